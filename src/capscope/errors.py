@@ -1,0 +1,29 @@
+"""Errors whose message is for the user: what is wrong, where, and what to do about it.
+
+The command line prints such an error as one line and exits with code 2; anything else that
+escapes is a defect of capscope and keeps its traceback.
+"""
+
+
+class CapscopeError(Exception):
+    """Report a mistake the user can mend; the message says how."""
+
+
+class VocabularyError(CapscopeError):
+    """Report an atom, object or predicate that the vocabulary does not declare."""
+
+
+class ProblemError(CapscopeError):
+    """Report a problem that cannot be loaded or whose parts break their contract."""
+
+
+class DomainFileError(ProblemError):
+    """Report a mistake in a PPDDL file, with its path and line."""
+
+
+class RunError(CapscopeError):
+    """Report a run directory that cannot be read, started or resumed."""
+
+
+class JournalError(RunError):
+    """Report a journal that cannot be written or is not intact."""

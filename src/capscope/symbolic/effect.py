@@ -1,0 +1,37 @@
+"""What an execution changed: the atoms that became true and those that became false.
+
+An effect is indivisible. Read as a list of literals, "a is held and the hand is full" could be
+half applied or half matched; as one value it either happened or it did not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from capscope.symbolic.vocabulary import Literal, State, Vocabulary
+
+
+class Effect(NamedTuple):
+    """Bits that become set and bits that become clear.
+
+    >>> Effect(adds=0b01, deletes=0b10).apply(0b10)
+    1
+    """
+
+    adds: int
+    deletes: int
+
+    @classmethod
+    def between(cls, before: State, after: State) -> Effect:
+        """Return the change that was seen from one state to the next."""
+        return cls(after & ~before, before & ~after)
+
+    def apply(self, state: State) -> State:
+        """Return the state after the effect: deletions first, then additions."""
+        return (state & ~self.deletes) | self.adds
+
+    def literals(self, vocabulary: Vocabulary) -> tuple[Literal, ...]:
+        """List additions, then deletions."""
+        added = (Literal(atom) for atom in vocabulary.holding(self.adds))
+        deleted = (Literal(atom, positive=False) for atom in vocabulary.holding(self.deletes))
+        return (*added, *deleted)

@@ -1,0 +1,52 @@
+"""What an agent is asked to bring about: a conjunction of literals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from capscope.errors import VocabularyError
+from capscope.symbolic.vocabulary import Literal, State, Vocabulary
+
+_AND = re.compile(r"\s+and\s+|\s*&\s*")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Intent:
+    """A conjunction of literals, kept in one canonical order.
+
+    >>> str(Intent.parse("not clear(b) and on(a,b)"))
+    'not clear(b) and on(a,b)'
+    """
+
+    literals: tuple[Literal, ...]
+
+    def __post_init__(self) -> None:
+        if not self.literals:
+            raise VocabularyError("an intent needs at least one literal")
+        if len({literal.atom for literal in self.literals}) < len(self.literals):
+            raise VocabularyError(f"intent {self} names an atom twice; name each once")
+
+    @classmethod
+    def of(cls, literals: Iterable[Literal]) -> Intent:
+        """Make the intent of a set of literals, whatever their order."""
+        return cls(tuple(sorted(set(literals))))
+
+    @classmethod
+    def parse(cls, text: str) -> Intent:
+        """Read literals joined by `and` or `&`."""
+        return cls.of(Literal.parse(part) for part in _AND.split(text.strip()))
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.literals))
+
+    def holds(self, state: State, vocabulary: Vocabulary) -> bool:
+        """Say whether every literal is true in a state."""
+        required, forbidden = vocabulary.literal_masks(self.literals)
+        return state & required == required and not state & forbidden
+
+    def achieved_from(self, state: State, vocabulary: Vocabulary) -> State:
+        """Return the nearest state in which the intent holds: only its own literals change."""
+        required, forbidden = vocabulary.literal_masks(self.literals)
+        return (state & ~forbidden) | required

@@ -1,0 +1,201 @@
+"""The words in which an agent is described: typed predicates over typed objects.
+
+Grounding every predicate with every object of a fitting type gives an ordered list of atoms.
+A symbolic state is the set of atoms that hold. Kept as a set of tuples, a state is slow to hash,
+to compare and to change; kept as an `int` whose bit i stands for atom i, all three are a machine
+instruction or a few, and the ordering of the atoms is the only thing to agree on. Hence a
+vocabulary has a fingerprint: two runs can be compared when their fingerprints are equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from capscope.errors import VocabularyError
+
+TYPE_ROOT = "object"
+
+State = int
+"""A symbolic state: bit i is set when atom i of the vocabulary holds."""
+
+_ATOM = re.compile(r"\s*([^\s(),]+)\s*(?:\(([^()]*)\))?\s*\Z")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Atom:
+    """A ground predicate.
+
+    >>> str(Atom("on", ("a", "b")))
+    'on(a,b)'
+    """
+
+    predicate: str
+    arguments: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.predicate}({','.join(self.arguments)})"
+
+    @classmethod
+    def parse(cls, text: str) -> Atom:
+        """Read `on(a,b)`; a predicate without arguments may leave out its brackets."""
+        match = _ATOM.match(text)
+        if match is None:
+            raise VocabularyError(f"{text!r} is not an atom; write it like on(a,b)")
+        inside = (match[2] or "").strip()
+        arguments = tuple(part.strip() for part in inside.split(",")) if inside else ()
+        return cls(match[1], arguments)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Literal:
+    """An atom with a sign.
+
+    >>> str(Literal.parse("not clear(a)"))
+    'not clear(a)'
+    """
+
+    atom: Atom
+    positive: bool = True
+
+    def __str__(self) -> str:
+        return str(self.atom) if self.positive else f"not {self.atom}"
+
+    @classmethod
+    def parse(cls, text: str) -> Literal:
+        """Read an atom or `not atom`."""
+        stripped = text.strip()
+        negative = stripped.startswith("not ")
+        return cls(Atom.parse(stripped[4:] if negative else stripped), not negative)
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A predicate's name and the type of each of its arguments."""
+
+    name: str
+    types: tuple[str, ...] = ()
+
+
+class Vocabulary:
+    """Typed predicates and objects, grounded into an ordered list of atoms.
+
+    >>> words = Vocabulary([Predicate("on", ("block", "block"))], {"a": "block", "b": "block"})
+    >>> [str(atom) for atom in words.atoms]
+    ['on(a,a)', 'on(a,b)', 'on(b,a)', 'on(b,b)']
+    >>> words.state([Atom("on", ("a", "b"))])
+    2
+    """
+
+    def __init__(
+        self,
+        predicates: Sequence[Predicate],
+        objects: Mapping[str, str],
+        parents: Mapping[str, str] | None = None,
+    ) -> None:
+        """Ground `predicates` over `objects` (name → type); `parents` maps a type to its supertype."""
+        self.predicates = tuple(predicates)
+        self.objects = dict(objects)
+        self.parents = dict(parents or {})
+        self._check()
+        self._groundings = {p.name: tuple(self._ground(p)) for p in self.predicates}
+        self.atoms: tuple[Atom, ...] = tuple(
+            itertools.chain.from_iterable(self._groundings[p.name] for p in self.predicates)
+        )
+        self.bit: Mapping[Atom, int] = {atom: 1 << i for i, atom in enumerate(self.atoms)}
+
+    @classmethod
+    def of_atoms(cls, names: Iterable[str]) -> Vocabulary:
+        """Declare propositions: atoms without arguments, in the given order."""
+        return cls([Predicate(name) for name in names], {})
+
+    def _check(self) -> None:
+        names = [p.name for p in self.predicates]
+        if len(set(names)) != len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise VocabularyError(f"predicates declared twice: {', '.join(twice)}")
+        known = {TYPE_ROOT, *self.parents, *self.parents.values(), *self.objects.values()}
+        for predicate in self.predicates:
+            for type_name in predicate.types:
+                if type_name not in known:
+                    raise VocabularyError(
+                        f"predicate {predicate.name} takes a {type_name!r}, a type that no object "
+                        "has and no other type mentions; declare it or fix the spelling"
+                    )
+        for type_name in known:
+            if len(set(self._ancestry(type_name, limit=len(known) + 1))) > len(known):
+                raise VocabularyError(f"type {type_name!r} is its own ancestor")
+
+    def _ancestry(self, type_name: str, limit: int = 1000) -> Iterator[str]:
+        yield type_name
+        for _ in range(limit):
+            parent = self.parents.get(type_name)
+            if parent is None or parent == type_name:
+                break
+            type_name = parent
+            yield type_name
+        yield TYPE_ROOT
+
+    def objects_of(self, type_name: str) -> tuple[str, ...]:
+        """List the objects of a type or of one of its subtypes, in the order of declaration."""
+        return tuple(o for o, t in self.objects.items() if type_name in self._ancestry(t))
+
+    def _ground(self, predicate: Predicate) -> Iterator[Atom]:
+        for arguments in itertools.product(*(self.objects_of(t) for t in predicate.types)):
+            yield Atom(predicate.name, arguments)
+
+    def groundings(self, predicate: str) -> tuple[Atom, ...]:
+        """List every type-consistent grounding of a predicate."""
+        if predicate not in self._groundings:
+            raise VocabularyError(
+                f"no predicate {predicate!r}; the vocabulary has {', '.join(self._groundings)}"
+            )
+        return self._groundings[predicate]
+
+    def state(self, atoms: Iterable[Atom]) -> State:
+        """Encode the set of atoms that hold."""
+        state = 0
+        for atom in atoms:
+            state |= self.bit_of(atom)
+        return state
+
+    def bit_of(self, atom: Atom) -> int:
+        """Return the bit of an atom, or say that the vocabulary does not declare it."""
+        try:
+            return self.bit[atom]
+        except KeyError:
+            raise VocabularyError(
+                f"atom {atom} is not in the vocabulary ({len(self.atoms)} atoms, for example "
+                f"{', '.join(map(str, self.atoms[:3]))}); fix its spelling or declare it"
+            ) from None
+
+    def holding(self, state: State) -> tuple[Atom, ...]:
+        """List the atoms whose bits are set."""
+        return tuple(atom for i, atom in enumerate(self.atoms) if state >> i & 1)
+
+    def literal_masks(self, literals: Iterable[Literal]) -> tuple[int, int]:
+        """Return the bits that must be set and the bits that must not be."""
+        required = forbidden = 0
+        for literal in literals:
+            if literal.positive:
+                required |= self.bit_of(literal.atom)
+            else:
+                forbidden |= self.bit_of(literal.atom)
+        return required, forbidden
+
+    @property
+    def mask(self) -> int:
+        """All bits of the vocabulary."""
+        return (1 << len(self.atoms)) - 1
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash what gives the bits their meaning: predicates with types, objects and atom order."""
+        parts = [f"{p.name}({','.join(p.types)})" for p in self.predicates]
+        parts += [f"{name}:{kind}" for name, kind in self.objects.items()]
+        parts += [f"{kind}<{parent}" for kind, parent in self.parents.items()]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

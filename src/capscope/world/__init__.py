@@ -1,0 +1,34 @@
+"""What is questioned: a simulator, an agent acting in it, and the words to see it through."""
+
+from capscope.world.attempt import Attempt, Ending, Position
+from capscope.world.checks import check_problem
+from capscope.world.contracts import (
+    Abstraction,
+    Action,
+    Agent,
+    Attempting,
+    InvalidAction,
+    KnownTruth,
+    Observation,
+    Simulator,
+    Snapshot,
+)
+from capscope.world.problem import Limits, Problem
+
+__all__ = [
+    "Abstraction",
+    "Action",
+    "Agent",
+    "Attempt",
+    "Attempting",
+    "Ending",
+    "InvalidAction",
+    "KnownTruth",
+    "Limits",
+    "Observation",
+    "Position",
+    "Problem",
+    "Simulator",
+    "Snapshot",
+    "check_problem",
+]

@@ -1,0 +1,113 @@
+"""One pursuit of one intent by the agent, from the position the world is in.
+
+An attempt ends when the agent stops, the world ends, `horizon` simulator steps are used, or the
+symbolic state has changed Θ times. However it ends, the last state is an outcome: an agent that
+raises or chooses an impossible action has failed, and a failure is data. Only a broken simulator
+or abstraction is an error, because what it reports can no longer be trusted.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from capscope.errors import ProblemError
+from capscope.symbolic import Intent, State
+from capscope.world.contracts import Action, Attempting, InvalidAction, Observation
+from capscope.world.problem import Problem
+
+
+class Ending(StrEnum):
+    """Why an attempt ended."""
+
+    STOPPED = "agent stopped"
+    CHANGED = "state changed"
+    HORIZON = "horizon reached"
+    WORLD_ENDED = "world ended"
+    AGENT_RAISED = "agent raised"
+    INVALID_ACTION = "invalid action"
+    CUT = "budget spent"
+
+
+class Position(NamedTuple):
+    """Where the world is: what the agent sees and the symbolic state of it."""
+
+    observation: Observation
+    state: State
+
+
+class Attempt(NamedTuple):
+    """What happened while the agent pursued an intent."""
+
+    trajectory: tuple[State, ...]
+    """Symbolic states from the first to the last, without consecutive repeats."""
+    simulator_steps: int
+    ending: Ending
+    llm_tokens: int = 0
+    detail: str = ""
+    """The agent's own words where it failed."""
+
+
+def pursue(
+    problem: Problem, intent: Intent, start: Position, seed: int, max_steps: int | None = None
+) -> tuple[Attempt, Position]:
+    """Let the agent pursue an intent; return what happened and where the world is now.
+
+    `max_steps` is what a budget still allows; an attempt that needs more ends as CUT.
+    """
+    limits = problem.limits
+    horizon = limits.horizon if max_steps is None else min(limits.horizon, max_steps)
+    available = problem.simulator.actions
+    observation, state = start
+    changes_left = limits.temporal_length or 0
+    trajectory = [state]
+    steps = 0
+    detail = ""
+    attempting: Attempting | None = None
+    try:
+        attempting = problem.agent.begin(intent, seed)
+        while True:
+            if not available():
+                ending = Ending.WORLD_ENDED
+                break
+            # The agent is asked before the horizon is: stopping needs no step.
+            action = attempting.act(observation)
+            if action is None:
+                ending = Ending.STOPPED
+                break
+            if steps >= horizon:
+                ending = Ending.HORIZON if steps >= limits.horizon else Ending.CUT
+                break
+            observation, after = _step(problem, intent, action)
+            steps += 1
+            if after != state:
+                state = after
+                trajectory.append(after)
+                changes_left -= 1
+                if not changes_left:
+                    ending = Ending.CHANGED
+                    break
+    except InvalidAction as error:
+        ending, detail = Ending.INVALID_ACTION, str(error)
+    except ProblemError:
+        raise
+    except Exception as error:
+        ending, detail = Ending.AGENT_RAISED, f"{type(error).__name__}: {error}"
+    tokens = getattr(attempting, "llm_tokens", 0)
+    attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail)
+    return attempt, Position(observation, state)
+
+
+def _step(problem: Problem, intent: Intent, action: Action) -> Position:
+    try:
+        observation = problem.simulator.step(action)
+        return Position(observation, problem.abstraction(observation))
+    except InvalidAction:
+        raise
+    except Exception as error:
+        raise ProblemError(
+            f"the simulator or abstraction of {problem.name} raised {type(error).__name__}: "
+            f"{error} on action {action} for intent {intent}; what was seen so far is kept. "
+            "Mend it, or raise capscope.world.InvalidAction for an action that is not available, "
+            "and resume"
+        ) from error

@@ -1,0 +1,78 @@
+"""The contracts that a user implements: five methods of a world, two of an agent, one function.
+
+Nothing here inspects an observation or an action: they are whatever the simulator and the agent
+agree on. A snapshot is bytes, so that it can be written down and restored in another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from capscope.symbolic import Intent, State, Vocabulary
+
+Observation = Any
+Action = Any
+Snapshot = bytes
+
+
+class InvalidAction(Exception):  # noqa: N818 - it names what the agent did, not a defect
+    """Raise from `Simulator.step` for an action that is not available: the attempt ends there."""
+
+
+class Simulator(Protocol):
+    """A world that can be put back into any position it was in before."""
+
+    def reset(self, seed: int) -> Observation:
+        """Go to the initial position and draw all later chance from `seed`."""
+
+    def step(self, action: Action) -> Observation:
+        """Take one simulator step."""
+
+    def actions(self) -> Sequence[Action]:
+        """List the actions available now; an empty list means that the world has ended."""
+
+    def snapshot(self) -> Snapshot:
+        """Describe the present position in bytes that another process can restore."""
+
+    def restore(self, snapshot: Snapshot, seed: int) -> Observation:
+        """Go back to a position and draw all later chance from `seed`."""
+
+
+class Attempting(Protocol):
+    """An agent while it pursues one intent."""
+
+    def act(self, observation: Observation) -> Action | None:
+        """Choose the next action; None means that the agent stops."""
+
+
+class Agent(Protocol):
+    """The black box under assessment."""
+
+    def begin(self, intent: Intent, seed: int) -> Attempting:
+        """Start afresh on an intent: nothing is remembered of earlier attempts."""
+
+
+class Abstraction(Protocol):
+    """The words to see the world through: it maps an observation to a symbolic state."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary whose bits the states use."""
+
+    def __call__(self, observation: Observation) -> State:
+        """Return the atoms that hold, as a bit vector."""
+
+
+@runtime_checkable
+class KnownTruth(Protocol):
+    """What `evaluation` asks of a problem whose exact capability model can be enumerated."""
+
+    def reachable_states(self) -> Sequence[State]:
+        """List every state that can be reached from the initial one."""
+
+    def intents(self) -> Sequence[Intent]:
+        """List every intent that an effect of the reachable world gives rise to."""
+
+    def outcomes(self, state: State, intent: Intent) -> Mapping[State, float]:
+        """Return the exact distribution over the state in which an attempt ends."""
