@@ -25,7 +25,9 @@ Term = tuple[Literal, ...]
 Bits = NDArray[np.bool_]
 
 
-def shortest_dnf(on: Sequence[State], off: Sequence[State], vocabulary: Vocabulary) -> tuple[Term, ...]:
+def shortest_dnf(
+    on: Sequence[State], off: Sequence[State], vocabulary: Vocabulary
+) -> tuple[Term, ...]:
     """Return a short DNF that holds in every state of `on` and in none of `off`.
 
     The empty term is "always"; no term at all is "never". A state in both raises ValueError.
@@ -106,4 +108,7 @@ def _drop_redundant(terms: list[list[int]], on_sat: Bits) -> list[list[int]]:
 
 def _named(term: Sequence[int], vocabulary: Vocabulary) -> Term:
     width = len(vocabulary.atoms)
-    return tuple(Literal(vocabulary.atoms[j % width], j < width) for j in sorted(term, key=lambda j: j % width))
+    return tuple(
+        Literal(vocabulary.atoms[j % width], j < width)
+        for j in sorted(term, key=lambda j: j % width)
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from capscope.errors import VocabularyError
 from capscope.symbolic.vocabulary import Literal, State, Vocabulary
@@ -21,12 +21,18 @@ class Intent:
     """
 
     literals: tuple[Literal, ...]
+    # Intents are looked up at every execution; hashing nested literals each time would show.
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash(self.literals))
         if not self.literals:
             raise VocabularyError("an intent needs at least one literal")
         if len({literal.atom for literal in self.literals}) < len(self.literals):
             raise VocabularyError(f"intent {self} names an atom twice; name each once")
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @classmethod
     def of(cls, literals: Iterable[Literal]) -> Intent:

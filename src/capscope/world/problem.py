@@ -40,6 +40,8 @@ class Problem:
     limits: Limits = field(default_factory=Limits)
     truth: KnownTruth | None = None
     description: str = ""
+    fingerprint: str = ""
+    """Identifies the files or code behind the problem; a run is resumed only on the same ones."""
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -1,0 +1,1 @@
+"""The agents that come with capscope: each module is one agent, a black box to everyone else."""

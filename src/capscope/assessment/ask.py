@@ -1,0 +1,90 @@
+"""Put a query to the agent: one draw after another, each from the same position.
+
+A draw restores the start, walks the policy, and lets the agent pursue what the policy asks for.
+Everything random in it is seeded by its place (query, draw, execution), so draws are independent,
+can be repeated, and do not care in which order or process they run.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from capscope.assessment.usage import Budget, Usage
+from capscope.data.journal import Draw, Execution
+from capscope.errors import ProblemError
+from capscope.query.policy import Policy
+from capscope.query.starts import Start
+from capscope.seeds import child_seed
+from capscope.symbolic import Intent
+from capscope.world import Ending, Position, Problem
+from capscope.world.attempt import pursue
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """⟨start, policy⟩ and the place in the run that seeds its draws."""
+
+    number: int
+    start: Start
+    policy: Policy
+    seed: int
+    """The run's seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A finished draw, with the positions met on the way."""
+
+    draw: Draw
+    snapshots: dict[int, bytes]
+    """By number of the execution after which it was taken."""
+
+
+def ask(
+    problem: Problem, query: Query, index: int, intents: list[Intent], budget: Budget
+) -> Answer:
+    """Execute one draw; stop within it when `budget`, what is left for it, is spent."""
+    begun = time.perf_counter()
+    seed = child_seed(query.seed, query.number, index)
+    position = _restored(problem, query.start, seed)
+    snapshot = problem.simulator.snapshot
+    walk = query.policy.walk()
+    executions: list[Execution] = []
+    snapshots: dict[int, bytes] = {}
+    steps = tokens = 0
+    limited = bool(budget.limits)
+    cut = False
+    while (capability := walk.next(position.state)) is not None:
+        if limited:
+            spent = Usage(0, len(executions), steps, tokens, time.perf_counter() - begun)
+            if budget.spent_by(spent) is not None:
+                cut = True
+                break
+        left = None if budget.simulator_steps is None else budget.simulator_steps - steps
+        attempt_seed = child_seed(seed, len(executions))
+        attempt, position = pursue(problem, intents[capability], position, attempt_seed, left)
+        steps += attempt.simulator_steps
+        tokens += attempt.llm_tokens
+        if attempt.simulator_steps:
+            snapshots[len(executions)] = snapshot()
+        executions.append(Execution(capability, attempt))
+        if attempt.ending is Ending.CUT:
+            cut = True
+            break
+    seconds = time.perf_counter() - begun
+    draw = Draw(tuple(executions), steps, tokens, seconds, cut, snapshot())
+    return Answer(draw, snapshots)
+
+
+def _restored(problem: Problem, start: Start, seed: int) -> Position:
+    observation = problem.simulator.restore(start.snapshot, seed)
+    state = problem.abstraction(observation)
+    if state != start.state:
+        differing = problem.vocabulary.holding(state ^ start.state)
+        raise ProblemError(
+            f"restoring a snapshot of {problem.name} gave another state than it was taken in "
+            f"({', '.join(map(str, differing))} differ); run `capscope check` on the problem, mend "
+            "restore() and resume"
+        )
+    return Position(observation, state)

@@ -1,0 +1,55 @@
+"""Which intents to assess: whatever was seen to change, in every grounding.
+
+A random walk of primitive actions shows which atoms can come true and which can cease to hold. If
+`on(a,b)` came true once, `on(b,a)` is likely to be possible as well, so each signed predicate seen
+in an effect gives an intent for each of its type-consistent groundings. The walk is a look at the
+world, not at the agent: its steps are no executions and never enter the dataset.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+
+from capscope.query.settings import Settings
+from capscope.seeds import child_seed
+from capscope.symbolic import Effect, Intent, Literal, Vocabulary
+from capscope.world import Problem
+
+_WALK = -1  # the place of discovery among the queries, which count from 0
+
+
+def intents_of(effects: Iterable[Effect], vocabulary: Vocabulary) -> Iterator[Intent]:
+    """Yield the intents that effects give rise to, in a fixed order, each once."""
+    adds = deletes = 0
+    for effect in effects:
+        adds |= effect.adds
+        deletes |= effect.deletes
+    for bits, positive in ((adds, True), (deletes, False)):
+        seen = {atom.predicate for atom in vocabulary.holding(bits)}
+        for predicate in vocabulary.predicates:
+            if predicate.name in seen:
+                for atom in vocabulary.groundings(predicate.name):
+                    yield Intent((Literal(atom, positive),))
+
+
+def random_walks(
+    problem: Problem, settings: Settings, seed: int, most_steps: int | None = None
+) -> tuple[list[Effect], int]:
+    """Walk from the initial position; return the distinct effects seen and the steps taken."""
+    simulator, look = problem.simulator, problem.abstraction
+    effects: dict[Effect, None] = {}
+    steps = 0
+    for walk in range(settings.walks):
+        rng = random.Random(child_seed(seed, _WALK, walk))
+        state = look(simulator.reset(child_seed(seed, _WALK, walk, 1)))
+        for _ in range(settings.walk_steps):
+            actions = simulator.actions()
+            if not actions or steps == most_steps:
+                break
+            after = look(simulator.step(actions[int(rng.random() * len(actions))]))
+            steps += 1
+            if after != state:
+                effects[Effect.between(state, after)] = None
+            state = after
+    return list(effects), steps

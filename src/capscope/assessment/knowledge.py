@@ -1,0 +1,144 @@
+"""All that a run knows, derived from the journal: absorb a query, or replay one, to the same end.
+
+Live and resumed runs go through the same function, so there is no second way in which a resumed
+run could come to know something.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from capscope.assessment.discovery import intents_of
+from capscope.assessment.stopping import is_news
+from capscope.assessment.usage import Usage
+from capscope.data.dataset import Dataset, Transition
+from capscope.data.journal import Draw, Journal, QueryRecord
+from capscope.errors import JournalError
+from capscope.model import Learned, Models
+from capscope.query.settings import Settings
+from capscope.query.starts import (
+    End,
+    Reservoir,
+    Start,
+    end_to_go_on_from,
+    state_to_start_from,
+)
+from capscope.seeds import child_seed
+from capscope.symbolic import Effect, State
+from capscope.world import Ending, Problem
+
+_RESERVOIR = -2  # the place that seeds the sampling of snapshots
+_START = -3  # the place, below a query, that seeds the choice of its start
+
+
+@dataclass
+class Knowledge:
+    """Dataset, models and counters of a run."""
+
+    problem: Problem
+    settings: Settings
+    seed: int
+    fixed_intents: bool
+    """The user's list of intents is not extended by what is seen."""
+    dataset: Dataset = field(default_factory=Dataset)
+    usage: Usage = field(default_factory=Usage)
+    quiet_queries: int = 0
+    ends: list[End] = field(default_factory=list)
+    last_telling: bool = False
+
+    def __post_init__(self) -> None:
+        self.models = Models(self.problem.vocabulary)
+        self.reservoir = Reservoir(self.settings.snapshots, child_seed(self.seed, _RESERVOIR))
+        self._effects: set[Effect] = set()
+
+    def absorb(self, record: QueryRecord, draws: Sequence[Draw], seconds: float) -> Learned:
+        """Take in the draws of a query, whether just executed or read from the journal."""
+        transitions = Counter(transitions_of(draws))
+        self.dataset.record(transitions)
+        learned = self.models.update(transitions)
+        if not self.fixed_intents:
+            self._discover(transitions)
+        news = is_news(learned, self.settings)
+        self.quiet_queries = 0 if news else self.quiet_queries + 1
+        self.last_telling = record.telling
+        self.ends = [
+            End(_last_state(draw, record.start), draw.end_snapshot, record.changes + _changes(draw))
+            for draw in draws
+            if draw.end_snapshot is not None
+        ]
+        self.usage += Usage(
+            queries=1,
+            executions=sum(len(draw.executions) for draw in draws),
+            simulator_steps=sum(draw.simulator_steps for draw in draws),
+            llm_tokens=sum(draw.llm_tokens for draw in draws),
+            seconds=seconds,
+        )
+        return learned
+
+    def _discover(self, transitions: Counter[Transition]) -> None:
+        new = [
+            effect
+            for before, _, after in transitions
+            if (effect := Effect.between(before, after)) not in self._effects
+        ]
+        if new:
+            self._effects.update(new)
+            self.models.extend(list(intents_of(new, self.problem.vocabulary)))
+
+    def slots(self, draw: Draw) -> Iterator[tuple[int, State, int]]:
+        """Count the visits of a draw; yield (execution, state, slot) of those to keep."""
+        for i, (_, attempt) in enumerate(draw.executions):
+            if attempt.simulator_steps:
+                state = attempt.trajectory[-1]
+                slot = self.reservoir.slot(state)
+                if slot is not None:
+                    yield i, state, slot
+
+    def next_start(self, number: int, journal: Journal) -> Start:
+        """Choose where a query starts; the first starts where the world does."""
+        rng = random.Random(child_seed(self.seed, number, _START))
+        if number == 0:
+            return self.initial()
+        reset_every = self.problem.limits.reset_every
+        most = reset_every or self.settings.reuse_changes
+        if reset_every or self.last_telling:
+            end = end_to_go_on_from(self.ends, self.dataset, most, rng)
+            if end is not None:
+                return Start(end.state, end.snapshot, end.changes)
+        if reset_every:
+            return self.initial()
+        state = state_to_start_from(self.dataset, self.models, rng)
+        if state is None:
+            return self.initial()
+        snapshots = journal.snapshots(state)
+        if not snapshots:
+            raise JournalError(
+                f"{journal.path} holds no snapshot of state {state:#x}, which it has transitions "
+                "from; the journal was changed by something else"
+            )
+        return Start(state, rng.choice(snapshots))
+
+    def initial(self) -> Start:
+        """Reset the world; every reset of a run leads to the same position."""
+        simulator = self.problem.simulator
+        state = self.problem.abstraction(simulator.reset(child_seed(self.seed, _START)))
+        return Start(state, simulator.snapshot())
+
+
+def transitions_of(draws: Sequence[Draw]) -> Iterator[Transition]:
+    """Yield ⟨s₀, c, s_j⟩ of every execution that was not cut short by a budget."""
+    for draw in draws:
+        for capability, attempt in draw.executions:
+            if attempt.ending is not Ending.CUT:
+                yield Transition(attempt.trajectory[0], capability, attempt.trajectory[-1])
+
+
+def _last_state(draw: Draw, start: State) -> State:
+    return draw.executions[-1].attempt.trajectory[-1] if draw.executions else start
+
+
+def _changes(draw: Draw) -> int:
+    return sum(len(attempt.trajectory) - 1 for _, attempt in draw.executions)

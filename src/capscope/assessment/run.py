@@ -1,0 +1,169 @@
+"""The run directory: what a run was started with, its journal, and who may go on with it.
+
+`journal.sqlite` is the truth; `run.json` is a copy of its settings for people. A run is resumed
+only with what it was started with: another problem, vocabulary or setting would mix two
+experiments. Budgets are the exception, they may be raised.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from capscope.assessment.usage import Budget
+from capscope.data.journal import Journal
+from capscope.errors import RunError
+from capscope.query.settings import Settings
+from capscope.symbolic import Intent
+from capscope.world import Problem
+
+JOURNAL = "journal.sqlite"
+SUMMARY = "run.json"
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """What a run is started with."""
+
+    problem: Problem
+    source: str
+    """How the problem is found again: a name, `file.py:factory`, or PPDDL paths."""
+    strategy: str = "mcqs-s"
+    seed: int = 0
+    settings: Settings = field(default_factory=Settings)
+    budget: Budget = field(default_factory=Budget)
+    intents: tuple[Intent, ...] = ()
+    """The user's own list; empty means that intents are discovered."""
+
+    def identity(self) -> dict[str, Any]:
+        """Return what must not change between start and resume."""
+        limits = self.problem.limits
+        return {
+            "problem": self.source,
+            "problem fingerprint": self.problem.fingerprint,
+            "vocabulary": self.problem.vocabulary.fingerprint,
+            "strategy": self.strategy,
+            "seed": self.seed,
+            "intents": [str(intent) for intent in self.intents],
+            "temporal length": limits.temporal_length,
+            "horizon": limits.horizon,
+            "reset every": limits.reset_every,
+            "settings": self.settings.as_dict(),
+        }
+
+
+class Run:
+    """An open run directory."""
+
+    def __init__(self, path: Path, journal: Journal) -> None:
+        self.path = path
+        self.journal = journal
+        self._lock: int | None = None
+
+    @classmethod
+    def create(cls, path: Path, spec: RunSpec) -> Run:
+        """Start a run in a new or empty directory."""
+        if (path / JOURNAL).exists():
+            raise RunError(f"{path} holds a run already; go on with `capscope resume {path}`")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"cannot make the run directory {path}: {error.strerror}") from error
+        lock = _lock(path)
+        identity = spec.identity()
+        meta = {"identity": identity, "budget": spec.budget.as_dict(), "versions": versions()}
+        run = cls(path, Journal.create(path / JOURNAL, meta))
+        run._lock = lock
+        run._write_summary(meta)
+        return run
+
+    @classmethod
+    def open(cls, path: Path, *, read_only: bool = False) -> Run:
+        """Open an existing run."""
+        if not path.is_dir():
+            raise RunError(f"no run directory {path}; `capscope assess` makes one")
+        lock = None if read_only else _lock(path)
+        run = cls(path, Journal.open(path / JOURNAL, read_only=read_only))
+        run._lock = lock
+        return run
+
+    def admit(self, spec: RunSpec) -> None:
+        """Refuse to go on with anything but what the run was started with; name the difference."""
+        recorded = self.journal.read_meta()
+        differences = list(_differences(recorded["identity"], spec.identity()))
+        if differences:
+            raise RunError(f"{self.path} was started differently: {'; '.join(differences)}")
+        meta = {"budget": spec.budget.as_dict(), "versions": recorded["versions"]}
+        self.journal.write_meta(meta)
+        self._write_summary({"identity": recorded["identity"], **meta})
+
+    def _write_summary(self, meta: Mapping[str, Any]) -> None:
+        text = json.dumps(
+            {**meta["identity"], **{k: meta[k] for k in ("budget", "versions")}}, indent=2
+        )
+        write_atomically(self.path / SUMMARY, text + "\n")
+
+    def close(self) -> None:
+        """Close the journal and let others at the directory."""
+        self.journal.close()
+        if self._lock is not None:
+            os.close(self._lock)
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that a reader, or a crash, sees the old text or the new, never a part."""
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise RunError(
+            f"cannot write {path}: {error.strerror}; the journal is kept: free some space or mend "
+            "the permissions, and resume"
+        ) from error
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that may matter for repeating a run."""
+    return {
+        "python": platform.python_version(),
+        "capscope": metadata.version("capscope"),
+        "numpy": metadata.version("numpy"),
+    }
+
+
+def _differences(recorded: Mapping[str, Any], given: Mapping[str, Any], prefix: str = "") -> Any:
+    for key in {**recorded, **given}:
+        old, new = recorded.get(key), given.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from _differences(old, new, f"{key} ")
+        elif old != new:
+            yield f"{prefix}{key} was {old!r}, now {new!r}"
+
+
+def _lock(path: Path) -> int | None:
+    """Take the directory for this process; None where the platform cannot lock."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    handle = os.open(path / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise RunError(f"another process is working on {path}; wait for it or end it") from None
+    return handle

@@ -1,0 +1,338 @@
+"""The durable record of a run: the source of truth from which everything else is derived.
+
+A finished draw is committed before the next one begins, so a run killed at any instant loses at
+most the draw under way. Nothing derived is stored: dataset, models and stopping counts are rebuilt
+by replaying the journal, and seeds come from places, so a resumed run goes on exactly as one that
+was never interrupted.
+
+SQLite in write-ahead mode: a kill cannot tear a transaction, and a reader may look while a run is
+under way. States are written once and referred to by number. An attempt is a row of JSON,
+`[capability, [states…], simulator_steps, ending]` with `llm_tokens` and `detail` behind where there
+are any, so that the file can be read with the sqlite3 shell alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from capscope.errors import JournalError
+from capscope.symbolic import Intent, Literal, State
+from capscope.world.attempt import Attempt, Ending
+
+APPLICATION_ID = 0x43415053  # "CAPS", so that a foreign database is recognized
+FORMAT_VERSION = 1
+_ENDINGS = tuple(Ending)
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE states (id INTEGER PRIMARY KEY, bits TEXT NOT NULL);
+CREATE TABLE intents (id INTEGER PRIMARY KEY, literals TEXT NOT NULL);
+CREATE TABLE queries (
+    id INTEGER PRIMARY KEY, start INTEGER NOT NULL, start_snapshot BLOB NOT NULL,
+    changes INTEGER NOT NULL, xi REAL NOT NULL, predicted REAL NOT NULL, telling INTEGER NOT NULL,
+    finished INTEGER NOT NULL DEFAULT 0, policy TEXT, seconds REAL NOT NULL DEFAULT 0);
+CREATE TABLE draws (
+    query INTEGER NOT NULL, draw INTEGER NOT NULL, attempts TEXT NOT NULL,
+    simulator_steps INTEGER NOT NULL, llm_tokens INTEGER NOT NULL, cut INTEGER NOT NULL,
+    seconds REAL NOT NULL, PRIMARY KEY (query, draw)) WITHOUT ROWID;
+CREATE TABLE ends (draw INTEGER PRIMARY KEY, query INTEGER NOT NULL, snapshot BLOB NOT NULL);
+CREATE TABLE snapshots (
+    state INTEGER NOT NULL, slot INTEGER NOT NULL, snapshot BLOB NOT NULL,
+    PRIMARY KEY (state, slot)) WITHOUT ROWID;
+"""
+
+
+class Execution(NamedTuple):
+    """A capability that was asked for, and the attempt that followed."""
+
+    capability: int
+    attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One of the independent executions of a query."""
+
+    executions: tuple[Execution, ...]
+    simulator_steps: int
+    llm_tokens: int
+    seconds: float
+    cut: bool
+    """A budget ran out: the draw, and with it the query, is incomplete."""
+    end_snapshot: bytes | None = None
+    """The position at the end; the journal keeps those of the latest query only."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRecord:
+    """What is written down of a query before its draws."""
+
+    start: State
+    start_snapshot: bytes
+    changes: int
+    xi: float
+    predicted: float
+    telling: bool
+    finished: bool = False
+    seconds: float = 0.0
+    policy: str | None = None
+
+
+class Journal:
+    """An open journal; every error of the database becomes a sentence about the run."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._db = connection
+        self._ids: dict[State, int] = {}
+        self._states: list[State] = []
+        self._encoded: tuple[tuple[Execution, ...], str] = ((), "[]")
+        self._load_states()
+
+    @classmethod
+    def create(cls, path: Path, meta: Mapping[str, Any]) -> Journal:
+        """Start a new journal; the file must not exist."""
+        if path.exists():
+            raise JournalError(f"{path} exists; resume the run or choose another directory")
+        with _explained(path):
+            db = sqlite3.connect(path, isolation_level=None)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            # One transaction: a journal either says what it is or does not exist.
+            db.executescript(
+                f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; "
+                f"PRAGMA user_version = {FORMAT_VERSION}; {_SCHEMA} COMMIT;"
+            )
+        journal = cls(path, db)
+        journal.write_meta(meta)
+        return journal
+
+    @classmethod
+    def open(cls, path: Path, *, read_only: bool = False) -> Journal:
+        """Open an existing journal, or say why it cannot be read."""
+        if not path.is_file():
+            raise JournalError(f"no journal at {path}; is {path.parent} a run directory?")
+        with _explained(path):
+            db = sqlite3.connect(path, isolation_level=None)
+            if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+                raise JournalError(f"{path} is not a capscope journal; it was left untouched")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version != FORMAT_VERSION:
+                raise JournalError(
+                    f"{path} has format {version}, this capscope reads {FORMAT_VERSION}; "
+                    "use the version that wrote it"
+                )
+            verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise JournalError(
+                    f"{path} is damaged ({verdict}); it was left untouched. "
+                    "`sqlite3 journal.sqlite .recover` brings back what can be read"
+                )
+            db.execute("PRAGMA synchronous = NORMAL")
+            if read_only:
+                db.execute("PRAGMA query_only = ON")
+            return cls(path, db)
+
+    def close(self) -> None:
+        """Close the file; everything recorded is on disk already."""
+        self._db.close()
+
+    def _load_states(self) -> None:
+        with _explained(self.path):
+            for number, bits in self._db.execute("SELECT id, bits FROM states ORDER BY id"):
+                self._ids[int(bits, 16)] = number
+                self._states.append(int(bits, 16))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        known = len(self._states)
+        with _explained(self.path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                # States numbered in a transaction that failed are not on disk.
+                for state in self._states[known:]:
+                    del self._ids[state]
+                del self._states[known:]
+                self._encoded = ((), "[]")
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def _number(self, state: State) -> int:
+        number = self._ids.get(state)
+        if number is None:
+            number = self._ids[state] = len(self._states)
+            self._states.append(state)
+            self._db.execute("INSERT INTO states VALUES (?, ?)", (number, hex(state)))
+        return number
+
+    def read_meta(self) -> dict[str, Any]:
+        """Return what the run was started with."""
+        with _explained(self.path):
+            rows = self._db.execute("SELECT key, value FROM meta").fetchall()
+        return {key: json.loads(value) for key, value in rows}
+
+    def write_meta(self, meta: Mapping[str, Any]) -> None:
+        """Add or replace entries."""
+        with self._transaction() as db:
+            for key, value in meta.items():
+                db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+
+    def intents(self) -> list[Intent]:
+        """Return the intents in order."""
+        with _explained(self.path):
+            rows = self._db.execute("SELECT literals FROM intents ORDER BY id").fetchall()
+        return [Intent(tuple(map(Literal.parse, json.loads(row[0])))) for row in rows]
+
+    def add_intents(self, intents: Sequence[Intent], first: int) -> None:
+        """Write intents from number `first` on; those recorded before are left as they are."""
+        rows = [
+            (first + i, json.dumps([str(literal) for literal in intent.literals]))
+            for i, intent in enumerate(intents)
+        ]
+        with self._transaction() as db:
+            db.executemany("INSERT OR IGNORE INTO intents VALUES (?, ?)", rows)
+
+    def query(self, number: int) -> QueryRecord | None:
+        """Return what was recorded of a query; None if it was never begun."""
+        with _explained(self.path):
+            row = self._db.execute(
+                "SELECT start, start_snapshot, changes, xi, predicted, telling, finished, seconds, "
+                "policy FROM queries WHERE id = ?",
+                (number,),
+            ).fetchone()
+        if row is None:
+            return None
+        start, snapshot, changes, xi, predicted, telling, finished, seconds, policy = row
+        return QueryRecord(
+            self._states[start], snapshot, changes, xi, predicted, bool(telling), bool(finished),
+            seconds, policy,
+        )  # fmt: skip
+
+    def begin_query(self, number: int, record: QueryRecord) -> None:
+        """Write a query down before its first draw."""
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO queries (id, start, start_snapshot, changes, xi, predicted, telling) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    number, self._number(record.start), record.start_snapshot, record.changes,
+                    record.xi, record.predicted, record.telling,
+                ),
+            )  # fmt: skip
+
+    def finish_query(self, number: int, policy: Mapping[str, Any], seconds: float) -> None:
+        """Mark a query as complete."""
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE queries SET finished = 1, policy = ?, seconds = ? WHERE id = ?",
+                (json.dumps(policy), seconds, number),
+            )
+
+    def add_draw(
+        self, query: int, index: int, draw: Draw, kept: Mapping[tuple[State, int], bytes]
+    ) -> None:
+        """Commit a finished draw with the snapshots, by state and slot, that are kept of it."""
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO draws VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    query, index, self._encode(draw.executions), draw.simulator_steps,
+                    draw.llm_tokens, draw.cut, draw.seconds,
+                ),
+            )  # fmt: skip
+            if draw.end_snapshot is not None:
+                db.execute(
+                    "INSERT OR REPLACE INTO ends VALUES (?, ?, ?)",
+                    (index, query, draw.end_snapshot),
+                )
+            for (state, slot), snapshot in kept.items():
+                db.execute(
+                    "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)",
+                    (self._number(state), slot, snapshot),
+                )
+
+    def draws(self, query: int) -> list[Draw]:
+        """Return the recorded draws of a query, in order."""
+        with _explained(self.path):
+            rows = self._db.execute(
+                "SELECT attempts, d.simulator_steps, llm_tokens, seconds, cut, e.snapshot "
+                "FROM draws d LEFT JOIN ends e ON e.draw = d.draw AND e.query = d.query "
+                "WHERE d.query = ? ORDER BY d.draw",
+                (query,),
+            ).fetchall()
+            return [
+                Draw(self._decode(attempts), steps, tokens, seconds, bool(cut), snapshot)
+                for attempts, steps, tokens, seconds, cut, snapshot in rows
+            ]
+
+    def snapshots(self, state: State) -> list[bytes]:
+        """Return the positions kept for a state."""
+        with _explained(self.path):
+            rows = self._db.execute(
+                "SELECT snapshot FROM snapshots WHERE state = ? ORDER BY slot",
+                (self._ids.get(state, -1),),
+            ).fetchall()
+        return [row[0] for row in rows]
+
+    def keep_snapshot(self, state: State, slot: int, snapshot: bytes) -> None:
+        """Keep a position met outside any draw."""
+        with self._transaction() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)",
+                (self._number(state), slot, snapshot),
+            )
+
+    def _encode(self, executions: tuple[Execution, ...]) -> str:
+        # Draws of one query are often alike to the letter.
+        if executions == self._encoded[0]:
+            return self._encoded[1]
+        rows: list[list[Any]] = []
+        for capability, attempt in executions:
+            states = [self._number(state) for state in attempt.trajectory]
+            row = [capability, states, attempt.simulator_steps, _ENDINGS.index(attempt.ending)]
+            if attempt.llm_tokens or attempt.detail:
+                row += [attempt.llm_tokens, attempt.detail]
+            rows.append(row)
+        self._encoded = executions, json.dumps(rows, separators=(",", ":"))
+        return self._encoded[1]
+
+    def _decode(self, text: str) -> tuple[Execution, ...]:
+        states = self._states
+        executions = []
+        for capability, numbers, steps, ending, *rest in json.loads(text):
+            trajectory = tuple(states[number] for number in numbers)
+            executions.append(
+                Execution(capability, Attempt(trajectory, steps, _ENDINGS[ending], *rest))
+            )
+        return tuple(executions)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn an error of SQLite into one line that says what is kept and what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        reason = str(error)
+        if "full" in reason:
+            advice = "the disk is full; all finished draws are kept: free some space and resume"
+        elif "locked" in reason:
+            advice = "another process is writing to this run; wait for it or end it"
+        elif "readonly" in reason or "unable to open" in reason:
+            advice = "the file cannot be opened for writing; check its permissions"
+        else:
+            advice = "the file is damaged or not a journal; it was left untouched"
+        raise JournalError(f"{path}: {reason}: {advice}") from error
+    except (ValueError, IndexError, KeyError) as error:
+        raise JournalError(
+            f"{path} holds something capscope did not write ({error}); it was left untouched"
+        ) from error

@@ -1,0 +1,69 @@
+"""Planning tasks in PPDDL as worlds: read, compiled to bit masks, stepped, and known exactly.
+
+`plado` reads the files. It is an extra and is imported when the first task is loaded; a task that
+is loaded needs it no more.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from capscope.environments.pddl.operators import GroundOperator
+from capscope.environments.pddl.simulator import PddlSimulator, StateItself
+from capscope.environments.pddl.task import PddlTask
+from capscope.environments.pddl.truth import PddlTruth
+from capscope.errors import ProblemError
+
+__all__ = [
+    "SHIPPED_PROBLEMS",
+    "GroundOperator",
+    "PddlSimulator",
+    "PddlTask",
+    "PddlTruth",
+    "ProblemFiles",
+    "StateItself",
+    "load_task",
+    "shipped_files",
+]
+
+SHIPPED_PROBLEMS = (
+    "blocksworld",
+    "tireworld",
+    "first-responders",
+    "probabilistic-elevators",
+    "depot",
+)
+
+
+class ProblemFiles(NamedTuple):
+    """The two files of a planning problem."""
+
+    domain: Path
+    problem: Path
+
+
+def shipped_files(name: str) -> ProblemFiles:
+    """Return the files of a problem that comes with the package."""
+    if name not in SHIPPED_PROBLEMS:
+        known = ", ".join(SHIPPED_PROBLEMS)
+        raise ProblemError(f"no planning problem {name!r} comes with capscope; there are {known}")
+    folder = Path(str(files(__name__))) / "domains"
+    return ProblemFiles(folder / f"{name}-domain.pddl", folder / f"{name}-problem.pddl")
+
+
+def load_task(domain_path: str | Path, problem_path: str | Path) -> PddlTask:
+    """Read and compile a domain and a problem file.
+
+    A mistake in a file raises `DomainFileError` with its path and line.
+    """
+    try:
+        from capscope.environments.pddl.grounding import compile_task
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "plado":
+            raise
+        raise ProblemError(
+            "reading PPDDL files needs plado; install it with: pip install 'capscope[pddl]'"
+        ) from error
+    return compile_task(Path(domain_path), Path(problem_path))

@@ -1,0 +1,42 @@
+; Trucks carry crates between places; at each place a hoist stacks them on pallets and crates.
+(define (domain depot)
+  (:requirements :strips :typing)
+  (:types
+    place locatable - object
+    depot distributor - place
+    truck hoist surface - locatable
+    pallet crate - surface)
+  (:predicates
+    (at ?x - locatable ?p - place)
+    (on ?c - crate ?s - surface)
+    (in ?c - crate ?t - truck)
+    (lifting ?h - hoist ?c - crate)
+    (available ?h - hoist)
+    (clear ?s - surface))
+
+  (:action drive
+    :parameters (?t - truck ?from - place ?to - place)
+    :precondition (at ?t ?from)
+    :effect (and (not (at ?t ?from)) (at ?t ?to)))
+
+  (:action lift
+    :parameters (?h - hoist ?c - crate ?s - surface ?p - place)
+    :precondition (and (at ?h ?p) (available ?h) (at ?c ?p) (on ?c ?s) (clear ?c))
+    :effect (and (lifting ?h ?c) (clear ?s)
+                 (not (at ?c ?p)) (not (on ?c ?s)) (not (clear ?c)) (not (available ?h))))
+
+  (:action drop
+    :parameters (?h - hoist ?c - crate ?s - surface ?p - place)
+    :precondition (and (at ?h ?p) (at ?s ?p) (clear ?s) (lifting ?h ?c))
+    :effect (and (available ?h) (at ?c ?p) (on ?c ?s) (clear ?c)
+                 (not (lifting ?h ?c)) (not (clear ?s))))
+
+  (:action load
+    :parameters (?h - hoist ?c - crate ?t - truck ?p - place)
+    :precondition (and (at ?h ?p) (at ?t ?p) (lifting ?h ?c))
+    :effect (and (in ?c ?t) (available ?h) (not (lifting ?h ?c))))
+
+  (:action unload
+    :parameters (?h - hoist ?c - crate ?t - truck ?p - place)
+    :precondition (and (at ?h ?p) (at ?t ?p) (available ?h) (in ?c ?t))
+    :effect (and (lifting ?h ?c) (not (in ?c ?t)) (not (available ?h)))))

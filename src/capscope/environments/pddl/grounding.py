@@ -1,0 +1,288 @@
+"""Compile a domain and a problem to ground operators over bit masks.
+
+Instantiating each action with every tuple of objects and testing its static preconditions in the
+end visits mostly hopeless tuples. Here parameters are bound one after the other, and a conjunct
+that mentions only static predicates is tested as soon as its variables are bound. What is left of
+a condition speaks of dynamic atoms only and becomes a disjunction of cubes. An effect becomes a
+distribution over sets of changes: independent probabilistic effects in a conjunction multiply, and
+the probability that none of them claims changes nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from plado import pddl
+
+from capscope.environments.pddl.checking import DomainCheck
+from capscope.environments.pddl.operators import ALWAYS, Change, Cube, GroundOperator, Outcome
+from capscope.environments.pddl.reading import fail, read_domain, read_problem
+from capscope.environments.pddl.task import PddlTask
+from capscope.symbolic import Atom, Predicate, Vocabulary
+
+MOST_ALTERNATIVES = 1 << 12
+"""Cubes of one condition or outcomes of one operator, beyond which compiling gives up."""
+
+Binding = Mapping[str, str]
+Cubes = tuple[Cube, ...]
+Distribution = dict[tuple[Change, ...], Fraction]
+
+NOTHING: Distribution = {(): Fraction(1)}
+
+
+def compile_task(domain_path: Path, problem_path: Path) -> PddlTask:
+    """Read, check and ground a domain and a problem file."""
+    try:
+        return _compile(domain_path, problem_path)
+    except RecursionError:
+        what = "a condition or an effect is nested too deeply"
+        fail(domain_path, 1, what, "write it with less nesting")
+
+
+def _compile(domain_path: Path, problem_path: Path) -> PddlTask:
+    domain = read_domain(domain_path)
+    check = DomainCheck(domain, domain_path)
+    problem = read_problem(problem_path)
+    objects = check.check_problem(problem, problem_path)
+    predicates = [Predicate(name, types) for name, types in check.predicates.items()]
+    vocabulary = Vocabulary(predicates, objects, check.parents)
+    facts = [fact for fact in problem.initial if isinstance(fact, pddl.Atom)]
+    initial = frozenset(_ground(fact, {}) for fact in facts)
+    dynamic = {name for action in domain.actions for name in _changed_predicates(action.effect)}
+    grounder = _Grounder(vocabulary, frozenset(dynamic), initial, domain_path)
+    return PddlTask(
+        name=str(problem.name),
+        vocabulary=vocabulary,
+        initial_state=vocabulary.state(initial),
+        operators=tuple(o for action in domain.actions for o in grounder.operators(action)),
+        static_predicates=frozenset(check.predicates) - dynamic,
+    )
+
+
+def _ground(atom: Any, binding: Binding) -> Atom:
+    arguments = (str(argument.name) for argument in atom.arguments)
+    return Atom(str(atom.name), tuple(binding.get(name, name) for name in arguments))
+
+
+def _changed_predicates(effect: Any) -> Iterator[str]:
+    match effect:
+        case pddl.AtomEffect():
+            yield str(effect.name)
+        case pddl.NegativeEffect():
+            yield str(effect.atom.name)
+        case pddl.ConjunctiveEffect():
+            for part in effect.effects:
+                yield from _changed_predicates(part)
+        case pddl.ConditionalEffect() | pddl.UniversalEffect():
+            yield from _changed_predicates(effect.effect)
+        case pddl.ProbabilisticEffect():
+            for outcome in effect.outcomes:
+                yield from _changed_predicates(outcome.effect)
+
+
+def _predicates(formula: Any) -> Iterator[str]:
+    match formula:
+        case pddl.Atom():
+            yield str(formula.name)
+        case pddl.Negation() | pddl.Quantification():
+            yield from _predicates(formula.sub_formula)
+        case pddl.BooleanConnector():
+            for part in formula.sub_formulas:
+                yield from _predicates(part)
+
+
+def _conjuncts(formula: Any) -> Iterator[Any]:
+    if isinstance(formula, pddl.Conjunction):
+        for part in formula.sub_formulas:
+            yield from _conjuncts(part)
+    elif formula is not None:
+        yield formula
+
+
+class _Grounder:
+    """Turns the actions of one domain into operators over one vocabulary."""
+
+    def __init__(
+        self, vocabulary: Vocabulary, dynamic: frozenset[str], initial: frozenset[Atom], path: Path
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._dynamic = dynamic
+        self._initial = initial
+        self._path = path
+
+    def operators(self, action: Any) -> Iterator[GroundOperator]:
+        """Yield the operator of each binding under which the precondition can hold at all."""
+        self._action = action.name
+        conjuncts = list(_conjuncts(action.precondition))
+        static = [c for c in conjuncts if self._dynamic.isdisjoint(_predicates(c))]
+        rest = pddl.Conjunction([c for c in conjuncts if c not in static])
+        for binding in self._bindings(action.parameters, static):
+            precondition = self._cubes(rest, binding)
+            if precondition:
+                name = f"{action.name}({','.join(binding.values())})"
+                yield GroundOperator(name, precondition, self._outcomes(action.effect, binding))
+
+    def _bindings(self, parameters: Any, static: list[Any]) -> Iterator[Binding]:
+        """Bind parameters in order, leaving out what a static conjunct rules out."""
+        names = [str(parameter.name) for parameter in parameters]
+        tests: list[list[Any]] = [[] for _ in range(len(names) + 1)]
+        for conjunct in static:
+            free = conjunct.get_free_variables()
+            tests[max((names.index(name) + 1 for name in free), default=0)].append(conjunct)
+
+        def extend(binding: dict[str, str]) -> Iterator[Binding]:
+            depth = len(binding)
+            if not all(self._cubes(test, binding) for test in tests[depth]):
+                return
+            if depth == len(names):
+                yield binding
+                return
+            for value in self._vocabulary.objects_of(str(parameters[depth].type_name)):
+                yield from extend({**binding, names[depth]: value})
+
+        return extend({})
+
+    def _extensions(self, parameters: Any, binding: Binding) -> Iterator[Binding]:
+        names = [str(parameter.name) for parameter in parameters]
+        choices = [self._vocabulary.objects_of(str(p.type_name)) for p in parameters]
+        for values in itertools.product(*choices):
+            yield {**binding, **dict(zip(names, values, strict=True))}
+
+    def _cubes(self, formula: Any, binding: Binding, positive: bool = True) -> Cubes:
+        """Return the disjunction of cubes that a formula, or its negation, amounts to.
+
+        No cube at all is "never"; the empty cube is "always".
+        """
+        match formula:
+            case pddl.Atom():
+                return self._literal(_ground(formula, binding), positive)
+            case pddl.Negation():
+                return self._cubes(formula.sub_formula, binding, not positive)
+            case pddl.BooleanConnector():
+                parts = (self._cubes(part, binding, positive) for part in formula.sub_formulas)
+                every = isinstance(formula, pddl.Conjunction) is positive
+            case pddl.Quantification():
+                inner = self._extensions(formula.parameters, binding)
+                parts = (self._cubes(formula.sub_formula, each, positive) for each in inner)
+                every = isinstance(formula, pddl.Forall) is positive
+            case _:
+                return ALWAYS if isinstance(formula, pddl.Truth) is positive else ()
+        return self._all_of(parts) if every else self._any_of(parts)
+
+    def _literal(self, atom: Atom, positive: bool) -> Cubes:
+        if atom.predicate == "=":
+            left, right = atom.arguments
+            return ALWAYS if (left == right) is positive else ()
+        if atom.predicate not in self._dynamic:
+            return ALWAYS if (atom in self._initial) is positive else ()
+        bit = self._vocabulary.bit_of(atom)
+        return (Cube(bit, 0) if positive else Cube(0, bit),)
+
+    def _all_of(self, parts: Iterator[Cubes]) -> Cubes:
+        result = ALWAYS
+        for part in parts:
+            self._bound(len(result) * len(part), "condition has", "cases")
+            pairs = itertools.product(result, part)
+            joined = [Cube(a.required | b.required, a.forbidden | b.forbidden) for a, b in pairs]
+            result = self._shortest(c for c in joined if not c.required & c.forbidden)
+        return result
+
+    def _any_of(self, parts: Iterator[Cubes]) -> Cubes:
+        return self._shortest(itertools.chain.from_iterable(parts))
+
+    def _shortest(self, cubes: Iterator[Cube]) -> Cubes:
+        """Drop duplicates and cubes that another one covers."""
+        unique = list(dict.fromkeys(cubes))
+        self._bound(len(unique), "condition has", "cases")
+        if len(unique) < 2:
+            return tuple(unique)
+        return tuple(
+            cube
+            for cube in unique
+            if not any(
+                other != cube
+                and other.required & cube.required == other.required
+                and other.forbidden & cube.forbidden == other.forbidden
+                for other in unique
+            )
+        )
+
+    def _bound(self, count: int, what: str, unit: str) -> None:
+        if count > MOST_ALTERNATIVES:
+            text = f"action {self._action}: a {what} more than {MOST_ALTERNATIVES} {unit}"
+            fail(self._path, self._action, text, "split the action or use fewer objects")
+
+    def _outcomes(self, effect: Any, binding: Binding) -> tuple[Outcome, ...]:
+        return tuple(
+            Outcome(float(probability), changes)
+            for changes, probability in self._distribution(effect, binding).items()
+        )
+
+    def _distribution(self, effect: Any, binding: Binding) -> Distribution:
+        """Return the probability of each set of changes; they sum to one."""
+        match effect:
+            case pddl.AtomEffect():
+                bit = self._vocabulary.bit_of(_ground(effect, binding))
+                return {(Change(bit, 0),): Fraction(1)}
+            case pddl.NegativeEffect():
+                bit = self._vocabulary.bit_of(_ground(effect.atom, binding))
+                return {(Change(0, bit),): Fraction(1)}
+            case pddl.ConjunctiveEffect():
+                return self._product(self._distribution(part, binding) for part in effect.effects)
+            case pddl.UniversalEffect():
+                inner = self._extensions(effect.parameters, binding)
+                return self._product(self._distribution(effect.effect, each) for each in inner)
+            case pddl.ConditionalEffect():
+                when = self._cubes(effect.condition, binding)
+                return self._guarded(self._distribution(effect.effect, binding), when)
+            case pddl.ProbabilisticEffect():
+                return self._mixture(effect, binding)
+        return NOTHING  # a cost or another number, which no condition reads
+
+    def _product(self, parts: Iterator[Distribution]) -> Distribution:
+        result = NOTHING
+        for part in parts:
+            joint: Distribution = {}
+            for (a, p), (b, q) in itertools.product(result.items(), part.items()):
+                both = _merged((*a, *b))
+                joint[both] = joint.get(both, Fraction(0)) + p * q
+            self._bound(len(joint), "single effect has", "outcomes")
+            result = joint
+        return result
+
+    def _guarded(self, distribution: Distribution, when: Cubes) -> Distribution:
+        if when == ALWAYS:
+            return distribution
+        guarded: Distribution = {}
+        for changes, probability in distribution.items():
+            both = [(c, self._all_of(iter((c.when, when)))) for c in changes]
+            key = _merged(tuple(c._replace(when=w) for c, w in both if w))
+            guarded[key] = guarded.get(key, Fraction(0)) + probability
+        return guarded
+
+    def _mixture(self, effect: Any, binding: Binding) -> Distribution:
+        mixed: Distribution = {}
+        left = Fraction(1)
+        for outcome in effect.outcomes:
+            weight = Fraction(outcome.probability.value_str)
+            left -= weight
+            for changes, probability in self._distribution(outcome.effect, binding).items():
+                mixed[changes] = mixed.get(changes, Fraction(0)) + weight * probability
+        if left:
+            mixed[()] = mixed.get((), Fraction(0)) + left
+        return {changes: probability for changes, probability in mixed.items() if probability}
+
+
+def _merged(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Join changes of one condition and put them in one order, so that equal sets are equal."""
+    by_condition: dict[Cubes, tuple[int, int]] = {}
+    for adds, deletes, when in changes:
+        before = by_condition.get(when, (0, 0))
+        by_condition[when] = (before[0] | adds, before[1] | deletes)
+    # An atom that is deleted and added under one condition is added.
+    joined = (Change(a, d & ~a, when) for when, (a, d) in by_condition.items())
+    return tuple(sorted(joined, key=lambda change: (change.when, change.adds, change.deletes)))

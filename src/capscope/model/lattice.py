@@ -1,0 +1,296 @@
+"""The two extreme models that fit what was seen, kept up to date together.
+
+For each capability the states tried so far fall into blocks: two states share a block when they
+showed the same set of effects. Each block is one rule. The pessimistic model says that a rule holds
+in the states of its block and nowhere else; the optimistic model says that it holds wherever no
+other rule was seen. So both agree on every pair that was tried, and on an untried pair the
+pessimist says nothing while the optimist believes all rules of the capability at once.
+
+Building both from 𝒟 after each query costs more with each query. Here an observation touches one
+pair: it raises a count in the pair's block or, when the effect is new for the pair, moves the pair
+from one block to another. Conditions are not built at all: whether a state lies in a block is a
+lookup, and a symbolic form is made on demand (`symbolic`).
+
+The result is also the graph on which queries are searched for: a `Place` for each state seen, with
+a `Pair` for each capability tried there and the places it led to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from capscope.data.dataset import Transition
+from capscope.model.capability_model import ConditionalRule, Prediction, RuleModel
+from capscope.model.rule import Outcome, Rule
+from capscope.symbolic import Effect, Intent, State, Vocabulary
+from capscope.symbolic.condition import ConditionSpace
+
+Spread = tuple[tuple[Effect, float], ...]
+"""A distribution over effects."""
+
+
+class Block:
+    """The states of one capability that showed the same effects, their counts pooled."""
+
+    __slots__ = ("counts", "effects", "states", "total")
+
+    def __init__(self, effects: tuple[Effect, ...]) -> None:
+        self.effects = effects
+        self.counts = [0] * len(effects)
+        self.total = 0
+        self.states: dict[State, None] = {}
+
+    def probabilities(self) -> list[float]:
+        """Return the relative frequency of each effect."""
+        return [count / self.total for count in self.counts]
+
+    def spread(self) -> Spread:
+        """Return the distribution over effects."""
+        return tuple(zip(self.effects, self.probabilities(), strict=True))
+
+
+class Pair:
+    """A capability tried in a state: what was seen, its block, and where it led."""
+
+    __slots__ = ("block", "counts", "only", "successors", "total")
+
+    def __init__(self) -> None:
+        self.counts: dict[Effect, int] = {}
+        self.total = 0
+        self.block: Block
+        self.successors: tuple[Place, ...] = ()
+        """Parallel to the effects of the block."""
+        self.only: Place | None = None
+        """The successor, where there is just one."""
+
+
+class Place:
+    """A state that was seen, with what is known of each capability in it."""
+
+    __slots__ = ("leaves", "pairs", "state", "tried")
+
+    def __init__(self, state: State, capabilities: int) -> None:
+        self.state = state
+        self.pairs: list[Pair | None] = [None] * capabilities
+        self.tried = 0
+        self.leaves = False
+        """Whether some execution from here ended elsewhere."""
+
+    @property
+    def sink(self) -> bool:
+        """Every capability was tried here and none led away."""
+        return not self.leaves and self.tried == len(self.pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a query taught the models."""
+
+    new_pairs: int = 0
+    new_transitions: int = 0
+    largest_shift: float = 0.0
+    """The largest change of an effect's probability in a rule that kept its effects."""
+
+
+class Models:
+    """The pessimistic and the optimistic model of every capability."""
+
+    def __init__(self, vocabulary: Vocabulary, capabilities: Sequence[Intent] = ()) -> None:
+        self.vocabulary = vocabulary
+        self.capabilities: list[Intent] = []
+        self.index: dict[Intent, int] = {}
+        self.places: dict[State, Place] = {}
+        self.pairs_tried = 0
+        self._blocks: list[dict[tuple[Effect, ...], Block]] = []
+        self._wishes: list[Spread] = []
+        self._spreads: list[Spread | None] = []
+        self.pessimistic = Pessimistic(self)
+        self.optimistic = Optimistic(self)
+        self.extend(capabilities)
+
+    def extend(self, capabilities: Sequence[Intent]) -> None:
+        """Take up further capabilities; those known already are passed over."""
+        for intent in capabilities:
+            if intent in self.index:
+                continue
+            self.index[intent] = len(self.capabilities)
+            self.capabilities.append(intent)
+            self._blocks.append({})
+            # Nothing was seen yet: believe that the intent, and nothing else, comes true.
+            self._wishes.append(((Effect(*self.vocabulary.literal_masks(intent.literals)), 1.0),))
+            self._spreads.append(None)
+        for place in self.places.values():
+            place.pairs += [None] * (len(self.capabilities) - len(place.pairs))
+
+    def place(self, state: State) -> Place:
+        """Return the place of a state, made on first sight."""
+        place = self.places.get(state)
+        if place is None:
+            place = self.places[state] = Place(state, len(self.capabilities))
+        return place
+
+    def update(self, transitions: Mapping[Transition, int]) -> Learned:
+        """Take in transitions with their counts; say what was new."""
+        new_pairs = new_transitions = 0
+        before: dict[Block, list[float]] = {}
+        for (state, capability, after), count in transitions.items():
+            place = self.place(state)
+            pair = place.pairs[capability]
+            if pair is None:
+                pair = place.pairs[capability] = Pair()
+                place.tried += 1
+                self.pairs_tried += 1
+                new_pairs += 1
+            elif pair.block not in before:
+                before[pair.block] = pair.block.probabilities()
+            effect = Effect.between(state, after)
+            known = effect in pair.counts
+            if known:
+                block = pair.block
+                block.counts[block.effects.index(effect)] += count
+                block.total += count
+            pair.counts[effect] = pair.counts.get(effect, 0) + count
+            pair.total += count
+            if not known:
+                new_transitions += 1
+                self._assign(place, capability, pair)
+            self._spreads[capability] = None
+        return Learned(new_pairs, new_transitions, _largest_shift(before))
+
+    def _assign(self, place: Place, capability: int, pair: Pair) -> None:
+        """Put a pair into the block of its present effects."""
+        blocks = self._blocks[capability]
+        if pair.successors:
+            old = pair.block
+            del old.states[place.state]
+            # The newest effect is not in the old block; the others leave with their counts.
+            for i, effect in enumerate(old.effects):
+                old.counts[i] -= pair.counts[effect]
+                old.total -= pair.counts[effect]
+            if not old.states:
+                del blocks[old.effects]
+        effects = tuple(sorted(pair.counts))
+        block = blocks.get(effects)
+        if block is None:
+            block = blocks[effects] = Block(effects)
+        for i, effect in enumerate(effects):
+            block.counts[i] += pair.counts[effect]
+            block.total += pair.counts[effect]
+        block.states[place.state] = None
+        pair.block = block
+        pair.successors = tuple(self.place(effect.apply(place.state)) for effect in effects)
+        pair.only = pair.successors[0] if len(effects) == 1 else None
+        place.leaves = place.leaves or any(s is not place for s in pair.successors)
+
+    def pair(self, state: State, capability: int) -> Pair | None:
+        """Return what is known of a capability in a state; None where it was never tried."""
+        place = self.places.get(state)
+        return None if place is None else place.pairs[capability]
+
+    def optimistic_spread(self, capability: int) -> Spread:
+        """Return what the optimist believes of every untried state: all rules, in equal shares."""
+        spread = self._spreads[capability]
+        if spread is None:
+            spread = self._spreads[capability] = self._average(capability)
+        return spread
+
+    def _average(self, capability: int) -> Spread:
+        blocks = self._blocks[capability]
+        if not blocks:
+            return self._wishes[capability]
+        shares: dict[Effect, float] = {}
+        for block in blocks.values():
+            for effect, probability in block.spread():
+                shares[effect] = shares.get(effect, 0.0) + probability / len(blocks)
+        return tuple(shares.items())
+
+    def rules(self, capability: Intent) -> tuple[Rule, ...]:
+        """Return the rules of a capability, best supported first."""
+        blocks = self._blocks[self.index[capability]].values()
+        rules = [
+            Rule(
+                tuple(sorted(block.states)),
+                tuple(
+                    Outcome(effect, count, count / block.total)
+                    for count, effect in sorted(
+                        zip(block.counts, block.effects, strict=True),
+                        key=lambda pair: (-pair[0], pair[1]),
+                    )
+                ),
+            )
+            for block in blocks
+        ]
+        return tuple(sorted(rules, key=lambda rule: (-rule.executions, rule.states)))
+
+    def symbolic(self, space: ConditionSpace, *, optimistic: bool) -> RuleModel:
+        """Write one of the two models out with symbolic conditions."""
+        written: dict[Intent, tuple[ConditionalRule, ...]] = {}
+        for intent in self.capabilities:
+            rules = self.rules(intent)
+            if not rules and optimistic:
+                effect = self._wishes[self.index[intent]][0][0]
+                written[intent] = (ConditionalRule(space.anything, (Outcome(effect, 0, 1.0),)),)
+                continue
+            within = [space.of_states(rule.states) for rule in rules]
+            tried = space.of_states(s for rule in rules for s in rule.states)
+            written[intent] = tuple(
+                ConditionalRule(own | ~tried if optimistic else own, rule.outcomes)
+                for own, rule in zip(within, rules, strict=True)
+            )
+        return RuleModel(written)
+
+
+def _largest_shift(before: Mapping[Block, list[float]]) -> float:
+    return max(
+        (
+            abs(new - old)
+            for block, olds in before.items()
+            if block.total
+            for old, new in zip(olds, block.probabilities(), strict=True)
+        ),
+        default=0.0,
+    )
+
+
+class _Extreme:
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    @property
+    def capabilities(self) -> Sequence[Intent]:
+        """The intents that the model speaks of."""
+        return self._models.capabilities
+
+
+def _seen(pair: Pair) -> dict[State, float]:
+    # Different effects lead from one state to different states, so nothing needs merging.
+    return {
+        place.state: probability
+        for place, probability in zip(pair.successors, pair.block.probabilities(), strict=True)
+    }
+
+
+class Pessimistic(_Extreme):
+    """h∧: what was seen, and nothing else."""
+
+    def predict(self, state: State, capability: Intent) -> Prediction:
+        """Return the distribution of the state's block; empty for an untried pair."""
+        pair = self._models.pair(state, self._models.index[capability])
+        return {} if pair is None else _seen(pair)
+
+
+class Optimistic(_Extreme):
+    """h∨: where nothing was tried, everything that was seen elsewhere."""
+
+    def predict(self, state: State, capability: Intent) -> Prediction:
+        """Return the distribution of the state's block, or of all rules for an untried pair."""
+        index = self._models.index[capability]
+        pair = self._models.pair(state, index)
+        if pair is not None:
+            return _seen(pair)
+        prediction: dict[State, float] = {}
+        for effect, probability in self._models.optimistic_spread(index):
+            after = effect.apply(state)
+            prediction[after] = prediction.get(after, 0.0) + probability
+        return prediction

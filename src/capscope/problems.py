@@ -1,0 +1,194 @@
+"""The registry: which problems there are, what each needs, and how to load one.
+
+A problem is named on the command line in one of four ways: by a registered name, as
+`file.py:factory` for a function that returns a `Problem`, as a pair of PPDDL files
+(`domain.pddl:problem.pddl`), or by the name of an entry point in the group `capscope.problems` that
+another package declares.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import metadata
+from pathlib import Path
+
+from capscope.errors import ProblemError
+from capscope.symbolic import State
+from capscope.world import Limits, Problem
+
+ENTRY_POINTS = "capscope.problems"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A problem that can be asked for by name."""
+
+    name: str
+    summary: str
+    load: Callable[[], Problem]
+    extra: str | None = None
+    """The extra to install, and the module that shows that it is."""
+    module: str | None = None
+
+    @property
+    def installed(self) -> bool:
+        """Whether the packages it needs can be imported."""
+        return self.module is None or importlib.util.find_spec(self.module) is not None
+
+
+def _planning(name: str, summary: str, limits: Limits | None = None) -> Registered:
+    def load() -> Problem:
+        from capscope.environments.pddl import shipped_files
+
+        files = shipped_files(name)
+        return planning_problem(files.domain, files.problem, name, limits or Limits(), summary)
+
+    return Registered(name, summary, load, extra="pddl", module="plado")
+
+
+_BUILT_IN = (
+    _planning("blocksworld", "LAO* planner stacking three blocks (deterministic)"),
+    _planning("tireworld", "LAO* planner driving where tires go flat"),
+    _planning(
+        "first-responders",
+        "LAO* planner with a fire unit, a medical unit, two victims",
+        Limits(reset_every=100),
+    ),
+    _planning("probabilistic-elevators", "LAO* planner collecting coins past faulty gates"),
+    _planning("depot", "LAO* planner moving crates with trucks and hoists (deterministic)"),
+)
+
+
+def planning_problem(
+    domain: Path, problem: Path, name: str, limits: Limits, description: str = ""
+) -> Problem:
+    """Pair a PPDDL task with the LAO* agent; its truth is known."""
+    from capscope.agents.lao_star import LaoStarAgent
+    from capscope.environments.pddl import PddlSimulator, PddlTruth, StateItself, load_task
+
+    task = load_task(domain, problem)
+    agent = LaoStarAgent(task.operators, task.vocabulary)
+    digest = hashlib.sha256(domain.read_bytes() + b"\0" + problem.read_bytes()).hexdigest()[:16]
+    return Problem(
+        name=name,
+        simulator=PddlSimulator(task),
+        agent=agent,
+        abstraction=StateItself(task.vocabulary),
+        limits=limits,
+        truth=PddlTruth(task, agent.choose, limits),
+        description=description,
+        fingerprint=digest,
+    )
+
+
+def registered_problems() -> dict[str, Registered]:
+    """Return every problem known by name, those of other packages included."""
+    problems = {problem.name: problem for problem in _BUILT_IN}
+    for entry in metadata.entry_points(group=ENTRY_POINTS):
+        summary = f"from {entry.dist.name}" if entry.dist else "from another package"
+        problems.setdefault(
+            entry.name,
+            Registered(entry.name, summary, lambda entry=entry: _call(entry.load(), entry.value)),
+        )
+    return problems
+
+
+def canonical_source(arguments: Sequence[str]) -> str:
+    """Turn what was typed into one string that finds the problem again from anywhere."""
+    if len(arguments) == 2 and all(a.endswith(".pddl") for a in arguments):
+        return ":".join(str(Path(a).resolve()) for a in arguments)
+    if len(arguments) != 1:
+        raise ProblemError(
+            "name one problem, or a domain file and a problem file, both ending in .pddl"
+        )
+    source = arguments[0]
+    if source.endswith(".pddl") and ":" not in source:
+        raise ProblemError(f"{source} needs a problem file behind it: DOMAIN.pddl PROBLEM.pddl")
+    path, colon, factory = source.rpartition(":")
+    if colon and path.endswith(".py"):
+        return f"{Path(path).resolve()}:{factory}"
+    return source
+
+
+def load_problem(source: str) -> Problem:
+    """Load a problem by name, `file.py:factory` or `domain.pddl:problem.pddl`."""
+    left, colon, right = source.rpartition(":")
+    if colon and left.endswith(".pddl"):
+        return planning_problem(Path(left), Path(right), Path(right).stem, Limits())
+    if colon and left.endswith(".py"):
+        return _from_file(Path(left), right)
+    problems = registered_problems()
+    if source not in problems:
+        near = get_close_matches(source, problems, n=1)
+        hint = f"did you mean {near[0]}?" if near else "`capscope list` shows them"
+        raise ProblemError(
+            f"no problem {source!r}; {hint} Your own: file.py:factory, or DOMAIN.pddl PROBLEM.pddl"
+        )
+    problem = problems[source]
+    if not problem.installed:
+        raise ProblemError(f"{source} needs an extra: pip install 'capscope[{problem.extra}]'")
+    return problem.load()
+
+
+def _from_file(path: Path, factory: str) -> Problem:
+    if not path.is_file():
+        raise ProblemError(f"no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ProblemError(f"{path} cannot be imported as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ProblemError(f"importing {path} raised {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(str(path.parent))
+    make = getattr(module, factory, None)
+    if not callable(make):
+        functions = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
+        raise ProblemError(f"{path} has no function {factory!r}; it has {', '.join(functions)}")
+    return _call(make, f"{path}:{factory}")
+
+
+def _call(make: Callable[[], object], source: str) -> Problem:
+    try:
+        problem = make()
+    except ProblemError:
+        raise
+    except Exception as error:
+        raise ProblemError(f"{source} raised {type(error).__name__}: {error}") from error
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"{source} returned {type(problem).__name__}, not a capscope Problem")
+    return problem
+
+
+_RESTORE = """
+import sys
+from capscope.problems import load_problem
+problem = load_problem(sys.argv[1])
+for line in sys.stdin:
+    print(problem.abstraction(problem.simulator.restore(bytes.fromhex(line.strip()), 0)))
+"""
+
+
+def restore_elsewhere(source: str, snapshots: Sequence[bytes]) -> list[State]:
+    """Restore snapshots in a fresh process and return the states seen there."""
+    result = subprocess.run(
+        [sys.executable, "-c", _RESTORE, source],
+        input="".join(f"{snapshot.hex()}\n" for snapshot in snapshots),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    if result.returncode:
+        reason = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise ProblemError(reason)
+    return [int(line) for line in result.stdout.split()]

@@ -1,0 +1,221 @@
+"""MCQS-S: sample where the two models still agree, look for where they part.
+
+A state that only one of the models holds possible settles the matter when it is observed: it
+falsifies the other model. So a search for telling queries only has to walk through states that both
+models hold possible, one sampled state at a time, until it meets a falsifying one: reward 1, and
+the branch ends.
+
+Where can that be? On a pair that was tried, both models predict the distribution of its block, so
+drawing from their equal mixture is drawing from the block, and no successor falsifies. On a pair
+never tried the pessimist holds nothing possible and the optimist something, so every successor
+falsifies. Hence a step of the search is a lookup in the graph of places and pairs.
+
+ξ adds a little for coming back: after n executions a pair may still hide an effect with probability
+1/(1+n), and ξ of that counts as a falsifying outcome.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from capscope.model import Models
+from capscope.model.lattice import Pair, Place
+from capscope.query.policy import Plan
+from capscope.query.random_query import random_plan
+from capscope.query.settings import Settings
+from capscope.query.uct import Edge, Node, Path, SearchBudget, best_edge, search
+from capscope.symbolic import State
+
+_FALSIFYING = Node(None, depth=0, left=[], final=True)
+_FALSIFYING.value = 1.0
+
+
+class McqsSampled:
+    """Choose the policy most likely to reach a falsifying state."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._budget = SearchBudget(settings.iterations, settings.exploration)
+
+    def choose(self, models: Models, start: State, xi: float, rng: random.Random) -> Plan:
+        """Search from `start`; fall back on a random query when nothing is promised."""
+        game = SampledGame(len(models.capabilities), self._settings.depth, xi)
+        root = search(game.node(models.place(start), 0), game, game.backup, self._budget, rng)
+        if root.value <= 0.0:
+            return random_plan(game.capabilities, self._settings.depth, rng)
+        policy = extract_policy(root, self._settings.exploration, game._unfold)
+        return Plan(policy, root.value, root.value > self._settings.threshold)
+
+
+class SampledGame:
+    """Places and pairs as a game for the tree search."""
+
+    def __init__(self, capabilities: int, depth: int, xi: float) -> None:
+        self.capabilities = capabilities
+        self._all = list(range(capabilities))
+        self._depth = depth
+        self._xi = xi
+
+    def node(self, place: Place, depth: int) -> Node:
+        """Make the decision node of a place."""
+        return Node(place, depth, self._all[:], final=depth >= self._depth)
+
+    def grow(self, node: Node, rng: random.Random) -> None:
+        """Add the edge of one capability: the one its rollout took, then any of those left."""
+        if node.tail:
+            self._unfold(node)
+            return
+        left = node.left
+        i = int(rng.random() * len(left))
+        node.edges.append(Edge(left[i]))
+        left[i] = left[-1]
+        left.pop()
+
+    def _unfold(self, node: Node) -> None:
+        """Turn the first step of a successful rollout into an edge that was followed once."""
+        (capability, place), *rest = node.tail
+        edge = Edge(capability)
+        edge.visits, edge.value = 1, node.value
+        if place is not None:
+            child = edge.children[place] = self.node(place, node.depth + 1)
+            child.tail, child.value = rest, node.value
+        node.edges.append(edge)
+        node.left.remove(capability)
+        node.tail = ()
+        node.visits = 1
+
+    def follow(self, node: Node, edge: Edge, rng: random.Random) -> tuple[Node, bool]:
+        """Draw a successor; an untried pair leads straight to the falsifying node."""
+        pair = node.content.pairs[edge.capability]
+        if pair is None:
+            return _FALSIFYING, False
+        place = pair.only or draw_successor(pair, rng)
+        child = edge.children.get(place)
+        if child is not None:
+            return child, False
+        child = edge.children[place] = self.node(place, node.depth + 1)
+        return child, True
+
+    def evaluate(self, node: Node, rng: random.Random) -> float:
+        """Play random capabilities to the end of the query and return what that is worth."""
+        draw, n, xi = rng.random, self.capabilities, self._xi
+        place = node.content
+        hidden = 1.0  # probability that no hidden effect has shown so far
+        steps: list[tuple[int, Place | None]] = []
+        for _ in range(self._depth - node.depth):
+            capability = int(draw() * n)
+            pair = place.pairs[capability]
+            if pair is None:
+                hidden = 0.0
+                steps.append((capability, None))
+                node.tail = steps
+                break
+            if xi:
+                hidden *= 1.0 - xi / (1 + pair.total)
+            place = pair.only or draw_successor(pair, rng)
+            steps.append((capability, place))
+        node.value = 1.0 - hidden
+        return node.value
+
+    def backup(self, path: Path, value: float) -> None:
+        """Average the value of the sampled successor into each edge; a node is worth its best."""
+        xi = self._xi
+        for node, edge, _ in reversed(path):
+            if xi:
+                pair = node.content.pairs[edge.capability]
+                if pair is not None:
+                    missing = xi / (1 + pair.total)
+                    value = missing + (1.0 - missing) * value
+            edge.visits += 1
+            node.visits += 1
+            was_best = edge.value == node.value
+            edge.value += (value - edge.value) / edge.visits
+            if node.visits == 1 or edge.value >= node.value:
+                node.value = edge.value
+            elif was_best:
+                node.value = max(other.value for other in node.edges)
+            value = node.value
+
+
+def draw_successor(pair: Pair, rng: random.Random) -> Place:
+    """Draw a successor of a stochastic pair from the distribution of its block."""
+    block = pair.block
+    point = rng.random() * block.total
+    for place, count in zip(pair.successors, block.counts, strict=True):
+        point -= count
+        if point < 0:
+            return place
+    return pair.successors[-1]
+
+
+class PolicyGraph:
+    """A policy as a graph: a node is a capability, an edge is the state observed after it.
+
+    Two branches of the tree that meet in one state at one depth share what follows.
+    """
+
+    def __init__(self) -> None:
+        self.capabilities: list[int] = []
+        self.edges: list[dict[State, int]] = []
+        self.entry: dict[State, int] = {}
+
+    def add(self, capability: int) -> int:
+        """Add a node and return its number."""
+        self.capabilities.append(capability)
+        self.edges.append({})
+        return len(self.capabilities) - 1
+
+    def walk(self) -> GraphWalk:
+        """Begin before the first capability."""
+        return GraphWalk(self)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return nodes and edges; states in hexadecimal."""
+        return {
+            "kind": "graph",
+            "entry": {hex(state): node for state, node in self.entry.items()},
+            "capabilities": self.capabilities,
+            "edges": [{hex(s): node for s, node in edges.items()} for edges in self.edges],
+        }
+
+
+class GraphWalk:
+    """One execution of a policy graph; it ends where the graph has no edge for what is seen."""
+
+    __slots__ = ("_edges", "_graph")
+
+    def __init__(self, graph: PolicyGraph) -> None:
+        self._graph = graph
+        self._edges = graph.entry
+
+    def next(self, state: State) -> int | None:
+        """Follow the edge of the observed state."""
+        node = self._edges.get(state)
+        if node is None:
+            return None
+        self._edges = self._graph.edges[node]
+        return self._graph.capabilities[node]
+
+
+def extract_policy(root: Node, exploration: float, unfold: Callable[[Node], None]) -> PolicyGraph:
+    """Take the best edge of each decision node, exploration bonus included."""
+    graph = PolicyGraph()
+    merged: dict[tuple[State, int], int] = {}
+    # An explicit stack: edges to fill, and the decision node whose capability goes there.
+    stack: list[tuple[dict[State, int], Node]] = [(graph.entry, root)]
+    while stack:
+        edges, node = stack.pop()
+        if node.tail:
+            unfold(node)
+        if not node.edges:
+            continue
+        state = node.content.state
+        known = merged.get((state, node.depth))
+        if known is None:
+            edge = best_edge(node, exploration)
+            known = merged[state, node.depth] = graph.add(edge.capability)
+            stack += [(graph.edges[known], child) for child in reversed(edge.children.values())]
+        edges[state] = known
+    return graph

@@ -1,0 +1,51 @@
+"""The settings of a run, declared once: for Python, for the command line and for `run.json`.
+
+A field's metadata holds its help text; the command line makes an option of every field, and the
+journal stores all of them, so that a run can be repeated and a resumed one compared. The defaults
+are the paper's where it gives one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from capscope.errors import CapscopeError
+
+
+def _setting(default: Any, text: str, minimum: float = 0) -> Any:
+    return field(default=default, metadata={"help": text, "minimum": minimum})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How queries are made, executed and ended."""
+
+    draws: int = _setting(25, "Independent executions of each query.", 1)
+    depth: int = _setting(20, "Most capabilities in one draw of a query.", 1)
+    iterations: int = _setting(1000, "Iterations of each tree search.", 1)
+    exploration: float = _setting(math.sqrt(2), "UCT exploration constant λ.")
+    xi: float = _setting(1e-5, "Largest revisitation bonus ξ; 0 rewards disagreement alone.")
+    threshold: float = _setting(1e-3, "A query predicted to disagree by more than this is telling.")
+    random_length: int = _setting(30, "Capabilities in a random query.", 1)
+    patience: int = _setting(25, "Stop after this many queries in a row without news.", 1)
+    shift: float = _setting(0.05, "Change of an effect's probability that counts as news.")
+    reuse_changes: int = _setting(
+        100, "Symbolic changes after which a query no longer starts where the last one ended.", 1
+    )
+    snapshots: int = _setting(8, "Snapshots kept for each symbolic state.", 1)
+    walks: int = _setting(10, "Random walks of primitive actions that discover intents.", 0)
+    walk_steps: int = _setting(100, "Simulator steps in each discovery walk.", 1)
+
+    def __post_init__(self) -> None:
+        for declared in fields(self):
+            value, minimum = getattr(self, declared.name), declared.metadata["minimum"]
+            if not value >= minimum:
+                raise CapscopeError(
+                    f"--{declared.name.replace('_', '-')} must be at least {minimum}, not {value}"
+                )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return every setting by name."""
+        return asdict(self)

@@ -1,0 +1,205 @@
+"""LAO* against plain value iteration, which sweeps over all states until nothing moves."""
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capscope.agents.lao_star import PENALTY, LaoStarAgent
+from capscope.environments.pddl import GroundOperator, PddlTruth, load_task, shipped_files
+from capscope.environments.pddl.operators import Change, Cube, Outcome
+from capscope.errors import VocabularyError
+from capscope.symbolic import Intent, Literal, Vocabulary
+from capscope.world import Limits
+
+CLOSE = 1e-6
+
+
+def value_iteration(operators, states, goal, penalty=PENALTY):
+    """Return cost and first best operator of every state, by sweeping over all of them."""
+    choices = {s: [(o, o.outcomes(s)) for o in operators if o.applicable(s)] for s in states}
+    cost = dict.fromkeys(states, 0.0)
+
+    def expected(state):
+        return [1 + sum(p * cost[after] for p, after in outs) for _, outs in choices[state]]
+
+    moved = 1.0
+    while moved > 1e-11:
+        moved = 0.0
+        for state in states:
+            if not goal(state):
+                before, cost[state] = cost[state], min([penalty, *expected(state)])
+                moved = max(moved, abs(cost[state] - before))
+
+    def best(state):
+        if goal(state) or cost[state] > penalty - CLOSE:
+            return None
+        costs = expected(state)
+        return choices[state][next(i for i, c in enumerate(costs) if c < min(costs) + CLOSE)][0]
+
+    return cost, {state: best(state) for state in states}
+
+
+@functools.cache
+def shipped(name):
+    task = load_task(*shipped_files(name))
+    agent = LaoStarAgent(task.operators, task.vocabulary)
+    return task, agent, PddlTruth(task, agent.choose, Limits())
+
+
+@pytest.mark.parametrize("name", ["blocksworld", "tireworld", "first-responders"])
+def test_costs_and_choices_are_those_of_value_iteration_everywhere(name):
+    task, agent, truth = shipped(name)
+    states = truth.reachable_states()
+    for intent in truth.intents():
+        cost, choice = value_iteration(
+            task.operators, states, lambda s, i=intent: i.holds(s, task.vocabulary)
+        )
+        plan = agent.begin(intent, 0)
+        assert {s: plan.cost(s) for s in states} == pytest.approx(cost, abs=CLOSE)
+        assert {s: agent.choose(intent, s) for s in states} == choice
+
+
+def all_costs(task, states, intents):
+    """Sweep all intents at once: the same value iteration with arrays for dictionaries.
+
+    Returns costs and the index of the first best operator, -1 to decline: [state, intent] each.
+    """
+    index = {state: i for i, state in enumerate(states)}
+    pairs = [(s, j) for s in states for j, o in enumerate(task.operators) if o.applicable(s)]
+    outs = [task.operators[j].outcomes(s) for s, j in pairs]
+    width = max(map(len, outs))
+    share = np.array([[*(p for p, _ in o), *[0.0] * (width - len(o))] for o in outs])
+    after = np.array([[*(index[s] for _, s in o), *[0] * (width - len(o))] for o in outs])
+    first = np.flatnonzero([i == 0 or pairs[i - 1][0] != s for i, (s, _) in enumerate(pairs)])
+    owner = np.array([index[s] for s, _ in pairs])
+    acting = owner[first]
+    done = np.array([[i.holds(s, task.vocabulary) for i in intents] for s in states])
+    cost = np.zeros(done.shape)
+    while True:
+        expected = 1 + sum(share[:, k, None] * cost[after[:, k]] for k in range(width))
+        new = np.full_like(cost, PENALTY)
+        new[acting] = np.minimum(PENALTY, np.minimum.reduceat(expected, first))
+        new[done] = 0.0
+        if np.abs(new - cost).max() < 1e-11:
+            break
+        cost = new
+    position = np.where(expected < cost[owner] + CLOSE, np.arange(len(pairs))[:, None], len(pairs))
+    choice = np.full(cost.shape, -1)
+    operator = np.array([*(j for _, j in pairs), -1])
+    choice[acting] = operator[np.minimum.reduceat(position, first)]
+    choice[done | (cost > PENALTY - CLOSE)] = -1
+    return cost, choice
+
+
+@pytest.mark.parametrize("name", ["first-responders", "probabilistic-elevators"])
+def test_costs_and_choices_are_those_of_value_iteration_with_arrays(name):
+    task, agent, truth = shipped(name)
+    states, intents = truth.reachable_states(), truth.intents()
+    cost, choice = all_costs(task, states, intents)
+    number = {operator: j for j, operator in enumerate(task.operators)} | {None: -1}
+    for k, intent in enumerate(intents):
+        plan = agent.begin(intent, 0)
+        assert np.abs(np.array([plan.cost(s) for s in states]) - cost[:, k]).max() < CLOSE
+        assert [number[plan.act(s)] for s in states] == choice[:, k].tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "acts", "stochastic"),
+    [
+        ("blocksworld", 374, 0),
+        ("tireworld", 49, 35),
+        ("first-responders", 7_824, 176),
+        ("probabilistic-elevators", 25_920, 2_888),
+    ],
+)
+def test_the_agent_acts_in_the_known_number_of_pairs(name, acts, stochastic):
+    _, agent, truth = shipped(name)
+    pairs = [(s, i) for s in truth.reachable_states() for i in truth.intents()]
+    assert sum(agent.choose(i, s) is not None for s, i in pairs) == acts
+    assert sum(len(truth.outcomes(s, i)) > 1 for s, i in pairs) == stochastic
+
+
+def test_the_expected_cost_of_the_tireworld_goal_counts_each_step_once():
+    # Three drives, and a change of tire after the first two with probability 0.8 each.
+    task, agent, _ = shipped("tireworld")
+    plan = agent.begin(Intent.parse("vehicle-at(l-1-3)"), 0)
+    assert plan.cost(task.initial_state) == pytest.approx(3 + 2 * 0.8)
+
+
+def test_the_agent_declines_where_the_intent_holds_and_where_it_is_out_of_reach():
+    task, agent, _ = shipped("tireworld")
+    assert agent.choose(Intent.parse("vehicle-at(l-2-1)"), task.initial_state) is None
+    assert agent.choose(Intent.parse("vehicle-at(l-1-1)"), task.initial_state) is None
+
+
+def test_giving_up_is_preferred_when_it_costs_no_more():
+    task, _, _ = shipped("blocksworld")
+    one_step = Intent.parse("holding(a)")
+    cheap = LaoStarAgent(task.operators, task.vocabulary, 1.0)
+    assert cheap.choose(one_step, task.initial_state) is None
+    dear = LaoStarAgent(task.operators, task.vocabulary, 1.5)
+    assert str(dear.choose(one_step, task.initial_state)) == "pick-up(a,robot)"
+
+
+def test_ties_go_to_the_first_operator():
+    task, _, _ = shipped("blocksworld")
+    intent = Intent.parse("not clear(a)")  # pick a up, one step
+    full_hand = Intent.parse("handfull(robot)")
+    for operators in (task.operators, task.operators[::-1]):
+        agent = LaoStarAgent(operators, task.vocabulary)
+        assert str(agent.choose(intent, task.initial_state)) == "pick-up(a,robot)"
+        applicable = [o for o in operators if o.applicable(task.initial_state)]
+        assert agent.choose(full_hand, task.initial_state) is applicable[0]
+
+
+def test_the_order_of_questions_does_not_change_the_answers():
+    task, _, truth = shipped("first-responders")
+    states, intents = truth.reachable_states(), truth.intents()[::5]
+    forward = LaoStarAgent(task.operators, task.vocabulary)
+    backward = LaoStarAgent(task.operators, task.vocabulary)
+    last_first = {(s, i): backward.choose(i, s) for s in reversed(states) for i in intents}
+    assert all(forward.choose(i, s) is last_first[s, i] for s in states for i in intents)
+
+
+def test_an_intent_outside_the_vocabulary_is_refused():
+    _, agent, _ = shipped("blocksworld")
+    with pytest.raises(VocabularyError, match=r"flying\(a\)"):
+        agent.begin(Intent.parse("flying(a)"), 0)
+
+
+# Random small worlds of four atoms, with dead ends, loops and conjunctions as intents.
+
+ATOMS = 4
+WORDS = Vocabulary.of_atoms([f"p{i}" for i in range(ATOMS)])
+MASKS = st.integers(0, 2**ATOMS - 1)
+CHANGES = st.builds(lambda adds, deletes: Change(adds, deletes & ~adds), MASKS, MASKS)
+CUBES = st.builds(lambda required, other: Cube(required, other & ~required), MASKS, MASKS)
+SHARES = st.sampled_from([(1.0,), (0.5, 0.5), (0.9, 0.1), (0.25, 0.5, 0.25)])
+OUTCOMES = SHARES.flatmap(
+    lambda shares: st.tuples(*(st.builds(lambda c, p=p: Outcome(p, (c,)), CHANGES) for p in shares))
+)
+CONDITIONS = st.lists(CUBES, min_size=1, max_size=2).map(tuple)
+WORLDS = st.lists(st.tuples(CONDITIONS, OUTCOMES), min_size=1, max_size=6).map(
+    lambda parts: [GroundOperator(f"o{i}()", *part) for i, part in enumerate(parts)]
+)
+INTENTS = CUBES.filter(any).map(
+    lambda cube: Intent.of(
+        Literal(atom, positive)
+        for mask, positive in ((cube.required, True), (cube.forbidden, False))
+        for atom in WORDS.holding(mask)
+    )
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(WORLDS, INTENTS, st.sampled_from([2.5, 10.0, 40.0]))
+def test_costs_and_choices_are_those_of_value_iteration_in_random_worlds(world, intent, penalty):
+    states = range(2**ATOMS)
+    cost, choice = value_iteration(world, states, lambda s: intent.holds(s, WORDS), penalty)
+    plan = LaoStarAgent(world, WORDS, penalty).begin(intent, 0)
+    for state in states:
+        assert plan.act(state) is choice[state]
+        assert plan.cost(state) == pytest.approx(cost[state], abs=CLOSE)
