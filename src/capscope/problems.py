@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -92,10 +93,7 @@ def registered_problems() -> dict[str, Registered]:
     problems = {problem.name: problem for problem in _BUILT_IN}
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         summary = f"from {entry.dist.name}" if entry.dist else "from another package"
-        problems.setdefault(
-            entry.name,
-            Registered(entry.name, summary, lambda entry=entry: _call(entry.load(), entry.value)),
-        )
+        problems.setdefault(entry.name, Registered(entry.name, summary, partial(_enter, entry)))
     return problems
 
 
@@ -156,6 +154,10 @@ def _from_file(path: Path, factory: str) -> Problem:
         functions = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
         raise ProblemError(f"{path} has no function {factory!r}; it has {', '.join(functions)}")
     return _call(make, f"{path}:{factory}")
+
+
+def _enter(entry: metadata.EntryPoint) -> Problem:
+    return _call(entry.load(), entry.value)
 
 
 def _call(make: Callable[[], object], source: str) -> Problem:

@@ -125,13 +125,13 @@ def synthesize(
     if record is None:
         start = knowledge.next_start(number, journal)
     else:
-        start = Start(record.start, record.start_snapshot, record.changes)
+        start = Start(record.start, record.start_snapshot, record.distance)
     xi = revisitation_bonus(knowledge.quiet_queries, spec.settings)
     rng = random.Random(child_seed(spec.seed, number, _POLICY))
     plan = strategy.choose(knowledge.models, start.state, xi, rng)
     if record is None:
         record = QueryRecord(
-            start.state, start.snapshot, start.changes, xi, plan.predicted, plan.telling
+            start.state, start.snapshot, start.distance, xi, plan.predicted, plan.telling
         )
         journal.begin_query(number, record)
     return Query(number, start, plan.policy, spec.seed), record

@@ -65,7 +65,11 @@ class Knowledge:
         self.quiet_queries = 0 if news else self.quiet_queries + 1
         self.last_telling = record.telling
         self.ends = [
-            End(_last_state(draw, record.start), draw.end_snapshot, record.changes + _changes(draw))
+            End(
+                _last_state(draw, record.start),
+                draw.end_snapshot,
+                record.distance + self._distance(draw),
+            )
             for draw in draws
             if draw.end_snapshot is not None
         ]
@@ -88,6 +92,12 @@ class Knowledge:
             self._effects.update(new)
             self.models.extend(list(intents_of(new, self.problem.vocabulary)))
 
+    def _distance(self, draw: Draw) -> int:
+        """Count the executions of a draw where the world is reset every so often, else its changes."""
+        if self.problem.limits.reset_every:
+            return len(draw.executions)
+        return sum(len(attempt.trajectory) - 1 for _, attempt in draw.executions)
+
     def slots(self, draw: Draw) -> Iterator[tuple[int, State, int]]:
         """Count the visits of a draw; yield (execution, state, slot) of those to keep."""
         for i, (_, attempt) in enumerate(draw.executions):
@@ -107,7 +117,7 @@ class Knowledge:
         if reset_every or self.last_telling:
             end = end_to_go_on_from(self.ends, self.dataset, most, rng)
             if end is not None:
-                return Start(end.state, end.snapshot, end.changes)
+                return Start(end.state, end.snapshot, end.distance)
         if reset_every:
             return self.initial()
         state = state_to_start_from(self.dataset, self.models, rng)
@@ -138,7 +148,3 @@ def transitions_of(draws: Sequence[Draw]) -> Iterator[Transition]:
 
 def _last_state(draw: Draw, start: State) -> State:
     return draw.executions[-1].attempt.trajectory[-1] if draw.executions else start
-
-
-def _changes(draw: Draw) -> int:
-    return sum(len(attempt.trajectory) - 1 for _, attempt in draw.executions)

@@ -12,6 +12,7 @@ import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from capscope.assessment.usage import Budget
 from capscope.data.journal import Journal
 from capscope.errors import RunError
 from capscope.query.settings import Settings
+from capscope.query.strategies import strategy_named
 from capscope.symbolic import Intent
 from capscope.world import Problem
 
@@ -38,8 +40,19 @@ class RunSpec:
     seed: int = 0
     settings: Settings = field(default_factory=Settings)
     budget: Budget = field(default_factory=Budget)
-    intents: tuple[Intent, ...] = ()
-    """The user's own list; empty means that intents are discovered."""
+
+    @cached_property
+    def intents(self) -> tuple[Intent, ...]:
+        """The user's own list; empty means that intents are discovered."""
+        intents = tuple(dict.fromkeys(map(Intent.parse, self.settings.intents)))
+        for intent in intents:
+            self.problem.vocabulary.literal_masks(intent.literals)  # names an unknown atom
+        return intents
+
+    def check(self) -> None:
+        """Find a wrong name before anything is written."""
+        strategy_named(self.strategy)
+        _ = self.intents
 
     def identity(self) -> dict[str, Any]:
         """Return what must not change between start and resume."""
@@ -50,7 +63,6 @@ class RunSpec:
             "vocabulary": self.problem.vocabulary.fingerprint,
             "strategy": self.strategy,
             "seed": self.seed,
-            "intents": [str(intent) for intent in self.intents],
             "temporal length": limits.temporal_length,
             "horizon": limits.horizon,
             "reset every": limits.reset_every,
@@ -76,8 +88,13 @@ class Run:
         except OSError as error:
             raise RunError(f"cannot make the run directory {path}: {error.strerror}") from error
         lock = _lock(path)
-        identity = spec.identity()
-        meta = {"identity": identity, "budget": spec.budget.as_dict(), "versions": versions()}
+        meta = {
+            "identity": spec.identity(),
+            "name": spec.problem.name,
+            "vocabulary": spec.problem.vocabulary.as_dict(),
+            "budget": spec.budget.as_dict(),
+            "versions": versions(),
+        }
         run = cls(path, Journal.create(path / JOURNAL, meta))
         run._lock = lock
         run._write_summary(meta)

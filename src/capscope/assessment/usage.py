@@ -54,7 +54,7 @@ class Budget:
     def left_after(self, usage: Usage) -> Budget:
         """Return what is left once some of it is spent."""
         left = {name: max(allowed - getattr(usage, name), 0) for name, allowed in self.limits}
-        return Budget(**left)  # type: ignore[arg-type]
+        return Budget(**left)
 
     def as_dict(self) -> dict[str, Any]:
         """Return every limit by name."""

@@ -16,12 +16,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from capscope.errors import JournalError
+from capscope.errors import JournalError, VocabularyError
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending
 
@@ -34,7 +34,7 @@ CREATE TABLE states (id INTEGER PRIMARY KEY, bits TEXT NOT NULL);
 CREATE TABLE intents (id INTEGER PRIMARY KEY, literals TEXT NOT NULL);
 CREATE TABLE queries (
     id INTEGER PRIMARY KEY, start INTEGER NOT NULL, start_snapshot BLOB NOT NULL,
-    changes INTEGER NOT NULL, xi REAL NOT NULL, predicted REAL NOT NULL, telling INTEGER NOT NULL,
+    distance INTEGER NOT NULL, xi REAL NOT NULL, predicted REAL NOT NULL, telling INTEGER NOT NULL,
     finished INTEGER NOT NULL DEFAULT 0, policy TEXT, seconds REAL NOT NULL DEFAULT 0);
 CREATE TABLE draws (
     query INTEGER NOT NULL, draw INTEGER NOT NULL, attempts TEXT NOT NULL,
@@ -74,7 +74,7 @@ class QueryRecord:
 
     start: State
     start_snapshot: bytes
-    changes: int
+    distance: int
     xi: float
     predicted: float
     telling: bool
@@ -99,18 +99,19 @@ class Journal:
         """Start a new journal; the file must not exist."""
         if path.exists():
             raise JournalError(f"{path} exists; resume the run or choose another directory")
+        # Made under another name: a journal either says what it is or does not exist.
+        draft = path.with_name(f".{path.name}.draft")
         with _explained(path):
-            db = sqlite3.connect(path, isolation_level=None)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
-            # One transaction: a journal either says what it is or does not exist.
-            db.executescript(
-                f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; "
-                f"PRAGMA user_version = {FORMAT_VERSION}; {_SCHEMA} COMMIT;"
-            )
-        journal = cls(path, db)
-        journal.write_meta(meta)
-        return journal
+            draft.unlink(missing_ok=True)
+            with closing(sqlite3.connect(draft, isolation_level=None)) as db:
+                db.execute("PRAGMA journal_mode = MEMORY")
+                db.executescript(
+                    f"PRAGMA application_id = {APPLICATION_ID}; "
+                    f"PRAGMA user_version = {FORMAT_VERSION}; {_SCHEMA}"
+                )
+                cls(draft, db).write_meta(meta)
+            draft.replace(path)
+        return cls.open(path)
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Journal:
@@ -118,25 +119,18 @@ class Journal:
         if not path.is_file():
             raise JournalError(f"no journal at {path}; is {path.parent} a run directory?")
         with _explained(path):
+            _verify(path)
             db = sqlite3.connect(path, isolation_level=None)
-            if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-                raise JournalError(f"{path} is not a capscope journal; it was left untouched")
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version != FORMAT_VERSION:
-                raise JournalError(
-                    f"{path} has format {version}, this capscope reads {FORMAT_VERSION}; "
-                    "use the version that wrote it"
-                )
-            verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if verdict != "ok":
-                raise JournalError(
-                    f"{path} is damaged ({verdict}); it was left untouched. "
-                    "`sqlite3 journal.sqlite .recover` brings back what can be read"
-                )
-            db.execute("PRAGMA synchronous = NORMAL")
-            if read_only:
-                db.execute("PRAGMA query_only = ON")
-            return cls(path, db)
+            try:
+                if read_only:
+                    db.execute("PRAGMA query_only = ON")
+                else:
+                    db.execute("PRAGMA journal_mode = WAL")
+                    db.execute("PRAGMA synchronous = NORMAL")
+                return cls(path, db)
+            except BaseException:
+                db.close()
+                raise
 
     def close(self) -> None:
         """Close the file; everything recorded is on disk already."""
@@ -145,6 +139,8 @@ class Journal:
     def _load_states(self) -> None:
         with _explained(self.path):
             for number, bits in self._db.execute("SELECT id, bits FROM states ORDER BY id"):
+                if number != len(self._states):
+                    raise ValueError(f"state {number} follows state {len(self._states) - 1}")
                 self._ids[int(bits, 16)] = number
                 self._states.append(int(bits, 16))
 
@@ -178,7 +174,7 @@ class Journal:
         """Return what the run was started with."""
         with _explained(self.path):
             rows = self._db.execute("SELECT key, value FROM meta").fetchall()
-        return {key: json.loads(value) for key, value in rows}
+            return {key: json.loads(value) for key, value in rows}
 
     def write_meta(self, meta: Mapping[str, Any]) -> None:
         """Add or replace entries."""
@@ -190,7 +186,7 @@ class Journal:
         """Return the intents in order."""
         with _explained(self.path):
             rows = self._db.execute("SELECT literals FROM intents ORDER BY id").fetchall()
-        return [Intent(tuple(map(Literal.parse, json.loads(row[0])))) for row in rows]
+            return [Intent(tuple(map(Literal.parse, json.loads(row[0])))) for row in rows]
 
     def add_intents(self, intents: Sequence[Intent], first: int) -> None:
         """Write intents from number `first` on; those recorded before are left as they are."""
@@ -205,26 +201,26 @@ class Journal:
         """Return what was recorded of a query; None if it was never begun."""
         with _explained(self.path):
             row = self._db.execute(
-                "SELECT start, start_snapshot, changes, xi, predicted, telling, finished, seconds, "
+                "SELECT start, start_snapshot, distance, xi, predicted, telling, finished, seconds, "
                 "policy FROM queries WHERE id = ?",
                 (number,),
             ).fetchone()
-        if row is None:
-            return None
-        start, snapshot, changes, xi, predicted, telling, finished, seconds, policy = row
-        return QueryRecord(
-            self._states[start], snapshot, changes, xi, predicted, bool(telling), bool(finished),
-            seconds, policy,
-        )  # fmt: skip
+            if row is None:
+                return None
+            start, snapshot, distance, xi, predicted, telling, finished, seconds, policy = row
+            return QueryRecord(
+                self._states[start], snapshot, distance, xi, predicted, bool(telling),
+                bool(finished), seconds, policy,
+            )  # fmt: skip
 
     def begin_query(self, number: int, record: QueryRecord) -> None:
         """Write a query down before its first draw."""
         with self._transaction() as db:
             db.execute(
-                "INSERT INTO queries (id, start, start_snapshot, changes, xi, predicted, telling) "
+                "INSERT INTO queries (id, start, start_snapshot, distance, xi, predicted, telling) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
-                    number, self._number(record.start), record.start_snapshot, record.changes,
+                    number, self._number(record.start), record.start_snapshot, record.distance,
                     record.xi, record.predicted, record.telling,
                 ),
             )  # fmt: skip
@@ -316,6 +312,25 @@ class Journal:
         return tuple(executions)
 
 
+def _verify(path: Path) -> None:
+    """Look at a file, without changing a byte of it, and say what keeps it from being read."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+        if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+            raise JournalError(f"{path} is not a capscope journal; it was left untouched")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version != FORMAT_VERSION:
+            raise JournalError(
+                f"{path} has format {version}, this capscope reads {FORMAT_VERSION}; "
+                "use the version that wrote it"
+            )
+        verdict = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+        if verdict != "ok":
+            raise JournalError(
+                f"{path} is damaged ({verdict.splitlines()[-1]}); it was left untouched. "
+                "`sqlite3 journal.sqlite .recover` brings back what can be read"
+            )
+
+
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
     """Turn an error of SQLite into one line that says what is kept and what to do."""
@@ -327,12 +342,18 @@ def _explained(path: Path) -> Iterator[None]:
             advice = "the disk is full; all finished draws are kept: free some space and resume"
         elif "locked" in reason:
             advice = "another process is writing to this run; wait for it or end it"
+        elif "I/O" in reason:
+            advice = "the disk failed; all finished draws are kept: mend the disk and resume"
         elif "readonly" in reason or "unable to open" in reason:
             advice = "the file cannot be opened for writing; check its permissions"
         else:
             advice = "the file is damaged or not a journal; it was left untouched"
         raise JournalError(f"{path}: {reason}: {advice}") from error
-    except (ValueError, IndexError, KeyError) as error:
+    except OSError as error:
+        raise JournalError(
+            f"{path}: {error.strerror}: the file cannot be written; check its permissions"
+        ) from error
+    except (ValueError, IndexError, KeyError, TypeError, VocabularyError) as error:
         raise JournalError(
             f"{path} holds something capscope did not write ({error}); it was left untouched"
         ) from error

@@ -1,0 +1,1 @@
+"""Learned models for other tools."""

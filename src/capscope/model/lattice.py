@@ -50,6 +50,10 @@ class Block:
         return tuple(zip(self.effects, self.probabilities(), strict=True))
 
 
+Probabilities = dict[Block, tuple[int, list[float] | None]]
+"""Of each block that an update touches: its capability and what it said before; None if new."""
+
+
 class Pair:
     """A capability tried in a state: what was seen, its block, and where it led."""
 
@@ -133,7 +137,7 @@ class Models:
     def update(self, transitions: Mapping[Transition, int]) -> Learned:
         """Take in transitions with their counts; say what was new."""
         new_pairs = new_transitions = 0
-        before: dict[Block, list[float]] = {}
+        before: Probabilities = {}
         for (state, capability, after), count in transitions.items():
             place = self.place(state)
             pair = place.pairs[capability]
@@ -143,7 +147,7 @@ class Models:
                 self.pairs_tried += 1
                 new_pairs += 1
             elif pair.block not in before:
-                before[pair.block] = pair.block.probabilities()
+                before[pair.block] = capability, pair.block.probabilities()
             effect = Effect.between(state, after)
             known = effect in pair.counts
             if known:
@@ -154,12 +158,22 @@ class Models:
             pair.total += count
             if not known:
                 new_transitions += 1
-                self._assign(place, capability, pair)
+                self._assign(place, capability, pair, before)
             self._spreads[capability] = None
-        return Learned(new_pairs, new_transitions, _largest_shift(before))
+        return Learned(new_pairs, new_transitions, self._largest_shift(before))
 
-    def _assign(self, place: Place, capability: int, pair: Pair) -> None:
-        """Put a pair into the block of its present effects."""
+    def _largest_shift(self, before: Probabilities) -> float:
+        largest = 0.0
+        for block, (capability, olds) in before.items():
+            now = self._blocks[capability].get(block.effects)
+            if now is not None and olds is not None:
+                news = now.probabilities()
+                shifts = (abs(new - old) for old, new in zip(olds, news, strict=True))
+                largest = max(largest, *shifts)
+        return largest
+
+    def _assign(self, place: Place, capability: int, pair: Pair, before: Probabilities) -> None:
+        """Put a pair into the block of its present effects; note what a block was like before."""
         blocks = self._blocks[capability]
         if pair.successors:
             old = pair.block
@@ -174,6 +188,9 @@ class Models:
         block = blocks.get(effects)
         if block is None:
             block = blocks[effects] = Block(effects)
+            before[block] = capability, None
+        elif block not in before:
+            before[block] = capability, block.probabilities()
         for i, effect in enumerate(effects):
             block.counts[i] += pair.counts[effect]
             block.total += pair.counts[effect]
@@ -239,18 +256,6 @@ class Models:
                 for own, rule in zip(within, rules, strict=True)
             )
         return RuleModel(written)
-
-
-def _largest_shift(before: Mapping[Block, list[float]]) -> float:
-    return max(
-        (
-            abs(new - old)
-            for block, olds in before.items()
-            if block.total
-            for old, new in zip(olds, block.probabilities(), strict=True)
-        ),
-        default=0.0,
-    )
 
 
 class _Extreme:

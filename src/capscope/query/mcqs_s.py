@@ -110,13 +110,14 @@ class SampledGame:
             if pair is None:
                 hidden = 0.0
                 steps.append((capability, None))
-                node.tail = steps
                 break
             if xi:
                 hidden *= 1.0 - xi / (1 + pair.total)
             place = pair.only or draw_successor(pair, rng)
             steps.append((capability, place))
         node.value = 1.0 - hidden
+        if node.value:
+            node.tail = steps
         return node.value
 
     def backup(self, path: Path, value: float) -> None:

@@ -8,6 +8,7 @@ are the paper's where it gives one.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -37,15 +38,26 @@ class Settings:
     snapshots: int = _setting(8, "Snapshots kept for each symbolic state.", 1)
     walks: int = _setting(10, "Random walks of primitive actions that discover intents.", 0)
     walk_steps: int = _setting(100, "Simulator steps in each discovery walk.", 1)
+    intents: tuple[str, ...] = _setting(
+        (),
+        "An intent to assess, like 'on(a,b) and not clear(c)'; repeat for more. Replaces discovery.",
+    )
 
     def __post_init__(self) -> None:
         for declared in fields(self):
             value, minimum = getattr(self, declared.name), declared.metadata["minimum"]
+            if isinstance(value, tuple):
+                continue
             if not value >= minimum:
                 raise CapscopeError(
                     f"--{declared.name.replace('_', '-')} must be at least {minimum}, not {value}"
                 )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return every setting by name."""
-        return asdict(self)
+        """Return every setting by name, as JSON-ready values."""
+        return {**asdict(self), "intents": list(self.intents)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Settings:
+        """Read settings back from what `as_dict` wrote."""
+        return cls(**{**values, "intents": tuple(values.get("intents", ()))})

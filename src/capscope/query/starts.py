@@ -25,11 +25,11 @@ from capscope.symbolic import State
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a query starts: a position, its state, and the changes since the walk began."""
+    """Where a query starts: a position, its state, and how far it is from where the walk began."""
 
     state: State
     snapshot: bytes
-    changes: int = 0
+    distance: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class End:
 
     state: State
     snapshot: bytes
-    changes: int
-    """Symbolic changes from the beginning of the walk, earlier queries included."""
+    distance: int
+    """How far it is from where the walk began, earlier queries included."""
 
 
 class Reservoir:
@@ -81,10 +81,10 @@ def weighted_choice(states: Sequence[State], dataset: Dataset, rng: random.Rando
 
 
 def end_to_go_on_from(
-    ends: Iterable[End], dataset: Dataset, most_changes: int, rng: random.Random
+    ends: Iterable[End], dataset: Dataset, most_distance: int, rng: random.Random
 ) -> End | None:
     """Choose among the ends of the last query whose walk is still short enough."""
-    open_ends = [end for end in ends if end.changes < most_changes]
+    open_ends = [end for end in ends if end.distance < most_distance]
     if not open_ends:
         return None
     state = weighted_choice(sorted({end.state for end in open_ends}), dataset, rng)

@@ -34,6 +34,10 @@ class Intent:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[type[Intent], tuple[tuple[Literal, ...]]]:
+        # Hashes of strings differ between processes: a copy sent to another must make its own.
+        return Intent, (self.literals,)
+
     @classmethod
     def of(cls, literals: Iterable[Literal]) -> Intent:
         """Make the intent of a set of literals, whatever their order."""

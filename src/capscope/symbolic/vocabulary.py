@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from capscope.errors import VocabularyError
 
@@ -97,7 +98,7 @@ class Vocabulary:
         objects: Mapping[str, str],
         parents: Mapping[str, str] | None = None,
     ) -> None:
-        """Ground `predicates` over `objects` (name → type); `parents` maps a type to its supertype."""
+        """Ground predicates over objects (name → type); `parents` maps a type to its supertype."""
         self.predicates = tuple(predicates)
         self.objects = dict(objects)
         self.parents = dict(parents or {})
@@ -127,17 +128,20 @@ class Vocabulary:
                         "has and no other type mentions; declare it or fix the spelling"
                     )
         for type_name in known:
-            if len(set(self._ancestry(type_name, limit=len(known) + 1))) > len(known):
-                raise VocabularyError(f"type {type_name!r} is its own ancestor")
+            for _ in self._ancestry(type_name):
+                pass
 
-    def _ancestry(self, type_name: str, limit: int = 1000) -> Iterator[str]:
-        yield type_name
-        for _ in range(limit):
-            parent = self.parents.get(type_name)
-            if parent is None or parent == type_name:
-                break
-            type_name = parent
-            yield type_name
+    def _ancestry(self, type_name: str) -> Iterator[str]:
+        met: set[str] = set()
+        kind: str | None = type_name
+        while kind is not None and kind != TYPE_ROOT:
+            if kind in met:
+                raise VocabularyError(
+                    f"type {kind!r} is its own ancestor; take one of its supertypes away"
+                )
+            met.add(kind)
+            yield kind
+            kind = self.parents.get(kind)
         yield TYPE_ROOT
 
     def objects_of(self, type_name: str) -> tuple[str, ...]:
@@ -191,6 +195,20 @@ class Vocabulary:
     def mask(self) -> int:
         """All bits of the vocabulary."""
         return (1 << len(self.atoms)) - 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what the vocabulary is made of, as JSON-ready values."""
+        return {
+            "predicates": [[p.name, list(p.types)] for p in self.predicates],
+            "objects": self.objects,
+            "parents": self.parents,
+        }
+
+    @classmethod
+    def from_dict(cls, parts: Mapping[str, Any]) -> Vocabulary:
+        """Rebuild a vocabulary from what `as_dict` wrote."""
+        predicates = [Predicate(name, tuple(types)) for name, types in parts["predicates"]]
+        return cls(predicates, parts["objects"], parts["parents"])
 
     @cached_property
     def fingerprint(self) -> str:

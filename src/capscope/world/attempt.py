@@ -8,6 +8,7 @@ or abstraction is an error, because what it reports can no longer be trusted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -57,7 +58,6 @@ def pursue(
     """
     limits = problem.limits
     horizon = limits.horizon if max_steps is None else min(limits.horizon, max_steps)
-    available = problem.simulator.actions
     observation, state = start
     changes_left = limits.temporal_length or 0
     trajectory = [state]
@@ -67,7 +67,7 @@ def pursue(
     try:
         attempting = problem.agent.begin(intent, seed)
         while True:
-            if not available():
+            if not _actions(problem):
                 ending = Ending.WORLD_ENDED
                 break
             # The agent is asked before the horizon is: stopping needs no step.
@@ -96,6 +96,16 @@ def pursue(
     tokens = getattr(attempting, "llm_tokens", 0)
     attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail)
     return attempt, Position(observation, state)
+
+
+def _actions(problem: Problem) -> Sequence[Action]:
+    try:
+        return problem.simulator.actions()
+    except Exception as error:
+        raise ProblemError(
+            f"the simulator of {problem.name} raised {type(error).__name__}: {error} when asked "
+            "for its actions; what was seen so far is kept. Mend it and resume"
+        ) from error
 
 
 def _step(problem: Problem, intent: Intent, action: Action) -> Position:

@@ -15,7 +15,7 @@ class Limits:
     `temporal_length` is Θ: an attempt ends once the symbolic state has changed that often (None:
     never for this reason). `horizon` bounds the simulator steps of an attempt. `reset_every`
     replaces the sampling of start states: queries go on where the last one ended, and the world
-    is reset after that many symbolic changes.
+    is reset after that many executions of capabilities.
     """
 
     temporal_length: int | None = 1

@@ -1,0 +1,124 @@
+"""The same in Python as on the command line: assess, resume, read back.
+
+>>> from capscope import Budget, assess
+>>> assess("blocksworld", budget=Budget(executions=500)).usage.executions
+500
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from capscope.assessment import Budget, Run, RunSpec, Usage, run_assessment
+from capscope.assessment.events import Listener, ignore
+from capscope.assessment.run import write_atomically
+from capscope.errors import RunError
+from capscope.export.model_json import model_document
+from capscope.model import CapabilityModel, Models
+from capscope.problems import load_problem
+from capscope.query import Settings
+from capscope.world import Problem
+
+MODEL = "model.json"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an assessment found."""
+
+    spec: RunSpec
+    models: Models
+    usage: Usage
+    stopped_because: str
+    states: int
+    transitions: int
+    run: Path | None
+    """The run directory; None for a run that was not kept."""
+
+    @property
+    def model(self) -> CapabilityModel:
+        """The pessimistic model: what was seen, and nothing else."""
+        return self.models.pessimistic
+
+
+def assess(
+    problem: str | Problem,
+    *,
+    strategy: str = "mcqs-s",
+    seed: int = 0,
+    settings: Settings | None = None,
+    budget: Budget | None = None,
+    run: str | Path | None = None,
+    listener: Listener = ignore,
+) -> Result:
+    """Assess an agent; `problem` is a `Problem` or anything `capscope assess` takes.
+
+    With `run`, everything is kept in that directory, and `resume` goes on with it; without, the
+    record lives as long as the call.
+    """
+    source = problem if isinstance(problem, str) else problem.name
+    loaded = load_problem(problem) if isinstance(problem, str) else problem
+    spec = RunSpec(loaded, source, strategy, seed, settings or Settings(), budget or Budget())
+    spec.check()
+    with _directory(run) as path, Run.create(path, spec) as opened:
+        return _carry_out(opened, spec, listener, keep=run is not None)
+
+
+def resume(
+    run: str | Path,
+    *,
+    problem: Problem | None = None,
+    budget: Budget | None = None,
+    listener: Listener = ignore,
+) -> Result:
+    """Go on with a run; only its budget may differ from what it was started with.
+
+    `problem` is needed for a run that was started with a `Problem` object of one's own.
+    """
+    with Run.open(Path(run)) as opened:
+        meta = opened.journal.read_meta()
+        identity = meta["identity"]
+        loaded = problem or load_problem(identity["problem"])
+        spec = RunSpec(
+            loaded,
+            identity["problem"],
+            identity["strategy"],
+            identity["seed"],
+            Settings.from_dict(identity["settings"]),
+            budget or Budget(**meta["budget"]),
+        )
+        opened.admit(spec)
+        return _carry_out(opened, spec, listener, keep=True)
+
+
+def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) -> Result:
+    assessment = run_assessment(opened, spec, listener)
+    if keep:
+        document = model_document(assessment.models, spec.problem.name)
+        write_atomically(opened.path / MODEL, json.dumps(document, indent=1) + "\n")
+    return Result(
+        spec=spec,
+        models=assessment.models,
+        usage=assessment.usage,
+        stopped_because=assessment.stopped_because,
+        states=len(assessment.knowledge.dataset.states),
+        transitions=assessment.knowledge.dataset.distinct,
+        run=opened.path if keep else None,
+    )
+
+
+@contextmanager
+def _directory(run: str | Path | None) -> Iterator[Path]:
+    if run is not None:
+        yield Path(run)
+        return
+    try:
+        with tempfile.TemporaryDirectory(prefix="capscope-") as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise RunError(f"no room for a temporary run: {error}; name a run directory") from error

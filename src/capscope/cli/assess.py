@@ -1,0 +1,110 @@
+"""`capscope assess PROBLEM`: find out what an agent can do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from capscope.api import Result, assess
+from capscope.assessment import Budget
+from capscope.cli.options import Json, ProblemArguments, with_budget, with_settings
+from capscope.cli.output import print_json, print_line, progress
+from capscope.problems import canonical_source
+from capscope.query import STRATEGIES, Settings
+
+
+@with_settings
+@with_budget
+def assess_problem(
+    problem: ProblemArguments,
+    budget: Budget | None,
+    settings: Settings,
+    strategy: Annotated[str, typer.Option(help=f"One of {', '.join(STRATEGIES)}.")] = "mcqs-s",
+    seed: Annotated[int, typer.Option(help="All chance in the run comes from it.")] = 0,
+    run: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Where to keep the run.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Assess an agent and keep everything that was seen in a run directory."""
+    source = canonical_source(problem)
+    directory = Path(run) if run else Path("runs") / f"{_slug(source)}-{strategy}-{seed}"
+    with interruptible(directory), progress(_slug(source), budget, settings.patience) as listener:
+        result = assess(
+            source,
+            strategy=strategy,
+            seed=seed,
+            settings=settings,
+            budget=budget,
+            run=directory,
+            listener=listener,
+        )
+    report(result, json)
+
+
+class interruptible:  # noqa: N801 - used like a function
+    """Tell how to go on when a run is interrupted."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def __enter__(self) -> None:
+        """Begin the part that may be interrupted."""
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Turn Ctrl-C into exit code 130 and the command that goes on."""
+        if kind is KeyboardInterrupt:
+            sys.stderr.write(
+                "interrupted; everything seen is kept. Go on with: "
+                f"capscope resume {self._directory}\n"
+            )
+            raise typer.Exit(130)
+
+
+def report(result: Result, json: bool) -> None:
+    """Print how a run ended."""
+    document = run_document(result)
+    if json:
+        print_json(document)
+        return
+    print_line(
+        f"{document['problem']}: stopped because of {document['stopped_because']} after "
+        f"{document['queries']:,} queries, {document['executions']:,} executions and "
+        f"{document['simulator_steps']:,} simulator steps ({document['seconds']:.1f} s)"
+    )
+    print_line(
+        f"{document['capabilities']} capabilities, {document['states']} states, "
+        f"{document['transitions']:,} distinct transitions seen"
+    )
+    print_line(f"run: {document['run']}")
+    print_line(f"read it with: capscope show {document['run']}")
+
+
+def run_document(result: Result) -> dict[str, Any]:
+    """Return how a run ended as JSON-ready values."""
+    usage = result.usage
+    return {
+        "problem": result.spec.problem.name,
+        "strategy": result.spec.strategy,
+        "seed": result.spec.seed,
+        "run": str(result.run),
+        "stopped_because": result.stopped_because,
+        "queries": usage.queries,
+        "executions": usage.executions,
+        "simulator_steps": usage.simulator_steps,
+        "llm_tokens": usage.llm_tokens,
+        "states": result.states,
+        "capabilities": len(result.models.capabilities),
+        "transitions": result.transitions,
+        "seconds": usage.seconds,
+    }
+
+
+def _slug(source: str) -> str:
+    left, colon, right = source.rpartition(":")
+    if not colon:
+        return source
+    return Path(right).stem if right.endswith(".pddl") else f"{Path(left).stem}-{right}"

@@ -1,0 +1,47 @@
+"""Gather the commands and turn errors into one line and an exit code.
+
+0: done. 1: the command worked and its answer is no. 2: a mistake to mend. 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+from rich.console import Console
+
+from capscope.cli import assess, check, evaluate, export, listing, resume, show
+from capscope.errors import CapscopeError
+
+app = typer.Typer(
+    name="capscope",
+    help="Find out what an AI agent can do, when, and with what side effects.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("list")(listing.list_problems)
+app.command("assess")(assess.assess_problem)
+app.command("resume")(resume.resume_run)
+app.command("show")(show.show_run)
+app.command("evaluate")(evaluate.evaluate_run)
+app.command("export")(export.export_run)
+app.command("check")(check.check_source)
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except CapscopeError as error:
+        message = str(error).replace("\n", " ")
+        Console(stderr=True).print(
+            f"capscope: {message}", style="red", markup=False, soft_wrap=True
+        )
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader of a pipe went away; what is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,86 @@
+"""Standard output is for answers; everything else goes to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from capscope.assessment import Budget, Event
+from capscope.assessment.events import Listener
+
+_SECONDS_BETWEEN_LINES = 5.0
+_SECONDS_BETWEEN_FRAMES = 0.1
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Print one JSON object on standard output."""
+    sys.stdout.write(json.dumps(document) + "\n")
+
+
+def print_line(text: str = "") -> None:
+    """Print a line on standard output, without markup and without cutting it."""
+    sys.stdout.write(text + "\n")
+
+
+@contextmanager
+def progress(title: str, budget: Budget | None, patience: int) -> Iterator[Listener]:
+    """Show how a run advances: live on a terminal, now and then a plain line otherwise."""
+    console = Console(stderr=True)
+    begun = time.perf_counter()
+    last = begun
+
+    def summary(event: Event) -> str:
+        usage = event.usage
+        return (
+            f"{title}: query {usage.queries:,}, {usage.executions:,} executions, "
+            f"{usage.simulator_steps:,} steps, {event.states:,} states, "
+            f"{event.capabilities} capabilities, {event.pairs_tried:,} pairs tried, "
+            f"{event.quiet_queries}/{patience} quiet, {time.perf_counter() - begun:.0f} s"
+        )
+
+    if not console.is_terminal:
+
+        def plain(event: Event) -> None:
+            nonlocal last
+            if time.perf_counter() - last >= _SECONDS_BETWEEN_LINES:
+                last = time.perf_counter()
+                console.print(summary(event), soft_wrap=True, markup=False, highlight=False)
+
+        yield plain
+        return
+
+    with Live(Text(f"{title}: discovering intents"), console=console, transient=True) as live:
+
+        def lively(event: Event) -> None:
+            nonlocal last
+            if time.perf_counter() - last >= _SECONDS_BETWEEN_FRAMES:
+                last = time.perf_counter()
+                live.update(_frame(title, event, budget, patience, last - begun))
+
+        yield lively
+
+
+def _frame(title: str, event: Event, budget: Budget | None, patience: int, seconds: float) -> Table:
+    usage = event.usage
+    table = Table.grid(padding=(0, 2))
+    table.add_row(Text(title, style="bold"), f"{seconds:.0f} s")
+    table.add_row("queries", f"{usage.queries:,}   ({event.quiet_queries}/{patience} without news)")
+    spent = {"executions": usage.executions, "simulator_steps": usage.simulator_steps}
+    for name, value in spent.items():
+        allowed = getattr(budget, name) if budget is not None else None
+        of = f" of {allowed:,}" if allowed is not None else ""
+        table.add_row(name.replace("_", " "), f"{value:,}{of}")
+    table.add_row("states seen", f"{event.states:,}")
+    table.add_row("capabilities", f"{event.capabilities}")
+    table.add_row("pairs tried", f"{event.pairs_tried:,}")
+    table.add_row("predicted disagreement", f"{event.predicted:.3f}")
+    return table

@@ -1,0 +1,20 @@
+"""`capscope resume DIR`: go on with a run that was interrupted or whose budget is raised."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from capscope.api import resume
+from capscope.assessment import Budget
+from capscope.cli.assess import interruptible, report
+from capscope.cli.options import Json, RunDirectory, with_budget
+from capscope.cli.output import progress
+
+
+@with_budget
+def resume_run(run: RunDirectory, budget: Budget | None, json: Json = False) -> None:
+    """Go on with a run; a budget given here replaces the one it was started with."""
+    directory = Path(run)
+    with interruptible(directory), progress(directory.name, budget, 25) as listener:
+        result = resume(directory, budget=budget, listener=listener)
+    report(result, json)

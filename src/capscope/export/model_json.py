@@ -1,0 +1,64 @@
+"""`model.json`, version 1: the learned model in a form that other tools may rely on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from capscope.model import Models, Rule
+from capscope.symbolic import Intent, Vocabulary
+from capscope.symbolic.dnf import Term, shortest_dnf
+
+FORMAT = "capscope-model"
+VERSION = 1
+
+
+def model_document(models: Models, problem: str) -> dict[str, Any]:
+    """Return the pessimistic model as JSON-ready values."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "problem": problem,
+        "vocabulary": [str(atom) for atom in models.vocabulary.atoms],
+        "capabilities": [_capability(models, intent) for intent in models.capabilities],
+    }
+
+
+def readable_conditions(rules: tuple[Rule, ...], vocabulary: Vocabulary) -> list[tuple[Term, ...]]:
+    """Return the shortest condition of each rule that sets it apart from the others."""
+    states = [rule.states for rule in rules]
+    return [
+        shortest_dnf(
+            own, [s for j, other in enumerate(states) if j != i for s in other], vocabulary
+        )
+        for i, own in enumerate(states)
+    ]
+
+
+def _capability(models: Models, intent: Intent) -> dict[str, Any]:
+    rules = models.rules(intent)
+    conditions = readable_conditions(rules, models.vocabulary)
+    return {
+        "intent": [str(literal) for literal in intent.literals],
+        "executions": sum(rule.executions for rule in rules),
+        "rules": [
+            _rule(rule, when, models.vocabulary)
+            for rule, when in zip(rules, conditions, strict=True)
+        ],
+    }
+
+
+def _rule(rule: Rule, when: tuple[Term, ...], vocabulary: Vocabulary) -> dict[str, Any]:
+    return {
+        "states": [hex(state) for state in rule.states],
+        "when": [[str(literal) for literal in term] for term in when],
+        "outcomes": [
+            {
+                "probability": outcome.probability,
+                "count": outcome.count,
+                "interval": list(outcome.interval),
+                "adds": [str(atom) for atom in vocabulary.holding(outcome.effect.adds)],
+                "deletes": [str(atom) for atom in vocabulary.holding(outcome.effect.deletes)],
+            }
+            for outcome in rule.outcomes
+        ],
+    }
