@@ -177,7 +177,8 @@ import sys
 from capscope.problems import load_problem
 problem = load_problem(sys.argv[1])
 for line in sys.stdin:
-    print(problem.abstraction(problem.simulator.restore(bytes.fromhex(line.strip()), 0)))
+    state = problem.abstraction(problem.simulator.restore(bytes.fromhex(line.strip()), 0))
+    print("state", state)
 """
 
 
@@ -193,4 +194,6 @@ def restore_elsewhere(source: str, snapshots: Sequence[bytes]) -> list[State]:
     if result.returncode:
         reason = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise ProblemError(reason)
-    return [int(line) for line in result.stdout.split()]
+    # A package may print a banner when it is imported; only marked lines are answers.
+    lines = (line.split() for line in result.stdout.splitlines())
+    return [int(words[1]) for words in lines if len(words) == 2 and words[0] == "state"]

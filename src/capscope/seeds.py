@@ -16,11 +16,20 @@ def child_seed(seed: int, *place: int) -> int:
     >>> child_seed(0, 3, 7) == child_seed(0, 7, 3)
     False
     """
-    # SplitMix64, one round for each coordinate.
-    mixed = seed & _MASK
+    mixed = _mix(seed)
     for coordinate in place:
-        mixed = (mixed + 0x9E3779B97F4A7C15 + (coordinate & _MASK)) & _MASK
-        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
-        mixed ^= mixed >> 31
+        # States are coordinates too and may be wider than 64 bits: fold, do not cut.
+        while coordinate > _MASK:
+            mixed = _mix(mixed + coordinate)
+            coordinate >>= 64
+        mixed = _mix(mixed + coordinate)
     return mixed
+
+
+def _mix(number: int) -> int:
+    # One round of SplitMix64. The parent is mixed before anything is added to it: otherwise place
+    # 1 below seed 0 would be place 0 below seed 1.
+    number = (number + 0x9E3779B97F4A7C15) & _MASK
+    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & _MASK
+    return number ^ (number >> 31)

@@ -93,7 +93,7 @@ class Knowledge:
             self.models.extend(list(intents_of(new, self.problem.vocabulary)))
 
     def _distance(self, draw: Draw) -> int:
-        """Count the executions of a draw where the world is reset every so often, else its changes."""
+        """Count executions where the world is reset every so many of them, else symbolic changes."""
         if self.problem.limits.reset_every:
             return len(draw.executions)
         return sum(len(attempt.trajectory) - 1 for _, attempt in draw.executions)

@@ -118,7 +118,7 @@ class Journal:
         """Open an existing journal, or say why it cannot be read."""
         if not path.is_file():
             raise JournalError(f"no journal at {path}; is {path.parent} a run directory?")
-        with _explained(path):
+        with _understood(path):
             _verify(path)
             db = sqlite3.connect(path, isolation_level=None)
             try:
@@ -137,7 +137,7 @@ class Journal:
         self._db.close()
 
     def _load_states(self) -> None:
-        with _explained(self.path):
+        with _understood(self.path):
             for number, bits in self._db.execute("SELECT id, bits FROM states ORDER BY id"):
                 if number != len(self._states):
                     raise ValueError(f"state {number} follows state {len(self._states) - 1}")
@@ -172,7 +172,7 @@ class Journal:
 
     def read_meta(self) -> dict[str, Any]:
         """Return what the run was started with."""
-        with _explained(self.path):
+        with _understood(self.path):
             rows = self._db.execute("SELECT key, value FROM meta").fetchall()
             return {key: json.loads(value) for key, value in rows}
 
@@ -184,7 +184,7 @@ class Journal:
 
     def intents(self) -> list[Intent]:
         """Return the intents in order."""
-        with _explained(self.path):
+        with _understood(self.path):
             rows = self._db.execute("SELECT literals FROM intents ORDER BY id").fetchall()
             return [Intent(tuple(map(Literal.parse, json.loads(row[0])))) for row in rows]
 
@@ -199,10 +199,10 @@ class Journal:
 
     def query(self, number: int) -> QueryRecord | None:
         """Return what was recorded of a query; None if it was never begun."""
-        with _explained(self.path):
+        with _understood(self.path):
             row = self._db.execute(
-                "SELECT start, start_snapshot, distance, xi, predicted, telling, finished, seconds, "
-                "policy FROM queries WHERE id = ?",
+                "SELECT start, start_snapshot, distance, xi, predicted, telling, finished, "
+                "seconds, policy FROM queries WHERE id = ?",
                 (number,),
             ).fetchone()
             if row is None:
@@ -258,7 +258,7 @@ class Journal:
 
     def draws(self, query: int) -> list[Draw]:
         """Return the recorded draws of a query, in order."""
-        with _explained(self.path):
+        with _understood(self.path):
             rows = self._db.execute(
                 "SELECT attempts, d.simulator_steps, llm_tokens, seconds, cut, e.snapshot "
                 "FROM draws d LEFT JOIN ends e ON e.draw = d.draw AND e.query = d.query "
@@ -337,7 +337,7 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        reason = str(error)
+        reason = " ".join(str(error).split())  # SQLite may quote a statement of many lines
         if "full" in reason:
             advice = "the disk is full; all finished draws are kept: free some space and resume"
         elif "locked" in reason:
@@ -353,7 +353,16 @@ def _explained(path: Path) -> Iterator[None]:
         raise JournalError(
             f"{path}: {error.strerror}: the file cannot be written; check its permissions"
         ) from error
+
+
+@contextmanager
+def _understood(path: Path) -> Iterator[None]:
+    """Read and decode: what cannot be decoded was written by something else."""
+    try:
+        with _explained(path):
+            yield
     except (ValueError, IndexError, KeyError, TypeError, VocabularyError) as error:
         raise JournalError(
-            f"{path} holds something capscope did not write ({error}); it was left untouched"
+            f"{path} holds something capscope did not write ({' '.join(str(error).split())}); "
+            "it was left untouched"
         ) from error

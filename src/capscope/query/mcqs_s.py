@@ -215,7 +215,7 @@ def extract_policy(root: Node, exploration: float, unfold: Callable[[Node], None
         state = node.content.state
         known = merged.get((state, node.depth))
         if known is None:
-            edge = best_edge(node, exploration)
+            edge = best_edge(node.edges, node.visits, exploration)
             known = merged[state, node.depth] = graph.add(edge.capability)
             stack += [(graph.edges[known], child) for child in reversed(edge.children.values())]
         edges[state] = known

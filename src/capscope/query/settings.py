@@ -40,7 +40,7 @@ class Settings:
     walk_steps: int = _setting(100, "Simulator steps in each discovery walk.", 1)
     intents: tuple[str, ...] = _setting(
         (),
-        "An intent to assess, like 'on(a,b) and not clear(c)'; repeat for more. Replaces discovery.",
+        "An intent to assess, like 'on(a,b) and not clear(c)'; repeatable; replaces discovery.",
     )
 
     def __post_init__(self) -> None:

@@ -7,8 +7,8 @@ else is the same, so the search is written here and the variant enters as a `Gam
 edge, what a new node is worth, and how a value travels back.
 
 The tree is data: nodes and edges with visits and values, no behaviour of their own. Each visit of a
-node adds a few edges while there are capabilities left (one in MCQS-S, three in MCQS-E), and an edge
-never followed comes before all others.
+node adds a few edges while there are capabilities left (one in MCQS-S, three in MCQS-E), and an
+edge never followed comes before all others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from math import log, sqrt
+from math import inf, log, sqrt
 from typing import Any, Protocol
 
 
@@ -66,15 +66,27 @@ Path = list[tuple[Node, Edge, Node]]
 Backup = Callable[[Path, float], None]
 
 
-def best_edge(node: Node, exploration: float) -> Edge:
-    """Return the edge with the highest upper confidence bound; unvisited edges come first."""
-    bonus = log(node.visits) if node.visits > 1 else 0.0
-    best, best_bound = node.edges[0], -1.0
-    for edge in node.edges:
-        visits = edge.visits
-        if not visits:
-            return edge
-        bound = edge.value + exploration * sqrt(bonus / visits)
+# 1/√n for n visits; an unvisited edge has no bound. Looked up far more often than it is filled.
+_INVERSE_ROOTS = [inf]
+
+
+def _fill_roots(most: int) -> None:
+    for n in range(len(_INVERSE_ROOTS), most + 1):
+        _INVERSE_ROOTS.append(1.0 / sqrt(n))
+
+
+def best_edge(edges: Sequence[Edge], visits: int, exploration: float) -> Edge:
+    """Return the edge with the highest upper confidence bound; unvisited edges come first.
+
+    `visits` are those of the node that the edges leave from.
+    """
+    _fill_roots(visits)
+    # Never quite zero, so that an unvisited edge stays first.
+    scale = exploration * sqrt(log(visits)) if visits > 1 else 1e-300
+    roots = _INVERSE_ROOTS
+    best, best_bound = edges[0], -1.0
+    for edge in edges:
+        bound = edge.value + scale * roots[edge.visits]
         if bound > best_bound:
             best, best_bound = edge, bound
     return best
@@ -93,7 +105,7 @@ def search(
                 game.grow(node, rng)
             if not node.edges:
                 break
-            edge = best_edge(node, budget.exploration)
+            edge = best_edge(node.edges, node.visits, budget.exploration)
             child, new = game.follow(node, edge, rng)
             path.append((node, edge, child))
             node = child

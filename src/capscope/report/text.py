@@ -106,7 +106,8 @@ def capability_lines(
         yield f"{view.intent}"
         yield f"  unknown: never tried in any of the {_counted(view.states_seen, 'state')} seen"
         return
-    yield f"{view.intent}   ({_counted(view.executions, 'draw')} in {_counted(view.states_tried, 'state')})"
+    tried = _counted(view.states_tried, "state")
+    yield f"{view.intent}   ({_counted(view.executions, 'draw')} in {tried})"
     for rule in view.rules:
         yield from _rule_lines(rule, view.intent, vocabulary, width)
     untried = view.states_seen - view.states_tried

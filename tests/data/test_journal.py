@@ -1,0 +1,438 @@
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from capscope.data.journal import FORMAT_VERSION, Draw, Execution, Journal, QueryRecord
+from capscope.errors import JournalError
+from capscope.symbolic import Intent
+from capscope.world import Attempt, Ending
+
+META = {"identity": {"seed": 3, "name": "board"}, "list": [1, 2.5, None]}
+INTENTS = [Intent.parse(text) for text in ("not clear(b) and on(a,b)", "done", "not done")]
+QUERY = QueryRecord(0b101, b"\x00start", 4, 0.1, 0.75, True)
+
+STATES = st.integers(0, 2**80 - 1)
+ATTEMPTS = st.builds(
+    Attempt,
+    st.lists(STATES, min_size=1, max_size=4).map(tuple),
+    st.integers(0, 100),
+    st.sampled_from(Ending),
+    st.integers(0, 10**6),
+    st.text(st.characters()),
+)
+DRAWS = st.builds(
+    Draw,
+    st.lists(st.builds(Execution, st.integers(0, 5), ATTEMPTS), max_size=4).map(tuple),
+    st.integers(0, 1000),
+    st.integers(0, 10**9),
+    st.floats(0, 1e6),
+    st.booleans(),
+    st.one_of(st.none(), st.binary()),
+)
+KEPT = st.dictionaries(st.tuples(STATES, st.integers(0, 3)), st.binary(), max_size=3)
+
+
+def simple_draw(*trajectory, detail=""):
+    attempt = Attempt(trajectory, len(trajectory) - 1, Ending.STOPPED, 0, detail)
+    return Draw((Execution(0, attempt),), len(trajectory) - 1, 0, 0.5, False)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "journal.sqlite"
+
+
+@pytest.fixture
+def journal(path):
+    with closing(Journal.create(path, META)) as journal:
+        yield journal
+
+
+def written(path, draws=30):
+    """Write a journal with something of everything, and close it."""
+    with closing(Journal.create(path, META)) as journal:
+        journal.add_intents(INTENTS, 0)
+        journal.begin_query(0, QUERY)
+        for index in range(draws):
+            draw = simple_draw(*range(index, index + 3), detail=f"thought {index} " * 20)
+            journal.add_draw(0, index, draw, {(index, 0): b"snapshot" * 10})
+        journal.finish_query(0, {"kind": "sequence"}, 1.5)
+    return path
+
+
+def everything(journal):
+    """Read all that a journal holds."""
+    return (
+        journal.read_meta(),
+        journal.intents(),
+        journal.query(0),
+        journal.draws(0),
+        [journal.snapshots(state) for state in range(40)],
+    )
+
+
+def test_a_new_journal_knows_what_the_run_was_started_with(journal):
+    assert journal.read_meta() == META
+    journal.write_meta({"list": [], "more": "ünïcödé"})
+    assert journal.read_meta() == META | {"list": [], "more": "ünïcödé"}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(DRAWS, KEPT), max_size=4))
+def test_draws_and_snapshots_are_read_as_they_were_written(tmp_path_factory, recorded):
+    path = tmp_path_factory.mktemp("run") / "journal.sqlite"
+    snapshots = {}
+    with closing(Journal.create(path, META)) as journal:
+        journal.begin_query(0, QUERY)
+        for index, (draw, kept) in enumerate(recorded):
+            journal.add_draw(0, index, draw, kept)
+            snapshots.update(kept)
+        journals = [journal, Journal.open(path), Journal.open(path, read_only=True)]
+        for each in journals:
+            with closing(each):
+                assert each.draws(0) == [draw for draw, _ in recorded]
+                for state, _ in snapshots:
+                    slots = sorted(slot for other, slot in snapshots if other == state)
+                    assert each.snapshots(state) == [snapshots[state, slot] for slot in slots]
+    shutil.rmtree(path.parent)
+
+
+def test_an_agents_words_survive_whatever_they_are(journal, path):
+    details = ["\x00", "\ud800", "👩‍🚀 \u202e", "'); DROP TABLE draws; --", "line\nline", "\uffff"]
+    for index, detail in enumerate(details):
+        journal.add_draw(0, index, simple_draw(0, 1, detail=detail), {})
+    with closing(Journal.open(path)) as again:
+        assert [draw.executions[0].attempt.detail for draw in again.draws(0)] == details
+
+
+def test_a_query_is_written_down_before_it_is_finished(journal):
+    assert journal.query(0) is None
+    journal.begin_query(0, QUERY)
+    assert journal.query(0) == QUERY
+    journal.finish_query(0, {"kind": "sequence", "asks": [1, 2]}, 2.5)
+    done = journal.query(0)
+    assert (done.finished, done.seconds) == (True, 2.5)
+    assert json.loads(done.policy) == {"kind": "sequence", "asks": [1, 2]}
+    assert (done.start, done.start_snapshot) == (QUERY.start, QUERY.start_snapshot)
+
+
+def test_intents_keep_their_numbers(journal):
+    journal.add_intents(INTENTS[:2], 0)
+    journal.add_intents(INTENTS[1:], 1)
+    journal.add_intents(INTENTS, 0)
+    assert journal.intents() == INTENTS
+
+
+def test_a_snapshot_replaces_the_one_in_its_slot(journal):
+    journal.keep_snapshot(5, 1, b"old")
+    journal.keep_snapshot(5, 0, b"first")
+    journal.keep_snapshot(5, 1, b"new")
+    assert journal.snapshots(5) == [b"first", b"new"]
+    assert journal.snapshots(6) == []
+
+
+def test_ends_are_kept_of_the_latest_query_only(journal):
+    def draw(end):
+        return Draw((), 0, 0, 0.0, False, end)
+
+    journal.add_draw(0, 0, draw(b"old"), {})
+    journal.add_draw(1, 0, draw(b"new"), {})
+    assert journal.draws(0) == [draw(None)]
+    assert journal.draws(1) == [draw(b"new")]
+
+
+def test_a_reopened_journal_holds_the_same_and_goes_on(path):
+    with closing(Journal.open(written(path))) as journal:
+        before = everything(journal)
+        journal.add_draw(0, 30, simple_draw(7, 999), {})
+    with closing(Journal.open(path)) as journal:
+        assert everything(journal)[:3] == before[:3]
+        assert journal.draws(0) == [*before[3], simple_draw(7, 999)]
+
+
+def test_a_draw_is_on_disk_once_it_was_added(journal, path, tmp_path):
+    journal.begin_query(0, QUERY)
+    journal.add_draw(0, 0, simple_draw(1, 2), {})
+    # What a kill at this moment leaves behind.
+    copy = Path(shutil.copytree(tmp_path, tmp_path / "killed")) / path.name
+    with closing(Journal.open(copy)) as left:
+        assert left.draws(0) == [simple_draw(1, 2)]
+
+
+def test_an_existing_file_is_not_overwritten(path):
+    path.write_text("precious")
+    with pytest.raises(JournalError, match="exists; resume the run or choose another directory"):
+        Journal.create(path, META)
+    assert path.read_text() == "precious"
+
+
+def test_what_a_kill_left_of_a_journal_under_creation_is_in_nobodys_way(path):
+    path.with_name(f".{path.name}.draft").write_text("half")
+    with closing(Journal.create(path, META)) as journal:
+        assert journal.read_meta() == META
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_reader_does_not_write(path):
+    with closing(Journal.open(written(path), read_only=True)) as journal:
+        with pytest.raises(JournalError, match="cannot be opened for writing"):
+            journal.write_meta({"x": 1})
+        assert journal.read_meta() == META
+
+
+def test_a_reader_may_look_while_a_run_is_under_way(journal, path):
+    journal.begin_query(0, QUERY)
+    with closing(Journal.open(path, read_only=True)) as reader:
+        journal.add_draw(0, 0, simple_draw(QUERY.start), {})
+        assert reader.draws(0) == [simple_draw(QUERY.start)]
+
+
+def test_a_second_writer_is_told_to_wait(journal, path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        journal._db.execute("PRAGMA busy_timeout = 0")
+        with pytest.raises(JournalError, match="another process is writing"):
+            journal.add_draw(0, 0, simple_draw(0, 1), {})
+        other.execute("ROLLBACK")
+    journal.add_draw(0, 0, simple_draw(0, 1), {})
+    assert journal.draws(0) == [simple_draw(0, 1)]
+
+
+# Files that are not intact journals: one line that says what to do, and not a byte changed.
+
+
+def refusal(path, **options):
+    """Return the message with which a file is refused; it must be left as it was."""
+    before = path.read_bytes() if path.exists() else None
+    with pytest.raises(JournalError) as caught, closing(Journal.open(path, **options)) as journal:
+        everything(journal)
+    assert (path.read_bytes() if path.exists() else None) == before
+    message = str(caught.value)
+    assert "\n" not in message
+    assert str(path) in message
+    return message
+
+
+def test_a_missing_file_is_named(path):
+    assert "no journal at" in refusal(path)
+    assert f"is {path.parent} a run directory?" in refusal(path)
+
+
+def test_a_directory_is_no_journal(path):
+    path.mkdir()
+    with pytest.raises(JournalError, match="no journal at"):
+        Journal.open(path)
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\0 oh no"])
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_file_that_is_no_database_is_left_alone(path, content, read_only):
+    path.write_bytes(content)
+    assert "damaged or not a journal; it was left untouched" in refusal(path, read_only=read_only)
+
+
+def test_an_empty_file_is_left_alone(path):
+    path.touch()
+    assert "is not a capscope journal; it was left untouched" in refusal(path)
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_foreign_database_is_left_alone(path, mode):
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA journal_mode = {mode}")
+        db.execute("CREATE TABLE draws (mine TEXT)")
+        db.commit()
+    assert "is not a capscope journal; it was left untouched" in refusal(path)
+
+
+def test_a_foreign_database_in_use_is_left_alone(path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = wal")
+        db.execute("CREATE TABLE draws (mine TEXT)")
+        assert "is not a capscope journal" in refusal(path)
+
+
+def test_a_journal_of_a_newer_format_names_both_versions(path):
+    with closing(sqlite3.connect(written(path))) as db:
+        db.execute(f"PRAGMA user_version = {FORMAT_VERSION + 1}")
+    message = refusal(path)
+    assert f"has format {FORMAT_VERSION + 1}, this capscope reads {FORMAT_VERSION}" in message
+    assert "use the version that wrote it" in message
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.6, 0.99])
+def test_a_truncated_journal_is_found_and_left_alone(path, share):
+    whole = written(path).read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+    assert "it was left untouched" in refusal(path)
+
+
+def test_a_damaged_page_is_found_and_left_alone(path):
+    content = bytearray(written(path).read_bytes())
+    content[4096 * 2 : 4096 * 3] = b"\xff" * 4096
+    path.write_bytes(content)
+    assert "it was left untouched" in refusal(path)
+
+
+def test_a_damaged_journal_of_a_killed_run_keeps_what_was_not_merged_yet(path, tmp_path):
+    with closing(Journal.create(path, META)) as journal:
+        journal.begin_query(0, QUERY)
+        for index in range(50):
+            journal.add_draw(0, index, simple_draw(0, 1, detail=f"{index}" * 200), {})
+        journal._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        journal.add_draw(0, 50, simple_draw(0, 1), {})
+        copy = Path(shutil.copytree(tmp_path, tmp_path / "killed")) / path.name
+    content = bytearray(copy.read_bytes())
+    content[4096 * 5 :] = b"\xff" * len(content[4096 * 5 :])
+    copy.write_bytes(content)
+    log = copy.with_name(f"{copy.name}-wal")
+    before = log.read_bytes()
+    assert before
+    assert "it was left untouched" in refusal(copy)
+    assert log.read_bytes() == before
+
+
+BAD_ROWS = [
+    "UPDATE meta SET value = '{'",
+    "UPDATE intents SET literals = '[\"on(a\"]'",
+    "UPDATE intents SET literals = '[]'",
+    "UPDATE intents SET literals = '7'",
+    "UPDATE queries SET start = 99999",
+    "UPDATE states SET bits = 'xyz' WHERE id = 3",
+    "DELETE FROM states WHERE id = 3",
+    "UPDATE draws SET attempts = '[[0,[99999],1,0]]'",
+    "UPDATE draws SET attempts = '[[0,[1],1,99]]'",
+    "UPDATE draws SET attempts = '[[0]]'",
+    "UPDATE draws SET attempts = 'null'",
+    "DROP TABLE draws",
+]
+
+
+@pytest.mark.parametrize("change", BAD_ROWS)
+def test_what_something_else_wrote_into_a_journal_is_an_error_of_the_journal(path, change):
+    with closing(sqlite3.connect(written(path))) as db:
+        db.execute(change)
+        db.commit()
+    assert "it was left untouched" in refusal(path)
+
+
+def test_a_damaged_schema_is_told_in_one_line(path):
+    content = written(path).read_bytes()
+    assert b"cut INTEGER NOT NULL,\n" in content
+    path.write_bytes(content.replace(b"cut INTEGER NOT NULL,\n", b"cut 'NTEGER NOT NULL,\n"))
+    assert "malformed database schema" in refusal(path)
+
+
+@pytest.fixture(scope="module")
+def intact(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("intact") / "journal.sqlite", draws=5)
+
+
+@given(st.data())
+def test_a_flipped_byte_never_shows_as_anything_but_an_error_of_the_journal(intact, data):
+    content = bytearray(intact.read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    content[place] ^= data.draw(st.integers(1, 255))
+    path = intact.with_name("flipped.sqlite")
+    path.write_bytes(content)
+    try:
+        with closing(Journal.open(path, read_only=True)) as journal:
+            everything(journal)
+    except JournalError as error:
+        assert "\n" not in str(error)
+    finally:
+        assert path.read_bytes() == content
+        for file in path.parent.glob("flipped.sqlite*"):
+            file.unlink()
+
+
+# A full disk.
+
+
+def fill_disk(journal, pages=0):
+    used = journal._db.execute("PRAGMA page_count").fetchone()[0]
+    journal._db.execute(f"PRAGMA max_page_count = {used + pages}")
+
+
+def free_disk(journal):
+    journal._db.execute("PRAGMA max_page_count = 1000000")
+
+
+def test_a_full_disk_is_said_to_be_full_and_nothing_recorded_is_lost(journal, path):
+    journal.begin_query(0, QUERY)
+    fill_disk(journal, pages=8)
+    recorded = []
+    with pytest.raises(JournalError, match="the disk is full; all finished draws are kept") as full:
+        for index in range(1000):
+            draw = simple_draw(index, index + 1, detail="long thoughts " * 40)
+            journal.add_draw(0, index, draw, {(index, 0): b"snapshot" * 20})
+            recorded.append(draw)
+    assert recorded
+    assert "\n" not in str(full.value)
+    assert journal.draws(0) == recorded
+    with closing(Journal.open(path, read_only=True)) as reader:
+        assert reader.draws(0) == recorded
+        assert reader.snapshots(0) == [b"snapshot" * 20]
+
+
+def test_writing_goes_on_when_there_is_space_again_and_states_keep_their_numbers(journal, path):
+    journal.begin_query(0, QUERY)
+    journal.add_draw(0, 0, simple_draw(10, 11), {})
+    fill_disk(journal)
+    # The states are numbered before the draw fails: none of the numbers may stay taken.
+    lost = simple_draw(*range(100, 400), detail="much " * 5000)
+    for _ in range(2):
+        with pytest.raises(JournalError, match="disk"):
+            journal.add_draw(0, 1, lost, {(500, 0): b"x" * 10_000})
+    assert journal.draws(0) == [simple_draw(10, 11)]
+    assert journal.snapshots(500) == []
+    free_disk(journal)
+    journal.add_draw(0, 1, simple_draw(300, 10, 200), {(200, 0): b"here"})
+    journal.add_draw(0, 2, lost, {})
+    for each in (journal, Journal.open(path)):
+        with closing(each):
+            assert each.draws(0) == [simple_draw(10, 11), simple_draw(300, 10, 200), lost]
+            assert each.snapshots(200) == [b"here"]
+            assert each.query(0) == QUERY
+
+
+def test_a_draw_that_failed_can_be_added_again_as_it_is(journal, path):
+    draw = simple_draw(*range(100, 200))
+    fill_disk(journal)
+    with pytest.raises(JournalError, match="disk is full"):
+        journal.add_draw(0, 0, draw, {(100, 0): b"x" * 100_000})
+    free_disk(journal)
+    journal.keep_snapshot(555, 0, b"other")
+    journal.add_draw(0, 0, draw, {})
+    assert journal.draws(0) == [draw]
+    with closing(Journal.open(path)) as again:
+        assert again.draws(0) == [draw]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda journal: journal.write_meta({"big": "x" * 100_000}),
+        lambda journal: journal.add_intents([Intent.parse(f"p{i}") for i in range(5000)], 0),
+        lambda journal: journal.begin_query(0, QueryRecord(1, b"x" * 100_000, 0, 0.0, 0.0, False)),
+        lambda journal: journal.keep_snapshot(77, 0, b"x" * 100_000),
+    ],
+)
+def test_no_kind_of_entry_is_half_written_on_a_full_disk(journal, path, write):
+    fill_disk(journal)
+    with pytest.raises(JournalError, match="disk is full"):
+        write(journal)
+    assert (journal.read_meta(), journal.intents(), journal.query(0)) == (META, [], None)
+    free_disk(journal)
+    write(journal)
+    with closing(Journal.open(path)) as again:
+        assert (again.read_meta() == META) is (journal.read_meta() == META)
+        assert again.intents() == journal.intents()
+        assert again.query(0) == journal.query(0)
+        assert again.snapshots(77) == journal.snapshots(77)

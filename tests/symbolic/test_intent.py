@@ -1,0 +1,86 @@
+import copy
+import os
+import pickle
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capscope.errors import VocabularyError
+from capscope.symbolic import Atom, Intent, Literal, Vocabulary
+
+WORDS = Vocabulary.of_atoms(["p", "q", "r", "s"])
+STATES = st.integers(0, WORDS.mask)
+
+
+@st.composite
+def intents(draw):
+    signs = draw(st.dictionaries(st.sampled_from(WORDS.atoms), st.booleans(), min_size=1))
+    return Intent.of(Literal(atom, sign) for atom, sign in signs.items())
+
+
+@given(intents())
+def test_an_intent_is_read_as_it_is_written(intent):
+    assert Intent.parse(str(intent)) == intent
+    assert Intent.parse(str(intent).replace(" and ", "&")) == intent
+
+
+@given(intents(), st.randoms(use_true_random=False))
+def test_the_order_of_its_literals_is_no_part_of_an_intent(intent, rng):
+    literals = list(intent.literals) * 2
+    rng.shuffle(literals)
+    assert Intent.of(literals) == intent
+    assert hash(Intent.of(literals)) == hash(intent)
+
+
+@given(intents(), STATES)
+def test_an_intent_holds_when_each_of_its_literals_does(intent, state):
+    holding = set(WORDS.holding(state))
+    expected = all((literal.atom in holding) is literal.positive for literal in intent.literals)
+    assert intent.holds(state, WORDS) is expected
+
+
+@given(intents(), STATES)
+def test_achieving_an_intent_changes_nothing_but_its_own_literals(intent, state):
+    after = intent.achieved_from(state, WORDS)
+    assert intent.holds(after, WORDS)
+    own = {literal.atom for literal in intent.literals}
+    assert set(WORDS.holding(state ^ after)) <= own
+    assert (after == state) is intent.holds(state, WORDS)
+
+
+def test_an_intent_of_nothing_is_refused():
+    with pytest.raises(VocabularyError, match="at least one literal"):
+        Intent(())
+
+
+def test_an_intent_that_contradicts_itself_is_refused_by_name():
+    with pytest.raises(VocabularyError, match=r"intent not p\(\) and p\(\).*twice; name each"):
+        Intent.of([Literal(Atom("p")), Literal(Atom("p"), positive=False)])
+
+
+def test_an_intent_over_an_unknown_atom_names_it():
+    with pytest.raises(VocabularyError, match=r"atom z\(\) is not in the vocabulary"):
+        Intent.parse("p and not z").holds(0, WORDS)
+
+
+@given(intents())
+def test_a_copy_of_an_intent_is_the_same_intent(intent):
+    for twin in (pickle.loads(pickle.dumps(intent)), copy.deepcopy(intent)):
+        assert twin == intent
+        assert {twin: 1}[intent] == 1
+
+
+def test_an_intent_from_another_process_is_found_in_a_dictionary():
+    # Each process hashes strings in its own way; a hash carried along would be wrong here.
+    source = (
+        "import pickle, sys; from capscope.symbolic import Intent; "
+        "sys.stdout.buffer.write(pickle.dumps(Intent.parse('not p and q')))"
+    )
+    environment = os.environ | {"PYTHONHASHSEED": "1234"}
+    answer = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, check=True, env=environment
+    )
+    assert pickle.loads(answer.stdout) in {Intent.parse("q and not p")}

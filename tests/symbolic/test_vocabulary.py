@@ -1,0 +1,141 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capscope.errors import VocabularyError
+from capscope.symbolic import Atom, Literal, Predicate, Vocabulary
+
+NAMES = st.from_regex(r"[a-z][a-z0-9_-]{0,5}", fullmatch=True).filter(lambda n: n != "not")
+ATOMS = st.builds(Atom, NAMES, st.lists(NAMES, max_size=3).map(tuple))
+
+PREDICATES = [Predicate("at", ("vehicle", "place")), Predicate("done")]
+OBJECTS = {"t1": "truck", "home": "place", "p1": "plane", "away": "place", "x": "thing"}
+PARENTS = {"truck": "vehicle", "plane": "vehicle", "vehicle": "object"}
+
+
+def words(predicates=PREDICATES, objects=OBJECTS, parents=PARENTS):
+    return Vocabulary(predicates, objects, parents)
+
+
+def test_groundings_follow_the_order_of_declaration_and_the_last_argument_runs_fastest():
+    assert [str(atom) for atom in words().atoms] == [
+        "at(t1,home)",
+        "at(t1,away)",
+        "at(p1,home)",
+        "at(p1,away)",
+        "done()",
+    ]
+
+
+def test_an_object_belongs_to_all_supertypes_of_its_type_and_to_no_subtype():
+    assert words().objects_of("vehicle") == ("t1", "p1")
+    assert words().objects_of("truck") == ("t1",)
+    assert words().objects_of("object") == tuple(OBJECTS)
+
+
+def test_a_type_without_a_parent_is_below_the_root():
+    vocabulary = Vocabulary([Predicate("is", ("object",))], {"x": "thing"})
+    assert [str(atom) for atom in vocabulary.atoms] == ["is(x)"]
+
+
+def test_a_predicate_over_a_type_without_objects_has_no_atoms():
+    vocabulary = words([Predicate("sinks", ("boat",))], parents={"boat": "vehicle"})
+    assert vocabulary.atoms == ()
+    assert vocabulary.groundings("sinks") == ()
+
+
+@pytest.mark.parametrize(
+    "parents", [{"a": "b", "b": "a"}, {"a": "a"}, {"truck": "a", "a": "b", "b": "c", "c": "a"}]
+)
+def test_a_type_that_is_its_own_ancestor_is_refused(parents):
+    with pytest.raises(VocabularyError, match="is its own ancestor; take"):
+        words(parents=PARENTS | parents)
+
+
+def test_a_predicate_over_an_unknown_type_is_refused_by_name():
+    with pytest.raises(VocabularyError, match=r"predicate at takes a 'plcae'.*fix the spelling"):
+        words([Predicate("at", ("plcae",))])
+
+
+def test_a_predicate_declared_twice_is_refused_by_name():
+    with pytest.raises(VocabularyError, match="declared twice: done"):
+        words([Predicate("done"), Predicate("done", ("place",))])
+
+
+def test_an_unknown_atom_is_named_with_examples_and_what_to_do():
+    with pytest.raises(VocabularyError, match=r"at\(t1,mars\).*5 atoms.*at\(t1,home\).*declare it"):
+        words().state([Atom("at", ("t1", "mars"))])
+
+
+def test_an_unknown_predicate_is_named_with_those_there_are():
+    with pytest.raises(VocabularyError, match="no predicate 'on'; the vocabulary has at, done"):
+        words().groundings("on")
+
+
+def test_what_is_not_an_atom_is_quoted_with_an_example():
+    for text in ("", "on(a", "on a b", "on(a,b))", "(a)"):
+        with pytest.raises(VocabularyError, match=r"is not an atom; write it like on\(a,b\)"):
+            Atom.parse(text)
+
+
+@given(ATOMS)
+def test_an_atom_is_read_as_it_is_written(atom):
+    assert Atom.parse(str(atom)) == atom
+    assert Atom.parse(f" {str(atom).replace(',', ' , ')} ") == atom
+
+
+@given(ATOMS, st.booleans())
+def test_a_literal_is_read_as_it_is_written(atom, positive):
+    literal = Literal(atom, positive)
+    assert Literal.parse(str(literal)) == literal
+
+
+def test_a_proposition_may_leave_out_its_brackets():
+    assert Atom.parse("done") == Atom.parse("done()") == Atom("done")
+
+
+@given(st.integers(0, 2**5 - 1))
+def test_a_state_is_the_set_of_atoms_that_hold(state):
+    vocabulary = words()
+    holding = vocabulary.holding(state)
+    assert vocabulary.state(holding) == state
+    assert {atom for i, atom in enumerate(vocabulary.atoms) if state >> i & 1} == set(holding)
+
+
+@given(st.sets(st.integers(0, 4)), st.sets(st.integers(0, 4)), st.integers(0, 2**5 - 1))
+def test_literal_masks_say_which_literals_hold(positive, negative, state):
+    vocabulary = words()
+    literals = [Literal(vocabulary.atoms[i]) for i in positive]
+    literals += [Literal(vocabulary.atoms[i], positive=False) for i in negative]
+    required, forbidden = vocabulary.literal_masks(literals)
+    expected = all(
+        (literal.atom in vocabulary.holding(state)) is literal.positive for literal in literals
+    )
+    assert (state & required == required and not state & forbidden) is expected
+
+
+def test_the_mask_has_a_bit_for_each_atom():
+    assert words().mask == 0b11111
+    assert Vocabulary([], {}).mask == 0
+
+
+def test_the_fingerprint_is_the_same_for_the_same_words():
+    assert words().fingerprint == words().fingerprint
+    assert Vocabulary.from_dict(words().as_dict()).fingerprint == words().fingerprint
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        words([*PREDICATES, Predicate("late")]),
+        words(PREDICATES[::-1]),
+        words([Predicate("at", ("place", "vehicle")), Predicate("done")]),
+        words([Predicate("at", ("vehicle", "object")), Predicate("done")]),
+        words(objects=dict(reversed(OBJECTS.items()))),
+        words(objects=OBJECTS | {"t2": "truck"}),
+        words(objects=OBJECTS | {"t1": "plane"}),
+        words(parents=PARENTS | {"thing": "vehicle"}),
+    ],
+)
+def test_the_fingerprint_changes_with_the_meaning_of_the_bits(other):
+    assert other.fingerprint != words().fingerprint

@@ -1,0 +1,122 @@
+"""The layer rule of the design, read off the imports of every module."""
+
+import ast
+import itertools
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import capscope
+
+ROOT = Path(capscope.__file__).parent
+EVERYONE_MAY_IMPORT = {"errors", "seeds"}
+# A layer imports only from those before it. "capscope" is the package's own front door.
+ORDER = [
+    "symbolic",
+    "world",
+    "data",
+    "model",
+    "query",
+    "assessment",
+    "evaluation",
+    "baselines",
+    "export",
+    "report",
+    "environments",
+    "agents",
+    "problems",
+    "api",
+    "capscope",
+    "cli",
+]
+ALLOWED = {layer: set(ORDER[:i]) for i, layer in enumerate(ORDER)} | {
+    "errors": set(),
+    "seeds": set(),
+    "environments": {"symbolic", "world"},
+    "agents": {"symbolic", "world"},
+    # What to ask next is decided with no simulator in sight.
+    "query": {"symbolic", "data", "model"},
+}
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
+
+
+def imported_names(path):
+    """List the absolute dotted name behind every import, wherever in the file it stands."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: write imports with their full name"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def owner(name):
+    """Return the module that a dotted name is, or is taken from."""
+    while name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name
+
+
+IMPORTS = {
+    module: {owner(n) for n in imported_names(path) if n.partition(".")[0] == "capscope"}
+    for module, path in MODULES.items()
+}
+
+
+def layer_of(module):
+    return (*module.split("."), "capscope")[1]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_only_from_layers_above_its_own(module):
+    layer = layer_of(module)
+    assert layer in ALLOWED, f"{module} is in no layer; give it one in docs/design.md and here"
+    allowed = ALLOWED[layer] | EVERYONE_MAY_IMPORT | {layer}
+    wrong = sorted(other for other in IMPORTS[module] if layer_of(other) not in allowed)
+    assert not wrong, f"{module} ({layer}) must not import {', '.join(wrong)}"
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    try:
+        TopologicalSorter({m: others - {m} for m, others in IMPORTS.items()}).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+@pytest.mark.parametrize(
+    ("package", "home"),
+    [
+        ("oxidd", "capscope.symbolic.condition"),
+        ("plado", "capscope.environments.pddl"),
+        ("typer", "capscope.cli"),
+        ("rich", "capscope.cli"),
+        ("sqlite3", "capscope.data.journal"),
+    ],
+)
+def test_a_library_is_imported_in_its_own_place_only(package, home):
+    users = {
+        module
+        for module, path in MODULES.items()
+        for name in imported_names(path)
+        if name.partition(".")[0] == package
+    }
+    assert all(f"{user}.".startswith(f"{home}.") for user in users), sorted(users)
+
+
+def test_the_check_sees_imports_inside_functions():
+    assert "capscope.agents.lao_star" in IMPORTS["capscope.problems"]
+
+
+def test_every_layer_of_the_picture_is_in_the_order():
+    assert set(ALLOWED) == set(ORDER) | EVERYONE_MAY_IMPORT
+    folders = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()}
+    assert folders <= set(ORDER)
+    assert all(a != b for a, b in itertools.pairwise(ORDER))

@@ -1,0 +1,105 @@
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import toy_worlds as toy
+from capscope.environments.pddl import SHIPPED_PROBLEMS
+from capscope.problems import load_problem, restore_elsewhere
+from capscope.world import check_problem
+from toy_worlds import board_problem
+
+TOYS = Path(toy.__file__)
+
+
+def only_finding(problem, **options):
+    findings = check_problem(problem, **options)
+    assert len(findings) == 1, findings
+    assert "\n" not in findings[0].message
+    return findings[0]
+
+
+HONEST = {
+    "a deterministic board": lambda: board_problem(),
+    "a slippery board": lambda: board_problem(toy.Board(slip=0.3)),
+    "a board that hardly ever slips": lambda: board_problem(toy.Board(slip=0.002)),
+    "a board that nearly always slips": lambda: board_problem(toy.Board(slip=0.95)),
+    "a board that ends": lambda: board_problem(toy.Board(slip=0.3, ends_at=0b111)),
+    "a board that has ended": lambda: board_problem(toy.Board(ends_at=0)),
+    "a board laid out anew by each reset": lambda: board_problem(toy.BoardLaidOutAnew()),
+    "an agent that gives up": lambda: board_problem(agent=toy.Scripted("a")),
+    "an agent that loops": lambda: board_problem(agent=toy.Scripted(forever="wait")),
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", HONEST)
+def test_nothing_is_found_in_an_honest_world(name, seed):
+    assert check_problem(HONEST[name](), seed) == []
+
+
+@pytest.mark.parametrize("name", SHIPPED_PROBLEMS)
+def test_nothing_is_found_in_a_shipped_problem(name):
+    assert check_problem(load_problem(name), seed=7) == []
+
+
+LIES = [
+    (lambda: board_problem(toy.BoardThatStaysWhereItIs()), "restore", "gave another state"),
+    (lambda: board_problem(toy.BoardThatForgetsASwitch()), "restore", "lit(c)"),
+    (lambda: board_problem(toy.BoardWithATextSnapshot()), "restore", "must return bytes"),
+    (lambda: board_problem(toy.BoardThatRestoresItsGenerator(0.3)), "chance", "copies of one"),
+    (lambda: board_problem(toy.BoardThatIgnoresTheSeed(0.3)), "chance", "copies of one"),
+    (lambda: board_problem(toy.BoardThatLetsItsGeneratorRun(0.3)), "chance", "same snapshot, seed"),
+    (lambda: board_problem(toy.BoardWithHiddenChance()), "chance", "same snapshot, seed"),
+    (lambda: board_problem(toy.BoardWithUnseededResets(0.3)), "chance", "same reset seed"),
+    (lambda: board_problem(toy.BoardWithAHiddenDial()), "chance", "nothing as it was"),
+    (lambda: board_problem(abstraction=toy.SeenWithAStranger()), "vocabulary", "bits [3] beyond"),
+    (lambda: board_problem(abstraction=toy.SeenAsASet()), "vocabulary", "non-negative int"),
+    (lambda: board_problem(abstraction=toy.SeenWithAnUndeclaredAtom()), "vocabulary", "lit(z)"),
+    (lambda: board_problem(agent=toy.Remembering()), "agent", "must start afresh"),
+    (lambda: board_problem(agent=toy.Moody()), "agent", "chance from its seed only"),
+    (lambda: board_problem(agent=toy.RaisesAtOnce()), "agent", "RuntimeError: no idea"),
+    (lambda: board_problem(toy.BrokenBoard()), "walk", "ZeroDivisionError: gears jammed"),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("make", "check", "words"), LIES)
+def test_a_lie_is_found_by_the_check_for_it_and_named_in_plain_words(make, check, words, seed):
+    finding = only_finding(make(), seed=seed)
+    assert finding.check == check
+    assert words in finding.message
+    assert str(finding).startswith(f"{check}: ")
+
+
+def test_a_generator_in_the_snapshot_of_a_deterministic_world_does_no_harm():
+    assert check_problem(board_problem(toy.BoardThatRestoresItsGenerator())) == []
+
+
+def test_a_snapshot_that_refers_to_memory_is_of_no_use_elsewhere():
+    def elsewhere(snapshots):
+        simulator = toy.BoardWithHandles()
+        return [simulator.restore(snapshot, 0) for snapshot in snapshots]
+
+    finding = only_finding(board_problem(toy.BoardWithHandles()), elsewhere=elsewhere)
+    assert finding.check == "process"
+    assert "could not be restored in another process" in finding.message
+
+
+def test_a_snapshot_that_means_another_state_elsewhere_is_found():
+    finding = only_finding(board_problem(), elsewhere=lambda snapshots: [0] * len(snapshots))
+    assert finding.check == "process"
+    assert "gave another state" in finding.message
+
+
+@pytest.mark.parametrize("source", ["blocksworld", f"{TOYS}:slippery_board"])
+def test_a_fresh_process_restores_the_snapshots_of_an_honest_problem(source):
+    problem = load_problem(source)
+    assert check_problem(problem, elsewhere=partial(restore_elsewhere, source)) == []
+
+
+def test_a_fresh_process_cannot_use_a_handle():
+    source = f"{TOYS}:board_with_handles"
+    finding = only_finding(load_problem(source), elsewhere=partial(restore_elsewhere, source))
+    assert finding.check == "process"
+    assert "IndexError" in finding.message
