@@ -170,4 +170,5 @@ def progress(knowledge: Knowledge, record: QueryRecord) -> Event:
         pairs_tried=knowledge.models.pairs_tried,
         quiet_queries=knowledge.quiet_queries,
         predicted=record.predicted,
+        models=knowledge.models,
     )

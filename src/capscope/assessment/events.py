@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from capscope.assessment.usage import Usage
+from capscope.model import Models
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class Event:
     """Queries in a row without news."""
     predicted: float
     """The disagreement that was predicted for the query."""
+    models: Models
+    """The models as they are now; they go on changing."""
 
 
 Listener = Callable[[Event], None]

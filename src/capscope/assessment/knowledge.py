@@ -68,7 +68,7 @@ class Knowledge:
             End(
                 _last_state(draw, record.start),
                 draw.end_snapshot,
-                record.distance + self._distance(draw),
+                record.distance + self._distance(draw, record.telling),
             )
             for draw in draws
             if draw.end_snapshot is not None
@@ -92,11 +92,15 @@ class Knowledge:
             self._effects.update(new)
             self.models.extend(list(intents_of(new, self.problem.vocabulary)))
 
-    def _distance(self, draw: Draw) -> int:
-        """Count executions where the world is reset every so many of them, else symbolic changes."""
-        if self.problem.limits.reset_every:
-            return len(draw.executions)
-        return sum(len(attempt.trajectory) - 1 for _, attempt in draw.executions)
+    def _distance(self, draw: Draw, telling: bool) -> int:
+        """Say how far a draw went: symbolic changes, or executions where the world is reset.
+
+        A query that promised nothing counts as one of full length there, however short it was: the
+        sooner a world is reset that has nothing more to tell, the better.
+        """
+        if not self.problem.limits.reset_every:
+            return sum(len(attempt.trajectory) - 1 for _, attempt in draw.executions)
+        return max(len(draw.executions), 0 if telling else self.settings.depth)
 
     def slots(self, draw: Draw) -> Iterator[tuple[int, State, int]]:
         """Count the visits of a draw; yield (execution, state, slot) of those to keep."""

@@ -11,7 +11,7 @@ import sys
 import typer
 from rich.console import Console
 
-from capscope.cli import assess, check, evaluate, export, listing, resume, show
+from capscope.cli import assess, bench, check, evaluate, explain, export, listing, resume, show
 from capscope.errors import CapscopeError
 
 app = typer.Typer(
@@ -26,9 +26,11 @@ app.command("list")(listing.list_problems)
 app.command("assess")(assess.assess_problem)
 app.command("resume")(resume.resume_run)
 app.command("show")(show.show_run)
+app.command("explain")(explain.explain_run)
 app.command("evaluate")(evaluate.evaluate_run)
 app.command("export")(export.export_run)
 app.command("check")(check.check_source)
+app.command("bench")(bench.bench_suite)
 
 
 def main() -> None:

@@ -72,11 +72,13 @@ class Pair:
 class Place:
     """A state that was seen, with what is known of each capability in it."""
 
-    __slots__ = ("leaves", "pairs", "state", "tried")
+    __slots__ = ("leaves", "open", "pairs", "state", "tried")
 
     def __init__(self, state: State, capabilities: int) -> None:
         self.state = state
         self.pairs: list[Pair | None] = [None] * capabilities
+        self.open = list(range(capabilities))
+        """The capabilities not known to be idle here: untried ones and those that do something."""
         self.tried = 0
         self.leaves = False
         """Whether some execution from here ended elsewhere."""
@@ -125,6 +127,7 @@ class Models:
             self._wishes.append(((Effect(*self.vocabulary.literal_masks(intent.literals)), 1.0),))
             self._spreads.append(None)
         for place in self.places.values():
+            place.open += range(len(place.pairs), len(self.capabilities))
             place.pairs += [None] * (len(self.capabilities) - len(place.pairs))
 
     def place(self, state: State) -> Place:
@@ -199,6 +202,10 @@ class Models:
         pair.successors = tuple(self.place(effect.apply(place.state)) for effect in effects)
         pair.only = pair.successors[0] if len(effects) == 1 else None
         place.leaves = place.leaves or any(s is not place for s in pair.successors)
+        if pair.only is place:
+            place.open.remove(capability)
+        elif place in pair.successors and capability not in place.open:
+            place.open.append(capability)
 
     def pair(self, state: State, capability: int) -> Pair | None:
         """Return what is known of a capability in a state; None where it was never tried."""

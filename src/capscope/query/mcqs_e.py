@@ -38,8 +38,8 @@ _CHILDREN_PER_VISIT = 3
 _ROLLOUTS = 3
 # A prediction that is apart enough, or spread over too many states, is not followed further; a
 # rollout, which only has to tell promising nodes from others, stops sooner than the tree.
-_APART, _LARGEST_SUPPORT = 1.0 - 1e-9, 64
-_APART_IN_ROLLOUT, _LARGEST_SUPPORT_IN_ROLLOUT = 0.95, 16
+_APART, _LARGEST_SUPPORT = 1.0 - 1e-9, 32
+_APART_IN_ROLLOUT, _LARGEST_SUPPORT_IN_ROLLOUT = 0.5, 8
 
 
 class Meta:
@@ -63,6 +63,13 @@ class Meta:
         """Nothing is gained, or nothing can be computed, by going on."""
         return self.distance >= _APART or len(self.optimist) > _LARGEST_SUPPORT
 
+    @property
+    def told(self) -> bool:
+        """A rollout need not go on from here."""
+        return (
+            self.distance >= _APART_IN_ROLLOUT or len(self.optimist) > _LARGEST_SUPPORT_IN_ROLLOUT
+        )
+
 
 class McqsExact:
     """Choose the policy on which the two models' predictions lie furthest apart."""
@@ -73,22 +80,23 @@ class McqsExact:
 
     def choose(self, models: Models, start: State, xi: float, rng: random.Random) -> Plan:
         """Search from `start`; fall back on a random query when nothing is promised."""
-        game = ExactGame(models, self._settings.depth, xi)
+        game = ExactGame(models, self._settings, xi)
         root = search(game.root(start), game, game.backup, self._budget, rng)
         if root.value <= 0.0:
             return random_plan(len(models.capabilities), self._settings.depth, rng)
-        policy = TreePolicy(root, game, self._settings.exploration)
+        policy = TreePolicy(root, game, self._settings)
         return Plan(policy, root.value, root.value > self._settings.threshold)
 
 
 class ExactGame:
     """Pairs of distributions as a game for the tree search."""
 
-    def __init__(self, models: Models, depth: int, xi: float) -> None:
+    def __init__(self, models: Models, settings: Settings, xi: float) -> None:
         self._models = models
         self._predictor = Predictor(models)
         self._all = list(range(len(models.capabilities)))
-        self._depth = depth
+        self._depth = settings.depth
+        self._discount = settings.discount
         self._xi = xi
         self._known: dict[tuple[frozenset[State], frozenset[State]], float] = {}
 
@@ -99,7 +107,8 @@ class ExactGame:
         return node
 
     def _node(self, meta: Meta, depth: int) -> Node:
-        node = Node(meta, depth, self._all[:], meta.exhausted or depth >= self._depth)
+        left = [] if meta.exhausted else self._choices(meta)[:]
+        node = Node(meta, depth, left, meta.exhausted or depth >= self._depth)
         node.value = meta.distance
         return node
 
@@ -139,7 +148,7 @@ class ExactGame:
             left.remove(capability)
             child = self._add_child(node, capability)
             if child is not None and not child.final:
-                child.tail, child.value = rest, max(child.value, node.value)
+                child.tail, child.value = rest, max(child.value, node.value / self._discount)
         while left and len(node.edges) < most:
             i = int(rng.random() * len(left))
             capability, left[i] = left[i], left[-1]
@@ -173,7 +182,7 @@ class ExactGame:
 
     def evaluate(self, node: Node, rng: random.Random) -> float:
         """Return the largest distance met on random continuations, or the node's own."""
-        if not node.final:
+        if not (node.final or node.content.told):
             for _ in range(_ROLLOUTS):
                 self._roll_out(node, rng)
         return node.value
@@ -182,24 +191,33 @@ class ExactGame:
         meta = node.content
         steps: list[int] = []
         for _ in range(self._depth - node.depth):
-            capability = int(rng.random() * len(self._all))
+            choices = self._choices(meta)
+            if not choices:
+                break
+            capability = choices[int(rng.random() * len(choices))]
             meta = self.step(meta, capability)
             steps.append(capability)
-            if meta.distance > node.value:
-                node.value = meta.distance
+            worth = meta.distance * self._discount ** len(steps)
+            if worth > node.value:
+                node.value = worth
                 node.tail = steps[:]
-            if (
-                meta.distance >= _APART_IN_ROLLOUT
-                or len(meta.optimist) > _LARGEST_SUPPORT_IN_ROLLOUT
-            ):
+            if meta.told:
                 break
+
+    def _choices(self, meta: Meta) -> list[int]:
+        """List the capabilities worth playing: where the state is certain, those not idle there."""
+        if self._xi or len(meta.pessimist) > 1:
+            return self._all
+        (state,) = meta.pessimist
+        place = self._models.places.get(state)
+        return self._all if place is None else place.open
 
     def backup(self, path: Path, value: float) -> None:
         """Raise the values on the way to the best that was found."""
         for node, edge, _ in reversed(path):
             edge.visits += 1
             node.visits += 1
-            edge.value = max(edge.value, value)
+            edge.value = max(edge.value, node.content.distance, value * self._discount)
             node.value = max(node.value, edge.value)
             value = node.value
 
@@ -207,10 +225,11 @@ class ExactGame:
 class TreePolicy:
     """The searched tree as a policy: what is asked depends on the node and the state seen there."""
 
-    def __init__(self, root: Node, game: ExactGame, exploration: float) -> None:
+    def __init__(self, root: Node, game: ExactGame, settings: Settings) -> None:
         self.root = root
         self._game = game
-        self._exploration = exploration
+        self._exploration = settings.policy_exploration
+        self._discount = settings.discount
         # Conditioned on what was observed, the choice in a node depends on the state alone, so
         # draws that see the same share it; and they share nothing else.
         self._choices: dict[tuple[Node, State], Edge | None] = {}
@@ -246,11 +265,12 @@ class TreePolicy:
 
     def _predict(self, here: Meta, edge: Edge) -> float:
         """Follow the best continuation below an edge; return the largest distance on it."""
-        largest = 0.0
+        largest, worth = 0.0, 1.0
         meta = here
         for capability in self._continuation(edge):
             meta = self._game.step(meta, capability)
-            largest = max(largest, meta.distance)
+            worth *= self._discount
+            largest = max(largest, meta.distance * worth)
             if meta.exhausted:
                 break
         return largest

@@ -41,31 +41,33 @@ class McqsSampled:
 
     def choose(self, models: Models, start: State, xi: float, rng: random.Random) -> Plan:
         """Search from `start`; fall back on a random query when nothing is promised."""
-        game = SampledGame(len(models.capabilities), self._settings.depth, xi)
+        game = SampledGame(len(models.capabilities), self._settings, xi)
         root = search(game.node(models.place(start), 0), game, game.backup, self._budget, rng)
         if root.value <= 0.0:
             return random_plan(game.capabilities, self._settings.depth, rng)
-        policy = extract_policy(root, self._settings.exploration, game._unfold)
+        policy = extract_policy(root, self._settings.policy_exploration, game.unfold)
         return Plan(policy, root.value, root.value > self._settings.threshold)
 
 
 class SampledGame:
     """Places and pairs as a game for the tree search."""
 
-    def __init__(self, capabilities: int, depth: int, xi: float) -> None:
+    def __init__(self, capabilities: int, settings: Settings, xi: float) -> None:
         self.capabilities = capabilities
         self._all = list(range(capabilities))
-        self._depth = depth
+        self._depth = settings.depth
+        self._discount = settings.discount
         self._xi = xi
 
     def node(self, place: Place, depth: int) -> Node:
         """Make the decision node of a place."""
-        return Node(place, depth, self._all[:], final=depth >= self._depth)
+        left = self._all[:] if self._xi else place.open[:]
+        return Node(place, depth, left, final=depth >= self._depth)
 
     def grow(self, node: Node, rng: random.Random) -> None:
         """Add the edge of one capability: the one its rollout took, then any of those left."""
         if node.tail:
-            self._unfold(node)
+            self.unfold(node)
             return
         left = node.left
         i = int(rng.random() * len(left))
@@ -73,7 +75,7 @@ class SampledGame:
         left[i] = left[-1]
         left.pop()
 
-    def _unfold(self, node: Node) -> None:
+    def unfold(self, node: Node) -> None:
         """Turn the first step of a successful rollout into an edge that was followed once."""
         (capability, place), *rest = node.tail
         edge = Edge(capability)
@@ -100,12 +102,15 @@ class SampledGame:
 
     def evaluate(self, node: Node, rng: random.Random) -> float:
         """Play random capabilities to the end of the query and return what that is worth."""
-        draw, n, xi = rng.random, self.capabilities, self._xi
+        draw, xi = rng.random, self._xi
         place = node.content
         hidden = 1.0  # probability that no hidden effect has shown so far
         steps: list[tuple[int, Place | None]] = []
         for _ in range(self._depth - node.depth):
-            capability = int(draw() * n)
+            choices = self._all if xi else place.open
+            if not choices:
+                break
+            capability = choices[int(draw() * len(choices))]
             pair = place.pairs[capability]
             if pair is None:
                 hidden = 0.0
@@ -115,7 +120,7 @@ class SampledGame:
                 hidden *= 1.0 - xi / (1 + pair.total)
             place = pair.only or draw_successor(pair, rng)
             steps.append((capability, place))
-        node.value = 1.0 - hidden
+        node.value = (1.0 - hidden) * self._discount ** (len(steps) - 1)
         if node.value:
             node.tail = steps
         return node.value
@@ -123,7 +128,9 @@ class SampledGame:
     def backup(self, path: Path, value: float) -> None:
         """Average the value of the sampled successor into each edge; a node is worth its best."""
         xi = self._xi
-        for node, edge, _ in reversed(path):
+        for node, edge, child in reversed(path):
+            if child is not _FALSIFYING:
+                value *= self._discount
             if xi:
                 pair = node.content.pairs[edge.capability]
                 if pair is not None:

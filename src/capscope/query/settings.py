@@ -27,6 +27,13 @@ class Settings:
     depth: int = _setting(20, "Most capabilities in one draw of a query.", 1)
     iterations: int = _setting(1000, "Iterations of each tree search.", 1)
     exploration: float = _setting(math.sqrt(2), "UCT exploration constant λ.")
+    policy_exploration: float = _setting(
+        0.1, "λ when the policy is taken from the tree; the paper's is that of the search, 1.41421."
+    )
+    discount: float = _setting(
+        0.95,
+        "What a disagreement is worth one capability later; the paper's is 1, any way is good.",
+    )
     xi: float = _setting(1e-5, "Largest revisitation bonus ξ; 0 rewards disagreement alone.")
     threshold: float = _setting(1e-3, "A query predicted to disagree by more than this is telling.")
     random_length: int = _setting(30, "Capabilities in a random query.", 1)

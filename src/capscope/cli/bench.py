@@ -1,0 +1,90 @@
+"""`capscope bench SUITE`: measure, in one run with the baseline."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from capscope.assessment import Budget
+from capscope.cli.options import Json, with_settings
+from capscope.cli.output import print_json, print_line
+from capscope.errors import CapscopeError
+from capscope.evaluation.experiments import Curve, Experiment
+from capscope.evaluation.speed import measure_speed
+from capscope.problems import load_problem
+from capscope.query import Settings
+from capscope.report.efficiency import draw, markdown, write_csv
+
+_PROBLEMS = ("blocksworld", "tireworld", "first-responders")
+_SUITES = ("efficiency", "ablation", "speed")
+
+
+@with_settings
+def bench_suite(
+    suite: Annotated[str, typer.Argument(help=f"One of {', '.join(_SUITES)}.")],
+    settings: Settings,
+    problem: Annotated[
+        list[str], typer.Option(help="A problem that knows its truth; repeat for more.")
+    ] = list(_PROBLEMS),  # noqa: B006 - typer copies it
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0 on.")] = 5,
+    max_steps: Annotated[int | None, typer.Option(help="Most simulator steps of a run.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Runs at a time; as many as there are cores.")
+    ] = None,
+    output: Annotated[str, typer.Option(metavar="DIR", help="Where to write.")] = "results",
+    json: Json = False,
+) -> None:
+    """Measure learning efficiency against Random Query, without ξ (ablation), or speed."""
+    if suite not in _SUITES:
+        raise CapscopeError(f"no suite {suite!r}; choose one of {', '.join(_SUITES)}")
+    if suite == "speed":
+        numbers = measure_speed(load_problem("first-responders"), settings)
+        if json:
+            print_json(numbers)
+        else:
+            for name, value in numbers.items():
+                print_line(f"{name:<60} {value:10.3f}")
+        return
+    strategies = ["mcqs-s", "mcqs-e"]
+    if suite == "ablation":
+        settings = replace(settings, xi=0.0)
+    else:
+        strategies.append("random")
+    experiment = Experiment(
+        load_problem,
+        problem,
+        strategies,
+        range(seeds),
+        settings,
+        Budget(simulator_steps=max_steps),
+        workers or os.cpu_count() or 1,
+    )
+    curves = experiment.run(_report)
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_csv(curves, folder / f"{suite}.csv")
+    table = markdown(curves)
+    (folder / f"{suite}.md").write_text(table, encoding="utf-8")
+    draw(curves, folder / f"{suite}.png")
+    if json:
+        print_json(
+            {"suite": suite, "written": [f"{folder}/{suite}.{e}" for e in ("csv", "md", "png")]}
+        )
+    else:
+        print_line(table)
+        print_line(f"written: {folder}/{suite}.csv, .md, .png")
+
+
+def _report(curve: Curve) -> None:
+    last = curve.last
+    sys.stderr.write(
+        f"{curve.problem} {curve.strategy} seed {curve.seed}: {last.agreement:.4f} after "
+        f"{last.executions:,} executions, {last.simulator_steps:,} steps, {last.seconds:.0f} s "
+        f"({curve.stopped_because})\n"
+    )
+    sys.stderr.flush()

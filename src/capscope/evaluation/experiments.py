@@ -1,0 +1,169 @@
+"""Learning curves: how much an agent had to do until the model was right.
+
+Every strategy runs on the same problems with the same seeds. After each query the exact agreement
+of the pessimistic model with the agent could be computed, but it costs more than the query; it is
+computed whenever the simulator steps have grown by 2 %, which is the resolution of every number
+here. Runs are independent, so they share the cores.
+
+Random Query would stop long before it has learned anything (25 queries without news come soon), so
+its stopping rule is switched off: it runs until it reaches the highest level, or until it has taken
+25 times the steps of the dearest MCQS run with the same seed, and is then reported as "more than".
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from capscope.assessment import Budget, Event, Run, RunSpec, Usage, run_assessment
+from capscope.evaluation.accounting import Shares, where_executions_went
+from capscope.evaluation.truth import enumerate_truth
+from capscope.evaluation.variational_distance import exact_distance
+from capscope.model import Models
+from capscope.query import Settings
+from capscope.world import Problem
+
+LEVELS = (0.9, 0.99)
+CUT = 25
+_GROWTH = 1.02
+Load = Callable[[str], Problem]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where a run stood."""
+
+    queries: int
+    executions: int
+    simulator_steps: int
+    agreement: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How a run learned."""
+
+    problem: str
+    strategy: str
+    seed: int
+    points: tuple[Point, ...]
+    stopped_because: str
+    shares: Shares
+
+    @property
+    def last(self) -> Point:
+        """Where the run ended."""
+        return self.points[-1]
+
+    def first_at(self, level: float) -> Point | None:
+        """Return the first point at or above a level of agreement."""
+        return next((point for point in self.points if point.agreement >= level), None)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to make: on which problem, how, and from which agreement on it may end."""
+
+    load: Load
+    problem: str
+    strategy: str
+    seed: int
+    settings: Settings
+    budget: Budget
+    enough: float = 2.0
+
+
+class _Enough(Exception):  # noqa: N818 - not an error: the run has shown what it was made for
+    pass
+
+
+def learn(job: Job) -> Curve:
+    """Make one run and record its curve."""
+    problem = job.load(job.problem)
+    if problem.truth is None:
+        raise ValueError(f"{job.problem} does not know its truth; no exact agreement to record")
+    truth = enumerate_truth(problem.truth)
+    spec = RunSpec(problem, job.problem, job.strategy, job.seed, job.settings, job.budget)
+    points: list[Point] = []
+
+    def record(usage: Usage, models: Models) -> None:
+        agreement = 1 - exact_distance(models.pessimistic, truth)
+        points.append(
+            Point(usage.queries, usage.executions, usage.simulator_steps, agreement, usage.seconds)
+        )
+        if agreement >= job.enough:
+            raise _Enough
+
+    def listen(event: Event) -> None:
+        if not points or event.usage.simulator_steps >= points[-1].simulator_steps * _GROWTH:
+            record(event.usage, event.models)
+
+    with tempfile.TemporaryDirectory(prefix="capscope-bench-") as folder:
+        with Run.create(Path(folder) / "run", spec) as run:
+            try:
+                assessment = run_assessment(run, spec, listen)
+                reason = assessment.stopped_because
+                record(assessment.usage, assessment.models)
+            except _Enough:
+                reason = "enough learned"
+            shares = where_executions_went(run.journal)
+    return Curve(job.problem, job.strategy, job.seed, tuple(points), reason, shares)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Which problems, strategies and seeds to compare."""
+
+    load: Load
+    problems: Sequence[str]
+    strategies: Sequence[str]
+    seeds: Sequence[int]
+    settings: Settings
+    budget: Budget
+    workers: int = 1
+
+    def run(self, finished: Callable[[Curve], None]) -> list[Curve]:
+        """Make all runs, the searching strategies first, and report each as it ends."""
+        curves: list[Curve] = []
+        for batch in (self._searching(), self._random(curves)):
+            for curve in self._map(batch):
+                finished(curve)
+                curves.append(curve)
+        return curves
+
+    def _job(self, problem: str, strategy: str, seed: int) -> Job:
+        return Job(self.load, problem, strategy, seed, self.settings, self.budget)
+
+    def _searching(self) -> Iterator[Job]:
+        for problem in self.problems:
+            for seed in self.seeds:
+                for strategy in self.strategies:
+                    if strategy != "random":
+                        yield self._job(problem, strategy, seed)
+
+    def _random(self, curves: Sequence[Curve]) -> Iterator[Job]:
+        if "random" not in self.strategies:
+            return
+        for problem in self.problems:
+            for seed in self.seeds:
+                searched = [c for c in curves if (c.problem, c.seed) == (problem, seed)]
+                job = self._job(problem, "random", seed)
+                if searched:
+                    steps = CUT * max(curve.last.simulator_steps for curve in searched)
+                    job = replace(job, budget=replace(self.budget, simulator_steps=steps))
+                endless = replace(self.settings, patience=10**9)
+                yield replace(job, settings=endless, enough=LEVELS[-1])
+
+    def _map(self, jobs: Iterator[Job]) -> Iterator[Curve]:
+        if self.workers == 1:
+            yield from map(learn, jobs)
+            return
+        # A fresh interpreter for each worker: nothing of this process leaks into a run.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.workers, mp_context=context) as pool:
+            yield from pool.map(learn, list(jobs))

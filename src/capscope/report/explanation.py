@@ -1,0 +1,168 @@
+"""What was asked and why: one query, from what was believed before to what was learned from it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from capscope.assessment.knowledge import transitions_of
+from capscope.assessment.run import Run
+from capscope.data.dataset import Transition
+from capscope.data.journal import Draw, Journal, QueryRecord
+from capscope.errors import CapscopeError
+from capscope.model import Learned, Models
+from capscope.symbolic import Effect, State, Vocabulary
+
+_MOST_ANSWERS = 8
+_MOST_LESSONS = 12
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A query with the models as they were before it."""
+
+    number: int
+    record: QueryRecord
+    draws: tuple[Draw, ...]
+    before: Models
+    """What was believed when the query was chosen."""
+    transitions: Counter[Transition]
+
+
+def explained(path: Path, number: int | None) -> Explained:
+    """Replay a run up to a query; without a number, up to the last one."""
+    with Run.open(path, read_only=True) as run:
+        journal = run.journal
+        models = Models(Vocabulary.from_dict(journal.read_meta()["vocabulary"]), journal.intents())
+        last = _last_query(journal)
+        chosen = last if number is None else number
+        if not 0 <= chosen <= last:
+            asked = "no query yet" if last < 0 else f"queries 0 to {last}"
+            raise CapscopeError(f"{path} has {asked}; there is no query {chosen}")
+        for earlier in range(chosen):
+            models.update(Counter(transitions_of(journal.draws(earlier))))
+        record = journal.query(chosen)
+        assert record is not None
+        draws = tuple(journal.draws(chosen))
+        return Explained(chosen, record, draws, models, Counter(transitions_of(draws)))
+
+
+def _last_query(journal: Journal) -> int:
+    number = -1
+    while journal.query(number + 1) is not None:
+        number += 1
+    return number
+
+
+def explanation(query: Explained) -> Iterator[str]:
+    """Say it in words, line by line."""
+    models, record = query.before, query.record
+    words = models.vocabulary
+    kind = "telling" if record.telling else "not expected to tell anything"
+    yield (
+        f"query {query.number}: {kind}, predicted disagreement {record.predicted:.4g}, "
+        f"ξ {record.xi:.2g}"
+    )
+    yield f"start: {', '.join(map(str, words.holding(record.start))) or 'no atom holds'}"
+    yield ""
+    yield "asked:"
+    yield from _policy_lines(query)
+    yield ""
+    yield f"came back ({len(query.draws)} draws):"
+    yield from _answer_lines(query)
+    yield ""
+    yield from _lesson_lines(query)
+
+
+def _policy_lines(query: Explained) -> Iterator[str]:
+    if query.record.policy is None:
+        yield "  the query was not finished; its policy is not written down yet"
+        return
+    policy = json.loads(query.record.policy)
+    names = query.before.capabilities
+    if policy["kind"] == "sequence":
+        why = (
+            "nothing was predicted to distinguish the models, so at random"
+            if not query.record.telling
+            else ""
+        )
+        yield f"  {why}: " + ", ".join(str(names[c]) for c in policy["capabilities"])
+    elif policy["kind"] == "graph":
+        yield from _graph_lines(policy, query)
+    else:
+        for choice in policy["choices"]:
+            asked = "end" if choice["capability"] is None else str(names[choice["capability"]])
+            seen = _difference(
+                query.record.start, int(choice["state"], 16), query.before.vocabulary
+            )
+            yield f"  {choice['depth'] + 1}. seeing {seen}: {asked}"
+
+
+def _graph_lines(policy: dict[str, Any], query: Explained) -> Iterator[str]:
+    """Walk the graph from its entry; a node reached a second time is only named."""
+    names = query.before.capabilities
+    numbered: set[int] = set()
+    stack = [(1, state, node) for state, node in policy["entry"].items()]
+    while stack:
+        depth, state, node = stack.pop()
+        seen = _difference(query.record.start, int(state, 16), query.before.vocabulary)
+        again = " (as above)" if node in numbered else ""
+        yield f"  {depth}. seeing {seen}: {names[policy['capabilities'][node]]}{again}"
+        if node not in numbered:
+            numbered.add(node)
+            edges = policy["edges"][node].items()
+            stack += [(depth + 1, state, child) for state, child in reversed(edges)]
+
+
+def _answer_lines(query: Explained) -> Iterator[str]:
+    names, words = query.before.capabilities, query.before.vocabulary
+    answers = Counter(
+        tuple((c, a.trajectory[0], a.trajectory[-1], a.ending) for c, a in draw.executions)
+        for draw in query.draws
+    )
+    for answer, count in answers.most_common(_MOST_ANSWERS):
+        yield f"  {count}×" + ("" if answer else " nothing was asked")
+        for capability, before, after, ending in answer:
+            yield f"     {names[capability]} → {_difference(before, after, words)} ({ending})"
+    if len(answers) > _MOST_ANSWERS:
+        yield f"  and {len(answers) - _MOST_ANSWERS} other answers"
+
+
+def _lesson_lines(query: Explained) -> Iterator[str]:
+    models, words = query.before, query.before.vocabulary
+    new = [t for t in query.transitions if not _known(models, t)]
+    beliefs = {t: _belief(models, t) for t in new}
+    learned: Learned = models.update(query.transitions)
+    yield (
+        f"learned: {learned.new_pairs} new pairs, {learned.new_transitions} new transitions, "
+        f"largest change of a probability {learned.largest_shift:.3f}"
+    )
+    for transition in new[:_MOST_LESSONS]:
+        outcome = _difference(transition.before, transition.after, words)
+        yield f"  {models.capabilities[transition.capability]}: {outcome}; {beliefs[transition]}"
+    if len(new) > _MOST_LESSONS:
+        yield f"  and {len(new) - _MOST_LESSONS} more"
+
+
+def _known(models: Models, transition: Transition) -> bool:
+    pair = models.pair(transition.before, transition.capability)
+    effect = Effect.between(transition.before, transition.after)
+    return pair is not None and effect in pair.counts
+
+
+def _belief(models: Models, transition: Transition) -> str:
+    pair = models.pair(transition.before, transition.capability)
+    if pair is not None:
+        return f"not among what {pair.total} executions had shown"
+    intent = models.capabilities[transition.capability]
+    believed = models.optimistic.predict(transition.before, intent).get(transition.after, 0.0)
+    return f"never tried here; the optimist gave it {believed:.2f}"
+
+
+def _difference(before: State, after: State, words: Vocabulary) -> str:
+    literals = Effect.between(before, after).literals(words)
+    return ", ".join(map(str, literals)) or "no change"

@@ -1,0 +1,371 @@
+"""One seed, one journal: whatever process, whatever hash seed, however often it is killed.
+
+The faults are not timed. A world, or a wrapper of SQLite or of the file system, counts what passes
+by and sends its own process a signal at the k-th.
+"""
+
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from capscope.api import resume
+from capscope.cli import main
+from capscope.data.journal import Journal
+from capscope.query import STRATEGIES
+
+# A board whose switches wear out (unseen, but part of the position), and an agent that fumbles, so
+# that what can be switched off is discovered long after what can be switched on.
+WORLD = """
+import random
+from toy_worlds import SWITCHES, Board, Pressing, Presser, board_problem
+
+class WornBoard(Board):
+    worn = 0
+    def step(self, action):
+        self.worn = (self.worn + 1) % 5
+        self.slip = self.worn / 10
+        return super().step(action)
+    def snapshot(self):
+        return bytes([self.lit, self.worn])
+    def restore(self, snapshot, seed):
+        self.worn = snapshot[1]
+        return super().restore(snapshot, seed)
+    def reset(self, seed):
+        self.worn = 0
+        return super().reset(seed)
+
+class Fumbling(Pressing):
+    def __init__(self, intent, seed):
+        super().__init__(intent)
+        self.rng = random.Random(seed)
+    def act(self, observation):
+        wanted = super().act(observation)
+        return self.rng.choice(SWITCHES) if wanted and self.rng.random() < 0.2 else wanted
+
+class Fumbler(Presser):
+    def begin(self, intent, seed):
+        return Fumbling(intent, seed)
+
+def worn_board():
+    return board_problem(WornBoard(), Fumbler(), temporal_length=2, horizon=6)
+"""
+
+# Runs command lines, each in a fork of its own, with a signal at the k-th event of a kind. Prints
+# a list of [exit code, events counted]; the count is lost where the process was killed.
+DRIVER = """
+import json, os, signal, sqlite3, sys
+from pathlib import Path
+from capscope.cli import main
+from capscope.world import attempt
+
+kind, moment, number, counted = None, 0, 0, 0
+
+def tick(what):
+    global counted
+    if what == kind:
+        counted += 1
+        if counted == moment:
+            os.kill(os.getpid(), number)
+
+class Mortal(sqlite3.Connection):
+    def execute(self, *given):
+        tick("statement")
+        return super().execute(*given)
+    def executemany(self, *given):
+        tick("statement")
+        return super().executemany(*given)
+    def executescript(self, *given):
+        tick("statement")
+        return super().executescript(*given)
+
+connect, step = sqlite3.connect, attempt._step
+sqlite3.connect = lambda *given, **named: connect(*given, **named, factory=Mortal)
+
+def mortal_step(*given):
+    tick("step")
+    return step(*given)
+
+attempt._step = mortal_step
+FILE_EVENTS = {"open", "os.rename", "os.mkdir", "os.remove", "sqlite3.connect"}
+sys.addaudithook(lambda event, _: tick("file") if event in FILE_EVENTS else None)
+
+def child(job, pipe):
+    global kind, moment, number
+    kind, moment, number = job["kind"], job["moment"], signal.Signals[job["signal"]]
+    begun = (Path(job["run"]) / "journal.sqlite").exists()
+    sys.argv = ["capscope", "resume", job["run"]] if begun else ["capscope", *job["start"]]
+    code = 0
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code or 0
+    kind = None
+    sys.stdout.flush()
+    os.write(pipe, b"%d" % counted)
+    os._exit(code)
+
+results = []
+for job in json.load(sys.stdin):
+    end, pipe = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            child(job, pipe)
+        finally:
+            os._exit(99)
+    os.close(pipe)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    results.append([code, int(os.read(end, 99) or 0)])
+    os.close(end)
+sys.stderr.flush()
+Path(sys.argv[1]).write_text(json.dumps(results))
+"""
+
+SMALL = {
+    "random": ["--random-length", "5"],
+    "mcqs-s": ["--iterations", "30", "--depth", "5", "--random-length", "5"],
+    "mcqs-e": ["--iterations", "30", "--depth", "3", "--random-length", "5"],
+}
+COMMON = ["--draws", "3", "--walks", "1", "--walk-steps", "2", "--max-queries", "12"]
+
+
+def arguments(world, run, strategy="random", seed=0):
+    chosen = ["--strategy", strategy, "--seed", str(seed), "--run", str(run)]
+    return ["assess", f"{world}:worn_board", *chosen, *SMALL.get(strategy, []), *COMMON]
+
+
+def job(world, run, kind=None, moment=0, signal="SIGKILL", **chosen):
+    start = arguments(world, run, **chosen)
+    return {"run": str(run), "start": start, "kind": kind, "moment": moment, "signal": signal}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    path = tmp_path_factory.mktemp("world") / "world.py"
+    path.write_text(WORLD)
+    return path
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory):
+    """Run jobs in a process of their own; return the exit codes, counts and standard error."""
+    answer = tmp_path_factory.mktemp("driver") / "answer.json"
+
+    def run(jobs, hash_seed=0):
+        environment = os.environ | {
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "PYTHONHASHSEED": str(hash_seed),
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", DRIVER, str(answer)],
+            input=json.dumps(jobs),
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        assert done.returncode == 0, done.stderr
+        codes, counts = zip(*json.loads(answer.read_text()), strict=True)
+        return list(codes), list(counts), done.stderr
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def undisturbed(world, drive, tmp_path_factory):
+    """Make a run that nothing disturbs; return it and how much of each kind passed by in it."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    kinds = ("statement", "step", "file")
+    codes, counts, _ = drive([job(world, folder / kind, kind) for kind in kinds])
+    assert codes == [0, 0, 0]
+    return folder / "step", dict(zip(kinds, counts, strict=True))
+
+
+def dump(run):
+    """Read every table of a journal, row by row, leaving out what holds seconds."""
+    with closing(sqlite3.connect(run / "journal.sqlite")) as db:
+        tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master ORDER BY name")]
+        tables = [name for name in tables if not name.startswith("sqlite_")]
+        assert {"meta", "intents", "states", "queries", "draws", "ends", "snapshots"} <= set(tables)
+        content = {}
+        for table in tables:
+            columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+            kept = ", ".join(column for column in columns if column != "seconds")
+            content[table] = db.execute(f"SELECT {kept} FROM {table} ORDER BY 1, 2").fetchall()
+        return content
+
+
+def assert_ended_alike(run, other):
+    for table, rows in dump(other).items():
+        assert dump(run)[table] == rows, table
+    for name in ("model.json", "run.json"):
+        assert (run / name).read_bytes() == (other / name).read_bytes()
+
+
+def names_in(run):
+    return sorted(path.name for path in run.iterdir())
+
+
+def test_the_run_that_is_disturbed_here_discovers_and_keeps_something(undisturbed):
+    content = dump(undisturbed[0])
+    assert len(content["queries"]) == 12
+    found = json.loads(dict(content["meta"])["discovery"])["intents"]
+    assert found < len(content["intents"])
+    # Positions that look alike are kept apart.
+    assert len(content["snapshots"]) > len(content["states"])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_same_seed_gives_the_same_journal_in_another_process(strategy, world, drive, tmp_path):
+    runs = []
+    for hash_seed in (1, 2):
+        runs.append(tmp_path / f"{hash_seed}")
+        codes, _, errors = drive([job(world, runs[-1], strategy=strategy)], hash_seed)
+        assert codes == [0], errors
+    assert_ended_alike(*runs)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_another_seed_gives_another_journal(strategy, world, drive, tmp_path):
+    jobs = [job(world, tmp_path / f"{seed}", strategy=strategy, seed=seed) for seed in (0, 1)]
+    assert drive(jobs)[0] == [0, 0]
+    one, other = dump(tmp_path / "0"), dump(tmp_path / "1")
+    assert one["draws"] != other["draws"]
+    assert one["queries"] != other["queries"]
+
+
+@pytest.mark.parametrize("kind", ["step", "statement", "file"])
+def test_a_run_killed_at_any_of_twenty_moments_ends_like_one_never_killed(
+    kind, world, drive, undisturbed, tmp_path
+):
+    whole, counts = undisturbed
+    assert counts[kind] >= 10
+    most = min(20, counts[kind])
+    moments = sorted(random.Random(kind).sample(range(1, counts[kind] + 1), most))
+    jobs = [job(world, tmp_path / f"{moment}", kind, moment) for moment in moments]
+    codes, _, _ = drive(jobs)
+    assert codes == [-9] * most
+    codes, _, errors = drive([one | {"kind": None} for one in jobs])
+    assert codes == [0] * most, errors
+    for moment in moments:
+        assert_ended_alike(tmp_path / f"{moment}", whole)
+
+
+@pytest.mark.parametrize("strategy", ["random", "mcqs-s"])
+def test_a_run_killed_again_and_again_ends_like_one_never_killed(strategy, world, drive, tmp_path):
+    rng = random.Random(strategy)
+    whole, patched = tmp_path / "whole", tmp_path / "patched"
+    moments = [rng.randint(30, 90) for _ in range(40)]
+    jobs = [job(world, patched, "statement", moment, strategy=strategy) for moment in moments]
+    codes, _, errors = drive(
+        [job(world, whole, strategy=strategy), *jobs, job(world, patched, strategy=strategy)]
+    )
+    assert codes[0] == codes[-1] == 0, errors
+    assert codes.count(-9) >= 5
+    assert_ended_alike(patched, whole)
+
+
+def test_a_kill_right_behind_a_finished_query_loses_no_intent_it_discovered(
+    world, drive, undisturbed, tmp_path
+):
+    # All moments around the end of each query, which is where new intents are written down.
+    whole, counts = undisturbed
+    moments = range(1, counts["statement"] + 1, 2)
+    jobs = [job(world, tmp_path / f"{moment}", "statement", moment) for moment in moments]
+    again = [one | {"kind": None} for one in jobs]
+    codes, _, _ = drive([each for pair in zip(jobs, again, strict=True) for each in pair])
+    assert set(codes[::2]) == {-9}
+    assert set(codes[1::2]) == {0}
+    for moment in moments:
+        assert_ended_alike(tmp_path / f"{moment}", whole)
+
+
+@pytest.mark.parametrize("kind", ["step", "statement"])
+def test_ctrl_c_keeps_everything_and_names_the_command_that_goes_on(
+    kind, world, drive, undisturbed, tmp_path
+):
+    whole, counts = undisturbed
+    for share in (0.2, 0.5, 0.9):
+        run = tmp_path / f"{share}"
+        moment = int(counts[kind] * share)
+        codes, _, errors = drive([job(world, run, kind, moment, "SIGINT")])
+        assert codes == [130]
+        assert errors.splitlines()[-1].endswith(f"Go on with: capscope resume {run}")
+        assert "Traceback" not in errors
+        assert drive([job(world, run)])[0] == [0]
+        assert_ended_alike(run, whole)
+
+
+def test_ctrl_c_before_there_is_a_run_does_not_offer_to_go_on_with_it(world, drive, tmp_path):
+    codes, _, errors = drive([job(world, tmp_path / "run", "statement", 3, "SIGINT")])
+    assert codes == [130]
+    assert len(errors.splitlines()) == 1
+    assert "resume" not in errors
+
+
+# A full disk.
+
+
+def assess_here(monkeypatch, *given):
+    monkeypatch.setattr(sys, "argv", ["capscope", *map(str, given)])
+    try:
+        main()
+    except SystemExit as end:
+        return end.code or 0
+    return 0
+
+
+def test_a_full_disk_stops_a_run_in_one_line_and_it_goes_on_to_the_same_end(
+    world, undisturbed, tmp_path, monkeypatch, capsys
+):
+    whole, _ = undisturbed
+    opened = Journal.open
+
+    def open_on_a_small_disk(path, *, read_only=False):
+        journal = opened(path, read_only=read_only)
+        journal._db.execute(f"PRAGMA max_page_count = {pages}")
+        return journal
+
+    for pages in (10, 13, 15):
+        run = tmp_path / f"{pages}"
+        with monkeypatch.context() as small:
+            small.setattr(Journal, "open", open_on_a_small_disk)
+            assert assess_here(small, *arguments(world, run)) == 2
+        output = capsys.readouterr()
+        assert output.out == ""
+        assert len(output.err.splitlines()) == 1
+        assert "the disk is full; all finished draws are kept: free some space" in output.err
+        resume(run)
+        assert_ended_alike(run, whole)
+
+
+@pytest.mark.parametrize("name", ["run.json", "model.json"])
+def test_a_disk_full_for_a_copy_stops_a_run_in_one_line_and_leaves_no_half_file(
+    name, world, undisturbed, tmp_path, monkeypatch, capsys
+):
+    whole, _ = undisturbed
+    run = tmp_path / "run"
+    write = Path.write_text
+
+    def write_some(path, text, **options):
+        if name in path.name:
+            write(path, text[:10], **options)
+            raise OSError(28, "No space left on device")
+        return write(path, text, **options)
+
+    with monkeypatch.context() as small:
+        small.setattr(Path, "write_text", write_some)
+        assert assess_here(small, *arguments(world, run)) == 2
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert f"{run / name}: No space left on device" in error
+    assert not [each for each in names_in(run) if name in each]
+    resume(run)
+    assert_ended_alike(run, whole)
+    assert names_in(run) == names_in(whole)
