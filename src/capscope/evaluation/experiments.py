@@ -103,15 +103,17 @@ def learn(job: Job) -> Curve:
         if not points or event.usage.simulator_steps >= points[-1].simulator_steps * _GROWTH:
             record(event.usage, event.models)
 
-    with tempfile.TemporaryDirectory(prefix="capscope-bench-") as folder:
-        with Run.create(Path(folder) / "run", spec) as run:
-            try:
-                assessment = run_assessment(run, spec, listen)
-                reason = assessment.stopped_because
-                record(assessment.usage, assessment.models)
-            except _Enough:
-                reason = "enough learned"
-            shares = where_executions_went(run.journal)
+    with (
+        tempfile.TemporaryDirectory(prefix="capscope-bench-") as folder,
+        Run.create(Path(folder) / "run", spec) as run,
+    ):
+        try:
+            assessment = run_assessment(run, spec, listen)
+            reason = assessment.stopped_because
+            record(assessment.usage, assessment.models)
+        except _Enough:
+            reason = "enough learned"
+        shares = where_executions_went(run.journal)
     return Curve(job.problem, job.strategy, job.seed, tuple(points), reason, shares)
 
 

@@ -85,21 +85,14 @@ def _policy_lines(query: Explained) -> Iterator[str]:
     policy = json.loads(query.record.policy)
     names = query.before.capabilities
     if policy["kind"] == "sequence":
-        why = (
-            "nothing was predicted to distinguish the models, so at random"
-            if not query.record.telling
-            else ""
-        )
-        yield f"  {why}: " + ", ".join(str(names[c]) for c in policy["capabilities"])
+        yield "  no policy was predicted to distinguish the models, so a random sequence:"
+        yield "  " + ", ".join(str(names[c]) for c in policy["capabilities"])
     elif policy["kind"] == "graph":
         yield from _graph_lines(policy, query)
     else:
         for choice in policy["choices"]:
             asked = "end" if choice["capability"] is None else str(names[choice["capability"]])
-            seen = _difference(
-                query.record.start, int(choice["state"], 16), query.before.vocabulary
-            )
-            yield f"  {choice['depth'] + 1}. seeing {seen}: {asked}"
+            yield f"  {choice['depth'] + 1}. {_seeing(query, choice['state'])}: {asked}"
 
 
 def _graph_lines(policy: dict[str, Any], query: Explained) -> Iterator[str]:
@@ -109,13 +102,21 @@ def _graph_lines(policy: dict[str, Any], query: Explained) -> Iterator[str]:
     stack = [(1, state, node) for state, node in policy["entry"].items()]
     while stack:
         depth, state, node = stack.pop()
-        seen = _difference(query.record.start, int(state, 16), query.before.vocabulary)
         again = " (as above)" if node in numbered else ""
-        yield f"  {depth}. seeing {seen}: {names[policy['capabilities'][node]]}{again}"
+        asked = names[policy["capabilities"][node]]
+        yield f"  {depth}. {_seeing(query, state)}: {asked}{again}"
         if node not in numbered:
             numbered.add(node)
             edges = policy["edges"][node].items()
             stack += [(depth + 1, state, child) for state, child in reversed(edges)]
+
+
+def _seeing(query: Explained, state: str) -> str:
+    """Describe an observed state by what sets it apart from the start."""
+    seen = int(state, 16)
+    if seen == query.record.start:
+        return "seeing the start state"
+    return f"seeing {_difference(query.record.start, seen, query.before.vocabulary)}"
 
 
 def _answer_lines(query: Explained) -> Iterator[str]:
