@@ -65,7 +65,7 @@ from pathlib import Path
 from capscope.cli import main
 from capscope.world import attempt
 
-kind, moment, number, counted = None, 0, 0, 0
+kind, moment, number, counted, behind = None, 0, 0, 0, 0
 
 def tick(what):
     global counted
@@ -75,9 +75,15 @@ def tick(what):
             os.kill(os.getpid(), number)
 
 class Mortal(sqlite3.Connection):
-    def execute(self, *given):
+    def execute(self, statement, *given):
+        global behind
         tick("statement")
-        return super().execute(*given)
+        if behind:
+            behind -= 1
+            tick("statement behind a finished query")
+        if statement.startswith("UPDATE queries SET finished"):
+            behind = 4
+        return super().execute(statement, *given)
     def executemany(self, *given):
         tick("statement")
         return super().executemany(*given)
@@ -111,8 +117,7 @@ def child(job, pipe):
     os.write(pipe, b"%d" % counted)
     os._exit(code)
 
-results = []
-for job in json.load(sys.stdin):
+def begin(job):
     end, pipe = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -121,10 +126,17 @@ for job in json.load(sys.stdin):
         finally:
             os._exit(99)
     os.close(pipe)
+    return pid, end
+
+def result(pid, end):
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    results.append([code, int(os.read(end, 99) or 0)])
-    os.close(end)
-sys.stderr.flush()
+    return code, int(os.read(end, 99) or 0)
+
+jobs = json.load(sys.stdin)
+if len({job["run"] for job in jobs}) == len(jobs):
+    results = [result(*begun) for begun in list(map(begin, jobs))]  # side by side
+else:
+    results = [result(*begin(job)) for job in jobs]
 Path(sys.argv[1]).write_text(json.dumps(results))
 """
 
@@ -245,8 +257,8 @@ def test_a_run_killed_at_any_of_twenty_moments_ends_like_one_never_killed(
     kind, world, drive, undisturbed, tmp_path
 ):
     whole, counts = undisturbed
-    assert counts[kind] >= 10
     most = min(20, counts[kind])
+    assert most >= 10
     moments = sorted(random.Random(kind).sample(range(1, counts[kind] + 1), most))
     jobs = [job(world, tmp_path / f"{moment}", kind, moment) for moment in moments]
     codes, _, _ = drive(jobs)
@@ -261,29 +273,25 @@ def test_a_run_killed_at_any_of_twenty_moments_ends_like_one_never_killed(
 def test_a_run_killed_again_and_again_ends_like_one_never_killed(strategy, world, drive, tmp_path):
     rng = random.Random(strategy)
     whole, patched = tmp_path / "whole", tmp_path / "patched"
-    moments = [rng.randint(30, 90) for _ in range(40)]
+    moments = [rng.randint(40, 120) for _ in range(10)]
     jobs = [job(world, patched, "statement", moment, strategy=strategy) for moment in moments]
     codes, _, errors = drive(
         [job(world, whole, strategy=strategy), *jobs, job(world, patched, strategy=strategy)]
     )
     assert codes[0] == codes[-1] == 0, errors
-    assert codes.count(-9) >= 5
+    assert codes.count(-9) >= 4
     assert_ended_alike(patched, whole)
 
 
-def test_a_kill_right_behind_a_finished_query_loses_no_intent_it_discovered(
+def test_a_kill_right_behind_a_finished_query_loses_no_intent_that_it_discovered(
     world, drive, undisturbed, tmp_path
 ):
-    # All moments around the end of each query, which is where new intents are written down.
-    whole, counts = undisturbed
-    moments = range(1, counts["statement"] + 1, 2)
-    jobs = [job(world, tmp_path / f"{moment}", "statement", moment) for moment in moments]
-    again = [one | {"kind": None} for one in jobs]
-    codes, _, _ = drive([each for pair in zip(jobs, again, strict=True) for each in pair])
-    assert set(codes[::2]) == {-9}
-    assert set(codes[1::2]) == {0}
-    for moment in moments:
-        assert_ended_alike(tmp_path / f"{moment}", whole)
+    kind = "statement behind a finished query"
+    jobs = [job(world, tmp_path / f"{moment}", kind, moment) for moment in range(1, 13)]
+    assert set(drive(jobs)[0]) == {-9}
+    assert set(drive([one | {"kind": None} for one in jobs])[0]) == {0}
+    for one in jobs:
+        assert_ended_alike(Path(one["run"]), undisturbed[0])
 
 
 @pytest.mark.parametrize("kind", ["step", "statement"])
@@ -291,7 +299,7 @@ def test_ctrl_c_keeps_everything_and_names_the_command_that_goes_on(
     kind, world, drive, undisturbed, tmp_path
 ):
     whole, counts = undisturbed
-    for share in (0.2, 0.5, 0.9):
+    for share in (0.3, 0.8):
         run = tmp_path / f"{share}"
         moment = int(counts[kind] * share)
         codes, _, errors = drive([job(world, run, kind, moment, "SIGINT")])
@@ -332,7 +340,7 @@ def test_a_full_disk_stops_a_run_in_one_line_and_it_goes_on_to_the_same_end(
         journal._db.execute(f"PRAGMA max_page_count = {pages}")
         return journal
 
-    for pages in (10, 13, 15):
+    for pages in (1, 10, 12):
         run = tmp_path / f"{pages}"
         with monkeypatch.context() as small:
             small.setattr(Journal, "open", open_on_a_small_disk)

@@ -18,6 +18,7 @@ from capscope.symbolic import Intent, Vocabulary
 from capscope.symbolic.dnf import Term
 
 _MOST_TERMS = 4
+_STICKY = "\u00a0"
 
 
 @dataclass(frozen=True)
@@ -123,16 +124,22 @@ def _rule_lines(view: RuleView, intent: Intent, words: Vocabulary, width: int) -
     hidden = len(terms) - _MOST_TERMS
     if hidden > 1:
         terms = [*terms[:_MOST_TERMS], f"one of {hidden} more conditions"]
-    text = f"when {' or '.join(terms)}  {behind}"
-    yield from textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="       ")
+    # Non-breaking spaces keep what belongs together on one line until it is wrapped.
+    text = f"when {' or '.join(terms)}  {behind.replace(' ', _STICKY)}"
+    for line in textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="       "):
+        yield line.replace(_STICKY, " ")
     for outcome in view.rule.outcomes:
         mark = _mark(view, outcome, intent, words)
         low, high = outcome.interval
         share = f"{outcome.probability:.2f} [{low:.2f}, {high:.2f}]"
-        changes = ", ".join(map(str, outcome.effect.literals(words))) or "nothing changes"
-        yield from textwrap.wrap(
-            f"{mark} {share}  {changes}", width, initial_indent="    ", subsequent_indent=" " * 26
+        literals = (
+            str(literal).replace(" ", _STICKY) for literal in outcome.effect.literals(words)
         )
+        changes = ", ".join(literals) or "nothing changes"
+        text = f"{mark} {share}  {changes}"
+        indents = {"initial_indent": "    ", "subsequent_indent": " " * 26}
+        for line in textwrap.wrap(text, width, **indents):
+            yield line.replace(_STICKY, " ")
 
 
 def _mark(view: RuleView, outcome: Outcome, intent: Intent, words: Vocabulary) -> str:
