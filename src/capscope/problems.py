@@ -124,7 +124,7 @@ def load_problem(source: str) -> Problem:
     problems = registered_problems()
     if source not in problems:
         near = get_close_matches(source, problems, n=1)
-        hint = f"did you mean {near[0]}?" if near else "`capscope list` shows them"
+        hint = f"did you mean {near[0]}?" if near else "`capscope list` shows them."
         raise ProblemError(
             f"no problem {source!r}; {hint} Your own: file.py:factory, or DOMAIN.pddl PROBLEM.pddl"
         )

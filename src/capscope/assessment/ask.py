@@ -56,11 +56,11 @@ def ask(
     limited = bool(budget.limits)
     cut = False
     while (capability := walk.next(position.state)) is not None:
-        if limited:
-            spent = Usage(0, len(executions), steps, tokens, time.perf_counter() - begun)
-            if budget.spent_by(spent) is not None:
-                cut = True
-                break
+        if limited and budget.spent_by(
+            Usage(0, len(executions), steps, tokens, time.perf_counter() - begun)
+        ):
+            cut = True
+            break
         left = None if budget.simulator_steps is None else budget.simulator_steps - steps
         attempt_seed = child_seed(seed, len(executions))
         attempt, position = pursue(problem, intents[capability], position, attempt_seed, left)

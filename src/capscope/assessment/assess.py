@@ -58,14 +58,17 @@ def run_assessment(run: Run, spec: RunSpec, listener: Listener = ignore) -> Asse
     clock = time.perf_counter()
     while (reason := stop_reason(knowledge, spec)) is None:
         query, record = synthesize(knowledge, strategy, journal, spec)
+        # A query that was interrupted took the time of the draws it has, too.
+        earlier = sum(draw.seconds for draw in journal.draws(query.number))
         draws = list(answers(knowledge, journal, spec, query))
         now = time.perf_counter()
-        seconds, clock = now - clock, now
-        if len(draws) == spec.settings.draws:
-            journal.finish_query(query.number, query.policy.describe(), seconds)
+        seconds, clock = earlier + now - clock, now
         known = len(knowledge.models.capabilities)
         knowledge.absorb(record, draws, seconds)
+        # Before the query is finished: a kill in between must not lose what it discovered.
         journal.add_intents(knowledge.models.capabilities[known:], known)
+        if len(draws) == spec.settings.draws:
+            journal.finish_query(query.number, query.policy.describe(), seconds)
         listener(progress(knowledge, record))
     return Assessment(knowledge, reason)
 

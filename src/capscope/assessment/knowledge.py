@@ -83,14 +83,13 @@ class Knowledge:
         return learned
 
     def _discover(self, transitions: Counter[Transition]) -> None:
-        new = [
-            effect
-            for before, _, after in transitions
-            if (effect := Effect.between(before, after)) not in self._effects
-        ]
-        if new:
-            self._effects.update(new)
-            self.models.extend(list(intents_of(new, self.problem.vocabulary)))
+        # One by one: a query that was cut and is completed later then finds its intents in the
+        # same order, so that those written down before keep their numbers.
+        for before, _, after in transitions:
+            effect = Effect.between(before, after)
+            if effect not in self._effects:
+                self._effects.add(effect)
+                self.models.extend(list(intents_of([effect], self.problem.vocabulary)))
 
     def _distance(self, draw: Draw, telling: bool) -> int:
         """Say how far a draw went: symbolic changes, or executions where the world is reset.

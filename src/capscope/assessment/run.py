@@ -11,6 +11,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
@@ -19,7 +20,7 @@ from typing import Any
 
 from capscope.assessment.usage import Budget
 from capscope.data.journal import Journal
-from capscope.errors import RunError
+from capscope.errors import JournalError, RunError
 from capscope.query.settings import Settings
 from capscope.query.strategies import strategy_named
 from capscope.symbolic import Intent
@@ -27,6 +28,7 @@ from capscope.world import Problem
 
 JOURNAL = "journal.sqlite"
 SUMMARY = "run.json"
+_META = frozenset({"identity", "name", "vocabulary", "budget", "versions"})
 
 
 @dataclass(frozen=True)
@@ -81,13 +83,12 @@ class Run:
     @classmethod
     def create(cls, path: Path, spec: RunSpec) -> Run:
         """Start a run in a new or empty directory."""
-        if (path / JOURNAL).exists():
-            raise RunError(f"{path} holds a run already; go on with `capscope resume {path}`")
         try:
+            if (path / JOURNAL).exists():
+                raise RunError(f"{path} holds a run already; go on with `capscope resume {path}`")
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(f"cannot make the run directory {path}: {error.strerror}") from error
-        lock = _lock(path)
         meta = {
             "identity": spec.identity(),
             "name": spec.problem.name,
@@ -95,20 +96,38 @@ class Run:
             "budget": spec.budget.as_dict(),
             "versions": versions(),
         }
-        run = cls(path, Journal.create(path / JOURNAL, meta))
-        run._lock = lock
-        run._write_summary(meta)
-        return run
+        with ExitStack() as undo:
+            lock = _locked(path, undo)
+            run = cls(path, Journal.create(path / JOURNAL, meta))
+            undo.callback(run.journal.close)
+            run._write_summary(meta)
+            run._lock = lock
+            undo.pop_all()
+            return run
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Run:
         """Open an existing run."""
-        if not path.is_dir():
-            raise RunError(f"no run directory {path}; `capscope assess` makes one")
-        lock = None if read_only else _lock(path)
-        run = cls(path, Journal.open(path / JOURNAL, read_only=read_only))
-        run._lock = lock
-        return run
+        try:
+            if not path.is_dir():
+                raise RunError(f"no run directory {path}; `capscope assess` makes one")
+            holds_journal = (path / JOURNAL).exists()
+        except OSError as error:
+            raise RunError(f"cannot look into {path}: {error.strerror}") from error
+        with ExitStack() as undo:
+            # Nothing is left behind in a directory that is somebody else's.
+            lock = None if read_only or not holds_journal else _locked(path, undo)
+            run = cls(path, Journal.open(path / JOURNAL, read_only=read_only))
+            undo.callback(run.journal.close)
+            missing = _META.difference(run.journal.read_meta())
+            if missing:
+                raise JournalError(
+                    f"{run.journal.path} does not say its {', '.join(sorted(missing))}; it was "
+                    "changed by something else and was left untouched"
+                )
+            run._lock = lock
+            undo.pop_all()
+            return run
 
     def admit(self, spec: RunSpec) -> None:
         """Refuse to go on with anything but what the run was started with; name the difference."""
@@ -141,15 +160,23 @@ class Run:
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a file so that a reader, or a crash, sees the old text or the new, never a part."""
-    draft = path.with_name(f".{path.name}.draft")
     try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")  # a pipe or device is written to, not replaced
+            return
+        target = path.resolve()  # a link stays one
+        draft = target.with_name(f".{target.name}.draft")
+        try:
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                draft.unlink()
+            raise
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise RunError(
-            f"cannot write {path}: {error.strerror}; the journal is kept: free some space or mend "
-            "the permissions, and resume"
+            f"cannot write {path}: {error.strerror}; everything seen is kept: mend the path, its "
+            "permissions or the space left, and do it again"
         ) from error
 
 
@@ -171,16 +198,19 @@ def _differences(recorded: Mapping[str, Any], given: Mapping[str, Any], prefix: 
             yield f"{prefix}{key} was {old!r}, now {new!r}"
 
 
-def _lock(path: Path) -> int | None:
+def _locked(path: Path, undo: ExitStack) -> int | None:
     """Take the directory for this process; None where the platform cannot lock."""
     try:
         import fcntl
     except ImportError:
         return None
-    handle = os.open(path / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        handle = os.open(path / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
+    except OSError as error:
+        raise RunError(f"cannot write to {path}: {error.strerror}") from error
+    undo.callback(os.close, handle)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        os.close(handle)
         raise RunError(f"another process is working on {path}; wait for it or end it") from None
     return handle

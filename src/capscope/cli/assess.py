@@ -10,6 +10,7 @@ import typer
 
 from capscope.api import Result, assess
 from capscope.assessment import Budget
+from capscope.assessment.run import JOURNAL
 from capscope.cli.options import Json, ProblemArguments, with_budget, with_settings
 from capscope.cli.output import print_json, print_line, progress
 from capscope.problems import canonical_source
@@ -57,10 +58,9 @@ class interruptible:  # noqa: N801 - used like a function
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Turn Ctrl-C into exit code 130 and the command that goes on."""
         if kind is KeyboardInterrupt:
-            sys.stderr.write(
-                "interrupted; everything seen is kept. Go on with: "
-                f"capscope resume {self._directory}\n"
-            )
+            kept = f"everything seen is kept. Go on with: capscope resume {self._directory}"
+            begun = (self._directory / JOURNAL).exists()
+            sys.stderr.write(f"interrupted; {kept if begun else 'nothing was begun'}\n")
             raise typer.Exit(130)
 
 

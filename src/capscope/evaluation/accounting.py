@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 
 from capscope.data.journal import Draw, Journal
 from capscope.symbolic import State
+from capscope.world import Ending
 
 Pair = tuple[State, int]
 
@@ -31,8 +32,11 @@ class Shares:
 
 def shares_of(draws: Sequence[Draw], tried: set[Pair]) -> Shares:
     """Sort the executions of one query; `tried` are the pairs known before, and is brought up."""
-    pairs = [(attempt.trajectory[0], c) for draw in draws for c, attempt in draw.executions]
-    fresh = {pair for pair in pairs if pair not in tried}
+    executions = [execution for draw in draws for execution in draw.executions]
+    pairs = [(attempt.trajectory[0], c) for c, attempt in executions]
+    # An attempt that a budget cut short is no observation: its pair stays untried.
+    cut = [attempt.ending is Ending.CUT for _, attempt in executions]
+    fresh = {pair for pair, gone in zip(pairs, cut, strict=True) if not gone} - tried
     tried |= fresh
     if not fresh:
         return Shares(nowhere=len(pairs))

@@ -7,7 +7,8 @@ here. Runs are independent, so they share the cores.
 
 Random Query would stop long before it has learned anything (25 queries without news come soon), so
 its stopping rule is switched off: it runs until it reaches the highest level, or until it has taken
-25 times the steps of the dearest MCQS run with the same seed, and is then reported as "more than".
+25 times the steps that the better of the others needed with the same seed, and is then reported as
+"more than".
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from capscope.assessment import Budget, Event, Run, RunSpec, Usage, run_assessment
+from capscope.errors import CapscopeError
 from capscope.evaluation.accounting import Shares, where_executions_went
 from capscope.evaluation.truth import enumerate_truth
 from capscope.evaluation.variational_distance import exact_distance
@@ -78,6 +80,14 @@ class Job:
     enough: float = 2.0
 
 
+def steps_before_the_cut(searched: Sequence[Curve]) -> int:
+    """Return 25 times the fewest steps to the highest level; else of the dearest run."""
+    reached = [point for curve in searched if (point := curve.first_at(LEVELS[-1]))]
+    if reached:
+        return CUT * min(point.simulator_steps for point in reached)
+    return CUT * max(curve.last.simulator_steps for curve in searched)
+
+
 class _Enough(Exception):  # noqa: N818 - not an error: the run has shown what it was made for
     pass
 
@@ -85,9 +95,11 @@ class _Enough(Exception):  # noqa: N818 - not an error: the run has shown what i
 def learn(job: Job) -> Curve:
     """Make one run and record its curve."""
     problem = job.load(job.problem)
-    if problem.truth is None:
-        raise ValueError(f"{job.problem} does not know its truth; no exact agreement to record")
-    truth = enumerate_truth(problem.truth)
+    # A second copy answers for the truth, so that the agent of the run starts with nothing solved.
+    known = job.load(job.problem).truth
+    if known is None:
+        raise CapscopeError(f"{job.problem} does not know its truth; no exact agreement to record")
+    truth = enumerate_truth(known)
     spec = RunSpec(problem, job.problem, job.strategy, job.seed, job.settings, job.budget)
     points: list[Point] = []
 
@@ -156,7 +168,7 @@ class Experiment:
                 searched = [c for c in curves if (c.problem, c.seed) == (problem, seed)]
                 job = self._job(problem, "random", seed)
                 if searched:
-                    steps = CUT * max(curve.last.simulator_steps for curve in searched)
+                    steps = steps_before_the_cut(searched)
                     job = replace(job, budget=replace(self.budget, simulator_steps=steps))
                 endless = replace(self.settings, patience=10**9)
                 yield replace(job, settings=endless, enough=LEVELS[-1])

@@ -82,11 +82,19 @@ class SampledGame:
         edge.visits, edge.value = 1, node.value
         if place is not None:
             child = edge.children[place] = self.node(place, node.depth + 1)
-            child.tail, child.value = rest, node.value
+            child.tail, child.value = rest, self._rest_of(node, capability) if rest else 0.0
         node.edges.append(edge)
         node.left.remove(capability)
         node.tail = ()
         node.visits = 1
+
+    def _rest_of(self, node: Node, capability: int) -> float:
+        """Return what is left of the promise of a rollout after its first step: undo `backup`."""
+        value = node.value
+        if self._xi:
+            missing = self._xi / (1 + node.content.pairs[capability].total)
+            value = (value - missing) / (1.0 - missing)
+        return min(max(value / self._discount, 0.0), 1.0)
 
     def follow(self, node: Node, edge: Edge, rng: random.Random) -> tuple[Node, bool]:
         """Draw a successor; an untried pair leads straight to the falsifying node."""
@@ -104,7 +112,7 @@ class SampledGame:
         """Play random capabilities to the end of the query and return what that is worth."""
         draw, xi = rng.random, self._xi
         place = node.content
-        hidden = 1.0  # probability that no hidden effect has shown so far
+        value, weight = 0.0, 1.0  # promised so far; what a disagreement would be worth now
         steps: list[tuple[int, Place | None]] = []
         for _ in range(self._depth - node.depth):
             choices = self._all if xi else place.open
@@ -113,17 +121,19 @@ class SampledGame:
             capability = choices[int(draw() * len(choices))]
             pair = place.pairs[capability]
             if pair is None:
-                hidden = 0.0
+                value += weight
                 steps.append((capability, None))
                 break
             if xi:
-                hidden *= 1.0 - xi / (1 + pair.total)
+                missing = xi / (1 + pair.total)
+                value += weight * missing
+                weight *= 1.0 - missing
+            weight *= self._discount
             place = pair.only or draw_successor(pair, rng)
             steps.append((capability, place))
-        node.value = (1.0 - hidden) * self._discount ** (len(steps) - 1)
-        if node.value:
-            node.tail = steps
-        return node.value
+        if value:
+            node.value, node.tail = value, steps
+        return value
 
     def backup(self, path: Path, value: float) -> None:
         """Average the value of the sampled successor into each edge; a node is worth its best."""

@@ -15,8 +15,9 @@ from typing import Any
 from capscope.errors import CapscopeError
 
 
-def _setting(default: Any, text: str, minimum: float = 0) -> Any:
-    return field(default=default, metadata={"help": text, "minimum": minimum})
+def _setting(default: Any, text: str, minimum: float = 0, maximum: float = math.inf) -> Any:
+    metadata = {"help": text, "minimum": minimum, "maximum": maximum}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,10 @@ class Settings:
     discount: float = _setting(
         0.95,
         "What a disagreement is worth one capability later; the paper's is 1, any way is good.",
+        0.01,
+        1,
     )
-    xi: float = _setting(1e-5, "Largest revisitation bonus ξ; 0 rewards disagreement alone.")
+    xi: float = _setting(1e-5, "Largest revisitation bonus ξ; 0 rewards disagreement alone.", 0, 1)
     threshold: float = _setting(1e-3, "A query predicted to disagree by more than this is telling.")
     random_length: int = _setting(30, "Capabilities in a random query.", 1)
     patience: int = _setting(25, "Stop after this many queries in a row without news.", 1)
@@ -52,13 +55,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         for declared in fields(self):
-            value, minimum = getattr(self, declared.name), declared.metadata["minimum"]
+            value = getattr(self, declared.name)
             if isinstance(value, tuple):
                 continue
-            if not value >= minimum:
-                raise CapscopeError(
-                    f"--{declared.name.replace('_', '-')} must be at least {minimum}, not {value}"
-                )
+            minimum, maximum = declared.metadata["minimum"], declared.metadata["maximum"]
+            if not minimum <= value <= maximum:
+                bound = f"at most {maximum}" if value > maximum else f"at least {minimum}"
+                option = declared.name.replace("_", "-")
+                raise CapscopeError(f"--{option} must be {bound}, not {value}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return every setting by name, as JSON-ready values."""

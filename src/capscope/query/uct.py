@@ -82,7 +82,7 @@ def best_edge(edges: Sequence[Edge], visits: int, exploration: float) -> Edge:
     """
     _fill_roots(visits)
     # Never quite zero, so that an unvisited edge stays first.
-    scale = exploration * sqrt(log(visits)) if visits > 1 else 1e-300
+    scale = max(exploration * sqrt(log(visits)), 1e-300) if visits > 1 else 1e-300
     roots = _INVERSE_ROOTS
     best, best_bound = edges[0], -1.0
     for edge in edges:

@@ -124,10 +124,8 @@ def _rule_lines(view: RuleView, intent: Intent, words: Vocabulary, width: int) -
     hidden = len(terms) - _MOST_TERMS
     if hidden > 1:
         terms = [*terms[:_MOST_TERMS], f"one of {hidden} more conditions"]
-    # Non-breaking spaces keep what belongs together on one line until it is wrapped.
-    text = f"when {' or '.join(terms)}  {behind.replace(' ', _STICKY)}"
-    for line in textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="       "):
-        yield line.replace(_STICKY, " ")
+    behind = behind.replace(" ", _STICKY)
+    yield from _wrapped(f"when {' or '.join(terms)}  {behind}", width, "  ", "       ")
     for outcome in view.rule.outcomes:
         mark = _mark(view, outcome, intent, words)
         low, high = outcome.interval
@@ -136,10 +134,13 @@ def _rule_lines(view: RuleView, intent: Intent, words: Vocabulary, width: int) -
             str(literal).replace(" ", _STICKY) for literal in outcome.effect.literals(words)
         )
         changes = ", ".join(literals) or "nothing changes"
-        text = f"{mark} {share}  {changes}"
-        indents = {"initial_indent": "    ", "subsequent_indent": " " * 26}
-        for line in textwrap.wrap(text, width, **indents):
-            yield line.replace(_STICKY, " ")
+        yield from _wrapped(f"{mark} {share}  {changes}", width, "    ", " " * 26)
+
+
+def _wrapped(text: str, width: int, first: str, rest: str) -> Iterator[str]:
+    """Wrap a text; what is joined by sticky spaces stays on one line."""
+    for line in textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest):
+        yield line.replace(_STICKY, " ")
 
 
 def _mark(view: RuleView, outcome: Outcome, intent: Intent, words: Vocabulary) -> str:

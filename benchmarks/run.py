@@ -1,0 +1,22 @@
+"""Run the benchmarks one after another and print their numbers."""
+
+import stepping
+import updating
+from capscope import Settings
+from capscope.evaluation.speed import measure_speed
+from capscope.problems import load_problem
+
+
+def main() -> None:
+    suites = (
+        stepping.measure,
+        updating.measure,
+        lambda: measure_speed(load_problem("first-responders"), Settings()),
+    )
+    for measure in suites:
+        for name, value in measure().items():
+            print(f"{name:<66} {value:12.2f}")
+
+
+if __name__ == "__main__":
+    main()
