@@ -20,7 +20,7 @@ from capscope.assessment.run import write_atomically
 from capscope.errors import RunError
 from capscope.export.model_json import model_document
 from capscope.model import CapabilityModel, Models
-from capscope.problems import load_problem
+from capscope.problems import canonical_source, load_problem
 from capscope.query import Settings
 from capscope.world import Problem
 
@@ -61,8 +61,11 @@ def assess(
     With `run`, everything is kept in that directory, and `resume` goes on with it; without, the
     record lives as long as the call.
     """
-    source = problem if isinstance(problem, str) else problem.name
-    loaded = load_problem(problem) if isinstance(problem, str) else problem
+    if isinstance(problem, str):
+        source = canonical_source([problem])
+        loaded = load_problem(source)
+    else:
+        source, loaded = problem.name, problem
     spec = RunSpec(loaded, source, strategy, seed, settings or Settings(), budget or Budget())
     spec.check()
     with _directory(run) as path, Run.create(path, spec) as opened:

@@ -108,9 +108,11 @@ def canonical_source(arguments: Sequence[str]) -> str:
     source = arguments[0]
     if source.endswith(".pddl") and ":" not in source:
         raise ProblemError(f"{source} needs a problem file behind it: DOMAIN.pddl PROBLEM.pddl")
-    path, colon, factory = source.rpartition(":")
-    if colon and path.endswith(".py"):
-        return f"{Path(path).resolve()}:{factory}"
+    path, _, rest = source.rpartition(":")
+    if path.endswith(".py"):
+        return f"{Path(path).resolve()}:{rest}"
+    if path.endswith(".pddl"):
+        return f"{Path(path).resolve()}:{Path(rest).resolve()}"
     return source
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from capscope.api import resume
-from capscope.assessment import Budget
+from capscope.assessment import Budget, Run
 from capscope.cli.assess import interruptible, report
 from capscope.cli.options import Json, RunDirectory, with_budget
 from capscope.cli.output import progress
@@ -15,6 +15,10 @@ from capscope.cli.output import progress
 def resume_run(run: RunDirectory, budget: Budget | None, json: Json = False) -> None:
     """Go on with a run; a budget given here replaces the one it was started with."""
     directory = Path(run)
-    with interruptible(directory), progress(directory.name, budget, 25) as listener:
+    with Run.open(directory, read_only=True) as opened:
+        meta = opened.journal.read_meta()
+    shown = budget or Budget(**meta["budget"])
+    patience = meta["identity"]["settings"]["patience"]
+    with interruptible(directory), progress(directory.name, shown, patience) as listener:
         result = resume(directory, budget=budget, listener=listener)
     report(result, json)

@@ -190,6 +190,8 @@ class Journal:
 
     def add_intents(self, intents: Sequence[Intent], first: int) -> None:
         """Write intents from number `first` on; those recorded before are left as they are."""
+        if not intents:
+            return
         rows = [
             (first + i, json.dumps([str(literal) for literal in intent.literals]))
             for i, intent in enumerate(intents)

@@ -10,6 +10,7 @@ from typing import Any
 
 from capscope.assessment.reading import read_run
 from capscope.data.dataset import Transition
+from capscope.errors import RunError
 from capscope.evaluation.truth import enumerate_truth
 from capscope.evaluation.variational_distance import (
     AchievingOnly,
@@ -36,6 +37,7 @@ def evaluate(
     """Compare the pessimistic model of a run with the agent; JSON-ready."""
     reading = read_run(path)
     problem = load(reading.meta["identity"]["problem"])
+    _require_same(problem, reading.meta["identity"], path)
     intents = reading.models.capabilities
     own_intents = bool(reading.meta["identity"]["settings"]["intents"])
     model: CapabilityModel = reading.models.pessimistic
@@ -65,6 +67,19 @@ def evaluate(
         "executions": reading.usage.executions,
         "simulator_steps": reading.usage.simulator_steps,
     }
+
+
+def _require_same(problem: Problem, identity: dict[str, Any], path: Path) -> None:
+    same = {
+        "problem fingerprint": problem.fingerprint,
+        "vocabulary": problem.vocabulary.fingerprint,
+    }
+    for name, value in same.items():
+        if value != identity[name]:
+            raise RunError(
+                f"{path} was started with another {identity['problem']}: its {name} was "
+                f"{identity[name]!r}, now {value!r}; evaluate it with what it was started with"
+            )
 
 
 def independent_sample(

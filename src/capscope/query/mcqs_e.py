@@ -80,12 +80,14 @@ class McqsExact:
 
     def choose(self, models: Models, start: State, xi: float, rng: random.Random) -> Plan:
         """Search from `start`; fall back on a random query when nothing is promised."""
-        game = ExactGame(models, self._settings, xi)
-        root = search(game.root(start), game, game.backup, self._budget, rng)
-        if root.value <= 0.0:
-            return random_plan(len(models.capabilities), self._settings.depth, rng)
-        policy = TreePolicy(root, game, self._settings)
-        return Plan(policy, root.value, root.value > self._settings.threshold)
+        # As in MCQS-S: disagreement alone first, the bonus only where there is none.
+        for bonus in dict.fromkeys((0.0, xi)):
+            game = ExactGame(models, self._settings, bonus)
+            root = search(game.root(start), game, game.backup, self._budget, rng)
+            if root.value > 0.0:
+                policy = TreePolicy(root, game, self._settings)
+                return Plan(policy, root.value, root.value > self._settings.threshold)
+        return random_plan(len(models.capabilities), self._settings.depth, rng)
 
 
 class ExactGame:

@@ -41,12 +41,16 @@ class McqsSampled:
 
     def choose(self, models: Models, start: State, xi: float, rng: random.Random) -> Plan:
         """Search from `start`; fall back on a random query when nothing is promised."""
-        game = SampledGame(len(models.capabilities), self._settings, xi)
-        root = search(game.node(models.place(start), 0), game, game.backup, self._budget, rng)
-        if root.value <= 0.0:
-            return random_plan(game.capabilities, self._settings.depth, rng)
-        policy = extract_policy(root, self._settings.policy_exploration, game.unfold)
-        return Plan(policy, root.value, root.value > self._settings.threshold)
+        settings = self._settings
+        # The bonus is too small to outweigh a disagreement, and lets idle capabilities in: it is
+        # worth a search of its own, after one for disagreement alone has found nothing.
+        for bonus in dict.fromkeys((0.0, xi)):
+            game = SampledGame(len(models.capabilities), settings, bonus)
+            root = search(game.node(models.place(start), 0), game, game.backup, self._budget, rng)
+            if root.value > 0.0:
+                policy = extract_policy(root, settings.policy_exploration, game.unfold)
+                return Plan(policy, root.value, root.value > settings.threshold)
+        return random_plan(len(models.capabilities), settings.depth, rng)
 
 
 class SampledGame:

@@ -41,7 +41,8 @@ class RuleView:
             return 3, self.side_effects
         if self.acts and len(self.rule.outcomes) > 1:
             return 2, self.side_effects
-        return (1, self.side_effects) if self.acts else (0, 0)
+        # Doing nothing is a limit, unless the intent held already.
+        return (1, self.side_effects) if self.acts else (0, int(self.achieving == 0))
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def capability_views(models: Models) -> list[CapabilityView]:
 
 
 def _view(models: Models, intent: Intent) -> CapabilityView:
-    rules = models.rules(intent)
+    rules = tuple(part for rule in models.rules(intent) for part in _parts(rule, intent, models))
     conditions = readable_conditions(rules, models.vocabulary)
     views = [
         _rule_view(rule, when, intent, models.vocabulary)
@@ -83,6 +84,24 @@ def _view(models: Models, intent: Intent) -> CapabilityView:
     ]
     views.sort(key=lambda view: (view.interest, view.rule.executions), reverse=True)
     return CapabilityView(intent, tuple(views), len(models.places))
+
+
+def _parts(rule: Rule, intent: Intent, models: Models) -> Iterator[Rule]:
+    """Split a rule by which nothing changes: the intent held already, or the agent did nothing.
+
+    To the model both are one rule; to a person the first is no news and the second a limit.
+    """
+    effect = rule.outcomes[0].effect
+    if len(rule.outcomes) > 1 or effect.adds or effect.deletes:
+        yield rule
+        return
+    index = models.index[intent]
+    for held in (True, False):
+        states = tuple(s for s in rule.states if intent.holds(s, models.vocabulary) is held)
+        pairs = [models.pair(state, index) for state in states]
+        draws = sum(pair.total for pair in pairs if pair is not None)
+        if states:
+            yield Rule(states, (Outcome(effect, draws, 1.0),))
 
 
 def _rule_view(rule: Rule, when: tuple[Term, ...], intent: Intent, words: Vocabulary) -> RuleView:
