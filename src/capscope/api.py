@@ -121,7 +121,8 @@ def _directory(run: str | Path | None) -> Iterator[Path]:
         yield Path(run)
         return
     try:
-        with tempfile.TemporaryDirectory(prefix="capscope-") as folder:
-            yield Path(folder)
+        folder = tempfile.TemporaryDirectory(prefix="capscope-", ignore_cleanup_errors=True)
     except OSError as error:
         raise RunError(f"no room for a temporary run: {error}; name a run directory") from error
+    with folder as name:
+        yield Path(name)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from math import inf
 
-from capscope.assessment.usage import Budget, Usage
+from capscope.assessment.breakdown import breakdown, breakdown_told
+from capscope.assessment.usage import Budget
 from capscope.data.journal import Draw, Execution
 from capscope.errors import ProblemError
 from capscope.query.policy import Policy
@@ -48,18 +50,21 @@ def ask(
     begun = time.perf_counter()
     seed = child_seed(query.seed, query.number, index)
     position = _restored(problem, query.start, seed)
-    snapshot = problem.simulator.snapshot
     walk = query.policy.walk()
     executions: list[Execution] = []
     snapshots: dict[int, bytes] = {}
     steps = tokens = 0
-    limited = bool(budget.limits)
+    most_executions, most_tokens = _most(budget.executions), _most(budget.llm_tokens)
+    most_steps, deadline = _most(budget.simulator_steps), begun + _most(budget.seconds)
     cut = False
     while (capability := walk.next(position.state)) is not None:
-        if limited and budget.spent_by(
-            Usage(0, len(executions), steps, tokens, time.perf_counter() - begun)
-        ):
-            cut = True
+        cut = (
+            len(executions) >= most_executions
+            or steps >= most_steps
+            or tokens >= most_tokens
+            or time.perf_counter() >= deadline
+        )
+        if cut:
             break
         left = None if budget.simulator_steps is None else budget.simulator_steps - steps
         attempt_seed = child_seed(seed, len(executions))
@@ -67,19 +72,32 @@ def ask(
         steps += attempt.simulator_steps
         tokens += attempt.llm_tokens
         if attempt.simulator_steps:
-            snapshots[len(executions)] = snapshot()
+            snapshots[len(executions)] = _snapshot(problem)
         executions.append(Execution(capability, attempt))
         if attempt.ending is Ending.CUT:
             cut = True
             break
     seconds = time.perf_counter() - begun
-    draw = Draw(tuple(executions), steps, tokens, seconds, cut, snapshot())
+    draw = Draw(tuple(executions), steps, tokens, seconds, cut, _snapshot(problem))
     return Answer(draw, snapshots)
 
 
+def _most(allowed: float | None) -> float:
+    return inf if allowed is None else allowed
+
+
+def _snapshot(problem: Problem) -> bytes:
+    # Taken after every execution: a context manager would show.
+    try:
+        return problem.simulator.snapshot()
+    except Exception as error:
+        raise breakdown(problem, error, "when asked for a snapshot") from error
+
+
 def _restored(problem: Problem, start: Start, seed: int) -> Position:
-    observation = problem.simulator.restore(start.snapshot, seed)
-    state = problem.abstraction(observation)
+    with breakdown_told(problem, "when a position was restored"):
+        observation = problem.simulator.restore(start.snapshot, seed)
+        state = problem.abstraction(observation)
     if state != start.state:
         differing = problem.vocabulary.holding(state ^ start.state)
         raise ProblemError(

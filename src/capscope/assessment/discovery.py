@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 
+from capscope.assessment.breakdown import breakdown_told
 from capscope.query.settings import Settings
 from capscope.seeds import child_seed
 from capscope.symbolic import Effect, Intent, Literal, Vocabulary
@@ -40,16 +41,17 @@ def random_walks(
     simulator, look = problem.simulator, problem.abstraction
     effects: dict[Effect, None] = {}
     steps = 0
-    for walk in range(settings.walks):
-        rng = random.Random(child_seed(seed, _WALK, walk))
-        state = look(simulator.reset(child_seed(seed, _WALK, walk, 1)))
-        for _ in range(settings.walk_steps):
-            actions = simulator.actions()
-            if not actions or steps == most_steps:
-                break
-            after = look(simulator.step(actions[int(rng.random() * len(actions))]))
-            steps += 1
-            if after != state:
-                effects[Effect.between(state, after)] = None
-            state = after
+    with breakdown_told(problem, "on a random walk"):
+        for walk in range(settings.walks):
+            rng = random.Random(child_seed(seed, _WALK, walk))
+            state = look(simulator.reset(child_seed(seed, _WALK, walk, 1)))
+            for _ in range(settings.walk_steps):
+                actions = simulator.actions()
+                if not actions or steps == most_steps:
+                    break
+                after = look(simulator.step(actions[int(rng.random() * len(actions))]))
+                steps += 1
+                if after != state:
+                    effects[Effect.between(state, after)] = None
+                state = after
     return list(effects), steps

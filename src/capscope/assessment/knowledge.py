@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from capscope.assessment.breakdown import breakdown_told
 from capscope.assessment.discovery import intents_of
 from capscope.assessment.stopping import is_news
 from capscope.assessment.usage import Usage
@@ -56,7 +57,7 @@ class Knowledge:
 
     def absorb(self, record: QueryRecord, draws: Sequence[Draw], seconds: float) -> Learned:
         """Take in the draws of a query, whether just executed or read from the journal."""
-        transitions = Counter(transitions_of(draws))
+        transitions = tally(draws)
         self.dataset.record(transitions)
         learned = self.models.update(transitions)
         if not self.fixed_intents:
@@ -137,16 +138,24 @@ class Knowledge:
     def initial(self) -> Start:
         """Reset the world; every reset of a run leads to the same position."""
         simulator = self.problem.simulator
-        state = self.problem.abstraction(simulator.reset(child_seed(self.seed, _START)))
-        return Start(state, simulator.snapshot())
+        with breakdown_told(self.problem, "when it was reset"):
+            state = self.problem.abstraction(simulator.reset(child_seed(self.seed, _START)))
+            return Start(state, simulator.snapshot())
 
 
-def transitions_of(draws: Sequence[Draw]) -> Iterator[Transition]:
-    """Yield ⟨s₀, c, s_j⟩ of every execution that was not cut short by a budget."""
+def tally(draws: Sequence[Draw]) -> Counter[Transition]:
+    """Count ⟨s₀, c, s_j⟩ of every execution that was not cut short by a budget."""
+    counts: Counter[Transition] = Counter()
+    # Draws read from a journal share equal executions; those are gone through once.
+    alike = Counter(id(draw.executions) for draw in draws)
     for draw in draws:
-        for capability, attempt in draw.executions:
-            if attempt.ending is not Ending.CUT:
-                yield Transition(attempt.trajectory[0], capability, attempt.trajectory[-1])
+        times = alike.pop(id(draw.executions), 0)
+        if times:
+            for capability, attempt in draw.executions:
+                if attempt.ending is not Ending.CUT:
+                    ends = attempt.trajectory[0], attempt.trajectory[-1]
+                    counts[Transition(ends[0], capability, ends[1])] += times
+    return counts
 
 
 def _last_state(draw: Draw, start: State) -> State:

@@ -7,12 +7,11 @@ compared on a machine that has neither the simulator nor the agent.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment.knowledge import transitions_of
+from capscope.assessment.knowledge import tally
 from capscope.assessment.run import Run
 from capscope.assessment.usage import Usage
 from capscope.data.dataset import Dataset
@@ -55,7 +54,7 @@ def read_journal(path: Path, journal: Journal) -> Reading:
         if record is None:
             break
         draws = journal.draws(number)
-        transitions = Counter(transitions_of(draws))
+        transitions = tally(draws)
         dataset.record(transitions)
         models.update(transitions)
         usage += Usage(

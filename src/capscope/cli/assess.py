@@ -71,9 +71,9 @@ def report(result: Result, json: bool) -> None:
         print_json(document)
         return
     print_line(
-        f"{document['problem']}: stopped because of {document['stopped_because']} after "
-        f"{document['queries']:,} queries, {document['executions']:,} executions and "
-        f"{document['simulator_steps']:,} simulator steps ({document['seconds']:.1f} s)"
+        f"{document['problem']}: {document['queries']:,} queries, {document['executions']:,} "
+        f"executions, {document['simulator_steps']:,} simulator steps in "
+        f"{document['seconds']:.1f} s; stopped: {document['stopped_because']}"
     )
     print_line(
         f"{document['capabilities']} capabilities, {document['states']} states, "

@@ -33,6 +33,9 @@ def bench_suite(
     ] = list(_PROBLEMS),  # noqa: B006 - typer copies it
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0 on.")] = 5,
     max_steps: Annotated[int | None, typer.Option(help="Most simulator steps of a run.")] = None,
+    cut: Annotated[
+        int, typer.Option(min=1, help="End Random Query at this multiple of the better run.")
+    ] = 25,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Runs at a time; as many as there are cores.")
     ] = None,
@@ -63,6 +66,7 @@ def bench_suite(
         settings,
         Budget(simulator_steps=max_steps),
         workers or os.cpu_count() or 1,
+        cut,
     )
     curves = experiment.run(_report)
     folder = Path(output)

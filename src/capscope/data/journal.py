@@ -267,8 +267,10 @@ class Journal:
                 "WHERE d.query = ? ORDER BY d.draw",
                 (query,),
             ).fetchall()
+            # Draws are often alike to the letter: each text is read once, and shared.
+            read = {text: self._decode(text) for text in dict.fromkeys(row[0] for row in rows)}
             return [
-                Draw(self._decode(attempts), steps, tokens, seconds, bool(cut), snapshot)
+                Draw(read[attempts], steps, tokens, seconds, bool(cut), snapshot)
                 for attempts, steps, tokens, seconds, cut, snapshot in rows
             ]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from capscope.assessment.breakdown import breakdown_told
 from capscope.assessment.reading import read_run
 from capscope.data.dataset import Transition
 from capscope.errors import RunError
@@ -89,8 +90,9 @@ def independent_sample(
     counts: Counter[Transition] = Counter()
     for sequence in range(sequences if intents else 0):
         rng = random.Random(child_seed(seed, sequence))
-        observation = problem.simulator.reset(child_seed(seed, sequence, 0))
-        position = Position(observation, problem.abstraction(observation))
+        with breakdown_told(problem, "when it was reset"):
+            observation = problem.simulator.reset(child_seed(seed, sequence, 0))
+            position = Position(observation, problem.abstraction(observation))
         for i in range(rng.randint(_SHORTEST, _LONGEST)):
             capability = rng.randrange(len(intents))
             before = position.state

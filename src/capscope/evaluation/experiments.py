@@ -30,7 +30,6 @@ from capscope.query import Settings
 from capscope.world import Problem
 
 LEVELS = (0.9, 0.99)
-CUT = 25
 _GROWTH = 1.02
 Load = Callable[[str], Problem]
 
@@ -80,12 +79,12 @@ class Job:
     enough: float = 2.0
 
 
-def steps_before_the_cut(searched: Sequence[Curve]) -> int:
-    """Return 25 times the fewest steps to the highest level; else of the dearest run."""
+def steps_to_beat(searched: Sequence[Curve]) -> int:
+    """Return the fewest steps to the highest level; those of the dearest run if none got there."""
     reached = [point for curve in searched if (point := curve.first_at(LEVELS[-1]))]
     if reached:
-        return CUT * min(point.simulator_steps for point in reached)
-    return CUT * max(curve.last.simulator_steps for curve in searched)
+        return min(point.simulator_steps for point in reached)
+    return max(curve.last.simulator_steps for curve in searched)
 
 
 class _Enough(Exception):  # noqa: N818 - not an error: the run has shown what it was made for
@@ -140,6 +139,8 @@ class Experiment:
     settings: Settings
     budget: Budget
     workers: int = 1
+    cut: int = 25
+    """Random Query ends at this multiple of the steps that the better of the others needed."""
 
     def run(self, finished: Callable[[Curve], None]) -> list[Curve]:
         """Make all runs, the searching strategies first, and report each as it ends."""
@@ -168,7 +169,7 @@ class Experiment:
                 searched = [c for c in curves if (c.problem, c.seed) == (problem, seed)]
                 job = self._job(problem, "random", seed)
                 if searched:
-                    steps = steps_before_the_cut(searched)
+                    steps = self.cut * steps_to_beat(searched)
                     job = replace(job, budget=replace(self.budget, simulator_steps=steps))
                 endless = replace(self.settings, patience=10**9)
                 yield replace(job, settings=endless, enough=LEVELS[-1])

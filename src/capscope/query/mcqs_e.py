@@ -135,9 +135,11 @@ class ExactGame:
         return self._xi * missing / 2
 
     def does_nothing(self, state: State, capability: int) -> bool:
-        """Say whether a capability was tried in a state and never changed anything."""
+        """Say whether a capability was tried in a state, to no effect, with no bonus for more."""
         pair = self._models.pair(state, capability)
-        return pair is not None and pair.only is not None and pair.only.state == state
+        if self._xi or pair is None:
+            return False
+        return pair.only is not None and pair.only.state == state
 
     def grow(self, node: Node, rng: random.Random) -> None:
         """Add up to three children that are new; strike the capabilities that lead to old ones."""

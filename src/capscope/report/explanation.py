@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment.knowledge import transitions_of
+from capscope.assessment.knowledge import tally
 from capscope.assessment.run import Run
 from capscope.data.dataset import Transition
 from capscope.data.journal import Draw, Journal, QueryRecord
@@ -44,11 +44,11 @@ def explained(path: Path, number: int | None) -> Explained:
             asked = "no query yet" if last < 0 else f"queries 0 to {last}"
             raise CapscopeError(f"{path} has {asked}; there is no query {chosen}")
         for earlier in range(chosen):
-            models.update(Counter(transitions_of(journal.draws(earlier))))
+            models.update(tally(journal.draws(earlier)))
         record = journal.query(chosen)
         assert record is not None
         draws = tuple(journal.draws(chosen))
-        return Explained(chosen, record, draws, models, Counter(transitions_of(draws)))
+        return Explained(chosen, record, draws, models, tally(draws))
 
 
 def _last_query(journal: Journal) -> int:

@@ -158,7 +158,10 @@ def _rule_lines(view: RuleView, intent: Intent, words: Vocabulary, width: int) -
 
 def _wrapped(text: str, width: int, first: str, rest: str) -> Iterator[str]:
     """Wrap a text; what is joined by sticky spaces stays on one line."""
-    for line in textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest):
+    wrapper = textwrap.TextWrapper(
+        width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+    for line in wrapper.wrap(text):
         yield line.replace(_STICKY, " ")
 
 

@@ -1,0 +1,5 @@
+"""`python -m capscope` is the command line."""
+
+from capscope.cli import main
+
+main()

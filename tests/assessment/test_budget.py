@@ -1,0 +1,219 @@
+from contextlib import closing
+
+import pytest
+
+from capscope import Budget, CapscopeError, Settings, Usage, Vocabulary, assess, resume
+from capscope.assessment import Run, RunSpec, run_assessment
+from capscope.assessment import ask as asking
+from capscope.data.journal import Journal
+from capscope.world import Ending
+from toy_worlds import Board, Scripted, Seen, board_problem
+
+SMALL = Settings(draws=3, random_length=4, walks=2, walk_steps=6, patience=5)
+WALKED = 12  # simulator steps that discovery takes with these settings
+
+
+def board():
+    return board_problem(Board(slip=0.3), horizon=4)
+
+
+def run_board(run, budget, problem=None):
+    given = {"strategy": "random", "settings": SMALL, "seed": 1}
+    return assess(problem or board(), budget=budget, run=run, **given)
+
+
+def recorded(run):
+    """Read the queries and draws of a run."""
+    queries, draws = [], []
+    with closing(Journal.open(run / "journal.sqlite", read_only=True)) as journal:
+        while (query := journal.query(len(queries))) is not None:
+            draws.append(journal.draws(len(queries)))
+            queries.append(query)
+    return queries, draws
+
+
+def spent(run):
+    _, draws = recorded(run)
+    every = [draw for of_query in draws for draw in of_query]
+    return Usage(
+        queries=len(draws),
+        executions=sum(len(draw.executions) for draw in every),
+        simulator_steps=WALKED + sum(draw.simulator_steps for draw in every),
+    )
+
+
+@pytest.mark.parametrize("currency", ["queries", "executions", "simulator_steps"])
+@pytest.mark.parametrize("allowed", [3, 4, 5, 8, 12, 13, 14, 17, 23, 36, 37])
+def test_a_budget_is_never_exceeded_and_is_spent_to_the_last(currency, allowed, tmp_path):
+    result = run_board(tmp_path / "run", Budget(**{currency: allowed}))
+    assert getattr(result.usage, currency) <= allowed
+    if result.stopped_because != "no news":
+        assert result.stopped_because == f"budget of {currency} spent"
+        assert getattr(result.usage, currency) == allowed
+    if allowed >= WALKED or currency != "simulator_steps":
+        counted = spent(tmp_path / "run")
+        assert getattr(counted, currency) == getattr(result.usage, currency)
+
+
+@pytest.mark.parametrize("executions", [1, 4, 5, 11, 13])
+def test_the_query_under_way_is_cut_and_recorded_as_cut(executions, tmp_path):
+    run_board(tmp_path / "run", Budget(executions=executions))
+    queries, draws = recorded(tmp_path / "run")
+    *whole, last = queries
+    assert all(query.finished for query in whole)
+    assert last.finished is (len(draws[-1]) == SMALL.draws)
+    # A query is 3 draws of 4 executions: what is left over makes the last draw a part of one.
+    assert [len(draw.executions) for draw in draws[-1]][-1] == (executions % 4 or 4)
+    assert draws[-1][-1].cut is bool(executions % 4)
+    assert not any(draw.cut for of_query in draws for draw in of_query[:-1])
+
+
+def test_an_attempt_cut_by_the_step_budget_is_recorded_but_not_taken_for_an_outcome(tmp_path):
+    problem = board_problem(Board(), Scripted(forever="wait"), horizon=50)
+    result = run_board(tmp_path / "run", Budget(simulator_steps=WALKED + 60), problem)
+    _, draws = recorded(tmp_path / "run")
+    attempts = [execution.attempt for draw in draws[0] for execution in draw.executions]
+    assert [(a.ending, a.simulator_steps) for a in attempts] == [
+        (Ending.HORIZON, 50),
+        (Ending.CUT, 10),
+    ]
+    assert result.models.pairs_tried == 1
+    assert result.usage.executions == 2
+
+
+@pytest.mark.parametrize("currency", ["queries", "executions", "simulator_steps"])
+def test_a_raised_budget_goes_on_and_keeps_what_was_recorded_as_it_was(currency, tmp_path):
+    run = tmp_path / "run"
+    before = ([], [])
+    for allowed in (17, 18, 29, 40):
+        budget = Budget(**{currency: allowed})
+        result = resume(run, problem=board(), budget=budget) if run.exists() else None
+        result = result or run_board(run, budget)
+        after = recorded(run)
+        if result.stopped_because != "no news":
+            assert getattr(result.usage, currency) == allowed
+        for old, new in zip(before[0], after[0], strict=False):
+            assert (old.start, old.start_snapshot, old.xi) == (
+                new.start,
+                new.start_snapshot,
+                new.xi,
+            )
+        for old, new in zip(before[1], after[1], strict=False):
+            # Ends are kept of the latest query only.
+            seen = [(draw.executions, draw.seconds, draw.cut) for draw in old]
+            assert [(draw.executions, draw.seconds, draw.cut) for draw in new[: len(old)]] == seen
+        assert len(after[1]) >= len(before[1])
+        before = after
+
+
+@pytest.mark.parametrize("budget", [Budget(executions=17), Budget(simulator_steps=30)], ids=str)
+def test_resuming_with_the_same_budget_does_nothing_more(budget, tmp_path):
+    run = tmp_path / "run"
+    first = run_board(run, budget)
+    before = recorded(run), (run / "model.json").read_bytes()
+    for given in (None, budget):
+        again = resume(run, problem=board(), budget=given)
+        assert (recorded(run), (run / "model.json").read_bytes()) == before
+        assert again.stopped_because == first.stopped_because
+        for currency in ("queries", "executions", "simulator_steps"):
+            assert getattr(again.usage, currency) == getattr(first.usage, currency)
+
+
+def test_raising_a_budget_query_by_query_ends_like_never_having_had_one(tmp_path):
+    whole, patched = tmp_path / "whole", tmp_path / "patched"
+    run_board(whole, None)
+    result = run_board(patched, Budget(queries=1))
+    while result.stopped_because != "no news":
+        budget = Budget(queries=result.usage.queries + 3)
+        result = resume(patched, problem=board(), budget=budget)
+    assert (patched / "model.json").read_bytes() == (whole / "model.json").read_bytes()
+
+
+def test_the_time_that_draws_took_before_an_interruption_counts(tmp_path):
+    """Else a slow agent's query would be left behind unfinished, and the next one begun."""
+    run = tmp_path / "run"
+    run_board(run, Budget(executions=13))  # one query, and a draw and a bit of the next
+    with closing(Journal.open(run / "journal.sqlite")) as journal:
+        journal._db.execute("UPDATE draws SET seconds = 100 WHERE query = 1")
+    before = recorded(run)[1]
+    result = resume(run, problem=board(), budget=Budget(seconds=90.0))
+    assert result.stopped_because == "budget of seconds spent"
+    assert recorded(run)[1] == before
+    result = resume(run, problem=board(), budget=Budget(executions=24))
+    queries, _ = recorded(run)
+    assert queries[1].finished
+    assert queries[1].seconds >= 100
+    assert result.usage.seconds >= 100
+
+
+def test_what_a_cut_query_discovered_keeps_its_number_when_the_query_is_completed(tmp_path):
+    """The predicates of the vocabulary come in one order, and are discovered in another."""
+    words = Vocabulary.of_atoms(["first", "second", "third"])
+
+    class Proposed(Seen):
+        vocabulary = words
+
+    class Backwards:
+        """Lights the last switch that is out, whatever it is asked for."""
+
+        def begin(self, intent, seed):
+            return self
+
+        def act(self, observation):
+            return next(
+                (s for i, s in reversed([*enumerate("abc")]) if not observation >> i & 1), None
+            )
+
+    class OnlyTheLastAtRandom(Board):
+        def actions(self):
+            return ("c",)
+
+        def step(self, action):
+            self.lit |= 1 << "abc".index(action)
+            return self.lit
+
+    def problem():
+        return board_problem(OnlyTheLastAtRandom(), Backwards(), Proposed())
+
+    given = {"strategy": "random", "settings": SMALL}
+    result = assess(problem(), budget=Budget(executions=2), run=tmp_path / "run", **given)
+    # A draw that was cut stays as it is: the next one goes further.
+    for executions in (5, 9, 20):
+        budget = Budget(executions=executions)
+        result = resume(tmp_path / "run", problem=problem(), budget=budget)
+        with closing(Journal.open(tmp_path / "run" / "journal.sqlite")) as journal:
+            assert journal.intents() == result.models.capabilities
+    names = [str(intent) for intent in result.models.capabilities]
+    assert names == ["third()", "second()", "first()"]
+
+
+def test_llm_tokens_are_counted_and_end_a_run(tmp_path):
+    problem = board_problem(Board(), Scripted("a", tokens=10))
+    result = run_board(tmp_path / "run", Budget(llm_tokens=35), problem)
+    assert result.stopped_because == "budget of llm_tokens spent"
+    # What an attempt will use is not known before: the one under way may go beyond.
+    assert result.usage.llm_tokens == 40
+
+
+def test_a_draw_stops_when_its_time_is_over(monkeypatch, tmp_path):
+    clock = iter(range(0, 10_000, 7))
+    monkeypatch.setattr(asking.time, "perf_counter", lambda: next(clock))
+    result = run_board(tmp_path / "run", Budget(seconds=50.0))
+    assert result.stopped_because == "budget of seconds spent"
+    assert recorded(tmp_path / "run")[1][-1][-1].cut
+
+
+@pytest.mark.parametrize("allowed", [-1, -0.5, float("nan")])
+def test_a_budget_that_nobody_can_keep_is_refused(allowed):
+    with pytest.raises(CapscopeError, match="cannot be spent"):
+        Budget(executions=allowed)
+
+
+def test_a_run_without_patience_left_says_no_news(tmp_path):
+    spec = RunSpec(board_problem(Board()), "board", "random", 0, SMALL)
+    with Run.create(tmp_path / "run", spec) as run:
+        heard = []
+        assessment = run_assessment(run, spec, heard.append)
+    assert assessment.stopped_because == "no news"
+    assert [event.usage.queries for event in heard] == list(range(1, len(heard) + 1))
+    assert heard[-1].quiet_queries == SMALL.patience

@@ -1,0 +1,148 @@
+"""An agent's failure is data; a broken simulator stops the run and keeps what was seen."""
+
+from contextlib import closing
+
+import pytest
+
+from capscope import Settings, assess, resume
+from capscope.data.journal import Journal
+from capscope.errors import ProblemError
+from capscope.world import Ending
+from toy_worlds import (
+    Board,
+    BoardThatForgetsASwitch,
+    BoardThatStaysWhereItIs,
+    Presser,
+    Pressing,
+    RaisesAtOnce,
+    Scripted,
+    board_problem,
+)
+
+SMALL = Settings(draws=2, random_length=5, walks=2, walk_steps=8, patience=3)
+GIVEN = {"strategy": "random", "settings": SMALL, "seed": 2}
+
+
+def attempts(run):
+    with closing(Journal.open(run / "journal.sqlite", read_only=True)) as journal:
+        number, found = 0, []
+        while journal.query(number) is not None:
+            found += [e.attempt for draw in journal.draws(number) for e in draw.executions]
+            number += 1
+        return found
+
+
+class RaisesNowAndThen(Presser):
+    """Raises halfway, after pressing, on one of its intents."""
+
+    def begin(self, intent, seed):
+        if str(intent) == "lit(b)":
+            return Scripted("a", ValueError("Ich weiß\nnicht weiter"), forever="c").begin(intent, 0)
+        return Pressing(intent)
+
+
+def test_an_agent_that_raises_is_recorded_with_its_words_and_the_run_goes_on(tmp_path):
+    problem = board_problem(agent=RaisesNowAndThen(), temporal_length=None)
+    result = assess(problem, run=tmp_path / "run", **GIVEN)
+    assert result.stopped_because == "no news"
+    raised = [a for a in attempts(tmp_path / "run") if a.ending is Ending.AGENT_RAISED]
+    assert raised
+    assert {a.detail for a in raised} == {"ValueError: Ich weiß\nnicht weiter"}
+    assert {a.simulator_steps for a in raised} == {1}
+    # Where it left the world is an outcome like any other.
+    intent = next(i for i in result.models.capabilities if str(i) == "lit(b)")
+    assert result.models.rules(intent)
+    assert sum(rule.executions for rule in result.models.rules(intent)) == len(raised)
+
+
+def test_an_agent_that_raises_at_once_fails_everywhere_and_changes_nothing(tmp_path):
+    result = assess(board_problem(agent=RaisesAtOnce()), run=tmp_path / "run", **GIVEN)
+    assert result.stopped_because == "no news"
+    assert result.states == 1
+    assert {a.detail for a in attempts(tmp_path / "run")} == {"RuntimeError: no idea"}
+
+
+def test_an_agent_that_loops_forever_ends_at_the_horizon(tmp_path):
+    problem = board_problem(agent=Scripted(forever="wait"), horizon=7)
+    result = assess(problem, run=tmp_path / "run", **GIVEN)
+    assert result.stopped_because == "no news"
+    seen = {(a.ending, a.simulator_steps) for a in attempts(tmp_path / "run")}
+    assert seen == {(Ending.HORIZON, 7)}
+
+
+def test_an_impossible_action_ends_the_attempt_with_the_simulators_words(tmp_path):
+    problem = board_problem(agent=Scripted("zzz"))
+    assess(problem, run=tmp_path / "run", **GIVEN)
+    found = attempts(tmp_path / "run")
+    assert {a.ending for a in found} == {Ending.INVALID_ACTION}
+    assert {a.detail for a in found} == {"there is no switch zzz"}
+
+
+@pytest.mark.parametrize("lying", [BoardThatStaysWhereItIs, BoardThatForgetsASwitch])
+def test_a_simulator_whose_restore_lies_stops_the_run_and_the_atoms_are_named(lying, tmp_path):
+    problem = board_problem(lying())
+    with pytest.raises(ProblemError) as stopped:
+        assess(problem, run=tmp_path / "run", **GIVEN)
+    message = str(stopped.value)
+    assert "restoring a snapshot of board gave another state than it was taken in" in message
+    assert "lit(" in message
+    assert "capscope check" in message
+
+
+class BreaksAfter(Board):
+    def __init__(self, steps, where="step"):
+        super().__init__(slip=0.2)
+        self.left = steps
+        self.where = where
+
+    def count(self, where):
+        if where == self.where:
+            self.left -= 1
+            if self.left < 0:
+                raise OSError("the robot's battery is empty")
+
+    def step(self, action):
+        self.count("step")
+        return super().step(action)
+
+    def actions(self):
+        self.count("actions")
+        return super().actions()
+
+
+@pytest.mark.parametrize("where", ["step", "actions"])
+def test_a_simulator_that_raises_stops_the_run_and_it_goes_on_once_mended(where, tmp_path):
+    whole, patched = tmp_path / "whole", tmp_path / "patched"
+    assess(board_problem(Board(slip=0.2)), run=whole, **GIVEN)
+    with pytest.raises(ProblemError) as stopped:
+        assess(board_problem(BreaksAfter(40, where)), run=patched, **GIVEN)
+    message = str(stopped.value)
+    assert "OSError: the robot's battery is empty" in message
+    assert "what was seen so far is kept" in message
+    kept = attempts(patched)
+    assert kept
+    resume(patched, problem=board_problem(Board(slip=0.2)))
+    assert attempts(patched)[: len(kept)] == kept
+    assert attempts(patched) == attempts(whole)
+    assert (patched / "model.json").read_bytes() == (whole / "model.json").read_bytes()
+
+
+@pytest.mark.parametrize("broken", ["reset", "restore", "snapshot"])
+def test_a_simulator_that_raises_elsewhere_is_an_error_of_the_problem_too(broken, tmp_path):
+    class Broken(Board):
+        calls = 0
+
+    def breaking(self, *given):
+        Broken.calls += 1
+        if Broken.calls > 2:
+            raise OSError("the robot's battery is empty")
+        return getattr(Board, broken)(self, *given)
+
+    setattr(Broken, broken, breaking)
+    with pytest.raises(ProblemError, match="battery is empty"):
+        assess(board_problem(Broken()), run=tmp_path / "run", **GIVEN)
+
+
+def test_a_simulator_that_raises_during_discovery_is_an_error_of_the_problem():
+    with pytest.raises(ProblemError, match="battery is empty"):
+        assess(board_problem(BreaksAfter(3)), **GIVEN)

@@ -1,0 +1,302 @@
+import json
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from capscope import Budget, CapscopeError, Limits, Settings, Vocabulary, assess, resume
+from capscope.assessment import Run, RunSpec
+from capscope.assessment.run import write_atomically
+from capscope.errors import JournalError, RunError
+from capscope.problems import load_problem
+from toy_worlds import Board, Seen, board_problem
+
+SMALL = Settings(draws=2, random_length=4, walks=2, walk_steps=6, patience=3)
+GIVEN = {"strategy": "random", "settings": SMALL, "seed": 5}
+
+
+def spec(problem=None, **changed):
+    return replace(RunSpec(problem or board_problem(), "board", **GIVEN), **changed)
+
+
+@pytest.fixture
+def run(tmp_path):
+    assess(board_problem(), run=tmp_path / "run", budget=Budget(queries=2), **GIVEN)
+    return tmp_path / "run"
+
+
+class OtherWords(Seen):
+    vocabulary = Vocabulary.of_atoms("abc")
+
+
+DIFFERENCES = {
+    "problem": (spec(source="table"), "problem was 'board', now 'table'"),
+    "fingerprint": (
+        spec(replace(board_problem(), fingerprint="new")),
+        "problem fingerprint was '', now 'new'",
+    ),
+    "vocabulary": (spec(board_problem(abstraction=OtherWords())), "vocabulary was '"),
+    "strategy": (spec(strategy="mcqs-s"), "strategy was 'random', now 'mcqs-s'"),
+    "seed": (spec(seed=6), "seed was 5, now 6"),
+    "horizon": (spec(board_problem(horizon=7)), "horizon was 100, now 7"),
+    "temporal length": (
+        spec(board_problem(temporal_length=None)),
+        "temporal length was 1, now None",
+    ),
+    "reset every": (spec(board_problem(reset_every=9)), "reset every was None, now 9"),
+    "setting": (spec(settings=replace(SMALL, draws=4)), "settings draws was 2, now 4"),
+    "intents": (
+        spec(settings=replace(SMALL, intents=("lit(a)",))),
+        "settings intents was [], now ['lit(a)']",
+    ),
+}
+
+
+@pytest.mark.parametrize(("other", "named"), DIFFERENCES.values(), ids=DIFFERENCES)
+def test_a_run_is_not_gone_on_with_as_another_and_the_difference_is_named(run, other, named):
+    before = (run / "journal.sqlite").read_bytes(), (run / "run.json").read_bytes()
+    with Run.open(run) as opened, pytest.raises(RunError) as refused:
+        opened.admit(other)
+    message = str(refused.value)
+    assert message.startswith(f"{run} was started differently: ")
+    assert named in message
+    assert ";" not in message  # nothing else differs
+    assert before == ((run / "journal.sqlite").read_bytes(), (run / "run.json").read_bytes())
+
+
+def test_every_difference_is_named(run):
+    with Run.open(run) as opened, pytest.raises(RunError) as refused:
+        opened.admit(spec(seed=6, settings=replace(SMALL, draws=4, patience=7)))
+    for named in ("seed was 5", "settings draws was 2", "settings patience was 3, now 7"):
+        assert named in str(refused.value)
+
+
+def test_a_budget_is_no_difference(run):
+    with Run.open(run) as opened:
+        opened.admit(spec(budget=Budget(executions=99)))
+        assert opened.journal.read_meta()["budget"]["executions"] == 99
+    assert json.loads((run / "run.json").read_text())["budget"]["executions"] == 99
+
+
+def test_another_problem_is_refused_when_resuming_from_python(run):
+    with pytest.raises(RunError, match="horizon was 100, now 3"):
+        resume(run, problem=board_problem(horizon=3))
+
+
+DOMAIN = """(define (domain lamp)
+  (:predicates (lit))
+  (:action light :precondition (not (lit)) :effect (lit))
+  (:action douse :precondition (lit) :effect (not (lit))))
+"""
+PROBLEM = "(define (problem night) (:domain lamp) (:init) (:goal (lit)))\n"
+
+
+def test_a_changed_domain_file_is_refused_with_the_difference_named(tmp_path):
+    (tmp_path / "domain.pddl").write_text(DOMAIN)
+    (tmp_path / "problem.pddl").write_text(PROBLEM)
+    source = f"{tmp_path / 'domain.pddl'}:{tmp_path / 'problem.pddl'}"
+    assess(source, run=tmp_path / "run", budget=Budget(queries=1), **GIVEN)
+    was = load_problem(source).fingerprint
+    (tmp_path / "domain.pddl").write_text(DOMAIN.replace("(lit) :effect", "(and (lit)) :effect"))
+    now = load_problem(source).fingerprint
+    with pytest.raises(RunError) as refused:
+        resume(tmp_path / "run")
+    assert f"problem fingerprint was {was!r}, now {now!r}" in str(refused.value)
+    (tmp_path / "domain.pddl").write_text(DOMAIN)
+    resume(tmp_path / "run")
+
+
+def test_run_json_says_what_the_run_was_started_with(run):
+    summary = json.loads((run / "run.json").read_text())
+    assert summary["seed"] == 5
+    assert summary["strategy"] == "random"
+    assert summary["settings"] == SMALL.as_dict()
+    assert summary["vocabulary"] == board_problem().vocabulary.fingerprint
+    assert summary["budget"]["queries"] == 2
+    assert {"python", "capscope", "numpy"} <= summary["versions"].keys()
+
+
+def test_assess_does_not_touch_a_directory_that_holds_a_run(run):
+    before = (run / "journal.sqlite").read_bytes()
+    with pytest.raises(RunError) as refused:
+        assess(board_problem(), run=run, **GIVEN)
+    assert f"holds a run already; go on with `capscope resume {run}`" in str(refused.value)
+    assert (run / "journal.sqlite").read_bytes() == before
+
+
+# Two at one run.
+
+
+def test_a_second_handle_on_a_run_is_refused_and_a_reader_is_not(run):
+    with Run.open(run):
+        with pytest.raises(RunError, match="another process is working on"):
+            Run.open(run)
+        with pytest.raises(RunError, match="another process is working on"):
+            resume(run, problem=board_problem())
+        Run.open(run, read_only=True).close()
+    Run.open(run).close()
+
+
+def test_a_run_under_way_in_another_process_is_refused(run):
+    script = "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); "
+    script += "print('locked', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, run / ".lock"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        other.stdout.readline()
+        with pytest.raises(RunError, match="another process is working on"):
+            resume(run, problem=board_problem())
+        other.communicate()
+    resume(run, problem=board_problem())
+
+
+def test_two_assessments_cannot_begin_in_one_directory(tmp_path):
+    with Run.create(tmp_path / "run", spec()):
+        (tmp_path / "run" / "journal.sqlite").rename(tmp_path / "aside")
+        with pytest.raises(RunError, match="another process is working on"):
+            Run.create(tmp_path / "run", spec())
+
+
+def test_a_run_that_could_not_be_opened_is_not_locked(run):
+    journal = run / "journal.sqlite"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:5000])
+    for _ in range(2):
+        with pytest.raises(JournalError):
+            resume(run, problem=board_problem())
+    journal.write_bytes(whole)
+    resume(run, problem=board_problem())
+
+
+def test_a_run_that_could_not_be_made_is_not_locked(tmp_path):
+    (tmp_path / "run" / "run.json").mkdir(parents=True)  # in the way of the summary
+    with pytest.raises(RunError, match="cannot write"):
+        assess(board_problem(), run=tmp_path / "run", **GIVEN)
+    (tmp_path / "run" / "run.json").rmdir()
+    resume(tmp_path / "run", problem=board_problem())
+
+
+# Directories that are somebody else's.
+
+
+def test_nothing_is_left_behind_in_a_directory_that_is_no_run(tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    for read_only in (True, False):
+        with pytest.raises(JournalError, match=r"is .* a run directory"):
+            Run.open(tmp_path, read_only=read_only)
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_directory_that_cannot_be_written_to_is_an_error_of_the_run(run):
+    (run / ".lock").unlink()
+    (run / ".lock").mkdir()  # stands for missing permissions, which a superuser does not miss
+    with pytest.raises(RunError, match=r"cannot write to .*: Is a directory"):
+        Run.open(run)
+    Run.open(run, read_only=True).close()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "file", "file/below"])
+def test_a_path_that_cannot_be_a_directory_is_an_error_of_the_run(tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="cannot make the run directory"):
+        Run.create(tmp_path / name, spec())
+    with pytest.raises(RunError, match=r"no run directory|cannot look into"):
+        Run.open(tmp_path / name)
+
+
+@pytest.mark.parametrize("key", ["identity", "name", "vocabulary", "budget", "versions"])
+def test_a_journal_that_does_not_say_what_it_is_is_refused(run, key):
+    with closing(sqlite3.connect(run / "journal.sqlite")) as db:
+        db.execute("DELETE FROM meta WHERE key = ?", (key,))
+        db.commit()
+    for read_only in (True, False):
+        with pytest.raises(JournalError, match=f"does not say its {key}"):
+            Run.open(run, read_only=read_only)
+
+
+# Wrong names are found before anything is written.
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"strategy": "oracle"}, "no strategy 'oracle'; choose one of"),
+        ({"settings": replace(SMALL, intents=("lit(z)",))}, r"atom lit\(z\) is not in the vocab"),
+        ({"settings": replace(SMALL, intents=("lit(a) and lit(a)", "lit("))}, "is not an atom"),
+    ],
+)
+def test_a_wrong_name_leaves_no_directory_behind(tmp_path, wrong, named):
+    with pytest.raises(CapscopeError, match=named):
+        assess(board_problem(), run=tmp_path / "run", **GIVEN | wrong)
+    assert not (tmp_path / "run").exists()
+
+
+def test_limits_that_nothing_could_keep_are_refused():
+    for name in ("temporal_length", "horizon", "reset_every"):
+        with pytest.raises(ValueError, match=f"{name} must be at least 1, not 0"):
+            Limits(**{name: 0})
+
+
+# Files written at once or not at all.
+
+
+def test_a_file_is_replaced_and_no_draft_is_left(tmp_path):
+    path = tmp_path / "file"
+    for text in ("old\n", "new ünïcödé\n"):
+        write_atomically(path, text)
+        assert path.read_text(encoding="utf-8") == text
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_write_leaves_the_old_text(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def full(self, text, **_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        with pytest.raises(RunError, match="file: No space left on device; everything seen is"):
+            write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("place", ["nowhere/file", "file/below", "folder", ".", "/", "x" * 300])
+def test_a_place_that_cannot_be_written_to_is_an_error_of_the_run(place, tmp_path):
+    (tmp_path / "file").write_text("precious")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(RunError, match="cannot write "):
+        write_atomically(tmp_path / place, "text")
+    assert (tmp_path / "file").read_text() == "precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_atomically(tmp_path / "link", "text")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text() == "text"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(tmp_path / "pipe", "text")
+    assert os.read(reader, 99) == b"text"
+    os.close(reader)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+def test_a_run_of_another_board_with_the_same_words_is_told_apart_by_its_fingerprint(run):
+    with pytest.raises(RunError, match="problem fingerprint was '', now 'v2'"):
+        resume(run, problem=replace(board_problem(Board(0.5)), fingerprint="v2"))

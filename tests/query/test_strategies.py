@@ -1,0 +1,177 @@
+"""Every registered strategy on every small problem, by the same tests.
+
+A strategy that is added to the registry is covered on arrival.
+"""
+
+import functools
+import json
+from pathlib import Path
+
+import pytest
+from toy_worlds import Board, board_problem, slippery_board
+
+from capscope import Budget, assess
+from capscope.data.journal import Journal
+from capscope.errors import CapscopeError
+from capscope.evaluation.truth import enumerate_truth
+from capscope.evaluation.variational_distance import exact_distance
+from capscope.problems import load_problem
+from capscope.query import STRATEGIES, Settings, strategy_named
+from capscope.report.explanation import explained, explanation
+
+SETTINGS = Settings(draws=3, iterations=40, depth=6, random_length=8, patience=6)
+BUDGET = Budget(executions=150)
+
+PROBLEMS = {
+    "blocksworld": functools.partial(load_problem, "blocksworld"),
+    "tireworld": functools.partial(load_problem, "tireworld"),
+    "board": board_problem,
+    "slippery board": slippery_board,
+    "board that ends": lambda: board_problem(Board(ends_at=0b111)),
+    "board with long attempts": lambda: board_problem(Board(slip=0.5), temporal_length=2),
+    "board that is reset": lambda: board_problem(reset_every=10),
+}
+
+
+@functools.cache
+def problem_named(name):
+    return PROBLEMS[name]()
+
+
+class Trace:
+    """A finished run with what was noted after each query."""
+
+    def __init__(self, strategy, problem, path):
+        self.problem = problem_named(problem)
+        self.truth = self.problem.truth and enumerate_truth(self.problem.truth)
+        self.path = path
+        self.pairs, self.agreement, self.predicted = [], [], []
+        self.result = assess(
+            self.problem, strategy=strategy, settings=SETTINGS, budget=BUDGET, run=path,
+            listener=self.note,
+        )  # fmt: skip
+
+    def note(self, event):
+        self.pairs.append(event.pairs_tried)
+        self.predicted.append(event.predicted)
+        if self.truth:
+            self.agreement.append(1 - exact_distance(event.models.pessimistic, self.truth))
+
+    def queries(self):
+        """List (record, draws) as the journal has them."""
+        journal = Journal.open(self.path / "journal.sqlite", read_only=True)
+        records = []
+        while (record := journal.query(len(records))) is not None:
+            records.append((record, journal.draws(len(records))))
+        journal.close()
+        return records
+
+
+@pytest.fixture(scope="module", params=PROBLEMS)
+def problem(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=STRATEGIES)
+def strategy(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def trace(strategy, problem, tmp_path_factory):
+    return Trace(strategy, problem, tmp_path_factory.mktemp("runs") / "run")
+
+
+def test_it_learns_something_and_forgets_nothing(trace):
+    assert trace.result.models.pairs_tried == trace.pairs[-1] >= 20
+    assert trace.pairs == sorted(trace.pairs)
+    assert trace.result.transitions >= trace.pairs[-1]
+
+
+def test_agreement_grows_and_never_falls_to_nothing(trace):
+    if not trace.truth:
+        pytest.skip("the truth of this problem is not known")
+    assert min(trace.agreement) > 0.0
+    assert trace.agreement[-1] > trace.agreement[0]
+
+
+def test_it_keeps_to_its_settings(trace, strategy):
+    longest = SETTINGS.random_length if strategy == "random" else SETTINGS.depth
+    queries = trace.queries()
+    capabilities = len(trace.result.models.capabilities)
+    for number, (record, draws) in enumerate(queries):
+        assert record.finished or number == len(queries) - 1
+        assert len(draws) == SETTINGS.draws or not record.finished
+        for draw in draws:
+            assert len(draw.executions) <= longest
+            assert all(0 <= c < capabilities for c, _ in draw.executions)
+    assert trace.result.usage.executions <= BUDGET.executions
+
+
+def test_it_says_what_it_expects(trace):
+    for record, _ in trace.queries():
+        assert 0.0 <= record.predicted <= 1.0
+        assert record.telling is (record.predicted > SETTINGS.threshold)
+        assert 0.0 <= record.xi <= SETTINGS.xi
+    assert trace.predicted == [record.predicted for record, _ in trace.queries()]
+
+
+def test_a_query_that_is_predicted_to_tell_something_asks_something(trace):
+    for record, draws in trace.queries():
+        if record.telling:
+            assert all(draw.executions or draw.cut for draw in draws)
+
+
+def test_one_seed_one_run(trace, strategy, problem, tmp_path):
+    again = Trace(strategy, problem, tmp_path / "again")
+    first, second = (
+        [
+            (r.start, r.start_snapshot, r.distance, r.xi, r.predicted, r.policy,
+             [draw.executions for draw in draws])
+            for r, draws in one.queries()
+        ]
+        for one in (trace, again)
+    )  # fmt: skip
+    assert first == second
+    assert trace.result.models.capabilities == again.result.models.capabilities
+
+
+def test_another_seed_is_another_run(trace, strategy):
+    other = assess(
+        trace.problem, strategy=strategy, seed=1, settings=SETTINGS, budget=Budget(executions=40)
+    )
+    mine = assess(trace.problem, strategy=strategy, settings=SETTINGS, budget=Budget(executions=40))
+    assert [r.states for i in mine.models.capabilities for r in mine.models.rules(i)] != [
+        r.states for i in other.models.capabilities for r in other.models.rules(i)
+    ]
+
+
+def test_each_of_its_queries_can_be_explained(trace):
+    queries = trace.queries()
+    for number, (record, draws) in enumerate(queries[:: max(1, len(queries) // 8)]):
+        number *= max(1, len(queries) // 8)
+        query = explained(Path(trace.path), number)
+        assert query.record == record
+        assert len(query.draws) == len(draws)
+        lines = list(explanation(query))
+        assert lines[0].startswith(f"query {number}: ")
+        assert any(line.startswith("learned: ") for line in lines)
+        asked = [
+            str(query.before.capabilities[c]) for draw in draws for c, _ in draw.executions
+        ]
+        assert all(any(name in line for line in lines) for name in asked)
+
+
+def test_its_policies_are_written_down_as_json(trace):
+    kinds = {json.loads(r.policy)["kind"] for r, _ in trace.queries() if r.policy is not None}
+    assert kinds
+    assert kinds <= {"graph", "tree", "sequence"}
+
+
+def test_a_strategy_that_does_not_exist_is_answered_with_those_that_do():
+    with pytest.raises(CapscopeError, match="no strategy 'mcqs-x'; choose one of mcqs-s, mcqs-e"):
+        strategy_named("mcqs-x")
+
+
+def test_every_strategy_is_found_by_its_name(strategy):
+    assert strategy_named(strategy) is STRATEGIES[strategy]
