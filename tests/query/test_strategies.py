@@ -5,10 +5,8 @@ A strategy that is added to the registry is covered on arrival.
 
 import functools
 import json
-from pathlib import Path
 
 import pytest
-from toy_worlds import Board, board_problem, slippery_board
 
 from capscope import Budget, assess
 from capscope.data.journal import Journal
@@ -18,9 +16,10 @@ from capscope.evaluation.variational_distance import exact_distance
 from capscope.problems import load_problem
 from capscope.query import STRATEGIES, Settings, strategy_named
 from capscope.report.explanation import explained, explanation
+from toy_worlds import Board, board_problem, slippery_board
 
 SETTINGS = Settings(draws=3, iterations=40, depth=6, random_length=8, patience=6)
-BUDGET = Budget(executions=150)
+BUDGET = Budget(executions=100)
 
 PROBLEMS = {
     "blocksworld": functools.partial(load_problem, "blocksworld"),
@@ -88,11 +87,10 @@ def test_it_learns_something_and_forgets_nothing(trace):
     assert trace.result.transitions >= trace.pairs[-1]
 
 
-def test_agreement_grows_and_never_falls_to_nothing(trace):
-    if not trace.truth:
-        pytest.skip("the truth of this problem is not known")
-    assert min(trace.agreement) > 0.0
-    assert trace.agreement[-1] > trace.agreement[0]
+def test_agreement_where_it_can_be_known_grows_and_never_falls_to_nothing(trace):
+    if trace.truth:
+        assert min(trace.agreement) > 0.0
+        assert trace.agreement[-1] > trace.agreement[0]
 
 
 def test_it_keeps_to_its_settings(trace, strategy):
@@ -147,18 +145,14 @@ def test_another_seed_is_another_run(trace, strategy):
 
 
 def test_each_of_its_queries_can_be_explained(trace):
-    queries = trace.queries()
-    for number, (record, draws) in enumerate(queries[:: max(1, len(queries) // 8)]):
-        number *= max(1, len(queries) // 8)
-        query = explained(Path(trace.path), number)
-        assert query.record == record
-        assert len(query.draws) == len(draws)
+    for number, (record, draws) in enumerate(trace.queries()):
+        query = explained(trace.path, number)
+        assert (query.record, len(query.draws)) == (record, len(draws))
         lines = list(explanation(query))
         assert lines[0].startswith(f"query {number}: ")
         assert any(line.startswith("learned: ") for line in lines)
-        asked = [
-            str(query.before.capabilities[c]) for draw in draws for c, _ in draw.executions
-        ]
+        names = query.before.capabilities
+        asked = {str(names[c]) for draw in draws for c, _ in draw.executions}
         assert all(any(name in line for line in lines) for name in asked)
 
 

@@ -97,8 +97,8 @@ class Ladder:
             value = node.value = max(node.value, an_edge.value)
 
 
-def climbed(game, iterations, exploration=sqrt(2)):
-    budget = SearchBudget(iterations, exploration)
+def climbed(game, iterations):
+    budget = SearchBudget(iterations, exploration=sqrt(2))
     return search(game.node(0, 0), game, game.backup, budget, random.Random(0))
 
 

@@ -57,7 +57,7 @@ class Knowledge:
 
     def absorb(self, record: QueryRecord, draws: Sequence[Draw], seconds: float) -> Learned:
         """Take in the draws of a query, whether just executed or read from the journal."""
-        transitions = tally(draws)
+        transitions = tally(draws, len(self.models.capabilities))
         self.dataset.record(transitions)
         learned = self.models.update(transitions)
         if not self.fixed_intents:
@@ -143,8 +143,11 @@ class Knowledge:
             return Start(state, simulator.snapshot())
 
 
-def tally(draws: Sequence[Draw]) -> Counter[Transition]:
-    """Count ⟨s₀, c, s_j⟩ of every execution that was not cut short by a budget."""
+def tally(draws: Sequence[Draw], capabilities: int) -> Counter[Transition]:
+    """Count ⟨s₀, c, s_j⟩ of every execution that was not cut short by a budget.
+
+    A capability beyond those that are known was written into the journal by something else.
+    """
     counts: Counter[Transition] = Counter()
     # Draws read from a journal share equal executions; those are gone through once.
     alike = Counter(id(draw.executions) for draw in draws)
@@ -155,6 +158,11 @@ def tally(draws: Sequence[Draw]) -> Counter[Transition]:
                 if attempt.ending is not Ending.CUT:
                     ends = attempt.trajectory[0], attempt.trajectory[-1]
                     counts[Transition(ends[0], capability, ends[1])] += times
+    if any(not 0 <= transition.capability < capabilities for transition in counts):
+        raise JournalError(
+            f"a draw in the journal asks for a capability beyond the {capabilities} that are "
+            "written down; the journal was changed by something else and was left untouched"
+        )
     return counts
 
 

@@ -54,7 +54,7 @@ def read_journal(path: Path, journal: Journal) -> Reading:
         if record is None:
             break
         draws = journal.draws(number)
-        transitions = tally(draws)
+        transitions = tally(draws, len(models.capabilities))
         dataset.record(transitions)
         models.update(transitions)
         usage += Usage(

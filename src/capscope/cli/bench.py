@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,10 +18,10 @@ from capscope.errors import CapscopeError
 from capscope.evaluation.experiments import Curve, Experiment
 from capscope.evaluation.speed import measure_speed
 from capscope.problems import load_problem
-from capscope.query import Settings
+from capscope.query import STRATEGIES, Settings
 from capscope.report.efficiency import draw, markdown, write_csv
 
-_PROBLEMS = ("blocksworld", "tireworld", "first-responders")
+_PROBLEMS = "blocksworld, tireworld, first-responders"
 _SUITES = ("efficiency", "ablation", "speed")
 
 
@@ -29,8 +30,12 @@ def bench_suite(
     suite: Annotated[str, typer.Argument(help=f"One of {', '.join(_SUITES)}.")],
     settings: Settings,
     problem: Annotated[
-        list[str], typer.Option(help="A problem that knows its truth; repeat for more.")
-    ] = list(_PROBLEMS),  # noqa: B006 - typer copies it
+        list[str] | None,
+        typer.Option(help=f"A problem that knows its truth; repeat for more. [{_PROBLEMS}]"),
+    ] = None,
+    strategy: Annotated[
+        list[str] | None, typer.Option(help="A strategy to measure; repeat for more. [all]")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0 on.")] = 5,
     max_steps: Annotated[int | None, typer.Option(help="Most simulator steps of a run.")] = None,
     cut: Annotated[
@@ -53,14 +58,13 @@ def bench_suite(
             for name, value in numbers.items():
                 print_line(f"{name:<60} {value:10.3f}")
         return
-    strategies = ["mcqs-s", "mcqs-e"]
+    strategies = strategy or list(STRATEGIES)
     if suite == "ablation":
         settings = replace(settings, xi=0.0)
-    else:
-        strategies.append("random")
+        strategies = [name for name in strategies if name != "random"]
     experiment = Experiment(
         load_problem,
-        problem,
+        problem or _PROBLEMS.split(", "),
         strategies,
         range(seeds),
         settings,
@@ -68,20 +72,46 @@ def bench_suite(
         workers or os.cpu_count() or 1,
         cut,
     )
-    curves = experiment.run(_report)
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
+    kept = KeptCurves(folder / f"{suite}.jsonl", {**settings.as_dict(), "max_steps": max_steps})
+
+    def finished(curve: Curve) -> None:
+        kept.add(curve)
+        _report(curve)
+
+    curves = experiment.run(finished, kept.read())
     write_csv(curves, folder / f"{suite}.csv")
     table = markdown(curves)
     (folder / f"{suite}.md").write_text(table, encoding="utf-8")
     draw(curves, folder / f"{suite}.png")
     if json:
-        print_json(
-            {"suite": suite, "written": [f"{folder}/{suite}.{e}" for e in ("csv", "md", "png")]}
-        )
+        endings = ("csv", "md", "png")
+        print_json({"suite": suite, "written": [f"{folder}/{suite}.{end}" for end in endings]})
     else:
         print_line(table)
         print_line(f"written: {folder}/{suite}.csv, .md, .png")
+
+
+class KeptCurves:
+    """Finished runs, a line each, so that a bench that was interrupted goes on where it was."""
+
+    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
+        self._path = path
+        self._settings = settings
+
+    def read(self) -> list[Curve]:
+        """Return the runs made with the same settings."""
+        if not self._path.exists():
+            return []
+        lines = [jsonlib.loads(line) for line in self._path.read_text("utf-8").splitlines()]
+        return [Curve.from_dict(r["curve"]) for r in lines if r["settings"] == self._settings]
+
+    def add(self, curve: Curve) -> None:
+        """Keep a run."""
+        with self._path.open("a", encoding="utf-8") as file:
+            row = {"settings": self._settings, "curve": curve.as_dict()}
+            file.write(jsonlib.dumps(row) + "\n")
 
 
 def _report(curve: Curve) -> None:

@@ -16,9 +16,10 @@ from __future__ import annotations
 import multiprocessing
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from capscope.assessment import Budget, Event, Run, RunSpec, Usage, run_assessment
 from capscope.errors import CapscopeError
@@ -65,6 +66,16 @@ class Curve:
         """Return the first point at or above a level of agreement."""
         return next((point for point in self.points if point.agreement >= level), None)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the curve as JSON-ready values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Curve:
+        """Read a curve back from what `as_dict` wrote."""
+        points = tuple(Point(**point) for point in values["points"])
+        return cls(**{**values, "points": points, "shares": Shares(**values["shares"])})
+
 
 @dataclass(frozen=True)
 class Job:
@@ -77,6 +88,11 @@ class Job:
     settings: Settings
     budget: Budget
     enough: float = 2.0
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What tells the runs of one experiment apart."""
+        return self.problem, self.strategy, self.seed
 
 
 def steps_to_beat(searched: Sequence[Curve]) -> int:
@@ -142,19 +158,29 @@ class Experiment:
     cut: int = 25
     """Random Query ends at this multiple of the steps that the better of the others needed."""
 
-    def run(self, finished: Callable[[Curve], None]) -> list[Curve]:
-        """Make all runs, the searching strategies first, and report each as it ends."""
-        curves: list[Curve] = []
-        for batch in (self._searching(), self._random(curves)):
-            for curve in self._map(batch):
+    def run(self, finished: Callable[[Curve], None], done: Sequence[Curve] = ()) -> list[Curve]:
+        """Make all runs but those done already, the searching strategies first.
+
+        `finished` hears of each run as it ends, in whatever order they do.
+        """
+        curves = list(done)
+        for batch in (self._searching, self._random):
+            have = {(curve.problem, curve.strategy, curve.seed) for curve in curves}
+            jobs = [job for job in batch(curves) if job.key not in have]
+            for curve in self._carry_out(jobs):
                 finished(curve)
                 curves.append(curve)
-        return curves
+        return sorted(curves, key=self._place)
+
+    def _place(self, curve: Curve) -> tuple[int, int, int]:
+        strategies = [*self.strategies, curve.strategy]
+        problems = [*self.problems, curve.problem]
+        return problems.index(curve.problem), strategies.index(curve.strategy), curve.seed
 
     def _job(self, problem: str, strategy: str, seed: int) -> Job:
         return Job(self.load, problem, strategy, seed, self.settings, self.budget)
 
-    def _searching(self) -> Iterator[Job]:
+    def _searching(self, curves: Sequence[Curve]) -> Iterator[Job]:
         for problem in self.problems:
             for seed in self.seeds:
                 for strategy in self.strategies:
@@ -174,11 +200,12 @@ class Experiment:
                 endless = replace(self.settings, patience=10**9)
                 yield replace(job, settings=endless, enough=LEVELS[-1])
 
-    def _map(self, jobs: Iterator[Job]) -> Iterator[Curve]:
+    def _carry_out(self, jobs: Sequence[Job]) -> Iterator[Curve]:
         if self.workers == 1:
             yield from map(learn, jobs)
             return
         # A fresh interpreter for each worker: nothing of this process leaks into a run.
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(self.workers, mp_context=context) as pool:
-            yield from pool.map(learn, list(jobs))
+            for future in as_completed([pool.submit(learn, job) for job in jobs]):
+                yield future.result()

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any
 
 from capscope.model import Models
@@ -37,7 +38,9 @@ class McqsSampled:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._budget = SearchBudget(settings.iterations, settings.exploration)
+        # Where later is worth less, nothing beats a pair that can be tried at once.
+        enough = 1.0 if settings.discount < 1 else inf
+        self._budget = SearchBudget(settings.iterations, settings.exploration, enough)
 
     def choose(self, models: Models, start: State, xi: float, rng: random.Random) -> Plan:
         """Search from `start`; fall back on a random query when nothing is promised."""

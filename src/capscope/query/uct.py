@@ -97,6 +97,8 @@ def search(
 ) -> Node:
     """Grow the tree below `root` and return it."""
     for _ in range(budget.iterations):
+        if root.value >= budget.enough:
+            break
         path: Path = []
         node = root
         new = False
@@ -119,3 +121,5 @@ class SearchBudget:
 
     iterations: int
     exploration: float
+    enough: float = inf
+    """The value at which nothing better can be found."""

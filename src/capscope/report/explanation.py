@@ -44,11 +44,11 @@ def explained(path: Path, number: int | None) -> Explained:
             asked = "no query yet" if last < 0 else f"queries 0 to {last}"
             raise CapscopeError(f"{path} has {asked}; there is no query {chosen}")
         for earlier in range(chosen):
-            models.update(tally(journal.draws(earlier)))
+            models.update(tally(journal.draws(earlier), len(models.capabilities)))
         record = journal.query(chosen)
         assert record is not None
         draws = tuple(journal.draws(chosen))
-        return Explained(chosen, record, draws, models, tally(draws))
+        return Explained(chosen, record, draws, models, tally(draws, len(models.capabilities)))
 
 
 def _last_query(journal: Journal) -> int:

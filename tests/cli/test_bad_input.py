@@ -1,0 +1,324 @@
+"""Each mistake of a user: exit code 2 and one line on standard error that says what to do."""
+
+import re
+import shutil
+import sqlite3
+import sys
+from collections import namedtuple
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from capscope.cli import main
+
+Done = namedtuple("Done", "code out err")
+BOARD = f"{Path(__file__).parents[1] / 'toy_worlds.py'}:slippery_board"
+SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "2"]
+SMALL += ["--walks", "2", "--walk-steps", "10"]
+
+
+@pytest.fixture
+def capscope(monkeypatch, capsys, tmp_path):
+    """Run a command line in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["capscope", *map(str, arguments)])
+        capsys.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        return Done(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def refusal(capscope):
+    """Run a command line that must be refused; return the line."""
+
+    def run(*arguments):
+        done = capscope(*arguments)
+        assert done.code == 2, done
+        assert done.out == ""
+        assert done.err.count("\n") == 1, done.err
+        assert "Traceback" not in done.err
+        assert done.err.startswith("capscope: ")
+        return done.err.strip()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def kept_run(tmp_path_factory):
+    """A small finished run; copy it before damaging it."""
+    path = tmp_path_factory.mktemp("kept") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["capscope", "assess", BOARD, *SMALL, "--run", str(path)])
+        with pytest.raises(SystemExit) as end:
+            main()
+    assert not end.value.code
+    return path
+
+
+@pytest.fixture
+def run(kept_run, tmp_path):
+    return Path(shutil.copytree(kept_run, tmp_path / "run"))
+
+
+# Problems.
+
+TAKES_PROBLEM = ["assess", "check"]
+
+
+@pytest.mark.parametrize("command", TAKES_PROBLEM)
+def test_an_unknown_problem_comes_with_a_suggestion(refusal, command):
+    line = refusal(command, "blockworld")
+    assert "no problem 'blockworld'; did you mean blocksworld?" in line
+
+
+@pytest.mark.parametrize("command", TAKES_PROBLEM)
+def test_a_problem_like_no_other_points_to_the_list(refusal, command):
+    assert "`capscope list` shows them." in refusal(command, "xyzzy")
+    assert "no problem ''" in refusal(command, "")
+
+
+@pytest.mark.parametrize("command", TAKES_PROBLEM)
+def test_a_missing_python_file_is_named(refusal, command, tmp_path):
+    assert refusal(command, "mine.py:make") == f"capscope: no file {tmp_path / 'mine.py'}"
+
+
+FILES = {
+    "raises on import": ("1 / 0", "raised ZeroDivisionError: division by zero"),
+    "is not Python": ("def make(:", "raised SyntaxError: invalid syntax (mine.py, line 1)"),
+    "imports what is missing": ("import nonesuch_package", "No module named 'nonesuch_package'"),
+    "raises": ("def make():\n    raise ValueError('two\\nlines')", "ValueError: two lines"),
+    "returns something else": ("def make():\n    return 7", "returned int, not a capscope Problem"),
+    "wants arguments": ("def make(size):\n    return size", "missing 1 required positional"),
+    "is missing": ("def build():\n    pass", "has no function 'make'; it has build"),
+    "is no function": ("make = 3\ndef build():\n    pass", "has no function 'make'"),
+}
+
+
+@pytest.mark.parametrize("command", TAKES_PROBLEM)
+@pytest.mark.parametrize(("source", "named"), FILES.values(), ids=FILES)
+def test_a_factory_that_fails_is_told_with_its_file(refusal, tmp_path, command, source, named):
+    (tmp_path / "mine.py").write_text(source)
+    line = refusal(command, "mine.py:make")
+    assert named in line
+    assert str(tmp_path / "mine.py") in line
+    assert not (tmp_path / "runs").exists()
+
+
+DOMAIN = """(define (domain lamp)
+  (:predicates (lit))
+  (:action light
+     :precondition (not (lit))
+     :effect (lid)))
+"""
+PROBLEM = "(define (problem night) (:domain lamp) (:init) (:goal (lit)))\n"
+
+
+@pytest.mark.parametrize("command", TAKES_PROBLEM)
+def test_a_mistake_in_a_domain_file_names_file_and_line(refusal, tmp_path, command):
+    (tmp_path / "domain.pddl").write_text(DOMAIN)
+    (tmp_path / "problem.pddl").write_text(PROBLEM)
+    line = refusal(command, "domain.pddl", "problem.pddl")
+    assert f"{tmp_path / 'domain.pddl'}:5: predicate lid is not declared" in line
+
+
+@pytest.mark.parametrize("command", TAKES_PROBLEM)
+def test_a_domain_file_needs_a_problem_file(refusal, command):
+    line = refusal(command, "domain.pddl")
+    assert "domain.pddl needs a problem file behind it" in line
+    assert "cannot be read (No such file or directory)" in refusal(command, "a.pddl", "b.pddl")
+
+
+@pytest.mark.parametrize("command", TAKES_PROBLEM)
+def test_two_problems_are_one_too_many(refusal, command):
+    assert "name one problem" in refusal(command, "blocksworld", "tireworld")
+    assert "name one problem" in refusal(command, "blocksworld", "problem.pddl")
+
+
+# Settings, budgets, strategies, intents.
+
+MISTAKES = {
+    ("--draws", "0"): "--draws must be at least 1, not 0",
+    ("--xi", "-1"): "--xi must be at least 0, not -1",
+    ("--xi", "nan"): "--xi must be at least 0, not nan",
+    ("--patience", "0"): "--patience must be at least 1, not 0",
+    ("--random-length", "-3"): "--random-length must be at least 1, not -3",
+    ("--max-steps", "-1"): "a budget of -1 simulator_steps cannot be spent",
+    ("--max-seconds", "nan"): "a budget of nan seconds cannot be spent",
+    ("--strategy", "oracle"): "no strategy 'oracle'; choose one of mcqs-s, mcqs-e, random",
+    ("--intents", "lit(z)"): "atom lit(z) is not in the vocabulary (3 atoms, for example lit(a),",
+    ("--intents", "lit(a"): "'lit(a' is not an atom; write it like on(a,b)",
+    ("--intents", "lit(a) and not lit(a)"): "names an atom twice",
+    ("--intents", ""): "'' is not an atom",
+}
+
+
+@pytest.mark.parametrize(("given", "named"), MISTAKES.items(), ids=" ".join)
+def test_a_bad_option_is_named_and_nothing_is_begun(refusal, tmp_path, given, named):
+    assert named in refusal("assess", BOARD, *given)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["assess"],
+        ["assess", BOARD, "--draws", "many"],
+        ["assess", BOARD, "--bogus"],
+        ["show"],
+        ["show", "run", "--limit", "0"],
+        ["evaluate", "run", "--sequences", "-1"],
+        ["nonesuch"],
+    ],
+    ids=str,
+)
+def test_a_command_line_that_cannot_be_read_points_to_the_help(capscope, arguments):
+    done = capscope(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert "Error: " in done.err
+    assert "--help" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_world_without_change_is_told(refusal, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from toy_worlds import *\n"
+        "class Still(Board):\n"
+        "    def step(self, action):\n"
+        "        return self.lit\n"
+        "def make():\n"
+        "    return board_problem(Still())\n"
+    )
+    line = refusal("assess", "mine.py:make", *SMALL)
+    assert "no change was seen in 20 random steps of board" in line
+
+
+# Run directories.
+
+TAKES_RUN = ["resume", "show", "explain", "evaluate", "export"]
+
+
+@pytest.mark.parametrize("command", TAKES_RUN)
+def test_a_run_that_does_not_exist_is_named(refusal, tmp_path, command):
+    line = refusal(command, "nowhere")
+    assert "no run directory nowhere; `capscope assess` makes one" in line
+    (tmp_path / "file").touch()
+    assert "no run directory file" in refusal(command, "file")
+    assert "cannot look into" in refusal(command, "x" * 300)
+
+
+@pytest.mark.parametrize("command", TAKES_RUN)
+def test_a_foreign_directory_is_left_as_it_is(refusal, tmp_path, command):
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "a").write_text("dear")
+    assert "is letters a run directory?" in refusal(command, "letters")
+    assert [path.name for path in (tmp_path / "letters").iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("command", TAKES_RUN)
+def test_a_foreign_database_is_left_as_it_is(refusal, tmp_path, command):
+    (tmp_path / "mine").mkdir()
+    journal = tmp_path / "mine" / "journal.sqlite"
+    with closing(sqlite3.connect(journal)) as db:
+        db.execute("CREATE TABLE diary (day TEXT)")
+    before = journal.read_bytes()
+    assert "is not a capscope journal; it was left untouched" in refusal(command, "mine")
+    assert journal.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", TAKES_RUN)
+def test_a_truncated_journal_is_told_and_left_as_it_is(refusal, run, command):
+    journal = run / "journal.sqlite"
+    journal.write_bytes(journal.read_bytes()[:9000])
+    before = journal.read_bytes()
+    assert "it was left untouched" in refusal(command, run)
+    assert journal.read_bytes() == before
+
+
+CHANGES = [
+    "UPDATE meta SET value = '{'",
+    "DELETE FROM meta",
+    "DELETE FROM meta WHERE key = 'identity'",
+    "DELETE FROM meta WHERE key = 'vocabulary'",
+    "UPDATE intents SET literals = '7'",
+    "UPDATE intents SET literals = '[\"nonesuch\"]' WHERE id = 1",
+    "DELETE FROM intents WHERE id > 0",
+    "UPDATE draws SET attempts = '[[99,[0],1,0]]'",
+    "UPDATE draws SET attempts = '[[0,[99999],1,0]]'",
+    "DROP TABLE draws",
+]
+
+
+@pytest.mark.parametrize("command", TAKES_RUN)
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_something_else_wrote_into_a_journal_is_told(refusal, run, command, change):
+    with closing(sqlite3.connect(run / "journal.sqlite")) as db:
+        db.execute(change)
+        db.commit()
+    refusal(command, run)
+
+
+def test_assess_on_a_directory_that_holds_a_run_names_resume(refusal, run):
+    before = (run / "journal.sqlite").read_bytes()
+    line = refusal("assess", BOARD, *SMALL, "--run", run)
+    assert f"holds a run already; go on with `capscope resume {run}`" in line
+    assert (run / "journal.sqlite").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "x" * 300])
+def test_a_run_directory_that_cannot_be_made_is_told(refusal, tmp_path, name):
+    (tmp_path / "file").touch()
+    assert "cannot make the run directory" in refusal("assess", BOARD, *SMALL, "--run", name)
+
+
+def test_a_run_whose_problem_is_gone_cannot_be_resumed_or_evaluated(refusal, capscope, tmp_path):
+    (tmp_path / "mine.py").write_text("from toy_worlds import slippery_board")
+    assert capscope("assess", "mine.py:slippery_board", *SMALL, "--run", "run").code == 0
+    (tmp_path / "mine.py").unlink()
+    for command in ("resume", "evaluate"):
+        assert f"no file {tmp_path / 'mine.py'}" in refusal(command, "run")
+
+
+def test_a_problem_that_has_changed_is_named_when_resuming(refusal, capscope, tmp_path):
+    source = "from toy_worlds import *\ndef make(): return board_problem(Board(), horizon={})"
+    (tmp_path / "mine.py").write_text(source.format(5))
+    assert capscope("assess", "mine.py:make", *SMALL, "--run", "run").code == 0
+    (tmp_path / "mine.py").write_text(source.format(6))
+    assert "run was started differently: horizon was 5, now 6" in refusal("resume", "run")
+
+
+# What is asked of a run.
+
+
+def test_an_unknown_capability_comes_with_known_ones(refusal, run):
+    assert "the run has no capability lit(z); it has lit(a)," in refusal("show", run, "lit(z)")
+    assert "'lit(a' is not an atom" in refusal("show", run, "lit(a")
+
+
+def test_an_unknown_query_comes_with_those_there_are(refusal, run):
+    line = refusal("explain", run, "9999")
+    assert re.search(r"has queries 0 to \d+; there is no query 9999", line)
+
+
+def test_an_unknown_format_comes_with_those_there_are(refusal, run):
+    assert "no format 'xml'; choose one of json" in refusal("export", run, "--to", "xml")
+
+
+@pytest.mark.parametrize("output", ["nowhere/model.json", "file/model.json", "folder", ".", ""])
+def test_an_output_that_cannot_be_written_is_told(refusal, run, tmp_path, output):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    assert "cannot write " in refusal("export", run, "--output", output)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "run"]
+
+
+def test_an_unknown_suite_comes_with_those_there_are(refusal):
+    assert "no suite 'nonesuch'; choose one of efficiency" in refusal("bench", "nonesuch")

@@ -1,0 +1,161 @@
+from dataclasses import replace
+
+import pytest
+
+from capscope import Budget, Effect, Settings, assess
+from capscope.assessment.discovery import intents_of
+from capscope.errors import ProblemError, RunError
+from capscope.evaluation.evaluate import evaluate, independent_sample
+from capscope.evaluation.truth import enumerate_truth
+from capscope.evaluation.variational_distance import exact_distance
+from capscope.world import KnownTruth
+from toy_worlds import Board, BrokenBoard, board_problem
+
+SMALL = Settings(draws=4, random_length=10, walks=3, walk_steps=20, patience=4)
+
+
+class BoardTruth:
+    """What the honest agent brings about in one step on a board that slips."""
+
+    def __init__(self, slip):
+        self.slip = slip
+        self.words = board_problem().vocabulary
+
+    def reachable_states(self):
+        return range(8)
+
+    def intents(self):
+        return tuple(intents_of([Effect(0b111, 0), Effect(0, 0b111)], self.words))
+
+    def outcomes(self, state, intent):
+        after = intent.achieved_from(state, self.words)
+        return {state: 1.0} if after == state else {after: 1 - self.slip, state: self.slip}
+
+
+def board(slip=0.0, **parts):
+    problem = board_problem(Board(slip), horizon=1, **parts)
+    return replace(problem, truth=BoardTruth(slip) if slip else Certain(slip))
+
+
+class Certain(BoardTruth):
+    def outcomes(self, state, intent):
+        return {intent.achieved_from(state, self.words): 1.0}
+
+
+def evaluated(run, problem, sequences=50, achieving_only=False):
+    return evaluate(run, lambda source: problem, sequences, 7, achieving_only)
+
+
+@pytest.fixture
+def thorough(tmp_path):
+    """A run of a deterministic board that has seen everything."""
+    patient = replace(SMALL, patience=12)
+    assess(board(), strategy="random", settings=patient, run=tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_a_model_that_saw_everything_agrees_wholly(thorough):
+    found = evaluated(thorough, board())
+    assert found["pairs_tried"] == found["pairs_reachable"] == 8 * 6
+    assert found["model_agreement"] == 1
+    assert found["model_agreement_sampled"] == 1
+    assert found["model_agreement_sampled_learned_weights"] == 1
+    assert found["filter"] is None
+
+
+def test_a_model_that_saw_a_part_agrees_in_part(tmp_path):
+    problem = board(slip=0.25)
+    budget = Budget(executions=60)
+    result = assess(problem, strategy="random", settings=SMALL, budget=budget, run=tmp_path / "run")
+    found = evaluated(tmp_path / "run", problem)
+    truth = enumerate_truth(problem.truth)
+    assert found["model_agreement"] == pytest.approx(1 - exact_distance(result.model, truth))
+    assert 0 < found["model_agreement"] < 1
+    assert found["pairs_tried"] < found["pairs_reachable"]
+    assert found["executions"] == 60
+
+
+def test_a_run_that_tried_nothing_agrees_nowhere_and_has_no_weights(tmp_path):
+    budget = Budget(executions=0)
+    assess(board(), strategy="random", settings=SMALL, budget=budget, run=tmp_path / "run")
+    found = evaluated(tmp_path / "run", board())
+    assert found["model_agreement"] == 0
+    assert found["model_agreement_sampled"] == 0
+    assert found["model_agreement_sampled_learned_weights"] is None
+
+
+def test_without_a_known_truth_the_exact_agreement_is_unknown(thorough):
+    found = evaluated(thorough, board_problem(horizon=1))
+    assert found["model_agreement"] is None
+    assert found["pairs_reachable"] is None
+    assert found["model_agreement_sampled"] == 1
+
+
+def test_intents_of_ones_own_are_all_that_counts(tmp_path):
+    own = replace(SMALL, intents=("lit(a)", "not lit(c)"), patience=12)
+    assess(board(), strategy="random", settings=own, run=tmp_path / "run")
+    found = evaluated(tmp_path / "run", board())
+    # lit(b) cannot be reached with these two: its half of the states is never seen.
+    assert found["pairs_reachable"] == 16
+    assert found["pairs_tried"] == 4
+    assert found["model_agreement"] == pytest.approx(4 / 16)
+
+
+def test_the_filter_is_named_and_leaves_what_is_achievable(thorough):
+    found = evaluated(thorough, board(), achieving_only=True)
+    assert found["filter"] == "achieving only"
+    assert found["model_agreement"] == 1
+    assert found["model_agreement_sampled"] == 1
+
+
+def test_the_sample_is_independent_of_the_run_and_the_same_each_time():
+    problem = board(slip=0.25)
+    intents = list(problem.truth.intents())
+    first = independent_sample(problem, intents, 40, seed=1)
+    assert independent_sample(problem, intents, 40, seed=1) == first
+    assert independent_sample(problem, intents, 40, seed=2) != first
+    assert 40 * 10 <= first.total() <= 40 * 30
+    for before, capability, after in first:
+        assert problem.truth.outcomes(before, intents[capability])[after] > 0
+    assert not independent_sample(problem, [], 40, seed=1)
+
+
+def test_a_longer_sample_has_the_shorter_one_in_it():
+    problem = board(slip=0.25)
+    intents = list(problem.truth.intents())
+    short, long = (independent_sample(problem, intents, n, seed=3) for n in (5, 9))
+    assert short <= long
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        (replace(board(), fingerprint="new"), "its problem fingerprint was '', now 'new'"),
+    ],
+)
+def test_a_run_is_not_compared_with_another_problem(thorough, other, named):
+    with pytest.raises(RunError, match=named):
+        evaluated(thorough, other)
+
+
+@pytest.mark.parametrize("broken", ["step", "actions"])
+def test_a_simulator_that_raises_is_an_error_of_the_problem(thorough, broken):
+    with pytest.raises(ProblemError, match="gears jammed"):
+        evaluated(thorough, board_problem(BrokenBoard(broken)))
+
+
+def test_a_simulator_that_cannot_be_reset_is_an_error_of_the_problem(thorough):
+    class Stuck(Board):
+        def reset(self, seed):
+            raise ZeroDivisionError("gears jammed")
+
+    with pytest.raises(ProblemError, match="gears jammed when it was reset"):
+        evaluated(thorough, board_problem(Stuck()))
+
+
+def test_the_truth_of_the_board_is_a_known_truth():
+    assert isinstance(BoardTruth(0.1), KnownTruth)
+    truth = enumerate_truth(BoardTruth(0.25))
+    assert len(truth.table) == 48
+    assert truth.transitions == 24 + 24 * 2
+    assert truth.predict(99, truth.capabilities[0]) == {}

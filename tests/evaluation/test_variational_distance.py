@@ -1,0 +1,187 @@
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capscope.data.dataset import Dataset, Transition
+from capscope.evaluation.truth import TrueModel
+from capscope.evaluation.variational_distance import (
+    AchievingOnly,
+    achieves,
+    achieving_truth,
+    exact_distance,
+    sampled_distance,
+)
+from capscope.model import Models
+from capscope.symbolic import Intent, Vocabulary
+
+WORDS = Vocabulary.of_atoms(["p", "q"])
+P, Q, NOT_P = map(Intent.parse, ("p", "q", "not p"))
+INTENTS = [P, Q]
+
+TRANSITIONS = st.dictionaries(
+    st.builds(Transition, st.integers(0, 3), st.integers(0, 1), st.integers(0, 3)),
+    st.integers(1, 5),
+    max_size=12,
+)
+SPREADS = st.dictionaries(st.integers(0, 3), st.integers(1, 4), min_size=1).map(
+    lambda counts: {after: n / sum(counts.values()) for after, n in counts.items()}
+)
+TRUTHS = st.dictionaries(
+    st.tuples(st.integers(0, 3), st.sampled_from([P, Q, NOT_P])), SPREADS, max_size=8
+).map(lambda table: TrueModel([P, Q, NOT_P], range(4), table))
+
+
+def learned(transitions, intents=INTENTS):
+    models = Models(WORDS, intents)
+    models.update(Counter(transitions))
+    return models
+
+
+def recorded(transitions):
+    dataset = Dataset()
+    dataset.record(transitions)
+    return dataset
+
+
+# Exactly.
+
+
+def test_the_exact_distance_of_a_model_made_by_hand():
+    truth = TrueModel(
+        INTENTS,
+        [0b00, 0b01],
+        {
+            (0b00, P): {0b01: 0.75, 0b00: 0.25},
+            (0b01, P): {0b01: 1.0},
+            (0b00, Q): {0b10: 0.5, 0b11: 0.5},
+            (0b01, Q): {0b11: 1.0},
+        },
+    )
+    models = learned(
+        {
+            Transition(0b00, 0, 0b01): 1,  # both outcomes seen, but 1 : 1
+            Transition(0b00, 0, 0b00): 1,
+            Transition(0b01, 0, 0b01): 9,  # right
+            Transition(0b00, 1, 0b10): 4,  # one outcome was never seen
+        }
+    )
+    # |.5 - .75| + |.5 - .25|, 0, |1 - .5| + |0 - .5|, and the pair never tried counts in full.
+    assert exact_distance(models.pessimistic, truth) == pytest.approx((0.5 + 0 + 1.0 + 1.0) / 6)
+
+
+@given(TRANSITIONS, TRUTHS)
+def test_the_exact_distance_is_the_mean_over_all_true_transitions(transitions, truth):
+    models = learned(transitions)
+    distances = [
+        abs(probability - (models.pessimistic.predict(s, c).get(after, 0) if c in INTENTS else 0))
+        for (s, c), spread in truth.table.items()
+        for after, probability in spread.items()
+    ]
+    mean = sum(distances) / len(distances) if distances else 0.0
+    assert exact_distance(models.pessimistic, truth) == pytest.approx(mean)
+    assert truth.transitions == len(distances)
+
+
+@given(TRUTHS)
+def test_a_model_that_saw_nothing_is_off_by_all_there_is(truth):
+    everything = sum(p for spread in truth.table.values() for p in spread.values())
+    expected = everything / truth.transitions if truth.table else 0.0
+    assert exact_distance(learned({}).pessimistic, truth) == pytest.approx(expected)
+
+
+@given(st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, 1)), st.integers(0, 3)))
+def test_a_model_that_saw_every_pair_of_a_deterministic_agent_is_not_off_at_all(outcomes):
+    models = learned({Transition(s, c, after): 1 for (s, c), after in outcomes.items()})
+    table = {(s, INTENTS[c]): {after: 1.0} for (s, c), after in outcomes.items()}
+    assert exact_distance(models.pessimistic, TrueModel(INTENTS, range(4), table)) == 0
+
+
+def test_an_intent_that_the_learner_never_met_counts_as_disagreement():
+    known = {(0, P): {1: 1.0}}
+    models = learned({Transition(0, 0, 1): 5}, [P])
+    assert exact_distance(models.pessimistic, TrueModel([P], [0], known)) == 0
+    more = known | {(0, Q): {2: 1.0}, (0, NOT_P): {0: 1.0}}
+    truth = TrueModel([P, Q, NOT_P], [0], more)
+    assert exact_distance(models.pessimistic, truth) == pytest.approx(2 / 3)
+
+
+# From samples.
+
+
+def formula(models, sample, weight):
+    """VD_s as it is printed, in fractions: weights are counts of `weight`."""
+    total = weights = Fraction(0)
+    for (s, c, after), count in sample.items():
+        tried = sum(n for t, n in sample.items() if (t.before, t.capability) == (s, c))
+        predicted = Fraction(models.pessimistic.predict(s, INTENTS[c]).get(after, 0.0))
+        share = weight.get((s, c, after), 0)
+        total += share * abs(Fraction(count, tried) - predicted)
+        weights += share
+    return float(total / weights) if weights else None
+
+
+@given(TRANSITIONS, TRANSITIONS)
+def test_the_sampled_distance_follows_the_printed_formula_in_both_weightings(seen, sample):
+    models = learned(seen)
+    by_sample = sampled_distance(models.pessimistic, sample, INTENTS)
+    by_learner = sampled_distance(models.pessimistic, sample, INTENTS, recorded(seen))
+    for found, weight in ((by_sample, sample), (by_learner, seen)):
+        expected = formula(models, sample, weight)
+        assert found == (None if expected is None else pytest.approx(expected))
+
+
+def test_what_was_never_explored_weighs_by_the_sample_and_not_by_the_learner():
+    seen = {Transition(0, 0, 1): 10}
+    sample = {Transition(0, 0, 1): 3, Transition(2, 1, 3): 1}
+    models = learned(seen)
+    assert sampled_distance(models.pessimistic, sample, INTENTS) == pytest.approx(1 / 4)
+    assert sampled_distance(models.pessimistic, sample, INTENTS, recorded(seen)) == 0
+
+
+def test_there_is_no_distance_where_the_weights_leave_nothing_to_compare():
+    models = learned({Transition(0, 0, 1): 10})
+    sample = {Transition(2, 1, 3): 4}
+    assert sampled_distance(models.pessimistic, sample, INTENTS, recorded({})) is None
+    assert sampled_distance(models.pessimistic, {}, INTENTS) is None
+    assert sampled_distance(models.pessimistic, sample, INTENTS) == 1.0
+
+
+# The paper's filter.
+
+
+def test_the_filter_drops_the_rules_that_never_achieve_their_intent():
+    models = learned(
+        {
+            Transition(0b00, 0, 0b01): 1,  # p is achieved in one case
+            Transition(0b00, 0, 0b10): 1,
+            Transition(0b10, 0, 0b00): 1,  # acts in vain
+            Transition(0b00, 1, 0b00): 1,  # q is never achieved
+        }
+    )
+    kept = AchievingOnly(models)
+    assert kept.predict(0b00, P) == models.pessimistic.predict(0b00, P)
+    assert kept.predict(0b10, P) == {}
+    assert kept.predict(0b00, Q) == {}
+    assert kept.predict(0b11, P) == {}
+
+
+def test_the_filter_keeps_the_true_pairs_in_which_the_intent_can_be_achieved():
+    table = {
+        (0b00, P): {0b01: 0.1, 0b00: 0.9},
+        (0b10, P): {0b10: 1.0},
+        (0b00, Q): {0b00: 1.0},
+        (0b01, NOT_P): {0b00: 1.0},
+    }
+    kept = achieving_truth(TrueModel([P, Q, NOT_P], [0, 1, 2], table), WORDS)
+    assert kept.table == {pair: table[pair] for pair in [(0b00, P), (0b01, NOT_P)]}
+    assert kept.capabilities == [P, NOT_P]
+
+
+def test_an_intent_is_achieved_where_all_of_it_holds_in_one_outcome():
+    both = Intent.parse("p and not q")
+    assert achieves([0b11, 0b01], both, WORDS)
+    assert not achieves([0b11, 0b00, 0b10], both, WORDS)
+    assert not achieves([], both, WORDS)

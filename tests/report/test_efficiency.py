@@ -1,0 +1,195 @@
+import csv
+import dataclasses
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from capscope.cli.main import app
+from capscope.evaluation.accounting import Shares
+from capscope.evaluation.experiments import Curve, Point
+from capscope.report.efficiency import draw, group, markdown, ratio_to_baseline, write_csv
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def curve(strategy, seed, *points, problem="blocks", shares=None):
+    """Make a curve of (steps, agreement); executions are half the steps."""
+    made = tuple(Point(i, steps // 2, steps, a, i / 10) for i, (steps, a) in enumerate(points))
+    return Curve(problem, strategy, seed, made, "no news", shares or Shares(1, 1, 1, 1))
+
+
+def reaching(strategy, seed, steps, level=0.99):
+    return curve(strategy, seed, (10, 0.1), (steps, level))
+
+
+def test_the_ratio_is_that_of_the_mean_steps_over_the_seeds_that_both_sides_have():
+    curves = [
+        reaching("mcqs-s", 0, 100),
+        reaching("mcqs-s", 1, 300),
+        reaching("mcqs-s", 2, 5),
+        reaching("random", 0, 1000),
+        reaching("random", 1, 3000),
+        reaching("random", 7, 10**6),
+    ]
+    assert ratio_to_baseline(curves, "blocks", "mcqs-s", 0.99) == (10.0, False)
+
+
+def test_a_baseline_that_was_cut_gives_a_lower_bound():
+    curves = [
+        reaching("mcqs-s", 0, 100),
+        reaching("mcqs-s", 1, 100),
+        reaching("random", 0, 1000),
+        reaching("random", 1, 3000, level=0.95),
+    ]
+    assert ratio_to_baseline(curves, "blocks", "mcqs-s", 0.99) == (20.0, True)
+    assert ratio_to_baseline(curves, "blocks", "mcqs-s", 0.9) == (20.0, False)
+
+
+def test_there_is_no_ratio_where_the_strategy_missed_the_level_or_has_no_baseline():
+    curves = [
+        reaching("mcqs-s", 0, 100),
+        reaching("mcqs-s", 1, 100, level=0.5),
+        reaching("random", 0, 1000),
+        reaching("random", 1, 1000),
+    ]
+    assert ratio_to_baseline(curves, "blocks", "mcqs-s", 0.99) is None
+    assert ratio_to_baseline(curves[:1], "blocks", "mcqs-s", 0.99) is None
+    assert ratio_to_baseline(curves, "blocks", "mcqs-e", 0.99) is None
+
+
+def cells(text, *key):
+    """Return the cells of the table row that begins so, by the heads of its table."""
+    heads = None
+    for line in text.splitlines():
+        row = [cell.strip() for cell in line.strip("|").split("|")]
+        if row[:2] == ["problem", "strategy"]:
+            heads = row
+        elif tuple(row[:2]) == key:
+            return dict(zip(heads, row, strict=True))
+    return None
+
+
+CURVES = [
+    curve("mcqs-s", 0, (10, 0.1), (100, 0.9), (200, 0.995), shares=Shares(50, 30, 15, 5)),
+    curve("mcqs-s", 1, (10, 0.1), (140, 0.9), (280, 0.999), shares=Shares(50, 30, 15, 5)),
+    curve("mcqs-e", 0, (10, 0.1), (500, 0.9)),
+    curve("mcqs-e", 1, (10, 0.1), (700, 0.99)),
+    curve("random", 0, (10, 0.1), (4000, 0.91), (5000, 0.92)),
+    curve("random", 1, (10, 0.1), (7000, 0.93)),
+]
+
+
+def test_the_table_says_what_each_strategy_needed():
+    row = cells(markdown(CURVES), "blocks", "mcqs-s")
+    assert row["executions to 0.9"] == "60 ± 14"
+    assert row["steps to 0.9"] == "120 ± 28"
+    assert row["steps to 0.99"] == "240 ± 57"
+    assert row["at the stop"] == "0.9970 ± 0.0028"
+    assert row["seeds"] == "2"
+
+
+def test_a_ratio_to_a_baseline_that_was_cut_is_written_as_more_than():
+    row = cells(markdown(CURVES), "blocks", "mcqs-s")
+    assert row["ratio to 0.9"] == "45.8×"
+    assert row["ratio to 0.99"] == "> 25.0×"
+
+
+def test_what_the_baseline_did_not_reach_is_written_as_more_than_it_took():
+    row = cells(markdown(CURVES), "blocks", "random")
+    assert row["steps to 0.9"] == "5,500 ± 2,121"
+    assert row["steps to 0.99"] == "> 5,000"
+    assert row["ratio to 0.99"] == "1"
+
+
+def test_a_strategy_that_missed_a_level_in_some_runs_says_in_how_many():
+    row = cells(markdown(CURVES), "blocks", "mcqs-e")
+    assert row["steps to 0.99"] == "1 of 2 runs"
+    assert row["ratio to 0.99"] == "–"
+
+
+def test_the_second_table_says_where_the_executions_went():
+    shares = markdown(CURVES).split("\n\n")[1]
+    row = cells(shares, "blocks", "mcqs-s")
+    assert list(row.values())[2:] == ["50.0%", "30.0%", "15.0%", "5.0%"]
+
+
+def test_every_row_of_a_table_has_as_many_cells_as_its_head():
+    for table in markdown(CURVES).strip().split("\n\n"):
+        assert len({line.count("|") for line in table.splitlines()}) == 1
+
+
+def test_one_run_has_no_spread():
+    row = cells(markdown(CURVES[:1]), "blocks", "mcqs-s")
+    assert row["steps to 0.9"] == "100"
+    assert row["ratio to 0.9"] == "–"
+
+
+def test_the_csv_holds_every_point_of_every_run(tmp_path):
+    write_csv(CURVES, tmp_path / "all.csv")
+    with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sum(len(c.points) for c in CURVES)
+    assert list(rows[0]) == [
+        "problem", "strategy", "seed", *(field.name for field in dataclasses.fields(Point)),
+    ]  # fmt: skip
+    assert rows[1]["simulator_steps"] == "100"
+    assert float(rows[2]["agreement"]) == 0.995
+
+
+def test_runs_are_grouped_by_problem_and_strategy():
+    assert group(CURVES, "blocks", "mcqs-e") == CURVES[2:4]
+    assert group(CURVES, "elsewhere", "mcqs-e") == []
+
+
+@pytest.mark.parametrize(
+    "curves",
+    [
+        CURVES,
+        CURVES[:1],
+        [*CURVES, curve("mcqs-s", 0, (0, 0.0), problem="other")],
+        [dataclasses.replace(c, strategy="a strategy of one's own") for c in CURVES[:2]],
+    ],
+    ids=["all", "one run", "a run without a step", "an unknown strategy"],
+)
+def test_the_picture_is_a_png(curves, tmp_path):
+    draw(curves, tmp_path / "picture.png")
+    picture = (tmp_path / "picture.png").read_bytes()
+    assert picture.startswith(PNG)
+    assert len(picture) > 5000
+
+
+def test_the_bench_writes_table_points_and_picture(tmp_path):
+    result = CliRunner().invoke(
+        app,
+        ["bench", "efficiency", "--problem", "blocksworld", "--seeds", "1", "--max-steps", "300",
+         "--iterations", "20", "--workers", "1", "--output", str(tmp_path / "results")],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    written = {path.name for path in (tmp_path / "results").iterdir()}
+    assert written == {"efficiency.csv", "efficiency.md", "efficiency.png"}
+    table = (tmp_path / "results" / "efficiency.md").read_text(encoding="utf-8")
+    assert table in result.stdout
+    for strategy in ("mcqs-s", "mcqs-e", "random"):
+        assert cells(table, "blocksworld", strategy)["seeds"] == "1"
+        assert f"blocksworld {strategy} seed 0: " in result.stderr
+    assert (tmp_path / "results" / "efficiency.png").read_bytes().startswith(PNG)
+
+
+def test_the_ablation_is_without_bonus_and_without_a_baseline(tmp_path):
+    result = CliRunner().invoke(
+        app,
+        ["bench", "ablation", "--problem", "tireworld", "--seeds", "1", "--draws", "2",
+         "--iterations", "10", "--max-steps", "10", "--workers", "1", "--json",
+         "--output", str(tmp_path)],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert document["suite"] == "ablation"
+    assert document["written"] == [f"{tmp_path}/ablation.{e}" for e in ("csv", "md", "png")]
+    assert "random" not in (tmp_path / "ablation.md").read_text(encoding="utf-8")
+
+
+def test_a_suite_that_does_not_exist_is_answered_with_those_that_do():
+    result = CliRunner().invoke(app, ["bench", "beauty"])
+    assert str(result.exception).startswith("no suite 'beauty'; choose one of efficiency")
