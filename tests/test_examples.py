@@ -1,4 +1,4 @@
-"""The example of the README is what its users copy: it must keep the contracts and show its flaw."""
+"""The example of the README is what users copy: it must keep the contracts and show its flaw."""
 
 from pathlib import Path
 

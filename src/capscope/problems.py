@@ -159,7 +159,13 @@ def _from_file(path: Path, factory: str) -> Problem:
 
 
 def _enter(entry: metadata.EntryPoint) -> Problem:
-    return _call(entry.load(), entry.value)
+    try:
+        make = entry.load()
+    except Exception as error:
+        raise ProblemError(
+            f"importing {entry.value} raised {type(error).__name__}: {error}"
+        ) from error
+    return _call(make, entry.value)
 
 
 def _call(make: Callable[[], object], source: str) -> Problem:

@@ -242,21 +242,31 @@ def test_the_run_that_is_disturbed_here_discovers_and_keeps_something(undisturbe
     assert len(content["snapshots"]) > len(content["states"])
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_same_seed_gives_the_same_journal_in_another_process(strategy, world, drive, tmp_path):
-    runs = []
-    for hash_seed in (1, 2):
-        runs.append(tmp_path / f"{hash_seed}")
-        codes, _, errors = drive([job(world, runs[-1], strategy=strategy)], hash_seed)
-        assert codes == [0], errors
-    assert_ended_alike(*runs)
+@pytest.fixture(scope="module")
+def seeded(world, drive, tmp_path_factory):
+    """Make a run for each strategy and seed, in two processes that hash differently."""
+    folder = tmp_path_factory.mktemp("seeded")
+    for process in ("one", "other"):
+        jobs = [
+            job(world, folder / process / f"{strategy}-{seed}", strategy=strategy, seed=seed)
+            for strategy in STRATEGIES
+            for seed in (0, 1)
+        ]
+        codes, _, errors = drive(jobs, hash_seed=len(process))
+        assert set(codes) == {0}, errors
+    return folder
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_another_seed_gives_another_journal(strategy, world, drive, tmp_path):
-    jobs = [job(world, tmp_path / f"{seed}", strategy=strategy, seed=seed) for seed in (0, 1)]
-    assert drive(jobs)[0] == [0, 0]
-    one, other = dump(tmp_path / "0"), dump(tmp_path / "1")
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_same_seed_gives_the_same_journal_in_another_process(strategy, seed, seeded):
+    name = f"{strategy}-{seed}"
+    assert_ended_alike(seeded / "one" / name, seeded / "other" / name)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_another_seed_gives_another_journal(strategy, seeded):
+    one, other = (dump(seeded / "one" / f"{strategy}-{seed}") for seed in (0, 1))
     assert one["draws"] != other["draws"]
     assert one["queries"] != other["queries"]
 
@@ -303,20 +313,22 @@ def test_a_kill_right_behind_a_finished_query_loses_no_intent_that_it_discovered
         assert_ended_alike(Path(one["run"]), undisturbed[0])
 
 
-@pytest.mark.parametrize("kind", ["step", "statement"])
 def test_ctrl_c_keeps_everything_and_names_the_command_that_goes_on(
-    kind, world, drive, undisturbed, tmp_path
+    world, drive, undisturbed, tmp_path
 ):
     whole, counts = undisturbed
-    for share in (0.3, 0.8):
-        run = tmp_path / f"{share}"
-        moment = int(counts[kind] * share)
-        codes, _, errors = drive([job(world, run, kind, moment, "SIGINT")])
-        assert codes == [130]
-        assert errors.splitlines()[-1].endswith(f"Go on with: capscope resume {run}")
-        assert "Traceback" not in errors
-        assert drive([job(world, run)])[0] == [0]
-        assert_ended_alike(run, whole)
+    jobs = [
+        job(world, tmp_path / f"{kind}-{share}", kind, int(counts[kind] * share), "SIGINT")
+        for kind in ("step", "statement")
+        for share in (0.2, 0.5, 0.9)
+    ]
+    codes, _, errors = drive(jobs)
+    assert set(codes) == {130}
+    line = "interrupted; everything seen is kept. Go on with: capscope resume {}"
+    assert sorted(errors.splitlines()) == sorted(line.format(one["run"]) for one in jobs)
+    assert set(drive([one | {"kind": None} for one in jobs])[0]) == {0}
+    for one in jobs:
+        assert_ended_alike(Path(one["run"]), whole)
 
 
 def test_ctrl_c_before_there_is_a_run_does_not_offer_to_go_on_with_it(world, drive, tmp_path):

@@ -1,4 +1,5 @@
 import itertools
+import json
 
 import pytest
 
@@ -22,16 +23,21 @@ def experiment(strategies, steps=150, seeds=(0,), **given):
 
 
 @pytest.fixture(scope="module")
-def curves():
-    finished = []
+def finished():
+    """The curves in the order in which the runs ended."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def curves(finished):
     curves = experiment(["random", "mcqs-s", "mcqs-e"], cut=3).run(finished.append)
-    assert curves == finished
     return {curve.strategy: curve for curve in curves}
 
 
-def test_every_strategy_has_a_curve_and_random_comes_last(curves):
-    assert list(curves) == ["mcqs-s", "mcqs-e", "random"]
-    assert all((c.problem, c.seed) == ("blocksworld", 0) for c in curves.values())
+def test_every_strategy_has_a_curve_in_the_order_asked_for_but_random_runs_last(curves, finished):
+    assert list(curves) == ["random", "mcqs-s", "mcqs-e"]
+    assert [curve.strategy for curve in finished] == ["mcqs-s", "mcqs-e", "random"]
+    assert all((c.problem, c.seed) == ("blocksworld", 0) for c in finished)
 
 
 def test_what_is_spent_never_shrinks_along_a_curve(curves):
@@ -103,6 +109,18 @@ def test_one_seed_one_curve(curves):
     assert [(p.executions, p.simulator_steps, p.agreement) for p in again.points] == [
         (p.executions, p.simulator_steps, p.agreement) for p in mine.points
     ]
+
+
+def test_runs_that_are_done_are_not_made_again(curves):
+    made = []
+    both = experiment(["mcqs-s", "random"], cut=3).run(made.append, [curves["mcqs-s"]])
+    assert [curve.strategy for curve in made] == ["random"]
+    assert both == [curves["mcqs-s"], *made]
+
+
+def test_a_curve_survives_the_way_through_json(curves):
+    for curve in curves.values():
+        assert Curve.from_dict(json.loads(json.dumps(curve.as_dict()))) == curve
 
 
 def test_a_run_may_end_as_soon_as_it_knows_enough():

@@ -316,6 +316,15 @@ def test_a_bonus_is_no_match_for_something_untried():
     assert plan.telling
 
 
+@given(st.integers(0, 10**6))
+def test_with_a_discount_what_can_be_tried_at_once_is(seed):
+    models = random_models(random.Random(seed), 0.5)
+    plan = McqsSampled(Settings(depth=4, iterations=200)).choose(models, 0, 0.0, random.Random(1))
+    untried = {c for c in range(len(INTENTS)) if models.pair(0, c) is None}
+    assert not untried or plan.policy.walk().next(0) in untried
+    assert (plan.predicted == 1.0) is bool(untried)
+
+
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-5]))
 def test_one_seed_one_plan(seed, xi):
     strategy = McqsSampled(Settings(depth=5, iterations=40))

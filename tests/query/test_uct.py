@@ -97,8 +97,8 @@ class Ladder:
             value = node.value = max(node.value, an_edge.value)
 
 
-def climbed(game, iterations):
-    budget = SearchBudget(iterations, exploration=sqrt(2))
+def climbed(game, iterations, **given):
+    budget = SearchBudget(iterations, exploration=sqrt(2), **given)
     return search(game.node(0, 0), game, game.backup, budget, random.Random(0))
 
 
@@ -130,6 +130,14 @@ def test_a_search_long_enough_finds_the_one_leaf_that_is_worth_something():
     root = climbed(game, 200)
     assert root.value == 1.0
     assert best_edge(root.edges, root.visits, 0.0).capability == 2
+
+
+def test_a_search_ends_once_nothing_better_can_be_found():
+    game = Ladder(lambda number: float(number == 63))
+    root = climbed(game, 10_000, enough=1.0)
+    assert root.value == 1.0
+    assert game.evaluated[-1] == 63
+    assert root.visits < 200
 
 
 def test_visits_go_where_values_are():

@@ -159,21 +159,39 @@ def test_the_picture_is_a_png(curves, tmp_path):
     assert len(picture) > 5000
 
 
-def test_the_bench_writes_table_points_and_picture(tmp_path):
-    result = CliRunner().invoke(
-        app,
-        ["bench", "efficiency", "--problem", "blocksworld", "--seeds", "1", "--max-steps", "300",
-         "--iterations", "20", "--workers", "1", "--output", str(tmp_path / "results")],
-    )  # fmt: skip
+BENCH = [
+    "bench",
+    "efficiency",
+    "--problem",
+    "blocksworld",
+    "--seeds",
+    "1",
+    "--max-steps",
+    "300",
+    "--iterations",
+    "20",
+    "--workers",
+    "1",
+]
+
+
+def test_the_bench_writes_table_points_and_picture_and_keeps_its_runs(tmp_path):
+    folder = tmp_path / "results"
+    result = CliRunner().invoke(app, [*BENCH, "--output", str(folder)])
     assert result.exit_code == 0, result.output
-    written = {path.name for path in (tmp_path / "results").iterdir()}
-    assert written == {"efficiency.csv", "efficiency.md", "efficiency.png"}
-    table = (tmp_path / "results" / "efficiency.md").read_text(encoding="utf-8")
+    written = {path.name for path in folder.iterdir()}
+    assert written >= {"efficiency.csv", "efficiency.md", "efficiency.png"}
+    table = (folder / "efficiency.md").read_text(encoding="utf-8")
     assert table in result.stdout
     for strategy in ("mcqs-s", "mcqs-e", "random"):
         assert cells(table, "blocksworld", strategy)["seeds"] == "1"
         assert f"blocksworld {strategy} seed 0: " in result.stderr
-    assert (tmp_path / "results" / "efficiency.png").read_bytes().startswith(PNG)
+    assert (folder / "efficiency.png").read_bytes().startswith(PNG)
+    # The same again finds all runs made, and writes the same table.
+    again = CliRunner().invoke(app, [*BENCH, "--output", str(folder)])
+    assert again.exit_code == 0, again.output
+    assert again.stderr == ""
+    assert (folder / "efficiency.md").read_text(encoding="utf-8") == table
 
 
 def test_the_ablation_is_without_bonus_and_without_a_baseline(tmp_path):

@@ -110,7 +110,7 @@ def test_a_query_that_a_budget_cut_is_explained_as_far_as_it_went(tmp_path):
     assess(board_problem(), settings=SETTINGS, budget=Budget(executions=1), run=path)
     lines = lines_of(path)
     assert "the query was not finished" in "\n".join(lines)
-    assert part(lines, "came back (1 draws):")
+    assert part(lines, "came back (1 draw):")
 
 
 def test_an_agent_that_never_does_anything_is_explained_too(tmp_path):

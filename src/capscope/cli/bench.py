@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from capscope import __version__
 from capscope.assessment import Budget
 from capscope.cli.options import Json, with_settings
 from capscope.cli.output import print_json, print_line
@@ -37,7 +38,12 @@ def bench_suite(
         list[str] | None, typer.Option(help="A strategy to measure; repeat for more. [all]")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0 on.")] = 5,
-    max_steps: Annotated[int | None, typer.Option(help="Most simulator steps of a run.")] = None,
+    max_steps: Annotated[
+        int | None,
+        typer.Option(
+            help="Most simulator steps of a run; Random Query may take --cut times as many."
+        ),
+    ] = None,
     cut: Annotated[
         int, typer.Option(min=1, help="End Random Query at this multiple of the better run.")
     ] = 25,
@@ -74,7 +80,8 @@ def bench_suite(
     )
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    kept = KeptCurves(folder / f"{suite}.jsonl", {**settings.as_dict(), "max_steps": max_steps})
+    identity = {**settings.as_dict(), "max_steps": max_steps, "version": __version__}
+    kept = KeptCurves(folder / f"{suite}.jsonl", identity)
 
     def finished(curve: Curve) -> None:
         kept.add(curve)
@@ -101,11 +108,16 @@ class KeptCurves:
         self._settings = settings
 
     def read(self) -> list[Curve]:
-        """Return the runs made with the same settings."""
-        if not self._path.exists():
-            return []
-        lines = [jsonlib.loads(line) for line in self._path.read_text("utf-8").splitlines()]
-        return [Curve.from_dict(r["curve"]) for r in lines if r["settings"] == self._settings]
+        """Return the runs made with the same settings by the same version."""
+        curves = []
+        for line in self._path.read_text("utf-8").splitlines() if self._path.exists() else ():
+            try:
+                row = jsonlib.loads(line)
+            except ValueError:
+                continue  # the line a kill left half written: that run is made again
+            if row["settings"] == self._settings:
+                curves.append(Curve.from_dict(row["curve"]))
+        return curves
 
     def add(self, curve: Curve) -> None:
         """Keep a run."""

@@ -13,6 +13,7 @@ its stopping rule is switched off: it runs until it reaches the highest level, o
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -163,7 +164,8 @@ class Experiment:
 
         `finished` hears of each run as it ends, in whatever order they do.
         """
-        curves = list(done)
+        asked = set(itertools.product(self.problems, self.strategies, self.seeds))
+        curves = [curve for curve in done if (curve.problem, curve.strategy, curve.seed) in asked]
         for batch in (self._searching, self._random):
             have = {(curve.problem, curve.strategy, curve.seed) for curve in curves}
             jobs = [job for job in batch(curves) if job.key not in have]

@@ -72,7 +72,7 @@ def explanation(query: Explained) -> Iterator[str]:
     yield "asked:"
     yield from _policy_lines(query)
     yield ""
-    yield f"came back ({len(query.draws)} draws):"
+    yield f"came back ({len(query.draws)} {'draw' if len(query.draws) == 1 else 'draws'}):"
     yield from _answer_lines(query)
     yield ""
     yield from _lesson_lines(query)

@@ -1,0 +1,273 @@
+"""What the commands print: answers on standard output, everything else on standard error."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from capscope.cli import main, output
+
+Done = namedtuple("Done", "code out err")
+TOYS = Path(__file__).parents[1] / "toy_worlds.py"
+SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "2"]
+SMALL += ["--walks", "2", "--walk-steps", "10"]
+
+
+@pytest.fixture
+def capscope(monkeypatch, capsys, tmp_path):
+    """Run a command line in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["capscope", *map(str, arguments)])
+        capsys.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        return Done(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def answer(capscope):
+    """Run a command with --json; return its one object."""
+
+    def run(*arguments, code=0):
+        done = capscope(*arguments, "--json")
+        assert done.code == code, done.err
+        assert done.out.count("\n") == 1
+        found = json.loads(done.out)
+        assert isinstance(found, dict)
+        return found
+
+    return run
+
+
+ASSESSED = {
+    "problem",
+    "strategy",
+    "seed",
+    "run",
+    "stopped_because",
+    "queries",
+    "executions",
+    "simulator_steps",
+    "states",
+    "capabilities",
+    "transitions",
+    "seconds",
+}
+EVALUATED = {
+    "model_agreement",
+    "model_agreement_sampled",
+    "model_agreement_sampled_learned_weights",
+    "pairs_tried",
+    "pairs_reachable",
+}
+
+
+def test_list_names_every_problem_and_whether_it_is_installed(capscope, answer):
+    problems = answer("list")["problems"]
+    names = [problem["name"] for problem in problems]
+    assert {"blocksworld", "tireworld", "first-responders", "depot"} <= set(names)
+    assert all({"name", "summary", "extra", "installed"} <= problem.keys() for problem in problems)
+    text = capscope("list").out
+    assert all(name in text for name in names)
+
+
+def test_assess_and_resume_say_what_was_found_and_where_it_is(answer):
+    found = answer("assess", f"{TOYS}:slippery_board", *SMALL, "--seed", 3)
+    assert found.keys() >= ASSESSED
+    assert (found["problem"], found["strategy"], found["seed"]) == ("board", "random", 3)
+    assert found["stopped_because"] == "no news"
+    # The name of the problem file tells runs apart, and what was typed nowhere is the default.
+    assert found["run"] == "runs/toy_worlds-slippery_board-random-3"
+    assert Path(found["run"], "model.json").exists()
+    again = answer("resume", found["run"])
+    assert {**again, "seconds": 0} == {**found, "seconds": 0}
+
+
+def test_a_budget_on_the_command_line_is_kept_and_can_be_raised(answer):
+    found = answer("assess", f"{TOYS}:slippery_board", *SMALL, "--max-executions", 7)
+    assert found["executions"] == 7
+    assert found["stopped_because"] == "budget of executions spent"
+    assert answer("resume", found["run"])["executions"] == 7
+    assert answer("resume", found["run"], "--max-executions", 11)["executions"] == 11
+    assert answer("resume", found["run"], "--max-queries", 3)["queries"] == 3
+
+
+def test_show_and_export_print_the_model(answer, capscope):
+    run = answer("assess", f"{TOYS}:slippery_board", *SMALL)["run"]
+    model = json.loads(Path(run, "model.json").read_text())
+    assert answer("show", run) == model
+    assert answer("export", run) == model
+    assert json.loads(capscope("export", run, "--to", "json").out) == model
+    assert answer("export", run, "--output", "copy.json") == {
+        "written": "copy.json",
+        "format": "json",
+    }
+    assert json.loads(Path("copy.json").read_text()) == model
+
+
+def test_explain_says_what_was_asked(answer, capscope):
+    run = answer("assess", f"{TOYS}:slippery_board", *SMALL)["run"]
+    found = answer("explain", run, 0)
+    assert found["query"] == 0
+    assert {"predicted", "telling", "xi", "start", "policy", "draws"} <= found.keys()
+    assert capscope("explain", run, 0).out.startswith("query 0: ")
+
+
+def test_evaluate_compares_with_the_truth_where_it_is_known(answer, capscope):
+    run = answer("assess", "tireworld", *SMALL, "--max-queries", 5)["run"]
+    found = answer("evaluate", run, "--sequences", 10)
+    assert found.keys() >= EVALUATED
+    assert 0 < found["model_agreement"] < 1
+    assert found["pairs_tried"] <= found["pairs_reachable"] == 400
+    text = capscope("evaluate", run, "--sequences", 10, "--achieving-only").out
+    assert "filter: only rules and capabilities that achieve their intent" in text
+    other = answer("assess", f"{TOYS}:slippery_board", *SMALL)["run"]
+    found = answer("evaluate", other, "--sequences", 10)
+    assert found["model_agreement"] is found["pairs_reachable"] is None
+    assert "exact:" in capscope("evaluate", other, "--sequences", 10).out
+
+
+def test_check_exits_with_0_where_nothing_is_wrong_and_with_1_where_something_is(
+    answer, capscope, monkeypatch
+):
+    monkeypatch.setenv("PYTHONPATH", str(TOYS.parent))
+    assert answer("check", f"{TOYS}:slippery_board") == {
+        "problem": "board",
+        "ok": True,
+        "findings": [],
+    }
+    done = capscope("check", f"{TOYS}:slippery_board")
+    assert (done.code, done.out) == (0, "board: nothing wrong found\n")
+    found = answer("check", f"{TOYS}:board_with_handles", code=1)
+    assert not found["ok"]
+    assert [finding["check"] for finding in found["findings"]] == ["process"]
+
+
+@pytest.mark.parametrize("lie", ["BoardThatStaysWhereItIs", "BoardThatForgetsASwitch"])
+def test_check_says_that_a_restore_lies_and_assess_points_to_check(lie, capscope, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        f"import toy_worlds\ndef make(): return toy_worlds.board_problem(toy_worlds.{lie}())"
+    )
+    done = capscope("check", "mine.py:make")
+    assert done.code == 1
+    assert done.out.startswith("restore: restoring a snapshot gave another state")
+    assert done.err == ""
+    done = capscope("assess", "mine.py:make", *SMALL)
+    assert (done.code, done.out) == (2, "")
+    assert len(done.err.splitlines()) == 1
+    assert "run `capscope check` on the problem" in done.err
+
+
+def test_an_agent_that_raises_does_not_stop_a_run_on_the_command_line(capscope, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from toy_worlds import *\ndef make(): return board_problem(agent=RaisesAtOnce())"
+    )
+    done = capscope("assess", "mine.py:make", *SMALL)
+    assert done.code == 0
+    assert "no news" in done.out
+    assert done.err == ""
+
+
+def test_a_simulator_that_raises_stops_a_run_in_one_line_and_it_goes_on_once_mended(
+    capscope, tmp_path
+):
+    source = """
+from toy_worlds import *
+class Fragile(Board):
+    left = {}
+    def step(self, action):
+        self.left -= 1
+        if self.left == 0:
+            raise OSError("the robot's battery is empty")
+        return super().step(action)
+def make(): return board_problem(Fragile(slip=0.3))
+"""
+    (tmp_path / "mine.py").write_text(source.format(0))
+    assert capscope("assess", "mine.py:make", *SMALL, "--run", "whole").code == 0
+    (tmp_path / "mine.py").write_text(source.format(50))
+    done = capscope("assess", "mine.py:make", *SMALL, "--run", "broken")
+    assert (done.code, done.out) == (2, "")
+    assert len(done.err.splitlines()) == 1
+    assert "OSError: the robot's battery is empty" in done.err
+    assert "what was seen so far is kept" in done.err
+    (tmp_path / "mine.py").write_text(source.format(0))
+    assert capscope("resume", "broken").code == 0
+    assert Path("broken/model.json").read_bytes() == Path("whole/model.json").read_bytes()
+
+
+def test_show_prints_the_same_for_a_run_whose_problem_is_gone(capscope, tmp_path):
+    (tmp_path / "mine.py").write_text("from toy_worlds import slippery_board")
+    capscope("assess", "mine.py:slippery_board", *SMALL, "--run", "run")
+    commands = [("show", "run"), ("show", "run", "lit(a)"), ("export", "run"), ("explain", "run")]
+    before = [capscope(*command) for command in commands]
+    (tmp_path / "mine.py").unlink()
+    shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+    assert [capscope(*command) for command in commands] == before
+    assert {done.code for done in before} == {0}
+    assert {done.err for done in before} == {""}
+
+
+def test_show_can_be_limited_and_says_what_is_left_out(capscope):
+    capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run")
+    text = capscope("show", "run", "--limit", 2).out
+    assert "4 more: capscope show run" in text
+    assert text.count("\n\n") == 3
+    assert capscope("show", "run").out.startswith(text.rsplit("\n\n", 1)[0])
+
+
+def test_a_run_that_asked_nothing_is_all_unknown(capscope):
+    capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--max-executions", 0, "--run", "run")
+    text = capscope("show", "run").out
+    assert text.count("unknown: never tried") == 6
+    assert "cannot" not in text
+
+
+def test_progress_goes_to_standard_error_in_plain_lines(capscope, monkeypatch):
+    monkeypatch.setattr(output, "_SECONDS_BETWEEN_LINES", 0)
+    done = capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--json")
+    assert len(done.out.splitlines()) == 1
+    found = json.loads(done.out)
+    lines = done.err.splitlines()
+    assert len(lines) == found["queries"]
+    assert all("query" in line and "executions" in line for line in lines)
+    assert "\x1b" not in done.err
+    assert lines[-1].split("quiet")[0].endswith("2/2 ")
+
+
+def test_progress_of_a_resumed_run_knows_its_patience(capscope, monkeypatch):
+    capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--max-queries", 1, "--run", "run")
+    monkeypatch.setattr(output, "_SECONDS_BETWEEN_LINES", 0)
+    done = capscope("resume", "run", "--max-queries", 2)
+    assert "/2 quiet" in done.err
+
+
+def test_a_reader_that_goes_away_is_no_error(capscope, tmp_path):
+    capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run")
+    script = "import sys; from capscope.cli import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, "show", str(tmp_path / "run")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as shown:
+        shown.stdout.close()
+        assert shown.stderr.read() == b""
+        assert shown.wait() in (0, 1)  # Click's own code for a closed pipe is 1
+
+
+def test_the_help_is_printed_for_no_command_at_all(capscope):
+    assert "assess" in capscope("--help").out
+    for command in ("list", "assess", "resume", "show", "evaluate", "export", "check", "explain"):
+        done = capscope(command, "--help")
+        assert done.code == 0
+        assert "--json" in done.out

@@ -1,0 +1,162 @@
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import toy_worlds
+from capscope import problems
+from capscope.errors import DomainFileError, ProblemError
+from capscope.problems import (
+    Registered,
+    canonical_source,
+    load_problem,
+    registered_problems,
+    restore_elsewhere,
+)
+from capscope.world import Problem, check_problem
+
+TOYS = toy_worlds.__file__
+
+
+def test_every_registered_problem_can_be_loaded_and_knows_its_truth():
+    for name, registered in registered_problems().items():
+        assert registered.installed
+        problem = load_problem(name)
+        assert isinstance(problem, Problem)
+        assert problem.name == name
+        assert problem.truth is not None
+        assert problem.fingerprint
+
+
+def test_no_registered_problem_breaks_its_contract():
+    for name in registered_problems():
+        assert check_problem(load_problem(name)) == []
+
+
+def test_first_responders_are_reset_every_hundred_executions():
+    assert load_problem("first-responders").limits.reset_every == 100
+    assert load_problem("blocksworld").limits.reset_every is None
+
+
+def test_a_factory_in_a_file_makes_a_problem():
+    problem = load_problem(f"{TOYS}:slippery_board")
+    assert problem.name == "board"
+    assert problem.simulator.slip == 0.3
+
+
+def test_a_file_may_import_its_neighbours_and_leaves_the_path_as_it_was(tmp_path):
+    (tmp_path / "neighbour_of_mine.py").write_text("from toy_worlds import slippery_board as made")
+    (tmp_path / "mine.py").write_text(
+        "import neighbour_of_mine\ndef make(): return neighbour_of_mine.made()"
+    )
+    before = list(sys.path)
+    assert load_problem(f"{tmp_path / 'mine.py'}:make").name == "board"
+    assert sys.path == before
+    (tmp_path / "broken.py").write_text("raise RuntimeError")
+    with pytest.raises(ProblemError):
+        load_problem(f"{tmp_path / 'broken.py'}:make")
+    assert sys.path == before
+
+
+def test_a_file_named_like_a_package_does_not_take_its_place(tmp_path):
+    import json
+
+    (tmp_path / "json.py").write_text("from toy_worlds import slippery_board")
+    assert load_problem(f"{tmp_path / 'json.py'}:slippery_board").name == "board"
+    assert sys.modules["json"] is json
+
+
+def test_a_changed_file_is_read_anew(tmp_path):
+    path = tmp_path / "changing.py"
+    for horizon in (5, 6):
+        path.write_text(
+            f"from toy_worlds import *\ndef make(): return board_problem(horizon={horizon})"
+        )
+        # Python compares times to the second before it trusts a compiled file of the same size.
+        for compiled in tmp_path.glob("__pycache__/*"):
+            compiled.unlink()
+        assert load_problem(f"{path}:make").limits.horizon == horizon
+
+
+def test_a_pair_of_files_is_named_after_the_problem_and_known_by_its_text(tmp_path):
+    domain = "(define (domain lamp) (:predicates (lit)) (:action on :effect (lit)))"
+    (tmp_path / "d.pddl").write_text(domain)
+    (tmp_path / "night.pddl").write_text(
+        "(define (problem n) (:domain lamp) (:init) (:goal (lit)))"
+    )
+    source = canonical_source([str(tmp_path / "d.pddl"), str(tmp_path / "night.pddl")])
+    problem = load_problem(source)
+    assert problem.name == "night"
+    (tmp_path / "d.pddl").write_text(domain + " ; a comment")
+    assert load_problem(source).fingerprint != problem.fingerprint
+    (tmp_path / "d.pddl").write_text(domain.replace("(lit)))", "(lit)"))
+    with pytest.raises(DomainFileError, match=r"d\.pddl:1: "):
+        load_problem(source)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["blocksworld"], "blocksworld"),
+        (["mine.py:make"], "{here}/mine.py:make"),
+        (["sub/../mine.py:make"], "{here}/mine.py:make"),
+        (["/abs/mine.py:make"], "/abs/mine.py:make"),
+        (["a.pddl", "b.pddl"], "{here}/a.pddl:{here}/b.pddl"),
+        (["a.pddl:b.pddl"], "{here}/a.pddl:{here}/b.pddl"),
+    ],
+)
+def test_what_was_typed_is_found_again_from_anywhere(typed, meant, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = canonical_source(typed)
+    assert source == meant.format(here=Path.cwd())
+    assert canonical_source([source]) == source
+
+
+@pytest.mark.parametrize("typed", [[], ["a", "b"], ["a.pddl", "b"], ["a.pddl", "b.pddl", "c.pddl"]])
+def test_anything_but_one_problem_is_refused(typed):
+    with pytest.raises(ProblemError, match="name one problem, or a domain file and a problem file"):
+        canonical_source(typed)
+
+
+def test_a_missing_package_names_the_extra_to_install(monkeypatch):
+    absent = Registered("moon", "far away", lambda: None, extra="space", module="nonesuch_package")
+    assert not absent.installed
+    monkeypatch.setattr(problems, "_BUILT_IN", (absent,))
+    with pytest.raises(ProblemError, match=r"moon needs an extra: pip install 'capscope\[space\]'"):
+        load_problem("moon")
+
+
+def test_another_package_may_register_a_problem(monkeypatch):
+    entry = metadata.EntryPoint("board", "toy_worlds:slippery_board", problems.ENTRY_POINTS)
+    taken = metadata.EntryPoint("blocksworld", "toy_worlds:slippery_board", problems.ENTRY_POINTS)
+    wrong = metadata.EntryPoint("sevens", "builtins:int", problems.ENTRY_POINTS)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [entry, taken, wrong])
+    assert load_problem("board").name == "board"
+    assert load_problem("blocksworld").name == "blocksworld"  # its own names come first
+    with pytest.raises(ProblemError, match="returned int, not a capscope Problem"):
+        load_problem("sevens")
+
+
+def test_a_package_that_cannot_be_imported_is_an_error_of_the_problem(monkeypatch):
+    entry = metadata.EntryPoint("moon", "nonesuch_package:make", problems.ENTRY_POINTS)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [entry])
+    assert "moon" in registered_problems()
+    with pytest.raises(ProblemError, match="nonesuch_package"):
+        load_problem("moon")
+
+
+def test_snapshots_are_restored_in_another_process(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(TOYS).parent))
+    snapshots = [bytes([state]) for state in (0, 5, 7)]
+    assert restore_elsewhere(f"{TOYS}:slippery_board", snapshots) == [0, 5, 7]
+    with pytest.raises(ProblemError, match="IndexError"):
+        restore_elsewhere(f"{TOYS}:board_with_handles", [b"0"])
+
+
+def test_a_banner_printed_on_import_is_no_answer(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(TOYS).parent))
+    (tmp_path / "loud.py").write_text(
+        "print('welcome to state 7')\nfrom toy_worlds import slippery_board"
+    )
+    assert restore_elsewhere(f"{tmp_path / 'loud.py'}:slippery_board", [b"\3"]) == [3]
