@@ -29,6 +29,7 @@ ORDER = [
     "api",
     "capscope",
     "cli",
+    "__main__",
 ]
 ALLOWED = {layer: set(ORDER[:i]) for i, layer in enumerate(ORDER)} | {
     "errors": set(),

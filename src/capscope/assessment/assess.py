@@ -95,23 +95,20 @@ def discover(journal: Journal, spec: RunSpec) -> None:
             f"no change was seen in {steps} random steps of {spec.problem.name}, so there is "
             "nothing to ask for; raise --walks or --walk-steps, or name --intents"
         )
-    journal.add_intents(intents, 0)
-    journal.write_meta({"discovery": {"intents": len(intents), "simulator_steps": steps}})
+    journal.add_discovery(intents, steps)
 
 
-def recall(journal: Journal, spec: RunSpec, *, unfinished: bool = False) -> Knowledge:
-    """Rebuild what a run knows from its journal; `unfinished` takes in an incomplete query too."""
+def recall(journal: Journal, spec: RunSpec) -> Knowledge:
+    """Rebuild what a run knows from the finished queries of its journal."""
     knowledge = Knowledge(spec.problem, spec.settings, spec.seed, bool(spec.intents))
     found = journal.read_meta().get("discovery", {"intents": 0, "simulator_steps": 0})
     knowledge.usage = Usage(simulator_steps=found["simulator_steps"])
     knowledge.models.extend(journal.intents()[: found["intents"]])
     initial = knowledge.initial()
     slot = knowledge.reservoir.slot(initial.state)
-    if slot is not None and not journal.snapshots(initial.state) and not unfinished:
+    if slot is not None and not journal.snapshots(initial.state):
         journal.keep_snapshot(initial.state, slot, initial.snapshot)
-    while (record := journal.query(knowledge.usage.queries)) is not None:
-        if not (record.finished or unfinished):
-            break
+    while (record := journal.query(knowledge.usage.queries)) is not None and record.finished:
         draws = journal.draws(knowledge.usage.queries)
         for draw in draws:
             list(knowledge.slots(draw))

@@ -31,14 +31,18 @@ def evaluate_run(
     if json:
         print_json(document)
         return
-    print_line(f"model agreement, exact:                    {_share(document['model_agreement'])}")
-    sampled = document["model_agreement_sampled"]
-    print_line(f"model agreement, sampled:                  {_share(sampled)}")
-    learned = document["model_agreement_sampled_learned_weights"]
-    print_line(f"model agreement, sampled, learner's weights: {_share(learned)}")
     reachable = document["pairs_reachable"]
     of = f" of {reachable:,} reachable" if reachable is not None else ""
-    print_line(f"pairs of state and capability tried:       {document['pairs_tried']:,}{of}")
+    rows = {
+        "model agreement, exact": _share(document["model_agreement"]),
+        "model agreement, sampled": _share(document["model_agreement_sampled"]),
+        "… weighted by what the learner saw": _share(
+            document["model_agreement_sampled_learned_weights"]
+        ),
+        "pairs of state and capability tried": f"{document['pairs_tried']:,}{of}",
+    }
+    for name, value in rows.items():
+        print_line(f"{name:<38}{value}")
     if achieving_only:
         print_line("filter: only rules and capabilities that achieve their intent")
 

@@ -188,16 +188,21 @@ class Journal:
             rows = self._db.execute("SELECT literals FROM intents ORDER BY id").fetchall()
             return [Intent(tuple(map(Literal.parse, json.loads(row[0])))) for row in rows]
 
+    def add_discovery(self, intents: Sequence[Intent], simulator_steps: int) -> None:
+        """Write down what discovery found, all at once: a kill leaves it done or not begun."""
+        found = {"intents": len(intents), "simulator_steps": simulator_steps}
+        with self._transaction() as db:
+            db.executemany("INSERT INTO intents VALUES (?, ?)", _intent_rows(intents, 0))
+            db.execute("INSERT INTO meta VALUES ('discovery', ?)", (json.dumps(found),))
+
     def add_intents(self, intents: Sequence[Intent], first: int) -> None:
         """Write intents from number `first` on; those recorded before are left as they are."""
         if not intents:
             return
-        rows = [
-            (first + i, json.dumps([str(literal) for literal in intent.literals]))
-            for i, intent in enumerate(intents)
-        ]
         with self._transaction() as db:
-            db.executemany("INSERT OR IGNORE INTO intents VALUES (?, ?)", rows)
+            db.executemany(
+                "INSERT OR IGNORE INTO intents VALUES (?, ?)", _intent_rows(intents, first)
+            )
 
     def query(self, number: int) -> QueryRecord | None:
         """Return what was recorded of a query; None if it was never begun."""
@@ -370,3 +375,10 @@ def _understood(path: Path) -> Iterator[None]:
             f"{path} holds something capscope did not write ({' '.join(str(error).split())}); "
             "it was left untouched"
         ) from error
+
+
+def _intent_rows(intents: Sequence[Intent], first: int) -> list[tuple[int, str]]:
+    return [
+        (first + i, json.dumps([str(literal) for literal in intent.literals]))
+        for i, intent in enumerate(intents)
+    ]

@@ -85,7 +85,7 @@ def _policy_lines(query: Explained) -> Iterator[str]:
     policy = json.loads(query.record.policy)
     names = query.before.capabilities
     if policy["kind"] == "sequence":
-        yield "  no policy was predicted to distinguish the models, so a random sequence:"
+        yield "  a random sequence (no policy was sought, or none promised to tell anything):"
         yield "  " + ", ".join(str(names[c]) for c in policy["capabilities"])
     elif policy["kind"] == "graph":
         yield from _graph_lines(policy, query)
