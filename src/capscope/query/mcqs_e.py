@@ -23,7 +23,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from copy import copy
-from math import exp
+from math import exp, inf
 from typing import Any
 
 from capscope.model import Models
@@ -38,7 +38,7 @@ _CHILDREN_PER_VISIT = 3
 _ROLLOUTS = 3
 # A prediction that is apart enough, or spread over too many states, is not followed further; a
 # rollout, which only has to tell promising nodes from others, stops sooner than the tree.
-_APART, _LARGEST_SUPPORT = 1.0 - 1e-9, 32
+_APART, _LARGEST_SUPPORT = 1.0 - 1e-9, 12
 _APART_IN_ROLLOUT, _LARGEST_SUPPORT_IN_ROLLOUT = 0.5, 8
 
 
@@ -76,7 +76,9 @@ class McqsExact:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._budget = SearchBudget(settings.iterations, settings.exploration)
+        # Where later is worth less, nothing beats full disagreement after one capability.
+        enough = settings.discount * _APART if settings.discount < 1 else inf
+        self._budget = SearchBudget(settings.iterations, settings.exploration, enough)
 
     def choose(self, models: Models, start: State, xi: float, rng: random.Random) -> Plan:
         """Search from `start`; fall back on a random query when nothing is promised."""
