@@ -20,7 +20,8 @@ $(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed
 demo: $(VENV)/.installed  ## Assess a planning agent in Blocksworld and print what it can do
 	@rm -rf runs/demo
 	$(BIN)/capscope assess blocksworld --run runs/demo
-	$(BIN)/capscope show runs/demo
+	@echo
+	$(BIN)/capscope show runs/demo --limit 6
 
 test: lint types  ## Lint, check types and run all tests
 	$(BIN)/python -m pytest
