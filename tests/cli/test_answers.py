@@ -4,35 +4,15 @@ import json
 import shutil
 import subprocess
 import sys
-from collections import namedtuple
 from pathlib import Path
 
 import pytest
 
-from capscope.cli import main, output
+from capscope.cli import output
 
-Done = namedtuple("Done", "code out err")
 TOYS = Path(__file__).parents[1] / "toy_worlds.py"
 SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "2"]
 SMALL += ["--walks", "2", "--walk-steps", "10"]
-
-
-@pytest.fixture
-def capscope(monkeypatch, capsys, tmp_path):
-    """Run a command line in an empty directory."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["capscope", *map(str, arguments)])
-        capsys.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        return Done(code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import re
 import shutil
 import sqlite3
 import sys
-from collections import namedtuple
 from contextlib import closing
 from pathlib import Path
 
@@ -12,28 +11,9 @@ import pytest
 
 from capscope.cli import main
 
-Done = namedtuple("Done", "code out err")
 BOARD = f"{Path(__file__).parents[1] / 'toy_worlds.py'}:slippery_board"
 SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "2"]
 SMALL += ["--walks", "2", "--walk-steps", "10"]
-
-
-@pytest.fixture
-def capscope(monkeypatch, capsys, tmp_path):
-    """Run a command line in an empty directory."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["capscope", *map(str, arguments)])
-        capsys.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        return Done(code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from math import exp, log
 from textwrap import indent
 
@@ -17,34 +17,7 @@ from capscope.query.mcqs_e import ExactGame, McqsExact, Meta, TreePolicy, follow
 from capscope.query.policy import SequencePolicy
 from capscope.query.uct import SearchBudget, search
 from capscope.symbolic import Intent, Vocabulary
-
-WORDS = Vocabulary.of_atoms("pqr")
-INTENTS = [Intent.parse(text) for text in ("p", "q", "not r")]
-ALL = range(2 ** len(WORDS.atoms))
-
-
-def learned(transitions, intents=INTENTS):
-    models = Models(WORDS, intents)
-    models.update(transitions)
-    return models
-
-
-def random_world(rng, flips=(0, 0, 1, 2, 4, 3)):
-    """Draw where each capability leads from each state, a successor as often as it is listed."""
-    return {
-        (state, c): [state ^ rng.choice(flips) for _ in range(rng.randint(1, 4))]
-        for state in ALL
-        for c in range(len(INTENTS))
-    }
-
-
-def random_models(rng, share, world=None):
-    """Draw models that have seen a share of all pairs."""
-    transitions = Counter()
-    for (state, c), ends in (world or random_world(rng)).items():
-        if rng.random() < share:
-            transitions.update(Transition(state, c, end) for end in ends)
-    return learned(transitions)
+from tiny_models import ALL, INTENTS, learned, random_models, random_world
 
 
 def searched(models, start, config, xi=0.0, seed=0):

@@ -1,0 +1,28 @@
+"""A command line run in this process, in an empty directory."""
+
+import sys
+from collections import namedtuple
+
+import pytest
+
+from capscope.cli import main
+
+Done = namedtuple("Done", "code out err")
+
+
+@pytest.fixture
+def capscope(monkeypatch, capsys, tmp_path):
+    """Run a command line in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["capscope", *map(str, arguments)])
+        capsys.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        return Done(code, *capsys.readouterr())
+
+    return run

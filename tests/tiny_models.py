@@ -1,0 +1,35 @@
+"""Models over three atoms and three capabilities, small enough to be searched exhaustively."""
+
+from collections import Counter
+
+from capscope.data.dataset import Transition
+from capscope.model import Models
+from capscope.symbolic import Intent, Vocabulary
+
+WORDS = Vocabulary.of_atoms("pqr")
+INTENTS = [Intent.parse(text) for text in ("p", "q", "not r")]
+ALL = range(2 ** len(WORDS.atoms))
+
+
+def learned(transitions, intents=INTENTS):
+    models = Models(WORDS, intents)
+    models.update(transitions)
+    return models
+
+
+def random_world(rng, flips=(0, 0, 1, 2, 4, 3)):
+    """Draw where each capability leads from each state, a successor as often as it is listed."""
+    return {
+        (state, c): [state ^ rng.choice(flips) for _ in range(rng.randint(1, 4))]
+        for state in ALL
+        for c in range(len(INTENTS))
+    }
+
+
+def random_models(rng, share, world=None):
+    """Draw models that have seen a share of all pairs."""
+    transitions = Counter()
+    for (state, c), ends in (world or random_world(rng)).items():
+        if rng.random() < share:
+            transitions.update(Transition(state, c, end) for end in ends)
+    return learned(transitions)
