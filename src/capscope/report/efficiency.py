@@ -164,7 +164,7 @@ def _draw_arrow(axis: Any, curves: Sequence[Curve], problem: str, strategy: str,
             continue
         points = [run.first_at(level) for run in group(curves, problem, strategy)]
         start = statistics.fmean(p.simulator_steps for p in points if p is not None)
-        height = level - 0.07 * row
+        height = level - 0.13 * row
         color = _COLORS.get(strategy, "#2ca02c")
         axis.annotate(
             "",
