@@ -5,12 +5,14 @@ from itertools import pairwise
 
 import pytest
 
-from capscope import Settings, assess
+from capscope import Settings, Usage, assess
+from capscope.assessment.assess import promising_start
 from capscope.assessment.knowledge import Knowledge
 from capscope.data.journal import Draw, Execution, Journal, QueryRecord
 from capscope.errors import JournalError
 from capscope.model import Learned, Models
 from capscope.query import STRATEGIES
+from capscope.query.policy import Plan, SequencePolicy
 from capscope.symbolic import Intent
 from capscope.world import Attempt, Ending
 from toy_worlds import Board, board_problem
@@ -134,35 +136,69 @@ class Shelf:
         return [bytes([state])] if state in self.states else []
 
 
+def next_start(knowledge, number, shelf):
+    """Return the preferred start of a query."""
+    knowledge.usage = Usage(queries=number)
+    return next(knowledge.possible_starts(shelf))
+
+
 def test_the_end_of_a_telling_query_is_gone_on_from():
-    start = knowing(telling=True).next_start(1, Shelf(0, 2))
+    start = next_start(knowing(telling=True), 1, Shelf(0, 2))
     assert (start.state, start.snapshot, start.distance) == (2, b"\2", 1)
 
 
 def test_an_untelling_query_leads_to_any_state_seen():
     knowledge = knowing()
-    starts = {knowledge.next_start(number, Shelf(0, 2)).state for number in range(1, 30)}
+    starts = {next_start(knowledge, number, Shelf(0, 2)).state for number in range(1, 30)}
     assert starts == {0, 2}
 
 
 def test_a_world_that_is_reset_goes_on_whether_the_query_was_telling_or_not():
     for telling in (True, False):
         knowledge = knowing(reset_every=100, telling=telling)
-        assert {knowledge.next_start(n, Shelf()).state for n in range(1, 20)} == {2}
+        assert {next_start(knowledge, n, Shelf()).state for n in range(1, 20)} == {2}
 
 
 def test_a_world_that_is_reset_begins_anew_once_enough_was_executed():
     knowledge = knowing(reset_every=1, telling=True)
-    assert knowledge.next_start(1, Shelf()).state == 0
+    assert next_start(knowledge, 1, Shelf()).state == 0
 
 
 def test_a_world_that_only_holds_sinks_begins_anew():
-    assert knowing(end=0).next_start(1, Shelf()).state == 0
+    assert next_start(knowing(end=0), 1, Shelf()).state == 0
+
+
+def test_further_starts_are_states_seen_before():
+    knowledge = knowing(telling=True)
+    first, *others = knowledge.possible_starts(Shelf(0, 2))
+    assert first.state == 2
+    assert len(others) == knowledge.settings.starts - 1
+    assert {start.state for start in others} <= {0, 2}
+
+
+def test_a_world_that_is_reset_offers_its_beginning_beside_the_end_of_the_last_query():
+    starts = knowing(reset_every=100).possible_starts(Shelf())
+    assert [start.state for start in starts] == [2, 0]
+
+
+def plan_that_tells_from(*states):
+    return lambda start: Plan(SequencePolicy(()), telling=start.state in states)
+
+
+def test_the_first_start_that_promises_something_is_taken():
+    knowledge = knowing(reset_every=100)
+    assert promising_start(knowledge, Shelf(), plan_that_tells_from(0))[0].state == 0
+    assert promising_start(knowledge, Shelf(), plan_that_tells_from(0, 2))[0].state == 2
+
+
+def test_where_no_start_promises_anything_the_preferred_one_is_taken():
+    start, plan = promising_start(knowing(reset_every=100), Shelf(), plan_that_tells_from())
+    assert (start.state, plan.telling) == (2, False)
 
 
 def test_a_missing_snapshot_is_an_error_of_the_journal():
     with pytest.raises(JournalError, match="holds no snapshot of state 0x"):
-        knowing().next_start(1, Shelf())
+        next_start(knowing(), 1, Shelf())
 
 
 def test_an_attempt_cut_by_a_budget_teaches_nothing():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from capscope.assessment.ask import Query, ask
@@ -22,7 +22,7 @@ from capscope.assessment.usage import Usage
 from capscope.data.journal import Draw, Journal, QueryRecord
 from capscope.errors import CapscopeError
 from capscope.model import Models
-from capscope.query.policy import Strategy
+from capscope.query.policy import Plan, Strategy
 from capscope.query.starts import Start
 from capscope.query.strategies import strategy_named
 from capscope.seeds import child_seed
@@ -122,19 +122,39 @@ def synthesize(
     """Choose the next query; one that the journal knows as begun is chosen again."""
     number = knowledge.usage.queries
     record = journal.query(number)
-    if record is None:
-        start = knowledge.next_start(number, journal)
-    else:
-        start = Start(record.start, record.start_snapshot, record.distance)
     xi = revisitation_bonus(knowledge.quiet_queries, spec.settings)
-    rng = random.Random(child_seed(spec.seed, number, _POLICY))
-    plan = strategy.choose(knowledge.models, start.state, xi, rng)
+
+    def plan_from(start: Start) -> Plan:
+        rng = random.Random(child_seed(spec.seed, number, _POLICY))
+        return strategy.choose(knowledge.models, start.state, xi, rng)
+
     if record is None:
+        start, plan = promising_start(knowledge, journal, plan_from)
         record = QueryRecord(
             start.state, start.snapshot, start.distance, xi, plan.predicted, plan.telling
         )
         journal.begin_query(number, record)
+    else:
+        start = Start(record.start, record.start_snapshot, record.distance)
+        plan = plan_from(start)
     return Query(number, start, plan.policy, spec.seed), record
+
+
+def promising_start(
+    knowledge: Knowledge, journal: Journal, plan_from: Callable[[Start], Plan]
+) -> tuple[Start, Plan]:
+    """Search from one start after another until a query promises to tell something.
+
+    Searching costs the agent nothing. If no start promises anything, the first one is taken.
+    """
+    first: tuple[Start, Plan] | None = None
+    for start in knowledge.possible_starts(journal):
+        plan = plan_from(start)
+        first = first or (start, plan)
+        if plan.telling:
+            return start, plan
+    assert first is not None, "there is always a start"
+    return first
 
 
 def answers(knowledge: Knowledge, journal: Journal, spec: RunSpec, query: Query) -> Iterator[Draw]:

@@ -6,6 +6,7 @@ run could come to know something.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -111,29 +112,37 @@ class Knowledge:
                 if slot is not None:
                     yield i, state, slot
 
-    def next_start(self, number: int, journal: Journal) -> Start:
-        """Choose where a query starts; the first starts where the world does."""
-        rng = random.Random(child_seed(self.seed, number, _START))
-        if number == 0:
-            return self.initial()
+    def possible_starts(self, journal: Journal) -> Iterator[Start]:
+        """Yield where the next query may start, the preferred one first; at least one of them.
+
+        The first query of a run starts where the world does.
+        """
+        starts = self._starts(journal) if self.usage.queries else iter([self.initial()])
+        return itertools.islice(starts, self.settings.starts)
+
+    def _starts(self, journal: Journal) -> Iterator[Start]:
+        rng = random.Random(child_seed(self.seed, self.usage.queries, _START))
         reset_every = self.problem.limits.reset_every
         most = reset_every or self.settings.reuse_changes
         if reset_every or self.last_telling:
             end = end_to_go_on_from(self.ends, self.dataset, most, rng)
             if end is not None:
-                return Start(end.state, end.snapshot, end.distance)
-        if reset_every:
-            return self.initial()
-        state = state_to_start_from(self.dataset, self.models, rng)
-        if state is None:
-            return self.initial()
+                yield Start(end.state, end.snapshot, end.distance)
+        while not reset_every:
+            state = state_to_start_from(self.dataset, self.models, rng)
+            if state is None:
+                break
+            yield Start(state, rng.choice(self._snapshots(state, journal)))
+        yield self.initial()
+
+    def _snapshots(self, state: State, journal: Journal) -> list[bytes]:
         snapshots = journal.snapshots(state)
         if not snapshots:
             raise JournalError(
                 f"{journal.path} holds no snapshot of state {state:#x}, which it has transitions "
                 "from; the journal was changed by something else"
             )
-        return Start(state, rng.choice(snapshots))
+        return snapshots
 
     def initial(self) -> Start:
         """Reset the world; every reset of a run leads to the same position."""

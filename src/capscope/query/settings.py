@@ -45,6 +45,9 @@ class Settings:
     reuse_changes: int = _setting(
         100, "Symbolic changes after which a query no longer starts where the last one ended.", 1
     )
+    starts: int = _setting(
+        5, "Starts searched before a query that promises nothing is asked; the paper's is 1.", 1
+    )
     snapshots: int = _setting(8, "Snapshots kept for each symbolic state.", 1)
     walks: int = _setting(10, "Random walks of primitive actions that discover intents.", 0)
     walk_steps: int = _setting(100, "Simulator steps in each discovery walk.", 1)
