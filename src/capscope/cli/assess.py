@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +28,12 @@ def assess_problem(
     strategy: Annotated[str, typer.Option(help=f"One of {', '.join(STRATEGIES)}.")] = "mcqs-s",
     seed: Annotated[int, typer.Option(help="All chance in the run comes from it.")] = 0,
     run: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Where to keep the run.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where to keep the run; runs/PROBLEM-STRATEGY-SEED if left out.",
+            show_default=False,
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -46,22 +53,16 @@ def assess_problem(
     report(result, json)
 
 
-class interruptible:  # noqa: N801 - used like a function
-    """Tell how to go on when a run is interrupted."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-
-    def __enter__(self) -> None:
-        """Begin the part that may be interrupted."""
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Turn Ctrl-C into exit code 130 and the command that goes on."""
-        if kind is KeyboardInterrupt:
-            kept = f"everything seen is kept. Go on with: capscope resume {self._directory}"
-            begun = (self._directory / JOURNAL).exists()
-            sys.stderr.write(f"interrupted; {kept if begun else 'nothing was begun'}\n")
-            raise typer.Exit(130)
+@contextmanager
+def interruptible(directory: Path) -> Iterator[None]:
+    """Turn Ctrl-C into exit code 130 and the command that goes on with the run."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = f"everything seen is kept. Go on with: capscope resume {directory}"
+        begun = (directory / JOURNAL).exists()
+        sys.stderr.write(f"interrupted; {kept if begun else 'nothing was begun'}\n")
+        raise typer.Exit(130) from None
 
 
 def report(result: Result, json: bool) -> None:
