@@ -33,3 +33,11 @@ def random_models(rng, share, world=None):
         if rng.random() < share:
             transitions.update(Transition(state, c, end) for end in ends)
     return learned(transitions)
+
+
+def nodes_below(node):
+    """Yield a node of a search tree and all that follow it."""
+    yield node
+    for edge in node.edges:
+        for child in edge.children.values():
+            yield from nodes_below(child)

@@ -17,7 +17,7 @@ from capscope.query.mcqs_e import ExactGame, McqsExact, Meta, TreePolicy, follow
 from capscope.query.policy import SequencePolicy
 from capscope.query.uct import SearchBudget, search
 from capscope.symbolic import Intent, Vocabulary
-from tiny_models import ALL, INTENTS, learned, random_models, random_world
+from tiny_models import ALL, INTENTS, learned, nodes_below, random_models, random_world
 
 
 def searched(models, start, config, xi=0.0, seed=0):
@@ -99,13 +99,6 @@ def dump(node):
         lines.append(f"  {'abc'[edge.capability]} ({edge.visits}, {edge.value:.4g})")
         lines += [indent(dump(child), "    ") for child in edge.children.values()]
     return "\n".join(lines)
-
-
-def nodes_below(node):
-    yield node
-    for edge in node.edges:
-        for child in edge.children.values():
-            yield from nodes_below(child)
 
 
 # Golden trees.

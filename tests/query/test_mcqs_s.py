@@ -19,7 +19,7 @@ from capscope.query.mcqs_s import (
 )
 from capscope.query.policy import SequencePolicy
 from capscope.query.uct import Edge, Node, SearchBudget, best_edge, search
-from tiny_models import ALL, INTENTS, learned, random_models, random_world
+from tiny_models import ALL, INTENTS, learned, nodes_below, random_models, random_world
 
 
 def searched(models, start, config, xi=0.0, seed=0):
@@ -56,13 +56,6 @@ def dump(node):
         lines.append(f"  {'abc'[edge.capability]} ({edge.visits}, {edge.value:.4g})")
         lines += [indent(dump(child), "    ") for child in edge.children.values()]
     return "\n".join(lines)
-
-
-def nodes_below(node):
-    yield node
-    for edge in node.edges:
-        for child in edge.children.values():
-            yield from nodes_below(child)
 
 
 # Golden trees.
