@@ -15,15 +15,16 @@ from capscope.model import Models
 from capscope.query import Settings
 from capscope.query.mcqs_e import ExactGame, McqsExact, Meta, TreePolicy, followed
 from capscope.query.policy import SequencePolicy
-from capscope.query.uct import SearchBudget, search
+from capscope.query.uct import SearchBudget, never, search
 from capscope.symbolic import Intent, Vocabulary
 from tiny_models import ALL, INTENTS, learned, nodes_below, random_models, random_world
 
 
-def searched(models, start, config, xi=0.0, seed=0):
-    """Search as the strategy does and hand out the tree."""
+def searched(models, start, config, xi=0.0, seed=0, *, to_the_end=True):
+    """Search and hand out the tree; the strategy does not go on to the last iteration."""
     game = ExactGame(models, config, xi)
-    budget = SearchBudget(config.iterations, config.exploration)
+    enough = never if to_the_end else game.settled
+    budget = SearchBudget(config.iterations, config.exploration, enough)
     return search(game.root(start), game, game.backup, budget, random.Random(seed)), game
 
 
@@ -208,7 +209,8 @@ def test_the_distance_at_a_node_is_that_of_the_sequence_that_leads_there():
         def compare(node, pair, models=models):
             assert node.content.distance == pytest.approx(apart(*pair), abs=1e-9)
             for edge in node.edges:
-                compare(edge.children[None], both_moved(models, pair, edge.capability))
+                for child in edge.children.values():
+                    compare(child, both_moved(models, pair, edge.capability))
 
         compare(root, ({0: 1.0}, {0: 1.0}))
 
@@ -269,6 +271,24 @@ def test_searching_longer_never_lowers_the_value(seed, iterations, xi):
         for n in (iterations, 2 * iterations)
     ]
     assert values[0] <= values[1]
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 10**6), st.sampled_from([0.5, 0.95, 1.0]), st.sampled_from([0.0, 1e-5]))
+def test_a_search_that_ends_when_nothing_better_can_come_misses_nothing(seed, discount, xi):
+    models = random_models(random.Random(seed), 0.8)
+    config = Settings(depth=4, iterations=400, discount=discount)
+    whole, _ = searched(models, 0, config, xi, seed)
+    cut, _ = searched(models, 0, config, xi, seed, to_the_end=False)
+    assert cut.value == pytest.approx(whole.value, abs=1e-8)
+    assert cut.visits <= whole.visits
+
+
+def test_a_tree_that_is_fully_grown_is_searched_no_longer():
+    models = random_models(random.Random(0), 1.0)
+    config = Settings(depth=3, iterations=10_000)
+    root, _ = searched(models, 0, config, to_the_end=False)
+    assert root.visits < 1000
 
 
 @settings(max_examples=50)

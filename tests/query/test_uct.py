@@ -134,7 +134,7 @@ def test_a_search_long_enough_finds_the_one_leaf_that_is_worth_something():
 
 def test_a_search_ends_once_nothing_better_can_be_found():
     game = Ladder(lambda number: float(number == 63))
-    root = climbed(game, 10_000, enough=1.0)
+    root = climbed(game, 10_000, enough=lambda root: root.value >= 1.0)
     assert root.value == 1.0
     assert game.evaluated[-1] == 63
     assert root.visits < 200

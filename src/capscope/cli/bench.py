@@ -106,6 +106,7 @@ class KeptCurves:
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
         self._path = path
         self._settings = settings
+        self._defaults = Settings().as_dict()
 
     def read(self) -> list[Curve]:
         """Return the runs made with the same settings by the same version."""
@@ -115,7 +116,8 @@ class KeptCurves:
                 row = jsonlib.loads(line)
             except ValueError:
                 continue  # the line a kill left half written: that run is made again
-            if row["settings"] == self._settings:
+            # A setting that there was not yet had its default.
+            if self._defaults | row["settings"] == self._settings:
                 curves.append(Curve.from_dict(row["curve"]))
         return curves
 

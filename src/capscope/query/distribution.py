@@ -8,10 +8,11 @@ effects the capability ever had. Effects are bit masks, so a move is two operati
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp, log, log1p
 
 from capscope.model import Models
-from capscope.symbolic import State
+from capscope.symbolic import Effect, State
 
 Distribution = dict[State, float]
 """State → log-probability; states without mass are absent."""
@@ -36,62 +37,84 @@ Moves = tuple[tuple[State, float], ...]
 """Where the mass of a state goes: successors with log-probabilities."""
 
 
-class Predictor:
-    """Moves distributions as the two models predict; models must not change meanwhile.
+class Mover:
+    """Moves distributions as one model predicts.
 
     A search asks for the same pairs again and again, so the moves of a pair are worked out once.
     """
 
+    def __init__(self, capabilities: int, predict: Callable[[State, int], Distribution]) -> None:
+        self._predict = predict
+        self._known: list[dict[State, Moves]] = [{} for _ in range(capabilities)]
+
+    def move(self, distribution: Distribution, capability: int) -> Distribution:
+        """Return the distribution after a capability."""
+        known = self._known[capability]
+        moved: Distribution = {}
+        for state, mass in distribution.items():
+            for successor, share in known.get(state) or self._work_out(state, capability):
+                if successor in moved:
+                    add_mass(moved, successor, mass + share)
+                else:
+                    moved[successor] = mass + share
+        return moved
+
+    def _work_out(self, state: State, capability: int) -> Moves:
+        moves = tuple(self._predict(state, capability).items())
+        self._known[capability][state] = moves
+        return moves
+
+
+class Predictor:
+    """Moves distributions as the two models predict; models must not change meanwhile."""
+
     def __init__(self, models: Models) -> None:
         self._models = models
-        self._seen: list[dict[State, Moves]] = [{} for _ in models.capabilities]
-        self._wished: list[dict[State, Moves]] = [{} for _ in models.capabilities]
+        capabilities = len(models.capabilities)
+        self._pessimist = Mover(capabilities, self._seen)
+        self._optimist = Mover(capabilities, self._wished)
+        self._log_spreads: dict[int, tuple[tuple[Effect, float], ...]] = {}
 
     def pessimist(self, distribution: Distribution, capability: int) -> Distribution:
         """Return the pessimist's distribution after a capability."""
-        known = self._seen[capability]
-        if len(distribution) == 1:
-            # One state that leads to different states: nothing can meet.
-            ((state, log_mass),) = distribution.items()
-            moves = known.get(state) or self._moves(state, capability, known, optimistic=False)
-            return {successor: log_mass + share for successor, share in moves}
-        moved: Distribution = {}
-        for state, log_mass in distribution.items():
-            moves = known.get(state) or self._moves(state, capability, known, optimistic=False)
-            for successor, share in moves:
-                add_mass(moved, successor, log_mass + share)
-        return moved
+        return self._pessimist.move(distribution, capability)
 
     def optimist(self, distribution: Distribution, capability: int) -> Distribution:
         """Return the optimist's distribution after a capability."""
-        known = self._wished[capability]
-        moved: Distribution = {}
-        for state, log_mass in distribution.items():
-            moves = known.get(state) or self._moves(state, capability, known, optimistic=True)
-            for successor, share in moves:
-                mass = log_mass + share
-                there = moved.get(successor)
-                if there is None:
-                    moved[successor] = mass
-                else:
-                    add_mass(moved, successor, mass)
-        return moved
+        return self._optimist.move(distribution, capability)
 
-    def _moves(
-        self, state: State, capability: int, known: dict[State, Moves], *, optimistic: bool
-    ) -> Moves:
+    def both(
+        self, pessimist: Distribution, optimist: Distribution, capability: int
+    ) -> tuple[Distribution, Distribution]:
+        """Return what each model makes of its distribution; one and the same while they agree."""
+        moved = self.pessimist(pessimist, capability)
+        if pessimist is optimist and self._all_tried(pessimist, capability):
+            return moved, moved
+        return moved, self.optimist(optimist, capability)
+
+    def _all_tried(self, distribution: Distribution, capability: int) -> bool:
+        pair = self._models.pair
+        return all(pair(state, capability) is not None for state in distribution)
+
+    def _seen(self, state: State, capability: int) -> Distribution:
         pair = self._models.pair(state, capability)
+        if pair is None:
+            return point(state)
+        shares = zip(pair.successors, pair.block.probabilities(), strict=True)
+        return {place.state: log(probability) for place, probability in shares}
+
+    def _wished(self, state: State, capability: int) -> Distribution:
+        if self._models.pair(state, capability) is not None:
+            return self._seen(state, capability)
+        spread = self._log_spreads.get(capability)
+        if spread is None:
+            shares = self._models.optimistic_spread(capability)
+            spread = tuple((effect, log(probability)) for effect, probability in shares)
+            self._log_spreads[capability] = spread
         moved: Distribution = {}
-        if pair is not None:
-            shares = zip(pair.successors, pair.block.probabilities(), strict=True)
-            moved = {place.state: log(probability) for place, probability in shares}
-        elif optimistic:
-            for effect, probability in self._models.optimistic_spread(capability):
-                add_mass(moved, effect.apply(state), log(probability))
-        else:
-            moved = point(state)
-        known[state] = moves = tuple(moved.items())
-        return moves
+        for effect, share in spread:
+            add_mass(moved, effect.apply(state), share)
+        return moved
 
 
 def total_variation(one: Distribution, other: Distribution) -> float:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from copy import copy
-from math import exp, inf
+from math import exp
 from typing import Any
 
 from capscope.model import Models
@@ -51,12 +51,15 @@ class Meta:
         self.pessimist = pessimist
         self.optimist = optimist
         self.hidden = hidden
-        self.distance = hidden + (1.0 - hidden) * total_variation(pessimist, optimist)
+        # Where the models agree, they share one distribution.
+        apart = 0.0 if pessimist is optimist else total_variation(pessimist, optimist)
+        self.distance = hidden + (1.0 - hidden) * apart
 
     @property
     def supports(self) -> tuple[frozenset[State], frozenset[State]]:
         """The states that each model holds possible."""
-        return frozenset(self.pessimist), frozenset(self.optimist)
+        one = frozenset(self.pessimist)
+        return one, one if self.pessimist is self.optimist else frozenset(self.optimist)
 
     @property
     def exhausted(self) -> bool:
@@ -71,25 +74,30 @@ class Meta:
         )
 
 
+def certain(state: State) -> Meta:
+    """Make the pair in which both models are certain of a state."""
+    here = point(state)
+    return Meta(here, here, 0.0)
+
+
 class McqsExact:
     """Choose the policy on which the two models' predictions lie furthest apart."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        # Where later is worth less, nothing beats full disagreement after one capability.
-        enough = settings.discount * _APART if settings.discount < 1 else inf
-        self._budget = SearchBudget(settings.iterations, settings.exploration, enough)
 
     def choose(self, models: Models, start: State, xi: float, rng: random.Random) -> Plan:
         """Search from `start`; fall back on a random query when nothing is promised."""
+        settings = self._settings
         # As in MCQS-S: disagreement alone first, the bonus only where there is none.
         for bonus in dict.fromkeys((0.0, xi)):
-            game = ExactGame(models, self._settings, bonus)
-            root = search(game.root(start), game, game.backup, self._budget, rng)
+            game = ExactGame(models, settings, bonus)
+            budget = SearchBudget(settings.iterations, settings.exploration, game.settled)
+            root = search(game.root(start), game, game.backup, budget, rng)
             if root.value > 0.0:
-                policy = TreePolicy(root, game, self._settings)
-                return Plan(policy, root.value, root.value > self._settings.threshold)
-        return random_plan(len(models.capabilities), self._settings.depth, rng)
+                policy = TreePolicy(root, game, settings)
+                return Plan(policy, root.value, root.value > settings.threshold)
+        return random_plan(len(models.capabilities), settings.depth, rng)
 
 
 class ExactGame:
@@ -103,17 +111,29 @@ class ExactGame:
         self._discount = settings.discount
         self._xi = xi
         self._known: dict[tuple[frozenset[State], frozenset[State]], float] = {}
+        # How many nodes have children to come, by depth.
+        self._growing = [0] * (settings.depth + 1)
+
+    def settled(self, root: Node) -> bool:
+        """Say whether no node to come can be worth more than the root promises."""
+        depth = next((depth for depth, nodes in enumerate(self._growing) if nodes), None)
+        if depth is None:
+            return True
+        # Where later is worth less, the best to come is full disagreement one capability below.
+        return self._discount < 1 and root.value >= self._discount ** (depth + 1) * _APART
 
     def root(self, start: State) -> Node:
         """Make the node in which both models are certain of the start."""
-        node = self._node(Meta(point(start), point(start), 0.0), 0)
+        node = self._node(certain(start), 0)
         self._known[node.content.supports] = 0.0
         return node
 
-    def _node(self, meta: Meta, depth: int) -> Node:
-        left = [] if meta.exhausted else self._choices(meta)[:]
-        node = Node(meta, depth, left, meta.exhausted or depth >= self._depth)
+    def _node(self, meta: Meta, depth: int, *, leaf: bool = False) -> Node:
+        final = leaf or meta.exhausted or depth >= self._depth
+        node = Node(meta, depth, [] if final else self._choices(meta)[:], final)
         node.value = meta.distance
+        if node.left:
+            self._growing[depth] += 1
         return node
 
     def step(self, meta: Meta, capability: int) -> Meta:
@@ -121,11 +141,7 @@ class ExactGame:
         hidden = meta.hidden
         if self._xi:
             hidden += (1.0 - hidden) * self._missing(meta, capability)
-        return Meta(
-            self._predictor.pessimist(meta.pessimist, capability),
-            self._predictor.optimist(meta.optimist, capability),
-            hidden,
-        )
+        return Meta(*self._predictor.both(meta.pessimist, meta.optimist, capability), hidden)
 
     def _missing(self, meta: Meta, capability: int) -> float:
         """Return the mass, under the mean of both distributions, that effects not seen may have."""
@@ -144,7 +160,10 @@ class ExactGame:
         return pair.only is not None and pair.only.state == state
 
     def grow(self, node: Node, rng: random.Random) -> None:
-        """Add up to three children that are new; strike the capabilities that lead to old ones."""
+        """Add edges for up to three capabilities; where they lead is seen when they are followed.
+
+        An edge never followed comes before all others, so it makes no difference to the search.
+        """
         left = node.left
         most = len(node.edges) + _CHILDREN_PER_VISIT
         if node.tail:
@@ -152,22 +171,20 @@ class ExactGame:
             capability, *rest = node.tail
             node.tail = ()
             left.remove(capability)
-            child = self._add_child(node, capability)
-            if child is not None and not child.final:
-                child.tail, child.value = rest, max(child.value, node.value / self._discount)
+            child = self.child(node, capability)
+            if child is not None:
+                if not child.final:
+                    child.tail, child.value = rest, max(child.value, node.value / self._discount)
+                edge = Edge(capability)
+                edge.children[None] = child
+                node.edges.append(edge)
         while left and len(node.edges) < most:
             i = int(rng.random() * len(left))
             capability, left[i] = left[i], left[-1]
             left.pop()
-            self._add_child(node, capability)
-
-    def _add_child(self, node: Node, capability: int) -> Node | None:
-        child = self.child(node, capability)
-        if child is not None:
-            edge = Edge(capability)
-            edge.children[None] = child
-            node.edges.append(edge)
-        return child
+            node.edges.append(Edge(capability))
+        if not (left or any(not edge.visits for edge in node.edges)):
+            self._growing[node.depth] -= 1
 
     def child(self, node: Node, capability: int) -> Node | None:
         """Return the node a capability leads to; None if one with its supports exists already."""
@@ -177,14 +194,21 @@ class ExactGame:
         if known is not None and meta.distance <= known:
             return None
         self._known[supports] = meta.distance
-        child = self._node(meta, node.depth + 1)
         # Supports met before, but with more to gain by coming back: worth a visit, not a subtree.
-        child.final = child.final or known is not None
-        return child
+        return self._node(meta, node.depth + 1, leaf=known is not None)
 
-    def follow(self, node: Node, edge: Edge, rng: random.Random) -> tuple[Node, bool]:
-        """Return the only child of an edge; it is new until it was evaluated."""
-        return edge.children[None], not edge.visits
+    def follow(self, node: Node, edge: Edge, rng: random.Random) -> tuple[Node, bool] | None:
+        """Return the only child of an edge; None if its supports exist already."""
+        if edge.visits:
+            return edge.children[None], False
+        if not node.left and edge is node.edges[-1]:
+            self._growing[node.depth] -= 1
+        if not edge.children:
+            child = self.child(node, edge.capability)
+            if child is None:
+                return None
+            edge.children[None] = child
+        return edge.children[None], True
 
     def evaluate(self, node: Node, rng: random.Random) -> float:
         """Return the largest distance met on random continuations, or the node's own."""
@@ -198,7 +222,7 @@ class ExactGame:
         steps: list[int] = []
         for _ in range(self._depth - node.depth):
             choices = self._choices(meta)
-            if not choices:
+            if not choices or self._discount ** (len(steps) + 1) <= node.value:
                 break
             capability = choices[int(rng.random() * len(choices))]
             meta = self.step(meta, capability)
@@ -251,7 +275,7 @@ class TreePolicy:
         return self._choices[node, state]
 
     def _decide(self, node: Node, state: State) -> Edge | None:
-        here = Meta(point(state), point(state), 0.0)
+        here = certain(state)
         # Copies, for the values are those of this observation; the tree stays as it was searched.
         candidates = [
             copy(edge)

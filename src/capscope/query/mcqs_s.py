@@ -38,9 +38,6 @@ class McqsSampled:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        # Where later is worth less, nothing beats a pair that can be tried at once.
-        enough = 1.0 if settings.discount < 1 else inf
-        self._budget = SearchBudget(settings.iterations, settings.exploration, enough)
 
     def choose(self, models: Models, start: State, xi: float, rng: random.Random) -> Plan:
         """Search from `start`; fall back on a random query when nothing is promised."""
@@ -49,7 +46,8 @@ class McqsSampled:
         # worth a search of its own, after one for disagreement alone has found nothing.
         for bonus in dict.fromkeys((0.0, xi)):
             game = SampledGame(len(models.capabilities), settings, bonus)
-            root = search(game.node(models.place(start), 0), game, game.backup, self._budget, rng)
+            budget = SearchBudget(settings.iterations, settings.exploration, game.settled)
+            root = search(game.node(models.place(start), 0), game, game.backup, budget, rng)
             if root.value > 0.0:
                 policy = extract_policy(root, settings.policy_exploration, game.unfold)
                 return Plan(policy, root.value, root.value > settings.threshold)
@@ -64,7 +62,13 @@ class SampledGame:
         self._all = list(range(capabilities))
         self._depth = settings.depth
         self._discount = settings.discount
+        # Where later is worth less, nothing beats a pair that can be tried at once.
+        self._enough = 1.0 if settings.discount < 1 else inf
         self._xi = xi
+
+    def settled(self, root: Node) -> bool:
+        """Say whether the root promises as much as there can be."""
+        return root.value >= self._enough
 
     def node(self, place: Place, depth: int) -> Node:
         """Make the decision node of a place."""

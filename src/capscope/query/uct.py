@@ -52,8 +52,8 @@ class Node:
 class Game(Protocol):
     """What the search needs to know of a variant."""
 
-    def follow(self, node: Node, edge: Edge, rng: random.Random) -> tuple[Node, bool]:
-        """Return the node an edge leads to this time, and whether it is new."""
+    def follow(self, node: Node, edge: Edge, rng: random.Random) -> tuple[Node, bool] | None:
+        """Return the node an edge leads to this time, and whether it is new; None to strike it."""
 
     def evaluate(self, node: Node, rng: random.Random) -> float:
         """Return what a new node promises."""
@@ -97,7 +97,7 @@ def search(
 ) -> Node:
     """Grow the tree below `root` and return it."""
     for _ in range(budget.iterations):
-        if root.value >= budget.enough:
+        if budget.enough(root):
             break
         path: Path = []
         node = root
@@ -108,11 +108,20 @@ def search(
             if not node.edges:
                 break
             edge = best_edge(node.edges, node.visits, budget.exploration)
-            child, new = game.follow(node, edge, rng)
+            followed = game.follow(node, edge, rng)
+            if followed is None:
+                node.edges.remove(edge)
+                continue
+            child, new = followed
             path.append((node, edge, child))
             node = child
         backup(path, game.evaluate(node, rng) if new else node.value)
     return root
+
+
+def never(root: Node) -> bool:
+    """Go on to the last iteration."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,5 +130,5 @@ class SearchBudget:
 
     iterations: int
     exploration: float
-    enough: float = inf
-    """The value at which nothing better can be found."""
+    enough: Callable[[Node], bool] = never
+    """Whether nothing better than what the root promises can be found any more."""
