@@ -1,4 +1,4 @@
-"""Put a query to the agent: one draw after another, each from the same position.
+"""Put a query to the agent, one draw after another.
 
 A draw restores the start, walks the policy, and lets the agent pursue what the policy asks for.
 Everything random in it is seeded by its place (query, draw, execution), so draws are independent,
@@ -8,8 +8,10 @@ can be repeated, and do not care in which order or process they run.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 from capscope.assessment.breakdown import breakdown, breakdown_told
 from capscope.assessment.usage import Budget
@@ -23,13 +25,22 @@ from capscope.world import Ending, Position, Problem
 from capscope.world.attempt import pursue
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """⟨start, policy⟩ and the place in the run that seeds its draws."""
+class Task(NamedTuple):
+    """What a draw is to do: a policy, and where to begin."""
 
-    number: int
     start: Start
     policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The tasks of its draws, and the place in the run that seeds them.
+
+    In the paper's queries all draws have one task; an adaptive batch has one for each draw.
+    """
+
+    number: int
+    tasks: Sequence[Task]
     seed: int
     """The run's seed."""
 
@@ -49,8 +60,9 @@ def ask(
     """Execute one draw; stop within it when `budget`, what is left for it, is spent."""
     begun = time.perf_counter()
     seed = child_seed(query.seed, query.number, index)
-    position = _restored(problem, query.start, seed)
-    walk = query.policy.walk()
+    task = query.tasks[index]
+    position = _restored(problem, task.start, seed)
+    walk = task.policy.walk()
     executions: list[Execution] = []
     snapshots: dict[int, bytes] = {}
     steps = tokens = 0

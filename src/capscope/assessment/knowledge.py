@@ -20,6 +20,7 @@ from capscope.data.dataset import Dataset, Transition
 from capscope.data.journal import Draw, Journal, QueryRecord
 from capscope.errors import JournalError
 from capscope.model import Learned, Models
+from capscope.query.evidence import Evidence
 from capscope.query.settings import Settings
 from capscope.query.starts import (
     End,
@@ -50,6 +51,8 @@ class Knowledge:
     quiet_queries: int = 0
     ends: list[End] = field(default_factory=list)
     last_telling: bool = False
+    evidence: Evidence | None = None
+    """Kept for strategies that go by it."""
 
     def __post_init__(self) -> None:
         self.models = Models(self.problem.vocabulary)
@@ -63,6 +66,8 @@ class Knowledge:
         learned = self.models.update(transitions)
         if not self.fixed_intents:
             self._discover(transitions)
+        if self.evidence is not None:
+            self.evidence.observe((before, capability) for before, capability, _ in transitions)
         news = is_news(learned, self.settings)
         self.quiet_queries = 0 if news else self.quiet_queries + 1
         self.last_telling = record.telling
@@ -132,8 +137,12 @@ class Knowledge:
             state = state_to_start_from(self.dataset, self.models, rng)
             if state is None:
                 break
-            yield Start(state, rng.choice(self._snapshots(state, journal)))
+            yield self.start_at(state, journal, rng)
         yield self.initial()
+
+    def start_at(self, state: State, journal: Journal, rng: random.Random) -> Start:
+        """Choose one of the positions kept for a state seen before."""
+        return Start(state, rng.choice(self._snapshots(state, journal)))
 
     def _snapshots(self, state: State, journal: Journal) -> list[bytes]:
         snapshots = journal.snapshots(state)

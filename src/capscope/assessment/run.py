@@ -22,7 +22,7 @@ from capscope.assessment.usage import Budget
 from capscope.data.journal import Journal
 from capscope.errors import JournalError, RunError
 from capscope.query.settings import Settings
-from capscope.query.strategies import strategy_named
+from capscope.query.strategies import check_strategy
 from capscope.symbolic import Intent
 from capscope.world import Problem
 
@@ -53,7 +53,7 @@ class RunSpec:
 
     def check(self) -> None:
         """Find a wrong name before anything is written."""
-        strategy_named(self.strategy)
+        check_strategy(self.strategy)
         _ = self.intents
 
     def identity(self) -> dict[str, Any]:
@@ -132,7 +132,10 @@ class Run:
     def admit(self, spec: RunSpec) -> None:
         """Refuse to go on with anything but what the run was started with; name the difference."""
         recorded = self.journal.read_meta()
-        differences = list(_differences(recorded["identity"], spec.identity()))
+        # A setting that there was not yet when the run was started has its default since.
+        settings = Settings.from_dict(recorded["identity"]["settings"]).as_dict()
+        identity = {**recorded["identity"], "settings": settings}
+        differences = list(_differences(identity, spec.identity()))
         if differences:
             raise RunError(f"{self.path} was started differently: {'; '.join(differences)}")
         meta = {"budget": spec.budget.as_dict(), "versions": recorded["versions"]}

@@ -45,6 +45,12 @@ CREATE TABLE snapshots (
     state INTEGER NOT NULL, slot INTEGER NOT NULL, snapshot BLOB NOT NULL,
     PRIMARY KEY (state, slot)) WITHOUT ROWID;
 """
+# Journals of the first release lack this table; nothing they hold would be in it.
+_STARTS = """
+CREATE TABLE IF NOT EXISTS starts (
+    draw INTEGER PRIMARY KEY, query INTEGER NOT NULL, state INTEGER NOT NULL,
+    snapshot BLOB NOT NULL)
+"""
 
 
 class Execution(NamedTuple):
@@ -127,6 +133,7 @@ class Journal:
                 else:
                     db.execute("PRAGMA journal_mode = WAL")
                     db.execute("PRAGMA synchronous = NORMAL")
+                    db.execute(_STARTS)
                 return cls(path, db)
             except BaseException:
                 db.close()
@@ -220,8 +227,13 @@ class Journal:
                 bool(finished), seconds, policy,
             )  # fmt: skip
 
-    def begin_query(self, number: int, record: QueryRecord) -> None:
-        """Write a query down before its first draw."""
+    def begin_query(
+        self, number: int, record: QueryRecord, starts: Sequence[tuple[State, bytes]] = ()
+    ) -> None:
+        """Write a query down before its first draw; `starts` if each draw has its own.
+
+        They are kept for the latest query only: where a draw began is in its first attempt.
+        """
         with self._transaction() as db:
             db.execute(
                 "INSERT INTO queries (id, start, start_snapshot, distance, xi, predicted, telling) "
@@ -231,6 +243,18 @@ class Journal:
                     record.xi, record.predicted, record.telling,
                 ),
             )  # fmt: skip
+            db.executemany(
+                "INSERT OR REPLACE INTO starts VALUES (?, ?, ?, ?)",
+                [(i, number, self._number(state), at) for i, (state, at) in enumerate(starts)],
+            )
+
+    def starts(self, query: int) -> list[tuple[State, bytes]]:
+        """Return where each draw of the latest query starts; empty if all start alike."""
+        with _understood(self.path):
+            rows = self._db.execute(
+                "SELECT state, snapshot FROM starts WHERE query = ? ORDER BY draw", (query,)
+            ).fetchall()
+            return [(self._states[state], snapshot) for state, snapshot in rows]
 
     def finish_query(self, number: int, policy: Mapping[str, Any], seconds: float) -> None:
         """Mark a query as complete."""

@@ -48,6 +48,16 @@ class Settings:
     starts: int = _setting(
         5, "Starts searched before a query that promises nothing is asked; the paper's is 1.", 1
     )
+    batch: int = _setting(1, "Draws that are chosen together (adaptive); workers share them.", 1)
+    epsilon: float = _setting(
+        0.1, "The least probability of an outcome that must not go unseen (adaptive).", 0, 1
+    )
+    delta: float = _setting(
+        0.05, "The expected number of such outcomes at which to stop (adaptive).", 1e-6
+    )
+    precision: float = _setting(
+        0.05, "How well the probabilities of a rule are to be known (adaptive).", 0.001, 1
+    )
     snapshots: int = _setting(8, "Snapshots kept for each symbolic state.", 1)
     walks: int = _setting(10, "Random walks of primitive actions that discover intents.", 0)
     walk_steps: int = _setting(100, "Simulator steps in each discovery walk.", 1)

@@ -10,18 +10,26 @@ from capscope.query.mcqs_s import McqsSampled
 from capscope.query.policy import StrategyMaker
 from capscope.query.random_query import RandomQuery
 
-STRATEGIES: Mapping[str, StrategyMaker] = {
+ADAPTIVE = "adaptive"
+"""The strategy that chooses starts and repeats by itself; it makes no policy for a given start."""
+
+SEARCHING: Mapping[str, StrategyMaker] = {
     "mcqs-s": McqsSampled,
     "mcqs-e": McqsExact,
     "random": RandomQuery,
 }
+"""The strategies that choose a policy for a given start."""
+
+STRATEGIES = (ADAPTIVE, *SEARCHING)
+
+
+def check_strategy(name: str) -> None:
+    """Say which strategies there are if this is none of them."""
+    if name not in STRATEGIES:
+        raise CapscopeError(f"no strategy {name!r}; choose one of {', '.join(STRATEGIES)}")
 
 
 def strategy_named(name: str) -> StrategyMaker:
-    """Look a strategy up, or say which there are."""
-    try:
-        return STRATEGIES[name]
-    except KeyError:
-        raise CapscopeError(
-            f"no strategy {name!r}; choose one of {', '.join(STRATEGIES)}"
-        ) from None
+    """Look up a strategy that chooses a policy for a given start."""
+    check_strategy(name)
+    return SEARCHING[name]
