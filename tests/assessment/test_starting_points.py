@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from capscope import Settings, Usage, assess
-from capscope.assessment.assess import promising_start
+from capscope.assessment.inquiry import promising_start
 from capscope.assessment.knowledge import Knowledge
 from capscope.data.journal import Draw, Execution, Journal, QueryRecord
 from capscope.errors import JournalError

@@ -212,6 +212,10 @@ class Models:
         place = self.places.get(state)
         return None if place is None else place.pairs[capability]
 
+    def block(self, capability: int, effects: tuple[Effect, ...]) -> Block:
+        """Return the block of the pairs that showed exactly these effects."""
+        return self._blocks[capability][effects]
+
     def optimistic_spread(self, capability: int) -> Spread:
         """Return what the optimist believes of every untried state: all rules, in equal shares."""
         spread = self._spreads[capability]

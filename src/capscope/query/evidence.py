@@ -1,23 +1,14 @@
-"""What one more draw may still show, judged by all draws so far.
-
-A pair (state, capability) that answered alike every time may still hide an outcome. How likely is
-that, and how often would the outcome come? Both are learned from the agent itself, as empirical
-Bayes does: a share π of the pairs hides something, and what is hidden has a probability
-q ~ Beta(a, b). After k further draws that were all alike, a pair still hides something with
-
-    π·E[(1−q)^k] / (1 − π + π·E[(1−q)^k])
-
-so a pair is asked again the less often the more deterministic its likes have proved. The likes of
-a pair are those of the same kind: pairs that did nothing, pairs that did one thing, pairs that have
-shown several outcomes and may hide another. π and q are taken over the whole agent; where a
-capability has proved less reliable than the agent at large, its own are taken.
-
-A pair that showed several outcomes also belongs to a rule whose probabilities are pooled; one more
-draw brings them closer to the truth, for all states of the rule at once.
+"""What one more draw of each pair promises, and what is still open.
 
 Gains are in one currency, the expected fall of the model's error (total variation, summed over
-pairs) by one execution: 1 for a pair never tried, π·E[q²] for what may be hidden, and the fall of
-the expected absolute error for a rule. The pairs wait in buckets of equal gain.
+pairs) by one execution. A pair never tried promises 1. A pair that answered alike so far may hide
+an outcome (`belief`). A pair that showed several outcomes also belongs to a rule whose
+probabilities are pooled: one more draw brings them closer to the truth, for all states of the rule
+at once.
+
+The pairs wait in buckets of equal gain, and the buckets in a heap. An answer moves a pair from one
+bucket to another and changes what is believed of its likes at once; what is believed of larger
+groups is taken anew whenever the executions have grown by 2 %.
 """
 
 from __future__ import annotations
@@ -25,83 +16,23 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
-from math import exp, lgamma, pi, sqrt
+from math import pi, sqrt
 from typing import NamedTuple
 
 from capscope.model import Models
-from capscope.model.beta import beta_cdf
 from capscope.model.lattice import Block, Pair, Place
+from capscope.query.belief import UNKNOWN, Belief, Group, Kind
 from capscope.query.settings import Settings
-from capscope.symbolic import State
+from capscope.symbolic import Effect, State
 
 _REFRESH = 1.02  # the beliefs are taken anew when the executions have grown by this factor
-_STRENGTH = 2.0  # pairs that the agent at large counts for in a capability
-_SURE = 20  # most pairs that make the size of what is hidden more certain
 _Z = 2.576  # 99 %: how sure a rule's probabilities are to be within `precision`
 
 
-class Kind(IntEnum):
-    """What a pair has shown so far."""
-
-    IDLE = 0
-    ACTING = 1
-    VARIED = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Belief:
-    """The share of pairs that hide an outcome, and Beta(a, b) of that outcome's probability."""
-
-    share: float
-    a: float
-    b: float
-
-    def unseen(self, draws: int) -> float:
-        """Return E[(1−q)^draws]: the chance that a hidden outcome stays hidden."""
-        whole = self.a + self.b
-        return exp(lgamma(self.b + draws) - lgamma(self.b) + lgamma(whole) - lgamma(whole + draws))
-
-    def hiding(self, draws: int) -> float:
-        """Return the probability that a pair hides an outcome after draws that were all alike."""
-        hidden = self.share * self.unseen(draws)
-        return hidden / (1.0 - self.share + hidden)
-
-    def gain(self, draws: int) -> float:
-        """Return the error that the next draw is expected to remove."""
-        whole = self.a + self.b + draws
-        return self.hiding(draws) * self.a * (self.a + 1) / (whole * (whole + 1))
-
-    def risk(self, draws: int, epsilon: float) -> float:
-        """Return the probability that an outcome of probability above ε is still hidden."""
-        return self.hiding(draws) * (1.0 - beta_cdf(epsilon, self.a, self.b + draws))
-
-
-class Group:
-    """The pairs of one kind: how often each answered alike, and what others gave away."""
-
-    __slots__ = ("alike", "gave_away", "shares")
-
-    def __init__(self) -> None:
-        self.alike: Counter[int] = Counter()
-        """Further draws, all alike → pairs."""
-        self.gave_away = 0
-        """Pairs that showed something more."""
-        self.shares = 0.0
-        """The probability of what they showed more, summed over them."""
-
-    def believe(self, base: Belief, strength: float) -> Belief:
-        """Return what these pairs say, on top of a belief that counts for some pairs."""
-        certain = 2.0 + min(self.gave_away, _SURE)
-        mean = base.a / (base.a + base.b)
-        mean = (strength * mean + self.shares) / (strength + self.gave_away)
-        size = Belief(1.0, mean * certain, (1.0 - mean) * certain)
-        # A pair counts as tested by the chance that the draws so far would have given it away.
-        tested = sum(pairs * (1.0 - size.unseen(draws)) for draws, pairs in self.alike.items())
-        gave_away = strength * base.share + self.gave_away
-        return Belief(gave_away / (strength + self.gave_away + tested), size.a, size.b)
+Likes = tuple[int, Effect | Kind]
+"""Pairs that are judged together: a capability, and the effect they showed or their kind."""
 
 
 class Bucket(NamedTuple):
@@ -109,21 +40,16 @@ class Bucket(NamedTuple):
 
     capability: int
     kind: Kind
+    effects: tuple[Effect, ...]
     draws: int
     """Draws beyond the first of each outcome."""
-    block: Block | None
-    """The rule, for pairs with several outcomes."""
 
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a pair stands: its bucket, the kind of its main outcome, and the mass of the rest."""
-
-    bucket: Bucket
-    main: Kind
-    outcomes: int
-    beyond_first: float
-    beyond_second: float
+    @property
+    def likes(self) -> Likes:
+        """The pairs it is judged with."""
+        if self.kind is Kind.VARIED:
+            return self.capability, Kind.VARIED
+        return self.capability, self.effects[0]
 
 
 class Target(NamedTuple):
@@ -181,16 +107,18 @@ class Evidence:
         self.frontier: dict[Place, None] = {}
         """The places in which some capability was never tried."""
         self._capabilities = 0
-        self._standings: dict[Pair, Standing] = {}
+        self._standings: dict[Pair, tuple[Bucket, dict[Effect, int]]] = {}
         self._buckets: dict[Bucket, dict[Pair, State]] = {}
-        self._groups: dict[tuple[int, Kind], Group] = {}
+        self._groups: dict[Likes, Group] = {}
         self._executions = 0
         self._refresh_at = 0.0
-        self._beliefs: dict[tuple[int, Kind], Belief] = {}
-        self._gains: dict[Bucket, float] = {}
+        self._fresh = True
+        self._kinds: dict[Likes, Belief] = {}
+        """What is believed of each capability and kind, since the last refresh."""
+        self._beliefs: dict[Likes, Belief] = {}
+        self._gains: dict[Likes, dict[int, float]] = {}
         self._heap: list[tuple[float, int, Bucket]] = []
         self._serial = itertools.count()
-        self._fresh = True
         self._settled = False
         """Whether what may be hidden is too little to look for."""
 
@@ -204,17 +132,19 @@ class Evidence:
             for capability, pair in enumerate(place.pairs)
             if pair is not None
         )
+        evidence.refresh()
         return evidence
 
     def observe(self, pairs: Iterable[tuple[State, int]]) -> None:
         """Take in what the models learned of some pairs."""
         models = self._models
+        touched: dict[Bucket, None] = {}
         for state, capability in dict.fromkeys(pairs):
             place = models.place(state)
             pair = place.pairs[capability]
             assert pair is not None, "only pairs that were tried are observed"
-            self._executions -= self._forget(pair)
-            self._executions += self._place(pair, state, capability)
+            self._forget(pair)
+            touched.setdefault(self._place(pair, state, capability))
             for near in (place, *pair.successors):
                 self._mark(near)
         if len(models.capabilities) > self._capabilities:
@@ -224,6 +154,9 @@ class Evidence:
         self._fresh = self._executions >= self._refresh_at
         if self._fresh:
             self.refresh()
+        else:
+            for bucket in touched:
+                self._push(bucket)
 
     def _mark(self, place: Place) -> None:
         if place.tried < len(place.pairs):
@@ -231,86 +164,90 @@ class Evidence:
         else:
             self.frontier.pop(place, None)
 
-    def _forget(self, pair: Pair) -> int:
-        """Take a pair out of where it stood; return the draws it had."""
-        standing = self._standings.pop(pair, None)
-        if standing is None:
-            return 0
-        bucket = standing.bucket
-        waiting = self._buckets[bucket]
-        del waiting[pair]
-        if not waiting:
-            del self._buckets[bucket]
-        self._count(standing, -1)
-        return bucket.draws + standing.outcomes
+    def _forget(self, pair: Pair) -> None:
+        """Take a pair out of where it stood."""
+        if pair in self._standings:
+            bucket, counts = self._standings.pop(pair)
+            waiting = self._buckets[bucket]
+            del waiting[pair]
+            if not waiting:
+                del self._buckets[bucket]
+            self._count(bucket.capability, counts, -1)
 
-    def _place(self, pair: Pair, state: State, capability: int) -> int:
-        """Put a pair where it belongs now; return the draws it has."""
-        standing = _standing(pair, capability)
-        self._standings[pair] = standing
-        self._count(standing, +1)
-        bucket = standing.bucket
-        if bucket not in self._buckets:
-            self._buckets[bucket] = {}
-            self._push(bucket)
-        self._buckets[bucket][pair] = state
-        return pair.total
+    def _place(self, pair: Pair, state: State, capability: int) -> Bucket:
+        """Put a pair where it belongs now."""
+        effects = tuple(sorted(pair.counts))
+        kind = _kind_of(effects[0]) if len(effects) == 1 else Kind.VARIED
+        bucket = Bucket(capability, kind, effects, pair.total - len(effects))
+        self._standings[pair] = bucket, dict(pair.counts)
+        self._count(capability, pair.counts, +1)
+        self._buckets.setdefault(bucket, {})[pair] = state
+        return bucket
 
-    def _count(self, standing: Standing, sign: int) -> None:
-        capability, draws = standing.bucket.capability, standing.bucket.draws
-        first = self._group(capability, standing.main)
-        if standing.outcomes == 1:
-            first.alike[draws] += sign
+    def _count(self, capability: int, counts: Mapping[Effect, int], sign: int) -> None:
+        """Count a pair in, or out of, all the groups that it tells something about."""
+        total = sum(counts.values())
+        self._executions += sign * total
+        (main, most), *others = Counter(counts).most_common()
+        first = self._group((capability, _kind_of(main)))
+        if not others:
+            first.alike[total - 1] += sign
+            self._group((capability, main)).alike[total - 1] += sign
             return
-        first.gave_away += sign
-        first.shares += sign * standing.beyond_first
-        more = self._group(capability, Kind.VARIED)
-        if standing.outcomes == 2:
-            more.alike[draws] += sign
+        first.give_away(1 - most / total, sign)
+        # Whichever outcome had been seen alone, the others would have been hidden.
+        for effect, count in counts.items():
+            self._group((capability, effect)).give_away(1 - count / total, sign)
+        varied = self._group((capability, Kind.VARIED))
+        if len(others) == 1:
+            varied.alike[total - 2] += sign
         else:
-            more.gave_away += sign
-            more.shares += sign * standing.beyond_second
+            varied.give_away(1 - (most + others[0][1]) / total, sign)
 
-    def _group(self, capability: int, kind: Kind) -> Group:
-        return self._groups.setdefault((capability, kind), Group())
+    def _group(self, likes: Likes) -> Group:
+        """Return a group that is about to change: what was believed of it no longer holds."""
+        self._beliefs.pop(likes, None)
+        self._gains.pop(likes, None)
+        return self._groups.setdefault(likes, Group())
 
     def refresh(self) -> None:
-        """Take the beliefs anew and order the buckets by them."""
+        """Take all beliefs anew and order the buckets by them."""
         self._refresh_at = self._executions * _REFRESH + 1
-        self._beliefs = self._believe()
+        agent = {kind: Group() for kind in Kind}
+        kinds = {(c, k): group for (c, k), group in self._groups.items() if isinstance(k, Kind)}
+        for (_, kind), group in kinds.items():
+            agent[kind].include(group)
+        at_large = {kind: agent[kind].believe(UNKNOWN) for kind in Kind}
+        self._kinds = {(c, k): group.believe_in(at_large[k]) for (c, k), group in kinds.items()}
+        self._beliefs = {}
         self._gains = {}
         self._settled = self.hidden() <= self._settings.delta
         self._heap = [(-self._gain(b), next(self._serial), b) for b in self._buckets]
         heapq.heapify(self._heap)
 
-    def _believe(self) -> dict[tuple[int, Kind], Belief]:
-        agent = {kind: Group() for kind in Kind}
-        for (_, kind), group in self._groups.items():
-            agent[kind].alike.update(group.alike)
-            agent[kind].gave_away += group.gave_away
-            agent[kind].shares += group.shares
-        at_large = {kind: agent[kind].believe(_UNKNOWN, _STRENGTH) for kind in Kind}
-        beliefs = {}
-        for key, group in self._groups.items():
-            general = at_large[key[1]]
-            own = group.believe(general, _STRENGTH)
-            beliefs[key] = own if own.share > general.share else general
-        return beliefs
-
     def _belief(self, bucket: Bucket) -> Belief:
-        return self._beliefs.get((bucket.capability, bucket.kind), _UNKNOWN)
+        likes = bucket.likes
+        belief = self._beliefs.get(likes)
+        if belief is None:
+            belief = self._kinds.get((bucket.capability, bucket.kind), UNKNOWN)
+            if bucket.kind is not Kind.VARIED:
+                belief = self._groups[likes].believe_in(belief)
+            self._beliefs[likes] = belief
+        return belief
 
     def _gain(self, bucket: Bucket) -> float:
         hidden = 0.0
         if not self._settled:
-            known = self._gains.get(bucket)
+            gains = self._gains.setdefault(bucket.likes, {})
+            known = gains.get(bucket.draws)
             if known is None:
-                known = self._gains[bucket] = self._belief(bucket).gain(bucket.draws)
+                known = gains[bucket.draws] = self._belief(bucket).gain(bucket.draws)
             hidden = known
-        return hidden if bucket.block is None else hidden + self._sharper(bucket.block)
+        return hidden + self._sharper(bucket) if bucket.kind is Kind.VARIED else hidden
 
-    def _sharper(self, block: Block) -> float:
-        """Return the error that one more draw is expected to take from a rule."""
+    def _sharper(self, bucket: Bucket) -> float:
+        """Return the error that one more draw is expected to take from the rule of a pair."""
+        block = self._models.block(bucket.capability, bucket.effects)
         error = standard_error(block)
         if _Z * error <= self._settings.precision:
             return 0.0
@@ -323,19 +260,19 @@ class Evidence:
     def targets(self, most: int) -> list[Target]:
         """Return different pairs worth asking: those never tried, then the most promising."""
         found = list(itertools.islice(self._untried(), most))
-        passed = []
+        passed: dict[Bucket, tuple[float, int, Bucket]] = {}
         while self._heap and len(found) < most:
             promised, serial, bucket = heapq.heappop(self._heap)
             gain = self._gain(bucket) if bucket in self._buckets else 0.0
-            if gain < -promised:
-                # The bucket is empty, or its rule has become more precise since.
-                if gain > 0.0:
-                    heapq.heappush(self._heap, (-gain, serial, bucket))
+            if gain <= 0.0 or bucket in passed:
                 continue
-            passed.append((promised, serial, bucket))
+            if gain < -promised:
+                heapq.heappush(self._heap, (-gain, serial, bucket))
+                continue
+            passed[bucket] = -gain, serial, bucket
             waiting = itertools.islice(self._buckets[bucket].items(), most - len(found))
             found += [Target(state, bucket.capability, gain, pair.total) for pair, state in waiting]
-        for entry in passed:
+        for entry in passed.values():
             heapq.heappush(self._heap, entry)
         return found
 
@@ -346,7 +283,7 @@ class Evidence:
 
     def gain_of(self, pair: Pair) -> float:
         """Return what one more draw of a pair that was tried promises."""
-        return self._gain(self._standings[pair].bucket)
+        return self._gain(self._standings[pair][0])
 
     def hidden(self) -> float:
         """Return the expected number of outcomes above ε that were not seen."""
@@ -373,7 +310,8 @@ class Evidence:
     def verdict(self) -> Verdict:
         """Say what is settled and what is open."""
         settings = self._settings
-        blocks = {bucket.block for bucket in self._buckets if bucket.block is not None}
+        rules = {(b.capability, b.effects) for b in self._buckets if b.kind is Kind.VARIED}
+        blocks = [self._models.block(*rule) for rule in rules]
         return Verdict(
             untried=sum(len(place.pairs) - place.tried for place in self.frontier),
             hidden=self.hidden(),
@@ -382,10 +320,6 @@ class Evidence:
             delta=settings.delta,
             precision=settings.precision,
         )
-
-
-# Before anything was seen: as many pairs hide something as not, and it may be anything.
-_UNKNOWN = Belief(0.5, 1.0, 1.0)
 
 
 def untried(place: Place) -> list[int]:
@@ -399,20 +333,5 @@ def standard_error(block: Block) -> float:
     return sqrt(share * (1.0 - share) / block.total)
 
 
-def _standing(pair: Pair, capability: int) -> Standing:
-    outcomes = len(pair.counts)
-    draws = pair.total - outcomes
-    if outcomes == 1:
-        ((effect, _),) = pair.counts.items()
-        kind = Kind.ACTING if effect.adds or effect.deletes else Kind.IDLE
-        return Standing(Bucket(capability, kind, draws, None), kind, 1, 0.0, 0.0)
-    (main, most), (_, second), *_ = Counter(pair.counts).most_common()
-    kind = Kind.ACTING if main.adds or main.deletes else Kind.IDLE
-    rest = pair.total - most
-    return Standing(
-        Bucket(capability, Kind.VARIED, draws, pair.block),
-        kind,
-        outcomes,
-        rest / pair.total,
-        (rest - second) / pair.total,
-    )
+def _kind_of(effect: Effect) -> Kind:
+    return Kind.ACTING if effect.adds or effect.deletes else Kind.IDLE
