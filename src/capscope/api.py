@@ -22,6 +22,7 @@ from capscope.export.model_json import model_document
 from capscope.model import CapabilityModel, Models
 from capscope.problems import canonical_source, load_problem
 from capscope.query import Settings
+from capscope.query.evidence import Evidence, Verdict
 from capscope.world import Problem
 
 MODEL = "model.json"
@@ -41,6 +42,11 @@ class Result:
     """The run directory; None for a run that was not kept."""
 
     @property
+    def verdict(self) -> Verdict:
+        """What the evidence settles and what it leaves open."""
+        return Evidence.of(self.models, self.spec.settings).verdict()
+
+    @property
     def model(self) -> CapabilityModel:
         """The pessimistic model: what was seen, and nothing else."""
         return self.models.pessimistic
@@ -55,18 +61,28 @@ def assess(
     budget: Budget | None = None,
     run: str | Path | None = None,
     listener: Listener = ignore,
+    workers: int = 1,
 ) -> Result:
     """Assess an agent; `problem` is a `Problem` or anything `capscope assess` takes.
 
     With `run`, everything is kept in that directory, and `resume` goes on with it; without, the
-    record lives as long as the call.
+    record lives as long as the call. `workers` draws of a query are made side by side, each on a
+    copy of the problem.
     """
     if isinstance(problem, str):
         source = canonical_source([problem])
         loaded = load_problem(source)
     else:
         source, loaded = problem.name, problem
-    spec = RunSpec(loaded, source, strategy, seed, settings or Settings(), budget or Budget())
+    spec = RunSpec(
+        loaded,
+        source,
+        strategy,
+        seed,
+        settings or Settings(),
+        budget or Budget(),
+        _copies(problem, workers - 1),
+    )
     spec.check()
     with _directory(run) as path, Run.create(path, spec) as opened:
         return _carry_out(opened, spec, listener, keep=run is not None)
@@ -78,8 +94,9 @@ def resume(
     problem: Problem | None = None,
     budget: Budget | None = None,
     listener: Listener = ignore,
+    workers: int = 1,
 ) -> Result:
-    """Go on with a run; only its budget may differ from what it was started with.
+    """Go on with a run; only budget and workers may differ from what it was started with.
 
     `problem` is needed for a run that was started with a `Problem` object of one's own.
     """
@@ -94,6 +111,7 @@ def resume(
             identity["seed"],
             Settings.from_dict(identity["settings"]),
             budget or Budget(**meta["budget"]),
+            _copies(problem or identity["problem"], workers - 1),
         )
         opened.admit(spec)
         return _carry_out(opened, spec, listener, keep=True)
@@ -113,6 +131,16 @@ def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) ->
         transitions=assessment.knowledge.dataset.distinct,
         run=opened.path if keep else None,
     )
+
+
+def _copies(problem: str | Problem, number: int) -> tuple[Problem, ...]:
+    if number and not isinstance(problem, str):
+        raise RunError(
+            "a Problem object serves one worker; name it as file.py:factory, of which each worker "
+            "makes its own"
+        )
+    source = problem if isinstance(problem, str) else problem.name
+    return tuple(load_problem(canonical_source([source])) for _ in range(number))
 
 
 @contextmanager

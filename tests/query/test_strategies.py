@@ -15,6 +15,7 @@ from capscope.evaluation.truth import enumerate_truth
 from capscope.evaluation.variational_distance import exact_distance
 from capscope.problems import load_problem
 from capscope.query import STRATEGIES, Settings, strategy_named
+from capscope.query.strategies import SEARCHING, check_strategy
 from capscope.report.explanation import explained, explanation
 from toy_worlds import Board, board_problem, slippery_board
 
@@ -99,7 +100,8 @@ def test_it_keeps_to_its_settings(trace, strategy):
     capabilities = len(trace.result.models.capabilities)
     for number, (record, draws) in enumerate(queries):
         assert record.finished or number == len(queries) - 1
-        assert len(draws) == SETTINGS.draws or not record.finished
+        together = SETTINGS.batch if strategy == "adaptive" else SETTINGS.draws
+        assert len(draws) == together or not record.finished
         for draw in draws:
             assert len(draw.executions) <= longest
             assert all(0 <= c < capabilities for c, _ in draw.executions)
@@ -159,13 +161,15 @@ def test_each_of_its_queries_can_be_explained(trace):
 def test_its_policies_are_written_down_as_json(trace):
     kinds = {json.loads(r.policy)["kind"] for r, _ in trace.queries() if r.policy is not None}
     assert kinds
-    assert kinds <= {"graph", "tree", "sequence"}
+    assert kinds <= {"graph", "tree", "sequence", "targets"}
 
 
 def test_a_strategy_that_does_not_exist_is_answered_with_those_that_do():
-    with pytest.raises(CapscopeError, match="no strategy 'mcqs-x'; choose one of mcqs-s, mcqs-e"):
-        strategy_named("mcqs-x")
+    with pytest.raises(CapscopeError, match="no strategy 'mcqs-x'; choose one of adaptive, mcqs-s"):
+        check_strategy("mcqs-x")
 
 
 def test_every_strategy_is_found_by_its_name(strategy):
-    assert strategy_named(strategy) is STRATEGIES[strategy]
+    check_strategy(strategy)
+    if strategy != "adaptive":
+        assert strategy_named(strategy) is SEARCHING[strategy]

@@ -11,13 +11,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from capscope.assessment.ask import Query, ask
+from capscope.assessment.ask import Query
+from capscope.assessment.crew import Crew
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.assessment.events import Event, Listener, ignore
 from capscope.assessment.inquiry import Inquiry, evidence_for, inquiry_for
 from capscope.assessment.knowledge import Knowledge
 from capscope.assessment.run import Run, RunSpec
-from capscope.assessment.usage import Usage
+from capscope.assessment.usage import Budget, Usage
 from capscope.data.journal import Draw, Journal, QueryRecord
 from capscope.errors import CapscopeError
 from capscope.model import Models
@@ -45,6 +46,7 @@ def run_assessment(run: Run, spec: RunSpec, listener: Listener = ignore) -> Asse
     """Ask, learn and repeat until there is no news or a budget is spent."""
     journal = run.journal
     inquiry = inquiry_for(spec)
+    crew = Crew([spec.problem, *spec.colleagues], spec.settings)
     if "discovery" not in journal.read_meta():
         discover(journal, spec)
     knowledge = recall(journal, spec)
@@ -53,7 +55,7 @@ def run_assessment(run: Run, spec: RunSpec, listener: Listener = ignore) -> Asse
         query, record = inquiry.next(knowledge, journal)
         # A query that was interrupted took the time of the draws it has, too.
         earlier = sum(draw.seconds for draw in journal.draws(query.number))
-        draws = list(answers(knowledge, journal, spec, query))
+        draws = list(answers(knowledge, journal, spec, query, crew))
         now = time.perf_counter()
         seconds, clock = earlier + now - clock, now
         known = len(knowledge.models.capabilities)
@@ -111,27 +113,34 @@ def recall(journal: Journal, spec: RunSpec) -> Knowledge:
     return knowledge
 
 
-def answers(knowledge: Knowledge, journal: Journal, spec: RunSpec, query: Query) -> Iterator[Draw]:
+def answers(
+    knowledge: Knowledge, journal: Journal, spec: RunSpec, query: Query, crew: Crew
+) -> Iterator[Draw]:
     """Yield the draws of a query: those recorded before, then new ones while the budget lasts."""
     spent = knowledge.usage
+
+    def left() -> Budget | None:
+        return None if spec.budget.spent_by(spent) else spec.budget.left_after(spent)
+
     recorded = journal.draws(query.number)
-    for index in range(len(query.tasks)):
-        if index < len(recorded):
-            draw = recorded[index]
-            list(knowledge.slots(draw))
-        elif spec.budget.spent_by(spent) is not None:
-            return
-        else:
-            left = spec.budget.left_after(spent)
-            answer = ask(spec.problem, query, index, knowledge.models.capabilities, left)
-            draw = answer.draw
-            kept = {
-                (state, slot): answer.snapshots[execution]
-                for execution, state, slot in knowledge.slots(draw)
-            }
-            journal.add_draw(query.number, index, draw, kept)
-        spent += Usage(0, len(draw.executions), draw.simulator_steps, draw.llm_tokens, draw.seconds)
+    for draw in recorded:
+        list(knowledge.slots(draw))
+        spent += _spent_by(draw)
         yield draw
+    found = crew.answers(query, len(recorded), knowledge.models.capabilities, left)
+    for index, answer in enumerate(found, len(recorded)):
+        draw = answer.draw
+        kept = {
+            (state, slot): answer.snapshots[execution]
+            for execution, state, slot in knowledge.slots(draw)
+        }
+        journal.add_draw(query.number, index, draw, kept)
+        spent += _spent_by(draw)
+        yield draw
+
+
+def _spent_by(draw: Draw) -> Usage:
+    return Usage(0, len(draw.executions), draw.simulator_steps, draw.llm_tokens, draw.seconds)
 
 
 def progress(knowledge: Knowledge, record: QueryRecord) -> Event:

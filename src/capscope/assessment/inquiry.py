@@ -48,7 +48,9 @@ def inquiry_for(spec: RunSpec) -> Inquiry:
 
 def evidence_for(spec: RunSpec, knowledge: Knowledge) -> Evidence | None:
     """Return what the strategy goes by beside the models, empty to begin with."""
-    return Evidence(knowledge.models, spec.settings) if spec.strategy == ADAPTIVE else None
+    if spec.strategy != ADAPTIVE:
+        return None
+    return Evidence(knowledge.models, spec.settings, child_seed(spec.seed, _BATCH))
 
 
 class RepeatedInquiry:
@@ -140,7 +142,8 @@ class AdaptiveInquiry:
 
     def finished_because(self, knowledge: Knowledge) -> str | None:
         """Stop when the statement that was asked for is supported."""
-        return _evidence(knowledge).supported() if knowledge.models.places else None
+        done = knowledge.models.places and _evidence(knowledge).settled()
+        return "nothing left to settle" if done else None
 
     def describe(self, query: Query) -> dict[str, Any]:
         """Describe what each draw began with."""

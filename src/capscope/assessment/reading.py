@@ -17,6 +17,8 @@ from capscope.assessment.usage import Usage
 from capscope.data.dataset import Dataset
 from capscope.data.journal import Journal
 from capscope.model import Models
+from capscope.query.evidence import Evidence, Verdict
+from capscope.query.settings import Settings
 from capscope.symbolic import Vocabulary
 
 
@@ -29,6 +31,12 @@ class Reading:
     dataset: Dataset
     models: Models
     usage: Usage
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the evidence settles and what it leaves open, by the settings of the run."""
+        settings = Settings.from_dict(self.meta["identity"]["settings"])
+        return Evidence.of(self.models, settings).verdict()
 
     @property
     def problem(self) -> str:

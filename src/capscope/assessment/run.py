@@ -42,6 +42,8 @@ class RunSpec:
     seed: int = 0
     settings: Settings = field(default_factory=Settings)
     budget: Budget = field(default_factory=Budget)
+    colleagues: tuple[Problem, ...] = ()
+    """Further copies of the problem, on which draws are made side by side."""
 
     @cached_property
     def intents(self) -> tuple[Intent, ...]:

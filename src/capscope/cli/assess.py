@@ -13,8 +13,8 @@ import typer
 from capscope.api import Result, assess
 from capscope.assessment import Budget
 from capscope.assessment.run import JOURNAL
-from capscope.cli.options import Json, ProblemArguments, with_budget, with_settings
-from capscope.cli.output import print_json, print_line, progress
+from capscope.cli.options import Json, ProblemArguments, Workers, with_budget, with_settings
+from capscope.cli.output import patience_of, print_json, print_line, progress
 from capscope.problems import canonical_source
 from capscope.query import STRATEGIES, Settings
 
@@ -35,12 +35,14 @@ def assess_problem(
             show_default=False,
         ),
     ] = None,
+    workers: Workers = 1,
     json: Json = False,
 ) -> None:
     """Assess an agent and keep everything that was seen in a run directory."""
     source = canonical_source(problem)
     directory = Path(run) if run else Path("runs") / f"{_slug(source)}-{strategy}-{seed}"
-    with interruptible(directory), progress(_slug(source), budget, settings.patience) as listener:
+    patience = patience_of(strategy, settings.patience)
+    with interruptible(directory), progress(_slug(source), budget, patience) as listener:
         result = assess(
             source,
             strategy=strategy,
@@ -49,6 +51,7 @@ def assess_problem(
             budget=budget,
             run=directory,
             listener=listener,
+            workers=workers,
         )
     report(result, json)
 
@@ -80,6 +83,7 @@ def report(result: Result, json: bool) -> None:
         f"{document['capabilities']} capabilities, {document['states']} states, "
         f"{document['transitions']:,} distinct transitions seen"
     )
+    print_line(str(result.verdict))
     print_line(f"run: {document['run']}")
     print_line(f"read it with: capscope show {document['run']}")
 
@@ -93,6 +97,7 @@ def run_document(result: Result) -> dict[str, Any]:
         "seed": result.spec.seed,
         "run": str(result.run),
         "stopped_because": result.stopped_because,
+        "verdict": result.verdict.as_dict(),
         "queries": usage.queries,
         "executions": usage.executions,
         "simulator_steps": usage.simulator_steps,

@@ -16,6 +16,9 @@ Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")
 ]
 RunDirectory = Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")]
+Workers = Annotated[
+    int, typer.Option(min=1, help="Draws made side by side; for agents that wait, as LLMs do.")
+]
 ProblemArguments = Annotated[
     list[str],
     typer.Argument(

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from capscope.assessment import Budget, Event
 from capscope.assessment.events import Listener
+from capscope.query.strategies import ADAPTIVE
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_FRAMES = 0.1
@@ -31,8 +32,13 @@ def print_line(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
+def patience_of(strategy: str, patience: int) -> int | None:
+    """Return after how many quiet queries a run stops; None if it goes by evidence."""
+    return None if strategy == ADAPTIVE else patience
+
+
 @contextmanager
-def progress(title: str, budget: Budget | None, patience: int) -> Iterator[Listener]:
+def progress(title: str, budget: Budget | None, patience: int | None) -> Iterator[Listener]:
     """Show how a run advances: live on a terminal, now and then a plain line otherwise."""
     console = Console(stderr=True)
     begun = time.perf_counter()
@@ -40,11 +46,12 @@ def progress(title: str, budget: Budget | None, patience: int) -> Iterator[Liste
 
     def summary(event: Event) -> str:
         usage = event.usage
+        quiet = "" if patience is None else f"{event.quiet_queries}/{patience} quiet, "
         return (
             f"{title}: query {usage.queries:,}, {usage.executions:,} executions, "
             f"{usage.simulator_steps:,} steps, {event.states:,} states, "
             f"{event.capabilities} capabilities, {event.pairs_tried:,} pairs tried, "
-            f"{event.quiet_queries}/{patience} quiet, {time.perf_counter() - begun:.0f} s"
+            f"{quiet}{time.perf_counter() - begun:.0f} s"
         )
 
     if not console.is_terminal:
@@ -69,11 +76,14 @@ def progress(title: str, budget: Budget | None, patience: int) -> Iterator[Liste
         yield lively
 
 
-def _frame(title: str, event: Event, budget: Budget | None, patience: int, seconds: float) -> Table:
+def _frame(
+    title: str, event: Event, budget: Budget | None, patience: int | None, seconds: float
+) -> Table:
     usage = event.usage
     table = Table.grid(padding=(0, 2))
     table.add_row(Text(title, style="bold"), f"{seconds:.0f} s")
-    table.add_row("queries", f"{usage.queries:,}   ({event.quiet_queries}/{patience} without news)")
+    quiet = "" if patience is None else f"   ({event.quiet_queries}/{patience} without news)"
+    table.add_row("queries", f"{usage.queries:,}{quiet}")
     spent = {"executions": usage.executions, "simulator_steps": usage.simulator_steps}
     for name, value in spent.items():
         allowed = getattr(budget, name) if budget is not None else None
@@ -82,5 +92,6 @@ def _frame(title: str, event: Event, budget: Budget | None, patience: int, secon
     table.add_row("states seen", f"{event.states:,}")
     table.add_row("capabilities", f"{event.capabilities}")
     table.add_row("pairs tried", f"{event.pairs_tried:,}")
-    table.add_row("predicted disagreement", f"{event.predicted:.3f}")
+    promised = "next draw promises" if patience is None else "predicted disagreement"
+    table.add_row(promised, f"{event.predicted:.3g}")
     return table

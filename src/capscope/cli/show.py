@@ -41,6 +41,7 @@ def show_run(
         f"{reading.problem}: {len(reading.models.capabilities)} capabilities, "
         f"{len(reading.dataset.states)} states seen, {usage.executions:,} executions"
     )
+    print_line(str(reading.verdict))
     print_line(
         "+ the intent holds   ! something else changed   - nothing changed   [95 % interval]"
     )

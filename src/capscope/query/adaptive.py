@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from capscope.model import Models
-from capscope.query.evidence import Evidence, Target, untried
+from capscope.query.evidence import Evidence, Target
 from capscope.query.settings import Settings
 from capscope.seeds import child_seed
 from capscope.symbolic import State
@@ -46,11 +46,10 @@ class AdaptivePolicy:
 
     def choose(self, state: State, asked: set[tuple[State, int]]) -> int | None:
         """Return the most promising capability in a state; None if it is elsewhere."""
-        place = self.models.places.get(state)
-        new = range(len(self.models.capabilities)) if place is None else untried(place)
-        for capability in new:
+        for capability in self.evidence.untried(state):
             if (state, capability) not in asked and self._may_ask(state, capability):
                 return capability
+        place = self.models.places.get(state)
         if place is None or self.target.gain >= 1.0:
             return None
         best, best_gain = None, _AS_PROMISING * self.target.gain

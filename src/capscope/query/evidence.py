@@ -16,15 +16,16 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from math import pi, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from capscope.model import Models
 from capscope.model.lattice import Block, Pair, Place
 from capscope.query.belief import UNKNOWN, Belief, Group, Kind
 from capscope.query.settings import Settings
+from capscope.seeds import child_seed
 from capscope.symbolic import Effect, State
 
 _REFRESH = 1.02  # the beliefs are taken anew when the executions have grown by this factor
@@ -81,12 +82,16 @@ class Verdict:
         """Nothing is open."""
         return not self.untried and self.hidden <= self.delta and not self.imprecise
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as JSON-ready values."""
+        return {**asdict(self), "reached": self.reached}
+
     def __str__(self) -> str:
-        statement = f"no untested outcome above {self.epsilon:g} in the visited region"
         if self.reached:
             return (
-                f"{statement} (probability {1 - self.delta:g}), "
-                f"rules within {self.precision:g} (99 %)"
+                f"settled: with probability {1 - self.delta:g} no untested outcome above "
+                f"{self.epsilon:g} remains in the visited region; rules are known to within "
+                f"{self.precision:g} (99 %)"
             )
         still = []
         if self.untried:
@@ -101,9 +106,10 @@ class Verdict:
 class Evidence:
     """The evidence behind every pair, kept up to date as answers come in."""
 
-    def __init__(self, models: Models, settings: Settings) -> None:
+    def __init__(self, models: Models, settings: Settings, seed: int = 0) -> None:
         self._models = models
         self._settings = settings
+        self._seed = seed
         self.frontier: dict[Place, None] = {}
         """The places in which some capability was never tried."""
         self._capabilities = 0
@@ -278,8 +284,18 @@ class Evidence:
 
     def _untried(self) -> Iterator[Target]:
         for place in reversed(self.frontier):
-            for capability in untried(place):
+            for capability in self.untried(place.state):
                 yield Target(place.state, capability, 1.0, 0)
+
+    def untried(self, state: State) -> Sequence[int]:
+        """List the capabilities never tried in a state, beginning with any of them."""
+        place = self._models.places.get(state)
+        if place is None:
+            new: Sequence[int] = range(len(self._models.capabilities))
+        else:
+            new = [capability for capability, pair in enumerate(place.pairs) if pair is None]
+        turn = child_seed(self._seed, state) % len(new) if new else 0
+        return [*new[turn:], *new[:turn]]
 
     def gain_of(self, pair: Pair) -> float:
         """Return what one more draw of a pair that was tried promises."""
@@ -293,19 +309,18 @@ class Evidence:
             for bucket, pairs in self._buckets.items()
         )
 
-    def supported(self) -> str | None:
-        """Return the statement asked for once the evidence supports it; None until then.
+    def settled(self) -> bool:
+        """Say whether the evidence supports the statement that was asked for.
 
         Looked at whenever the beliefs are taken anew, and when nothing is left to ask.
         """
         if self.frontier:
-            return None
+            return False
         if not self.targets(1):
             self.refresh()
         elif not self._fresh:
-            return None
-        verdict = self.verdict()
-        return str(verdict) if verdict.reached else None
+            return False
+        return self.verdict().reached
 
     def verdict(self) -> Verdict:
         """Say what is settled and what is open."""
@@ -320,11 +335,6 @@ class Evidence:
             delta=settings.delta,
             precision=settings.precision,
         )
-
-
-def untried(place: Place) -> list[int]:
-    """List the capabilities never tried in a place."""
-    return [capability for capability, pair in enumerate(place.pairs) if pair is None]
 
 
 def standard_error(block: Block) -> float:

@@ -63,10 +63,8 @@ def explanation(query: Explained) -> Iterator[str]:
     models, record = query.before, query.record
     words = models.vocabulary
     kind = "telling" if record.telling else "not expected to tell anything"
-    yield (
-        f"query {query.number}: {kind}, predicted disagreement {record.predicted:.4g}, "
-        f"ξ {record.xi:.2g}"
-    )
+    bonus = f", ξ {record.xi:.2g}" if record.xi else ""
+    yield f"query {query.number}: {kind}, predicted disagreement {record.predicted:.4g}{bonus}"
     yield f"start: {', '.join(map(str, words.holding(record.start))) or 'no atom holds'}"
     yield ""
     yield "asked:"
@@ -89,6 +87,8 @@ def _policy_lines(query: Explained) -> Iterator[str]:
         yield "  " + ", ".join(str(names[c]) for c in policy["capabilities"])
     elif policy["kind"] == "graph":
         yield from _graph_lines(policy, query)
+    elif policy["kind"] == "targets":
+        yield from _target_lines(policy, query)
     else:
         for choice in policy["choices"]:
             asked = "end" if choice["capability"] is None else str(names[choice["capability"]])
@@ -109,6 +109,17 @@ def _graph_lines(policy: dict[str, Any], query: Explained) -> Iterator[str]:
             numbered.add(node)
             edges = policy["edges"][node].items()
             stack += [(depth + 1, state, child) for state, child in reversed(edges)]
+
+
+def _target_lines(policy: dict[str, Any], query: Explained) -> Iterator[str]:
+    """Say what each draw began with; it went on with what was promising where that led."""
+    for number, target in enumerate(policy["targets"], 1):
+        draws = target["draws"]
+        before = f"asked {draws} times before" if draws else "never tried"
+        asked = query.before.capabilities[target["capability"]]
+        seeing = _seeing(query, target["state"])
+        yield f"  {number}. {seeing}: {asked} ({before}; promises {target['gain']:.2g})"
+    yield "  then, as long as it was as promising, what was promising where the answers led"
 
 
 def _seeing(query: Explained, state: str) -> str:
