@@ -23,6 +23,7 @@ from capscope.model import CapabilityModel, Models
 from capscope.problems import canonical_source, load_problem
 from capscope.query import Settings
 from capscope.query.evidence import Evidence, Verdict
+from capscope.query.strategies import DEFAULT_STRATEGY
 from capscope.world import Problem
 
 MODEL = "model.json"
@@ -55,7 +56,7 @@ class Result:
 def assess(
     problem: str | Problem,
     *,
-    strategy: str = "mcqs-s",
+    strategy: str = DEFAULT_STRATEGY,
     seed: int = 0,
     settings: Settings | None = None,
     budget: Budget | None = None,

@@ -35,6 +35,16 @@ def test_the_ratio_is_that_of_the_mean_steps_over_the_seeds_that_both_sides_have
     assert ratio_to_baseline(curves, "blocks", "mcqs-s", 0.99) == (10.0, False)
 
 
+def test_executions_are_set_against_the_baseline_and_against_the_least_there_can_be():
+    own = dataclasses.replace(reaching("adaptive", 0, 100), least=40)
+    [row] = [
+        r for r in markdown([own, reaching("random", 0, 1000)]).splitlines() if "adaptive" in r
+    ][:1]
+    cells = [cell.strip() for cell in row.split("|")]
+    assert "10.0×" in cells  # 500 executions to 50
+    assert "1.25" in cells  # 50 to the least of 40
+
+
 def test_a_baseline_that_was_cut_gives_a_lower_bound():
     curves = [
         reaching("mcqs-s", 0, 100),

@@ -148,7 +148,7 @@ def test_the_command_prints_one_json_object_when_told(run):
     assert document["query"] == 5
     assert document["draws"] == SETTINGS.draws
     assert document["explanation"] == lines_of(run)
-    assert document["policy"]["kind"] in {"graph", "tree", "sequence"}
+    assert document["policy"]["kind"] in {"graph", "tree", "sequence", "targets"}
 
 
 def test_explaining_changes_nothing_of_a_run(run):

@@ -22,7 +22,7 @@ from capscope.assessment.usage import Budget
 from capscope.data.journal import Journal
 from capscope.errors import JournalError, RunError
 from capscope.query.settings import Settings
-from capscope.query.strategies import check_strategy
+from capscope.query.strategies import DEFAULT_STRATEGY, check_strategy
 from capscope.symbolic import Intent
 from capscope.world import Problem
 
@@ -38,7 +38,7 @@ class RunSpec:
     problem: Problem
     source: str
     """How the problem is found again: a name, `file.py:factory`, or PPDDL paths."""
-    strategy: str = "mcqs-s"
+    strategy: str = DEFAULT_STRATEGY
     seed: int = 0
     settings: Settings = field(default_factory=Settings)
     budget: Budget = field(default_factory=Budget)

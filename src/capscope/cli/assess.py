@@ -17,6 +17,7 @@ from capscope.cli.options import Json, ProblemArguments, Workers, with_budget, w
 from capscope.cli.output import patience_of, print_json, print_line, progress
 from capscope.problems import canonical_source
 from capscope.query import STRATEGIES, Settings
+from capscope.query.strategies import DEFAULT_STRATEGY
 
 
 @with_settings
@@ -25,7 +26,9 @@ def assess_problem(
     problem: ProblemArguments,
     budget: Budget | None,
     settings: Settings,
-    strategy: Annotated[str, typer.Option(help=f"One of {', '.join(STRATEGIES)}.")] = "mcqs-s",
+    strategy: Annotated[
+        str, typer.Option(help=f"One of {', '.join(STRATEGIES)}.")
+    ] = DEFAULT_STRATEGY,
     seed: Annotated[int, typer.Option(help="All chance in the run comes from it.")] = 0,
     run: Annotated[
         str | None,

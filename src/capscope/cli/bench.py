@@ -20,6 +20,7 @@ from capscope.evaluation.experiments import Curve, Experiment
 from capscope.evaluation.speed import measure_speed
 from capscope.problems import load_problem
 from capscope.query import STRATEGIES, Settings
+from capscope.query.strategies import ADAPTIVE, check_strategy
 from capscope.report.efficiency import draw, markdown, write_csv
 
 _PROBLEMS = "blocksworld, tireworld, first-responders"
@@ -35,7 +36,12 @@ def bench_suite(
         typer.Option(help=f"A problem that knows its truth; repeat for more. [{_PROBLEMS}]"),
     ] = None,
     strategy: Annotated[
-        list[str] | None, typer.Option(help="A strategy to measure; repeat for more. [all]")
+        list[str] | None,
+        typer.Option(
+            "--strategy",
+            "--strategies",
+            help="Strategies to measure, separated by commas or one at a time. [all]",
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0 on.")] = 5,
     max_steps: Annotated[
@@ -64,10 +70,12 @@ def bench_suite(
             for name, value in numbers.items():
                 print_line(f"{name:<60} {value:10.3f}")
         return
-    strategies = strategy or list(STRATEGIES)
+    strategies = [name for listed in strategy or STRATEGIES for name in listed.split(",")]
+    for name in strategies:
+        check_strategy(name)
     if suite == "ablation":
         settings = replace(settings, xi=0.0)
-        strategies = [name for name in strategies if name != "random"]
+        strategies = [name for name in strategies if name not in ("random", ADAPTIVE)]
     experiment = Experiment(
         load_problem,
         problem or _PROBLEMS.split(", "),

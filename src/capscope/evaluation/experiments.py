@@ -2,8 +2,8 @@
 
 Every strategy runs on the same problems with the same seeds. After each query the exact agreement
 of the pessimistic model with the agent could be computed, but it costs more than the query; it is
-computed whenever the simulator steps have grown by 2 %, which is the resolution of every number
-here. Runs are independent, so they share the cores.
+computed whenever simulator steps or executions have grown by 2 %, which is the resolution of every
+number here. Runs are independent, so they share the cores.
 
 Random Query would stop long before it has learned anything (25 queries without news come soon), so
 its stopping rule is switched off: it runs until it reaches the highest level, or until it has taken
@@ -25,6 +25,7 @@ from typing import Any
 from capscope.assessment import Budget, Event, Run, RunSpec, Usage, run_assessment
 from capscope.errors import CapscopeError
 from capscope.evaluation.accounting import Shares, where_executions_went
+from capscope.evaluation.bound import least_executions
 from capscope.evaluation.truth import enumerate_truth
 from capscope.evaluation.variational_distance import exact_distance
 from capscope.model import Models
@@ -57,6 +58,8 @@ class Curve:
     points: tuple[Point, ...]
     stopped_because: str
     shares: Shares
+    least: int = 0
+    """The least executions with which any learner could get by."""
 
     @property
     def last(self) -> Point:
@@ -128,8 +131,13 @@ def learn(job: Job) -> Curve:
             raise _Enough
 
     def listen(event: Event) -> None:
-        if not points or event.usage.simulator_steps >= points[-1].simulator_steps * _GROWTH:
-            record(event.usage, event.models)
+        usage = event.usage
+        if (
+            not points
+            or usage.simulator_steps >= points[-1].simulator_steps * _GROWTH
+            or usage.executions >= points[-1].executions * _GROWTH
+        ):
+            record(usage, event.models)
 
     with (
         tempfile.TemporaryDirectory(prefix="capscope-bench-") as folder,
@@ -142,7 +150,8 @@ def learn(job: Job) -> Curve:
         except _Enough:
             reason = "enough learned"
         shares = where_executions_went(run.journal)
-    return Curve(job.problem, job.strategy, job.seed, tuple(points), reason, shares)
+    least = least_executions(truth)
+    return Curve(job.problem, job.strategy, job.seed, tuple(points), reason, shares, least)
 
 
 @dataclass(frozen=True)

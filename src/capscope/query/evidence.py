@@ -18,7 +18,8 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import pi, sqrt
+from math import inf, pi, sqrt
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from capscope.model import Models
@@ -29,7 +30,6 @@ from capscope.seeds import child_seed
 from capscope.symbolic import Effect, State
 
 _REFRESH = 1.02  # the beliefs are taken anew when the executions have grown by this factor
-_Z = 2.576  # 99 %: how sure a rule's probabilities are to be within `precision`
 
 
 Likes = tuple[int, Effect | Kind]
@@ -90,8 +90,8 @@ class Verdict:
         if self.reached:
             return (
                 f"settled: with probability {1 - self.delta:g} no untested outcome above "
-                f"{self.epsilon:g} remains in the visited region; rules are known to within "
-                f"{self.precision:g} (99 %)"
+                f"{self.epsilon:g} remains in the visited region, and with the same probability "
+                f"all rules are known to within {self.precision:g}"
             )
         still = []
         if self.untried:
@@ -127,6 +127,8 @@ class Evidence:
         self._serial = itertools.count()
         self._settled = False
         """Whether what may be hidden is too little to look for."""
+        self._width = inf
+        """Standard errors within which all rules lie with probability 1 − δ."""
 
     @classmethod
     def of(cls, models: Models, settings: Settings) -> Evidence:
@@ -228,6 +230,8 @@ class Evidence:
         self._beliefs = {}
         self._gains = {}
         self._settled = self.hidden() <= self._settings.delta
+        missed = min(self._settings.delta, 1.0) / max(len(self._rules()), 1)
+        self._width = NormalDist().inv_cdf(1 - missed / 2)
         self._heap = [(-self._gain(b), next(self._serial), b) for b in self._buckets]
         heapq.heapify(self._heap)
 
@@ -254,11 +258,11 @@ class Evidence:
     def _sharper(self, bucket: Bucket) -> float:
         """Return the error that one more draw is expected to take from the rule of a pair."""
         block = self._models.block(bucket.capability, bucket.effects)
-        error = standard_error(block)
-        if _Z * error <= self._settings.precision:
+        off = half_width(block, self._width)
+        if off <= self._settings.precision:
             return 0.0
         # E|error| of a normal is √(2/π)·σ, and σ falls by σ/2n with one more draw.
-        return len(block.states) * sqrt(2 / pi) * error / (2 * block.total)
+        return len(block.states) * sqrt(2 / pi) * off / self._width / (2 * block.total)
 
     def _push(self, bucket: Bucket) -> None:
         heapq.heappush(self._heap, (-self._gain(bucket), next(self._serial), bucket))
@@ -309,6 +313,10 @@ class Evidence:
             for bucket, pairs in self._buckets.items()
         )
 
+    def _rules(self) -> set[tuple[int, tuple[Effect, ...]]]:
+        """Return the rules with more than one outcome: capability and effects."""
+        return {(b.capability, b.effects) for b in self._buckets if b.kind is Kind.VARIED}
+
     def settled(self) -> bool:
         """Say whether the evidence supports the statement that was asked for.
 
@@ -325,22 +333,28 @@ class Evidence:
     def verdict(self) -> Verdict:
         """Say what is settled and what is open."""
         settings = self._settings
-        rules = {(b.capability, b.effects) for b in self._buckets if b.kind is Kind.VARIED}
-        blocks = [self._models.block(*rule) for rule in rules]
         return Verdict(
             untried=sum(len(place.pairs) - place.tried for place in self.frontier),
             hidden=self.hidden(),
-            imprecise=sum(_Z * standard_error(block) > settings.precision for block in blocks),
+            imprecise=sum(
+                half_width(self._models.block(*rule), self._width) > settings.precision
+                for rule in self._rules()
+            ),
             epsilon=settings.epsilon,
             delta=settings.delta,
             precision=settings.precision,
         )
 
 
-def standard_error(block: Block) -> float:
-    """Return the standard error of the largest probability of a rule (Jeffreys' estimate)."""
+def half_width(block: Block, width: float) -> float:
+    """Return how far the largest probability of a rule may be off, at so many standard errors.
+
+    The probability is taken at the end of its interval that is nearer to one half. Otherwise a rule
+    would pass as soon as chance had made it look more certain than it is.
+    """
     share = (max(block.counts) + 0.5) / (block.total + 1.0)
-    return sqrt(share * (1.0 - share) / block.total)
+    share = max(share - width * sqrt(share * (1.0 - share) / block.total), 0.5)
+    return width * sqrt(share * (1.0 - share) / block.total)
 
 
 def _kind_of(effect: Effect) -> Kind:

@@ -21,6 +21,7 @@ SEARCHING: Mapping[str, StrategyMaker] = {
 """The strategies that choose a policy for a given start."""
 
 STRATEGIES = (ADAPTIVE, *SEARCHING)
+DEFAULT_STRATEGY = ADAPTIVE
 
 
 def check_strategy(name: str) -> None:

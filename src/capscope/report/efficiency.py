@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from capscope.errors import CapscopeError
 from capscope.evaluation.experiments import LEVELS, Curve, Point
 
-_COLORS = {"mcqs-s": "#1f6fb4", "mcqs-e": "#d95f02", "random": "#777777"}
+_COLORS = {"adaptive": "#1b9e77", "mcqs-s": "#1f6fb4", "mcqs-e": "#d95f02", "random": "#777777"}
 _BASELINE = "random"
 
 
@@ -35,10 +35,17 @@ def group(curves: Sequence[Curve], problem: str, strategy: str) -> list[Curve]:
     return [c for c in curves if c.problem == problem and c.strategy == strategy]
 
 
+Cost = Literal["executions", "simulator_steps"]
+
+
 def ratio_to_baseline(
-    curves: Sequence[Curve], problem: str, strategy: str, level: float
+    curves: Sequence[Curve],
+    problem: str,
+    strategy: str,
+    level: float,
+    cost: Cost = "simulator_steps",
 ) -> tuple[float, bool] | None:
-    """Return how many times the steps the baseline needed, and whether it was cut before that.
+    """Return how many times the cost the baseline needed, and whether it was cut before that.
 
     Means over the seeds that both sides have; None if the strategy itself missed the level.
     """
@@ -49,8 +56,8 @@ def ratio_to_baseline(
     if not seeds or any(point is None for point in reached.values()):
         return None
     there = {seed: base[seed].first_at(level) for seed in seeds}
-    steps = [(there[seed] or base[seed].last).simulator_steps for seed in seeds]
-    needed = [point.simulator_steps for point in reached.values() if point is not None]
+    steps = [getattr(there[seed] or base[seed].last, cost) for seed in seeds]
+    needed = [getattr(point, cost) for point in reached.values() if point is not None]
     return sum(steps) / max(sum(needed), 1), any(point is None for point in there.values())
 
 
@@ -60,24 +67,40 @@ def markdown(curves: Sequence[Curve]) -> str:
     return "\n".join(lines) + "\n"
 
 
+_COSTS: tuple[tuple[Cost, str, str], ...] = (
+    ("executions", "executions", "ratio of executions"),
+    ("simulator_steps", "steps", "ratio"),
+)
+
+
 def _needed_table(curves: Sequence[Curve]) -> Iterator[str]:
-    heads = [
-        f"{what} to {level:g}" for level in LEVELS for what in ("executions", "steps", "ratio")
-    ]
-    yield f"| problem | strategy | {' | '.join(heads)} | at the stop | seconds | seeds |"
-    yield "|" + "---|" * (len(heads) + 5)
+    heads = [f"{n} to {level:g}" for level in LEVELS for _, *names in _COSTS for n in names]
+    heads = ["problem", "strategy", *heads, "× the least", "at the stop", "seconds", "seeds"]
+    yield f"| {' | '.join(heads)} |"
+    yield "|" + "---|" * len(heads)
     for problem, strategy, runs in _groups(curves):
         cells = []
         for level in LEVELS:
             points = [run.first_at(level) for run in runs]
-            cells += [
-                _mean([p.executions if p else None for p in points], runs, "executions"),
-                _mean([p.simulator_steps if p else None for p in points], runs, "simulator_steps"),
-                _ratio_text(ratio_to_baseline(curves, problem, strategy, level), strategy),
-            ]
+            for cost, *_ in _COSTS:
+                values = [None if p is None else getattr(p, cost) for p in points]
+                cells.append(_mean(values, runs, cost))
+                ratio = ratio_to_baseline(curves, problem, strategy, level, cost)
+                cells.append(_ratio_text(ratio, strategy))
+        cells.append(_times_least(curves, problem, runs))
         stop = _spread([run.last.agreement for run in runs], "{:.4f}")
         seconds = _spread([run.last.seconds for run in runs], "{:.0f}")
         yield f"| {problem} | {strategy} | {' | '.join(cells)} | {stop} | {seconds} | {len(runs)} |"
+
+
+def _times_least(curves: Sequence[Curve], problem: str, runs: Sequence[Curve]) -> str:
+    """Set the executions to the highest level against the least that any learner needs."""
+    least = max(curve.least for curve in curves if curve.problem == problem)
+    points = [run.first_at(LEVELS[-1]) for run in runs]
+    reached = [point.executions for point in points if point is not None]
+    if not least or len(reached) < len(points):
+        return "–"
+    return f"{statistics.fmean(reached) / least:.2f}"
 
 
 def _shares_table(curves: Sequence[Curve]) -> Iterator[str]:
