@@ -2,7 +2,7 @@
 
 capscope check examples/vacuum.py:problem
 capscope assess examples/vacuum.py:problem
-capscope show runs/vacuum-problem-mcqs-s-0
+capscope show runs/vacuum-problem-adaptive-0
 """
 
 import json
