@@ -111,16 +111,13 @@ class ExactGame:
         self._discount = settings.discount
         self._xi = xi
         self._known: dict[tuple[frozenset[State], frozenset[State]], float] = {}
-        # How many nodes have children to come, by depth.
-        self._growing = [0] * (settings.depth + 1)
+        self._growing = 0
+        """How many nodes have children to come."""
 
     def settled(self, root: Node) -> bool:
-        """Say whether no node to come can be worth more than the root promises."""
-        depth = next((depth for depth, nodes in enumerate(self._growing) if nodes), None)
-        if depth is None:
-            return True
-        # Where later is worth less, the best to come is full disagreement one capability below.
-        return self._discount < 1 and root.value >= self._discount ** (depth + 1) * _APART
+        """Say whether nothing can be found that is worth more than what the root promises."""
+        # Where later is worth less, nothing beats full disagreement after one capability.
+        return not self._growing or (self._discount < 1 and root.value >= self._discount * _APART)
 
     def root(self, start: State) -> Node:
         """Make the node in which both models are certain of the start."""
@@ -133,7 +130,7 @@ class ExactGame:
         node = Node(meta, depth, [] if final else self._choices(meta)[:], final)
         node.value = meta.distance
         if node.left:
-            self._growing[depth] += 1
+            self._growing += 1
         return node
 
     def step(self, meta: Meta, capability: int) -> Meta:
@@ -184,7 +181,7 @@ class ExactGame:
             left.pop()
             node.edges.append(Edge(capability))
         if not (left or any(not edge.visits for edge in node.edges)):
-            self._growing[node.depth] -= 1
+            self._growing -= 1
 
     def child(self, node: Node, capability: int) -> Node | None:
         """Return the node a capability leads to; None if one with its supports exists already."""
@@ -202,7 +199,7 @@ class ExactGame:
         if edge.visits:
             return edge.children[None], False
         if not node.left and edge is node.edges[-1]:
-            self._growing[node.depth] -= 1
+            self._growing -= 1
         if not edge.children:
             child = self.child(node, edge.capability)
             if child is None:
