@@ -126,6 +126,18 @@ def test_a_curve_survives_the_way_through_json(curves):
         assert Curve.from_dict(json.loads(json.dumps(curve.as_dict()))) == curve
 
 
+def test_the_baseline_is_measured_by_the_papers_strategies_where_there_are_any():
+    def curve(strategy, steps):
+        point = Point(1, steps, steps, 0.995, 0.0)
+        return Curve("blocksworld", strategy, 0, (point,), "no news", Shares())
+
+    few, many = curve("adaptive", 10), curve("mcqs-s", 70)
+    for done, limit in (([few, many], 3 * 70), ([few], 3 * 10)):
+        names = [c.strategy for c in done]
+        (job,) = experiment([*names, "random"], seeds=[0], cut=3)._random(done)
+        assert job.budget.simulator_steps == limit
+
+
 def test_a_run_may_end_as_soon_as_it_knows_enough():
     job = Job(
         load_problem, "blocksworld", "mcqs-s", 0, SETTINGS, Budget(executions=2000), enough=0.3
