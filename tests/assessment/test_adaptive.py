@@ -52,6 +52,23 @@ class Table:
         return self.state
 
 
+class WornTable(Table):
+    """Wears out with each step, which is not seen: then less and less comes about."""
+
+    worn = 0
+
+    def step(self, action):
+        self.worn = (self.worn + 1) % 5
+        return super().step(action) if self.rng.random() > self.worn / 6 else self.state
+
+    def snapshot(self):
+        return bytes([self.state, self.worn])
+
+    def restore(self, snapshot, seed):
+        self.worn = snapshot[-1]
+        return super().restore(snapshot[:1], seed)
+
+
 class Once:
     """Names what it is asked for, or what it is asked to end, once."""
 
@@ -74,8 +91,8 @@ class Seen:
         return observation
 
 
-def table(odds):
-    return Problem("table", Table(odds), Once(), Seen(), limits=Limits())
+def table(odds, simulator=Table):
+    return Problem("table", simulator(odds), Once(), Seen(), limits=Limits())
 
 
 def toggles(state, intent, p=1.0):
@@ -215,7 +232,7 @@ def test_an_agent_that_is_both_is_known_in_both(seed, tmp_path):
     assert mean(certain) < mean(chancy)
 
 
-@pytest.mark.parametrize("odd", [0, 3, 5, 6])
+@pytest.mark.parametrize("odd", [0, 3, 6])
 def test_the_one_state_in_which_an_agent_is_unreliable_is_found(odd):
     odds = odd_in(odd)
     result = run_table(odds, seed=odd, **SURE)
@@ -240,8 +257,9 @@ def test_intents_that_are_discovered_on_the_way_are_settled_too():
 # Batches.
 
 
-@pytest.mark.parametrize("world", ["mixed", "tangled"])
-@pytest.mark.parametrize("batch", [1, 3, 7])
+@pytest.mark.parametrize(
+    ("world", "batch"), [("mixed", 1), ("mixed", 3), ("mixed", 7), ("tangled", 7)]
+)
 def test_a_batch_of_any_size_settles_it_with_pairs_that_are_all_different(world, batch, tmp_path):
     run = tmp_path / "run"
     result = run_table(WORLDS[world], run, batch=batch, **SURE)
@@ -262,8 +280,7 @@ def test_a_batch_of_any_size_settles_it_with_pairs_that_are_all_different(world,
 # Seeds.
 
 
-@pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("world", ["mixed", "tangled"])
+@pytest.mark.parametrize(("world", "batch"), [("mixed", 1), ("tangled", 3)])
 def test_one_seed_one_journal(world, batch, tmp_path):
     runs = [tmp_path / name for name in ("one", "again", "other")]
     for run, seed in zip(runs, (4, 4, 5), strict=True):
@@ -271,6 +288,19 @@ def test_one_seed_one_journal(world, batch, tmp_path):
     one, again, other = map(queries, runs)
     assert one == again
     assert one != other
+
+
+def test_of_positions_that_look_alike_the_seed_chooses_too(tmp_path):
+    settings = Settings(intents=INTENTS, **COARSE, batch=3, depth=1)
+    for name, executions in [("whole", 90), ("again", 90), ("parts", 50)]:
+        assess(
+            table(DETERMINISTIC, WornTable), strategy="adaptive", settings=settings,
+            budget=Budget(executions=executions), run=tmp_path / name,
+        )  # fmt: skip
+    problem = table(DETERMINISTIC, WornTable)
+    resume(tmp_path / "parts", problem=problem, budget=Budget(executions=90))
+    whole = queries(tmp_path / "whole")
+    assert whole == queries(tmp_path / "again") == queries(tmp_path / "parts")
 
 
 # Budgets and going on.
@@ -309,7 +339,7 @@ def test_a_budget_ends_a_run_that_has_not_settled_it(batch, allowed, tmp_path):
     assert str(result.verdict).startswith("still open: ")
 
 
-@pytest.mark.parametrize(("world", "batch"), [("odd", 1), ("odd", 4), ("mixed", 4)])
+@pytest.mark.parametrize(("world", "batch"), [("odd", 1), ("mixed", 4)])
 def test_a_run_resumed_between_two_draws_ends_like_one_never_stopped(world, batch, tmp_path):
     whole = run_table(WORLDS[world], tmp_path / "whole", batch=batch)
     ends = ends_of_draws(tmp_path / "whole")

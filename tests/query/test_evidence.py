@@ -394,7 +394,7 @@ def kept_up(steps, then=lambda evidence: None):
     return models, evidence
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(STEPS)
 def test_evidence_kept_up_counts_like_a_recount_and_like_evidence_from_scratch(steps):
     models, evidence = kept_up(steps)
@@ -407,7 +407,7 @@ def test_evidence_kept_up_counts_like_a_recount_and_like_evidence_from_scratch(s
     assert set(evidence.frontier) == set(scratch.frontier) == opened
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(STEPS)
 def test_once_refreshed_it_judges_like_a_recount_and_like_evidence_from_scratch(steps):
     models, evidence = kept_up(steps)
@@ -443,7 +443,7 @@ def test_targets_are_untried_pairs_and_then_those_that_promise_most(share, most)
         assert_best(Evidence.of(models, SETTINGS), models, most)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(STEPS, st.integers(1, 30))
 def test_once_refreshed_no_pair_promises_more_than_the_targets(steps, most):
     models, evidence = kept_up(steps)
@@ -451,7 +451,7 @@ def test_once_refreshed_no_pair_promises_more_than_the_targets(steps, most):
     assert_best(evidence, models, most)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(STEPS, st.integers(1, 30), st.integers(1, 30))
 def test_asked_twice_it_answers_alike(steps, most, fewer):
     _, evidence = kept_up(steps)
@@ -648,7 +648,7 @@ def test_a_verdict_is_written_down_with_its_answer():
     }  # fmt: skip
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(STEPS)
 def test_evidence_is_settled_only_if_its_verdict_is_reached(steps):
     models, evidence = kept_up(steps)

@@ -124,6 +124,8 @@ class Evidence:
         self._beliefs: dict[Likes, Belief] = {}
         self._gains: dict[Likes, dict[int, float]] = {}
         self._heap: list[tuple[float, int, Bucket]] = []
+        self._promised: dict[Bucket, float] = {}
+        """The most that the heap promises of each bucket."""
         self._serial = itertools.count()
         self._settled = False
         """Whether what may be hidden is too little to look for."""
@@ -160,11 +162,13 @@ class Evidence:
             for place in models.places.values():
                 self._mark(place)
         self._fresh = self._executions >= self._refresh_at
+        if not self._fresh:
+            for bucket in touched:
+                self._offer(bucket)
+            self._tidy()
+            self._fresh = not (self._heap or self.frontier)
         if self._fresh:
             self.refresh()
-        else:
-            for bucket in touched:
-                self._push(bucket)
 
     def _mark(self, place: Place) -> None:
         if place.tried < len(place.pairs):
@@ -232,8 +236,10 @@ class Evidence:
         self._settled = self.hidden() <= self._settings.delta
         missed = min(self._settings.delta, 1.0) / max(len(self._rules()), 1)
         self._width = NormalDist().inv_cdf(1 - missed / 2)
-        self._heap = [(-self._gain(b), next(self._serial), b) for b in self._buckets]
-        heapq.heapify(self._heap)
+        self._heap = []
+        self._promised = {}
+        for bucket in self._buckets:
+            self._offer(bucket)
 
     def _belief(self, bucket: Bucket) -> Belief:
         likes = bucket.likes
@@ -264,26 +270,48 @@ class Evidence:
         # E|error| of a normal is √(2/π)·σ, and σ falls by σ/2n with one more draw.
         return len(block.states) * sqrt(2 / pi) * off / self._width / (2 * block.total)
 
-    def _push(self, bucket: Bucket) -> None:
-        heapq.heappush(self._heap, (-self._gain(bucket), next(self._serial), bucket))
+    def _offer(self, bucket: Bucket) -> None:
+        """Put a bucket into the heap if it promises more than it is there for."""
+        gain = self._gain(bucket)
+        if gain > self._promised.get(bucket, 0.0):
+            self._promised[bucket] = gain
+            heapq.heappush(self._heap, (-gain, next(self._serial), bucket))
+
+    def _tidy(self) -> None:
+        """Bring a bucket to the top that keeps what it promises.
+
+        This is done as answers come in, not when targets are asked for: a run that is resumed
+        replays the answers alone, and must find the same targets.
+        """
+        heap = self._heap
+        while heap:
+            promised, serial, bucket = heap[0]
+            gain = self._gain(bucket) if bucket in self._buckets else 0.0
+            if gain >= -promised:
+                return
+            if gain > 0.0:
+                self._promised[bucket] = gain
+                heapq.heapreplace(heap, (-gain, serial, bucket))
+            else:
+                self._promised.pop(bucket, None)
+                heapq.heappop(heap)
 
     def targets(self, most: int) -> list[Target]:
         """Return different pairs worth asking: those never tried, then the most promising."""
         found = list(itertools.islice(self._untried(), most))
-        passed: dict[Bucket, tuple[float, int, Bucket]] = {}
-        while self._heap and len(found) < most:
-            promised, serial, bucket = heapq.heappop(self._heap)
+        heap = self._heap.copy() if len(found) < most else []
+        passed = set()
+        while heap and len(found) < most:
+            promised, serial, bucket = heapq.heappop(heap)
             gain = self._gain(bucket) if bucket in self._buckets else 0.0
             if gain <= 0.0 or bucket in passed:
                 continue
             if gain < -promised:
-                heapq.heappush(self._heap, (-gain, serial, bucket))
+                heapq.heappush(heap, (-gain, serial, bucket))
                 continue
-            passed[bucket] = -gain, serial, bucket
+            passed.add(bucket)
             waiting = itertools.islice(self._buckets[bucket].items(), most - len(found))
             found += [Target(state, bucket.capability, gain, pair.total) for pair, state in waiting]
-        for entry in passed.values():
-            heapq.heappush(self._heap, entry)
         return found
 
     def _untried(self) -> Iterator[Target]:
@@ -320,15 +348,9 @@ class Evidence:
     def settled(self) -> bool:
         """Say whether the evidence supports the statement that was asked for.
 
-        Looked at whenever the beliefs are taken anew, and when nothing is left to ask.
+        Looked at whenever the beliefs are taken anew, as they are when nothing is left to ask.
         """
-        if self.frontier:
-            return False
-        if not self.targets(1):
-            self.refresh()
-        elif not self._fresh:
-            return False
-        return self.verdict().reached
+        return self._fresh and not self.frontier and self.verdict().reached
 
     def verdict(self) -> Verdict:
         """Say what is settled and what is open."""
