@@ -27,12 +27,12 @@ def recorded(path):
 @pytest.mark.parametrize("limit", [Budget(executions=150), Budget(simulator_steps=90)])
 def test_the_number_of_workers_changes_nothing_in_the_journal(strategy, limit, tmp_path, request):
     source = f"{request.config.rootpath}/{BOARD}"
-    for workers in (1, 2, 3, 7):
+    for workers in (1, 2, 3, 4):
         assess(
             source, strategy=strategy, settings=SETTINGS, budget=limit,
             run=tmp_path / str(workers), workers=workers,
         )  # fmt: skip
-    runs = [recorded(tmp_path / str(workers)) for workers in (1, 2, 3, 7)]
+    runs = [recorded(tmp_path / str(workers)) for workers in (1, 2, 3, 4)]
     assert runs[0] == runs[1] == runs[2] == runs[3]
 
 
@@ -50,6 +50,11 @@ def test_a_run_goes_on_with_another_number_of_workers(tmp_path, request):
     assert recorded(whole) == recorded(parts)
 
 
+def test_workers_without_draws_to_share_are_refused(request):
+    with pytest.raises(RunError, match="4 workers need --batch 4 or more, not 1"):
+        assess(f"{request.config.rootpath}/{BOARD}", strategy="adaptive", workers=4)
+
+
 def test_a_problem_object_serves_one_worker():
     with pytest.raises(RunError, match=r"name it as file\.py:factory"):
-        assess(board_problem(), budget=Budget(executions=5), workers=2)
+        assess(board_problem(), settings=SETTINGS, budget=Budget(executions=5), workers=2)

@@ -20,7 +20,7 @@ from capscope.model.lattice import Block
 from capscope.query import Settings
 from capscope.query.belief import UNKNOWN, Belief, Group, Kind
 from capscope.query.evidence import Evidence, Verdict, half_width
-from capscope.symbolic import Effect
+from capscope.symbolic import Effect, Vocabulary
 from tiny_models import ALL, INTENTS, WORDS, learned, random_models, random_world
 
 SETTINGS = Settings(epsilon=0.1, delta=0.05, precision=0.1)
@@ -166,7 +166,9 @@ def simulated_group(share, a, b, draws, pairs=5000):
 @pytest.mark.parametrize("draws", [10, 40])
 def test_a_group_finds_out_how_many_of_its_pairs_hide_something_and_how_much(share, a, b, draws):
     belief = simulated_group(share, a, b, draws).believe(UNKNOWN)
-    assert belief.share == pytest.approx(share, rel=0.15)
+    # Hidden outcomes are taken to differ more from pair to pair than they do here, so some that
+    # gave nothing away count as untested: the share is rather over- than underestimated.
+    assert 0.85 * share <= belief.share <= 1.35 * share
     assert belief.a / (belief.a + belief.b) == pytest.approx(a / (a + b), rel=0.15)
 
 
@@ -610,8 +612,8 @@ def test_while_something_may_be_hidden_a_precise_rule_promises_what_it_may_hide(
 # Verdicts.
 
 
-def verdict(untried=0, hidden=0.0, imprecise=0):
-    return Verdict(untried, hidden, imprecise, epsilon=0.1, delta=0.02, precision=0.05)
+def verdict(untried=0, hidden=0.0, imprecise=0, tried=9):
+    return Verdict(tried, untried, hidden, imprecise, epsilon=0.1, delta=0.02, precision=0.05)
 
 
 def test_a_verdict_that_is_reached_says_what_was_asked_for():
@@ -641,9 +643,14 @@ def test_a_verdict_that_is_not_reached_names_what_is_open_and_nothing_else(open_
     assert str(verdict(**open_)) == f"still open: {text}"
 
 
+def test_where_nothing_was_tried_nothing_is_settled():
+    assert not verdict(tried=0).reached
+    assert str(verdict(tried=0)) == "still open: nothing was tried yet"
+
+
 def test_a_verdict_is_written_down_with_its_answer():
     assert verdict(hidden=0.5).as_dict() == {
-        "untried": 0, "hidden": 0.5, "imprecise": 0, "epsilon": 0.1, "delta": 0.02,
+        "tried": 9, "untried": 0, "hidden": 0.5, "imprecise": 0, "epsilon": 0.1, "delta": 0.02,
         "precision": 0.05, "reached": False,
     }  # fmt: skip
 
@@ -701,3 +708,32 @@ def test_another_seed_begins_with_another_capability():
         assert sorted(evidence.untried(7)) == [0, 1, 2]  # never seen
         orders.add(order)
     assert len(orders) == 3
+
+
+def test_what_is_settled_is_seldom_wrong():
+    # Pairs from the very world that is assumed before anything is seen: half of them hide an
+    # outcome, of any probability. Asked until settled, a run should miss one above ε with
+    # probability δ = 0.05; here there are 32 pairs and 60 runs.
+    wrong = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        hidden = [rng.random() if rng.random() < 0.5 else 0.0 for _ in range(32)]
+        models = Models(Vocabulary.of_atoms("abcdefgh"), INTENTS[:1])
+        evidence = Evidence(models, Settings(precision=1.0))
+        for state in range(32):
+            models.place(state)
+        evidence.observe(())
+        while not evidence.settled():
+            (target,) = evidence.targets(1)
+            shows = rng.random() < hidden[target.state]
+            after = target.state ^ 128 if shows else target.state
+            models.update({Transition(target.state, 0, after): 1})
+            evidence.observe([(target.state, 0)])
+        pairs = [models.pair(state, 0) for state in range(32)]
+        unseen = [
+            1 - q if pair.only.state >= 128 else q
+            for q, pair in zip(hidden, pairs, strict=True)
+            if q > 0.0 and len(pair.counts) == 1
+        ]
+        wrong += any(q > 0.1 for q in unseen)
+    assert wrong <= 9

@@ -7,6 +7,7 @@ can be repeated, and do not care in which order or process they run.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,9 +56,17 @@ class Answer:
 
 
 def ask(
-    problem: Problem, query: Query, index: int, intents: list[Intent], budget: Budget
+    problem: Problem,
+    query: Query,
+    index: int,
+    intents: list[Intent],
+    budget: Budget,
+    stopped: threading.Event | None = None,
 ) -> Answer:
-    """Execute one draw; stop within it when `budget`, what is left for it, is spent."""
+    """Execute one draw; stop within it when `budget`, what is left for it, is spent.
+
+    A draw that is `stopped` from outside ends after the attempt at hand and is not to be recorded.
+    """
     begun = time.perf_counter()
     seed = child_seed(query.seed, query.number, index)
     task = query.tasks[index]
@@ -70,6 +79,8 @@ def ask(
     most_steps, deadline = _most(budget.simulator_steps), begun + _most(budget.seconds)
     cut = False
     while (capability := walk.next(position.state)) is not None:
+        if stopped is not None and stopped.is_set():
+            break
         cut = (
             len(executions) >= most_executions
             or steps >= most_steps

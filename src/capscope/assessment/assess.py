@@ -46,7 +46,7 @@ def run_assessment(run: Run, spec: RunSpec, listener: Listener = ignore) -> Asse
     """Ask, learn and repeat until there is no news or a budget is spent."""
     journal = run.journal
     inquiry = inquiry_for(spec)
-    crew = Crew([spec.problem, *spec.colleagues], spec.settings)
+    crew = Crew([spec.problem, *spec.colleagues], spec.longest_draw)
     if "discovery" not in journal.read_meta():
         discover(journal, spec)
     knowledge = recall(journal, spec)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from math import inf
+from threading import Event
 
 from capscope.assessment.ask import Answer, Query, ask
 from capscope.assessment.usage import Budget
-from capscope.query.settings import Settings
 from capscope.symbolic import Intent
 from capscope.world import Problem
 
@@ -21,11 +23,11 @@ from capscope.world import Problem
 class Crew:
     """Problems, all alike, on which draws are executed."""
 
-    def __init__(self, problems: Sequence[Problem], settings: Settings) -> None:
+    def __init__(self, problems: Sequence[Problem], longest: int) -> None:
         self._problems = problems
-        executions = max(settings.depth, settings.random_length)
-        self._most_executions = executions
-        self._most_steps = executions * problems[0].limits.horizon
+        self._stopped = Event()
+        self._most_executions = longest
+        self._most_steps = longest * problems[0].limits.horizon
         self._most_tokens = 0  # of the draws so far; there is no bound on those to come
 
     def answers(
@@ -37,7 +39,7 @@ class Crew:
         nothing is. Towards its end draws are made one by one, so that it is not exceeded.
         """
         index = first
-        with ThreadPoolExecutor(len(self._problems)) as pool:
+        with ThreadPoolExecutor(len(self._problems)) as pool, self._ended_early(pool):
             while index < len(query.tasks) and (budget := left()) is not None:
                 width = min(len(self._problems), len(query.tasks) - index)
                 if width == 1 or self._tight(budget, width):
@@ -46,7 +48,7 @@ class Crew:
                 else:
                     found = pool.map(
                         lambda problem, number, most=budget: ask(
-                            problem, query, number, intents, most
+                            problem, query, number, intents, most, self._stopped
                         ),
                         self._problems[:width],
                         range(index, index + width),
@@ -56,11 +58,23 @@ class Crew:
                     yield answer
                 index += width
 
+    @contextmanager
+    def _ended_early(self, pool: ThreadPoolExecutor) -> Iterator[None]:
+        """Let draws under way end after the attempt at hand when something ends the run."""
+        try:
+            yield
+        except BaseException:
+            self._stopped.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
     def _tight(self, budget: Budget, draws: int) -> bool:
         """Say whether draws side by side might spend more than is left."""
         each = {
             "executions": self._most_executions,
             "simulator_steps": self._most_steps,
-            "llm_tokens": 2 * self._most_tokens,
+            "llm_tokens": 2 * self._most_tokens or inf,
+            "seconds": 0,
+            "queries": 0,
         }
-        return any(draws * most > left for name, left in budget.limits if (most := each.get(name)))
+        return any(draws * each[name] > left for name, left in budget.limits)

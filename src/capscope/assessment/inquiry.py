@@ -17,6 +17,7 @@ from capscope.assessment.knowledge import Knowledge
 from capscope.assessment.run import RunSpec
 from capscope.assessment.stopping import revisitation_bonus
 from capscope.data.journal import Journal, QueryRecord
+from capscope.errors import JournalError
 from capscope.query.adaptive import choose_batch
 from capscope.query.evidence import Evidence
 from capscope.query.policy import Plan
@@ -137,6 +138,11 @@ class AdaptiveInquiry:
         else:
             own = journal.starts(number)
             starts = [Start(*at) for at in own or [(record.start, record.start_snapshot)]]
+            if [start.state for start in starts] != [p.target.state for p in policies]:
+                raise JournalError(
+                    f"{journal.path}: query {number} was begun by a version of capscope that chose "
+                    "otherwise; finish the run with that version. It was left untouched"
+                )
         tasks = [Task(start, policy) for start, policy in zip(starts, policies, strict=True)]
         return Query(number, tasks, spec.seed), record
 

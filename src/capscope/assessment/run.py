@@ -22,7 +22,7 @@ from capscope.assessment.usage import Budget
 from capscope.data.journal import Journal
 from capscope.errors import JournalError, RunError
 from capscope.query.settings import Settings
-from capscope.query.strategies import DEFAULT_STRATEGY, check_strategy
+from capscope.query.strategies import ADAPTIVE, DEFAULT_STRATEGY, check_strategy
 from capscope.symbolic import Intent
 from capscope.world import Problem
 
@@ -53,9 +53,21 @@ class RunSpec:
             self.problem.vocabulary.literal_masks(intent.literals)  # names an unknown atom
         return intents
 
+    @property
+    def longest_draw(self) -> int:
+        """The most executions in one draw."""
+        random = self.strategy == "random"
+        return self.settings.random_length if random else self.settings.depth
+
     def check(self) -> None:
         """Find a wrong name before anything is written."""
         check_strategy(self.strategy)
+        workers, batch = 1 + len(self.colleagues), self.settings.batch
+        if self.strategy == ADAPTIVE and workers > batch:
+            raise RunError(
+                f"workers share the draws of a batch: {workers} workers need --batch {workers} or "
+                f"more, not {batch}"
+            )
         _ = self.intents
 
     def identity(self) -> dict[str, Any]:

@@ -76,6 +76,8 @@ def bench_suite(
     if suite == "ablation":
         settings = replace(settings, xi=0.0)
         strategies = [name for name in strategies if name not in ("random", ADAPTIVE)]
+        if not strategies:
+            raise CapscopeError("the ablation is of ξ; name mcqs-s or mcqs-e, which have it")
     experiment = Experiment(
         load_problem,
         problem or _PROBLEMS.split(", "),

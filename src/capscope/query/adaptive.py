@@ -50,7 +50,7 @@ class AdaptivePolicy:
             if (state, capability) not in asked and self._may_ask(state, capability):
                 return capability
         place = self.models.places.get(state)
-        if place is None or self.target.gain >= 1.0:
+        if place is None or not self.target.draws:
             return None
         best, best_gain = None, _AS_PROMISING * self.target.gain
         for capability, pair in enumerate(place.pairs):
@@ -104,6 +104,6 @@ def choose_batch(models: Models, evidence: Evidence, settings: Settings) -> list
     targets = evidence.targets(settings.batch)
     taken = frozenset((target.state, target.capability) for target in targets)
     return [
-        AdaptivePolicy(models, evidence, target, settings.depth, turn, settings.batch, taken)
+        AdaptivePolicy(models, evidence, target, settings.depth, turn, len(targets), taken)
         for turn, target in enumerate(targets)
     ]

@@ -23,7 +23,7 @@ from math import exp, lgamma
 from capscope.model.beta import beta_cdf
 
 _STRENGTH = 2.0  # pairs that the agent at large counts for in a capability
-_SURE = 20  # most pairs that make the size of what is hidden more certain
+_CERTAIN = 2.0  # a + b: how alike the hidden outcomes of different pairs are taken to be
 
 
 class Kind(IntEnum):
@@ -56,6 +56,10 @@ class Belief:
         """Return the error that the next draw is expected to remove."""
         whole = self.a + self.b + draws
         return self.hiding(draws) * self.a * (self.a + 1) / (whole * (whole + 1))
+
+    def showing(self, draws: int) -> float:
+        """Return the probability that the next draw shows what is hidden."""
+        return self.hiding(draws) * self.a / (self.a + self.b + draws)
 
     def risk(self, draws: int, epsilon: float) -> float:
         """Return the probability that an outcome of probability above ε is still hidden."""
@@ -92,10 +96,9 @@ class Group:
 
     def believe(self, base: Belief, strength: float = _STRENGTH) -> Belief:
         """Return what these pairs say, on top of a belief that counts for some pairs."""
-        certain = 2.0 + min(self.gave_away, _SURE)
         mean = base.a / (base.a + base.b)
         mean = (strength * mean + self.shares) / (strength + self.gave_away)
-        size = Belief(1.0, mean * certain, (1.0 - mean) * certain)
+        size = Belief(1.0, mean * _CERTAIN, (1.0 - mean) * _CERTAIN)
         # A pair counts as tested by the chance that the draws so far would have given it away.
         tested = sum(pairs * (1.0 - size.unseen(draws)) for draws, pairs in self.alike.items())
         gave_away = strength * base.share + self.gave_away

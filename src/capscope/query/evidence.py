@@ -4,7 +4,9 @@ Gains are in one currency, the expected fall of the model's error (total variati
 pairs) by one execution. A pair never tried promises 1. A pair that answered alike so far may hide
 an outcome (`belief`). A pair that showed several outcomes also belongs to a rule whose
 probabilities are pooled: one more draw brings them closer to the truth, for all states of the rule
-at once.
+at once. And an outcome that may be hidden may lead to a state never seen, with as many untried
+pairs as there are capabilities: where an effect was seen beside another, the pairs that showed only
+the other are looked at for where the first would lead.
 
 The pairs wait in buckets of equal gain, and the buckets in a heap. An answer moves a pair from one
 bucket to another and changes what is believed of its likes at once; what is believed of larger
@@ -67,6 +69,8 @@ class Target(NamedTuple):
 class Verdict:
     """What is settled and what is open."""
 
+    tried: int
+    """Pairs that were tried."""
     untried: int
     """Pairs of visited states that were never tried."""
     hidden: float
@@ -80,7 +84,8 @@ class Verdict:
     @property
     def reached(self) -> bool:
         """Nothing is open."""
-        return not self.untried and self.hidden <= self.delta and not self.imprecise
+        open_ends = not self.tried or self.untried or self.imprecise
+        return not open_ends and self.hidden <= self.delta
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as JSON-ready values."""
@@ -93,7 +98,7 @@ class Verdict:
                 f"{self.epsilon:g} remains in the visited region, and with the same probability "
                 f"all rules are known to within {self.precision:g}"
             )
-        still = []
+        still = [] if self.tried else ["nothing was tried yet"]
         if self.untried:
             still.append(f"{self.untried:,} pairs never tried")
         if self.hidden > self.delta:
@@ -127,6 +132,10 @@ class Evidence:
         self._promised: dict[Bucket, float] = {}
         """The most that the heap promises of each bucket."""
         self._serial = itertools.count()
+        self._siblings: dict[Effect, set[Effect]] = {}
+        """The effects that were seen beside an effect, of any capability in any state."""
+        self._openers: dict[Pair, State] = {}
+        """Pairs where such an effect would lead to a state never seen."""
         self._settled = False
         """Whether what may be hidden is too little to look for."""
         self._width = inf
@@ -155,6 +164,7 @@ class Evidence:
             assert pair is not None, "only pairs that were tried are observed"
             self._forget(pair)
             touched.setdefault(self._place(pair, state, capability))
+            self._relate(pair, state)
             for near in (place, *pair.successors):
                 self._mark(near)
         if len(models.capabilities) > self._capabilities:
@@ -196,6 +206,40 @@ class Evidence:
         self._buckets.setdefault(bucket, {})[pair] = state
         return bucket
 
+    def _relate(self, pair: Pair, state: State) -> None:
+        """Learn which effects come together, and where one of them would open something new."""
+        if len(pair.counts) == 1:
+            if self._opens(pair, state):
+                self._openers[pair] = state
+            return
+        for effect in pair.counts:
+            known = self._siblings.setdefault(effect, set())
+            if not known.issuperset(pair.counts.keys() - {effect}):
+                known.update(pair.counts.keys() - {effect})
+                for bucket, waiting in self._buckets.items():
+                    if bucket.effects == (effect,):
+                        self._openers.update(
+                            (p, s) for p, s in waiting.items() if self._opens(p, s)
+                        )
+
+    def _opens(self, pair: Pair, state: State) -> bool:
+        """Say whether an effect seen beside the only one of a pair would lead somewhere new."""
+        bucket = self._standings[pair][0]
+        if bucket.kind is Kind.VARIED:
+            return False
+        siblings = self._siblings.get(bucket.effects[0], ())
+        return any(effect.apply(state) not in self._models.places for effect in siblings)
+
+    def _openings(self) -> list[Target]:
+        """Return the pairs whose hidden outcome may open a state, the most promising first."""
+        found = []
+        for pair, state in self._openers.items():
+            if self._opens(pair, state):
+                bucket = self._standings[pair][0]
+                promise = self._belief(bucket).showing(bucket.draws) * self._capabilities
+                found.append(Target(state, bucket.capability, promise, pair.total))
+        return sorted(found, key=lambda target: (-target.gain, target.state, target.capability))
+
     def _count(self, capability: int, counts: Mapping[Effect, int], sign: int) -> None:
         """Count a pair in, or out of, all the groups that it tells something about."""
         total = sum(counts.values())
@@ -234,8 +278,9 @@ class Evidence:
         self._beliefs = {}
         self._gains = {}
         self._settled = self.hidden() <= self._settings.delta
-        missed = min(self._settings.delta, 1.0) / max(len(self._rules()), 1)
+        missed = self._settings.delta / max(len(self._rules()), 1)
         self._width = NormalDist().inv_cdf(1 - missed / 2)
+        self._openers = {p: state for p, state in self._openers.items() if self._opens(p, state)}
         self._heap = []
         self._promised = {}
         for bucket in self._buckets:
@@ -297,9 +342,19 @@ class Evidence:
                 heapq.heappop(heap)
 
     def targets(self, most: int) -> list[Target]:
-        """Return different pairs worth asking: those never tried, then the most promising."""
+        """Return different pairs worth asking, the most promising first.
+
+        Those never tried come first, then those whose hidden outcome may open a state and with it
+        as many untried pairs as there are capabilities, then the rest.
+        """
         found = list(itertools.islice(self._untried(), most))
         heap = self._heap.copy() if len(found) < most else []
+        least = -heap[0][0] if heap else 0.0
+        if len(found) < most:
+            found += [target for target in self._openings() if target.gain > least][
+                : most - len(found)
+            ]
+        taken = {(target.state, target.capability) for target in found}
         passed = set()
         while heap and len(found) < most:
             promised, serial, bucket = heapq.heappop(heap)
@@ -310,8 +365,12 @@ class Evidence:
                 heapq.heappush(heap, (-gain, serial, bucket))
                 continue
             passed.add(bucket)
-            waiting = itertools.islice(self._buckets[bucket].items(), most - len(found))
-            found += [Target(state, bucket.capability, gain, pair.total) for pair, state in waiting]
+            waiting = (
+                Target(state, bucket.capability, gain, pair.total)
+                for pair, state in self._buckets[bucket].items()
+                if (state, bucket.capability) not in taken
+            )
+            found += itertools.islice(waiting, most - len(found))
         return found
 
     def _untried(self) -> Iterator[Target]:
@@ -356,6 +415,7 @@ class Evidence:
         """Say what is settled and what is open."""
         settings = self._settings
         return Verdict(
+            tried=len(self._standings),
             untried=sum(len(place.pairs) - place.tried for place in self.frontier),
             hidden=self.hidden(),
             imprecise=sum(

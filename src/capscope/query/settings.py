@@ -53,7 +53,7 @@ class Settings:
         0.1, "The least probability of an outcome that must not go unseen (adaptive).", 0, 1
     )
     delta: float = _setting(
-        0.05, "The expected number of such outcomes at which to stop (adaptive).", 1e-6, 1
+        0.05, "The expected number of such outcomes at which to stop (adaptive).", 1e-6, 0.5
     )
     precision: float = _setting(
         0.05, "How well the probabilities of a rule are to be known (adaptive).", 0.001, 1

@@ -75,7 +75,15 @@ _COSTS: tuple[tuple[Cost, str, str], ...] = (
 
 def _needed_table(curves: Sequence[Curve]) -> Iterator[str]:
     heads = [f"{n} to {level:g}" for level in LEVELS for _, *names in _COSTS for n in names]
-    heads = ["problem", "strategy", *heads, "× the least", "at the stop", "seconds", "seeds"]
+    heads = [
+        "problem",
+        "strategy",
+        *heads,
+        "executions to 0.99, × the least",
+        "at the stop",
+        "seconds",
+        "seeds",
+    ]
     yield f"| {' | '.join(heads)} |"
     yield "|" + "---|" * len(heads)
     for problem, strategy, runs in _groups(curves):

@@ -62,7 +62,7 @@ def explanation(query: Explained) -> Iterator[str]:
     """Say it in words, line by line."""
     models, record = query.before, query.record
     words = models.vocabulary
-    kind = "telling" if record.telling else "not expected to tell anything"
+    kind = "telling" if record.telling else "not expected to tell much"
     bonus = f", ξ {record.xi:.2g}" if record.xi else ""
     yield f"query {query.number}: {kind}, predicted disagreement {record.predicted:.4g}{bonus}"
     yield f"start: {', '.join(map(str, words.holding(record.start))) or 'no atom holds'}"
@@ -119,7 +119,7 @@ def _target_lines(policy: dict[str, Any], query: Explained) -> Iterator[str]:
         asked = query.before.capabilities[target["capability"]]
         seeing = _seeing(query, target["state"])
         yield f"  {number}. {seeing}: {asked} ({before}; promises {target['gain']:.2g})"
-    yield "  then, as long as it was as promising, what was promising where the answers led"
+    yield "  then whatever promised at least half as much where the answers led"
 
 
 def _seeing(query: Explained, state: str) -> str:
