@@ -713,12 +713,12 @@ def test_another_seed_begins_with_another_capability():
 def test_what_is_settled_is_seldom_wrong():
     # Pairs from the very world that is assumed before anything is seen: half of them hide an
     # outcome, of any probability. Asked until settled, a run should miss one above ε with
-    # probability δ = 0.05; here there are 32 pairs and 60 runs.
+    # probability δ = 0.05; here there are 32 pairs and 25 runs.
     wrong = 0
-    for seed in range(60):
+    for seed in range(25):
         rng = random.Random(seed)
         hidden = [rng.random() if rng.random() < 0.5 else 0.0 for _ in range(32)]
-        models = Models(Vocabulary.of_atoms("abcdefgh"), INTENTS[:1])
+        models = Models(Vocabulary.of_atoms("pabcdefg"), INTENTS[:1])
         evidence = Evidence(models, Settings(precision=1.0))
         for state in range(32):
             models.place(state)
@@ -726,14 +726,13 @@ def test_what_is_settled_is_seldom_wrong():
         while not evidence.settled():
             (target,) = evidence.targets(1)
             shows = rng.random() < hidden[target.state]
-            after = target.state ^ 128 if shows else target.state
+            after = target.state ^ 1 if shows else target.state
             models.update({Transition(target.state, 0, after): 1})
             evidence.observe([(target.state, 0)])
-        pairs = [models.pair(state, 0) for state in range(32)]
         unseen = [
-            1 - q if pair.only.state >= 128 else q
-            for q, pair in zip(hidden, pairs, strict=True)
-            if q > 0.0 and len(pair.counts) == 1
+            q if pair.only.state == state else 1 - q
+            for state, q in enumerate(hidden)
+            if q > 0.0 and len((pair := models.pair(state, 0)).counts) == 1
         ]
         wrong += any(q > 0.1 for q in unseen)
-    assert wrong <= 9
+    assert wrong <= 4
