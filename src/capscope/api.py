@@ -22,8 +22,9 @@ from capscope.export.model_json import model_document
 from capscope.model import CapabilityModel, Models
 from capscope.problems import canonical_source, load_problem
 from capscope.query import Settings
-from capscope.query.evidence import Evidence, Verdict
+from capscope.query.evidence import Evidence
 from capscope.query.strategies import DEFAULT_STRATEGY
+from capscope.query.verdict import Verdict
 from capscope.world import Problem
 
 MODEL = "model.json"

@@ -19,7 +19,8 @@ from capscope.model import Models
 from capscope.model.lattice import Block
 from capscope.query import Settings
 from capscope.query.belief import UNKNOWN, Belief, Group, Kind
-from capscope.query.evidence import Evidence, Verdict, half_width
+from capscope.query.evidence import Evidence, half_width
+from capscope.query.verdict import Verdict
 from capscope.symbolic import Effect, Vocabulary
 from tiny_models import ALL, INTENTS, WORDS, learned, random_models, random_world
 

@@ -17,8 +17,9 @@ from capscope.assessment.usage import Usage
 from capscope.data.dataset import Dataset
 from capscope.data.journal import Journal
 from capscope.model import Models
-from capscope.query.evidence import Evidence, Verdict
+from capscope.query.evidence import Evidence
 from capscope.query.settings import Settings
+from capscope.query.verdict import Verdict
 from capscope.symbolic import Vocabulary
 
 
