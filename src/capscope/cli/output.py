@@ -92,6 +92,6 @@ def _frame(
     table.add_row("states seen", f"{event.states:,}")
     table.add_row("capabilities", f"{event.capabilities}")
     table.add_row("pairs tried", f"{event.pairs_tried:,}")
-    promised = "next draw promises" if patience is None else "predicted disagreement"
+    promised = "last draw promised" if patience is None else "predicted disagreement"
     table.add_row(promised, f"{event.predicted:.3g}")
     return table
