@@ -185,7 +185,7 @@ def _draw_problem(axis: Any, curves: Sequence[Curve], problem: str) -> None:
     axis.set_ylim(0, 1.05)
     axis.set_title(problem)
     axis.set_xlabel("simulator steps")
-    axis.legend(loc="upper left", frameon=False)
+    axis.legend(loc="lower right", frameon=False)
 
 
 def _draw_arrow(axis: Any, curves: Sequence[Curve], problem: str, strategy: str, row: int) -> None:
