@@ -169,10 +169,12 @@ class Evidence:
             if self._opens(pair, state):
                 self._openers[pair] = state
             return
-        for effect in pair.counts:
+        # Beside doing nothing anything may have been seen; it says nothing of where to look.
+        acting = {effect for effect in pair.counts if _kind_of(effect) is Kind.ACTING}
+        for effect in sorted(acting):
             known = self._siblings.setdefault(effect, set())
-            if not known.issuperset(pair.counts.keys() - {effect}):
-                known.update(pair.counts.keys() - {effect})
+            if not known.issuperset(acting - {effect}):
+                known.update(acting - {effect})
                 for bucket, waiting in self._buckets.items():
                     if bucket.effects == (effect,):
                         self._openers.update(
@@ -182,7 +184,7 @@ class Evidence:
     def _opens(self, pair: Pair, state: State) -> bool:
         """Say whether an effect seen beside the only one of a pair would lead somewhere new."""
         bucket = self._standings[pair][0]
-        if bucket.kind is Kind.VARIED:
+        if bucket.kind is not Kind.ACTING:
             return False
         siblings = self._siblings.get(bucket.effects[0], ())
         return any(effect.apply(state) not in self._models.places for effect in siblings)
