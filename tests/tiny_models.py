@@ -1,9 +1,12 @@
 """Models over three atoms and three capabilities, small enough to be searched exhaustively."""
 
+import random
 from collections import Counter
 
 from capscope.data.dataset import Transition
 from capscope.model import Models
+from capscope.query.mcqs_e import ExactGame
+from capscope.query.uct import SearchBudget, never, search
 from capscope.symbolic import Intent, Vocabulary
 
 WORDS = Vocabulary.of_atoms("pqr")
@@ -41,3 +44,11 @@ def nodes_below(node):
     for edge in node.edges:
         for child in edge.children.values():
             yield from nodes_below(child)
+
+
+def search_exactly(models, start, config, xi=0.0, seed=0, *, to_the_end=True):
+    """Search and hand out the tree; the strategy does not go on to the last iteration."""
+    game = ExactGame(models, config, xi)
+    enough = never if to_the_end else game.settled
+    budget = SearchBudget(config.iterations, config.exploration, enough)
+    return search(game.root(start), game, game.backup, budget, random.Random(seed)), game

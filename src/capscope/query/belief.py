@@ -83,6 +83,12 @@ class Group:
         self.shares = 0.0
         """The probability of what they showed more, summed over them."""
 
+    def answer_alike(self, draws: int, sign: int) -> None:
+        """Count a pair, in or out, that answered alike so many further times."""
+        self.alike[draws] += sign
+        if not self.alike[draws]:
+            del self.alike[draws]
+
     def give_away(self, share: float, sign: int) -> None:
         """Count a pair, in or out, that showed something more, with that share of its draws."""
         self.gave_away += sign

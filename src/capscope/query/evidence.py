@@ -93,7 +93,7 @@ class Evidence:
         """The effects that were seen beside an effect, of any capability in any state."""
         self._openers: dict[Pair, State] = {}
         """Pairs where such an effect would lead to a state never seen."""
-        self._settled = False
+        self._nothing_hidden = False
         """Whether what may be hidden is too little to look for."""
         self._width = inf
         """Standard errors within which all rules lie with probability 1 − δ."""
@@ -206,8 +206,8 @@ class Evidence:
         (main, most), *others = Counter(counts).most_common()
         first = self._group((capability, _kind_of(main)))
         if not others:
-            first.alike[total - 1] += sign
-            self._group((capability, main)).alike[total - 1] += sign
+            first.answer_alike(total - 1, sign)
+            self._group((capability, main)).answer_alike(total - 1, sign)
             return
         first.give_away(1 - most / total, sign)
         # Whichever outcome had been seen alone, the others would have been hidden.
@@ -215,7 +215,7 @@ class Evidence:
             self._group((capability, effect)).give_away(1 - count / total, sign)
         varied = self._group((capability, Kind.VARIED))
         if len(others) == 1:
-            varied.alike[total - 2] += sign
+            varied.answer_alike(total - 2, sign)
         else:
             varied.give_away(1 - (most + others[0][1]) / total, sign)
 
@@ -236,7 +236,7 @@ class Evidence:
         self._kinds = {(c, k): group.believe_in(at_large[k]) for (c, k), group in kinds.items()}
         self._beliefs = {}
         self._gains = {}
-        self._settled = self.hidden() <= self._settings.delta
+        self._nothing_hidden = self.hidden() <= self._settings.delta
         missed = self._settings.delta / max(len(self._rules()), 1)
         self._width = NormalDist().inv_cdf(1 - missed / 2)
         self._openers = {p: state for p, state in self._openers.items() if self._opens(p, state)}
@@ -257,7 +257,7 @@ class Evidence:
 
     def _gain(self, bucket: Bucket) -> float:
         hidden = 0.0
-        if not self._settled:
+        if not self._nothing_hidden:
             gains = self._gains.setdefault(bucket.likes, {})
             known = gains.get(bucket.draws)
             if known is None:
@@ -310,9 +310,8 @@ class Evidence:
         heap = self._heap.copy() if len(found) < most else []
         least = -heap[0][0] if heap else 0.0
         if len(found) < most:
-            found += [target for target in self._openings() if target.gain > least][
-                : most - len(found)
-            ]
+            openings = [target for target in self._openings() if target.gain > least]
+            found += openings[: most - len(found)]
         taken = {(target.state, target.capability) for target in found}
         passed = set()
         while heap and len(found) < most:
