@@ -28,6 +28,7 @@ ORDER = [
     "problems",
     "api",
     "capscope",
+    "bench",
     "cli",
     "__main__",
 ]

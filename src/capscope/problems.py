@@ -116,6 +116,18 @@ def canonical_source(arguments: Sequence[str]) -> str:
     return source
 
 
+def source_slug(source: str) -> str:
+    """Return a short name for the directory of a run.
+
+    >>> source_slug("examples/vacuum.py:problem")
+    'vacuum-problem'
+    """
+    left, colon, right = source.rpartition(":")
+    if not colon:
+        return source
+    return Path(right).stem if right.endswith(".pddl") else f"{Path(left).stem}-{right}"
+
+
 def load_problem(source: str) -> Problem:
     """Load a problem by name, `file.py:factory` or `domain.pddl:problem.pddl`."""
     left, colon, right = source.rpartition(":")

@@ -15,7 +15,7 @@ from capscope.assessment import Budget
 from capscope.assessment.run import JOURNAL
 from capscope.cli.options import Json, ProblemArguments, Workers, with_budget, with_settings
 from capscope.cli.output import patience_of, print_json, print_line, progress
-from capscope.problems import canonical_source
+from capscope.problems import canonical_source, source_slug
 from capscope.query import STRATEGIES, Settings
 from capscope.query.strategies import DEFAULT_STRATEGY
 
@@ -43,9 +43,9 @@ def assess_problem(
 ) -> None:
     """Assess an agent and keep everything that was seen in a run directory."""
     source = canonical_source(problem)
-    directory = Path(run) if run else Path("runs") / f"{_slug(source)}-{strategy}-{seed}"
+    directory = Path(run) if run else Path("runs") / f"{source_slug(source)}-{strategy}-{seed}"
     patience = patience_of(strategy, settings.patience)
-    with interruptible(directory), progress(_slug(source), budget, patience) as listener:
+    with interruptible(directory), progress(source_slug(source), budget, patience) as listener:
         result = assess(
             source,
             strategy=strategy,
@@ -110,10 +110,3 @@ def run_document(result: Result) -> dict[str, Any]:
         "transitions": result.transitions,
         "seconds": usage.seconds,
     }
-
-
-def _slug(source: str) -> str:
-    left, colon, right = source.rpartition(":")
-    if not colon:
-        return source
-    return Path(right).stem if right.endswith(".pddl") else f"{Path(left).stem}-{right}"

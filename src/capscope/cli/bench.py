@@ -1,148 +1,149 @@
-"""`capscope bench SUITE`: measure, in one run with the baseline."""
+"""`capscope bench [SUITE]`: the experiments, each of them one command that anyone can rerun."""
 
 from __future__ import annotations
 
-import json as jsonlib
 import os
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from capscope import __version__
 from capscope.assessment import Budget
+from capscope.bench.plan import CASES, SEEDS, Case
+from capscope.bench.results import SUITES, run_suite, write_results
+from capscope.bench.suite import Bench
 from capscope.cli.options import Json, with_settings
-from capscope.cli.output import print_json, print_line
+from capscope.cli.output import bench_progress, print_json, print_line
 from capscope.errors import CapscopeError
-from capscope.evaluation.experiments import Curve, Experiment
-from capscope.evaluation.speed import measure_speed
-from capscope.problems import load_problem
+from capscope.problems import canonical_source
 from capscope.query import STRATEGIES, Settings
-from capscope.query.strategies import ADAPTIVE, check_strategy
-from capscope.report.efficiency import draw, markdown, write_csv
+from capscope.query.strategies import RANDOM, check_strategy
 
-_PROBLEMS = "blocksworld, tireworld, first-responders"
-_SUITES = ("efficiency", "ablation", "speed")
+_LEVELS = "0.5,0.9,0.99"
+_NOT_REPEATED = ("--output", "--runs", "--write", "--workers", "--json")
 
 
 @with_settings
 def bench_suite(
-    suite: Annotated[str, typer.Argument(help=f"One of {', '.join(_SUITES)}.")],
     settings: Settings,
+    suite: Annotated[
+        str | None,
+        typer.Argument(help=f"One of {', '.join(SUITES)}; all of them if left out."),
+    ] = None,
     problem: Annotated[
         list[str] | None,
-        typer.Option(help=f"A problem that knows its truth; repeat for more. [{_PROBLEMS}]"),
+        typer.Option(
+            "--problem", "--problems", help="Problems, separated by commas or one at a time."
+        ),
     ] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
-            "--strategy",
-            "--strategies",
-            help="Strategies to measure, separated by commas or one at a time. [all]",
+            "--strategy", "--strategies", help="Strategies, separated by commas or one at a time."
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0 on.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0 on.")] = SEEDS,
+    levels: Annotated[
+        str, typer.Option(help="Levels of agreement at which strategies are compared.")
+    ] = _LEVELS,
     max_steps: Annotated[
-        int | None,
-        typer.Option(
-            help="Most simulator steps of a run; Random Query may take --cut times as many."
-        ),
+        int | None, typer.Option(min=1, help="Most simulator steps of a run, instead of the plan.")
     ] = None,
-    cut: Annotated[
-        int, typer.Option(min=1, help="End Random Query at this multiple of the better run.")
-    ] = 25,
+    max_executions: Annotated[
+        int | None, typer.Option(min=1, help="Most executions of a run, instead of the plan.")
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Runs at a time; as many as there are cores.")
     ] = None,
     output: Annotated[str, typer.Option(metavar="DIR", help="Where to write.")] = "results",
+    runs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", help="Where runs are kept and found again; DIR/runs in the output."
+        ),
+    ] = None,
+    write: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Put all chapters in the output together in one file."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Measure learning efficiency against Random Query, without ξ (ablation), or speed."""
-    if suite not in _SUITES:
-        raise CapscopeError(f"no suite {suite!r}; choose one of {', '.join(_SUITES)}")
-    if suite == "speed":
-        numbers = measure_speed(load_problem("first-responders"), settings)
-        if json:
-            print_json(numbers)
-        else:
-            for name, value in numbers.items():
-                print_line(f"{name:<60} {value:10.3f}")
-        return
-    strategies = [name for listed in strategy or STRATEGIES for name in listed.split(",")]
+    """Measure, with runs that are kept: interrupted, the same command goes on where it was."""
+    if suite is not None and suite not in SUITES:
+        raise CapscopeError(f"no suite {suite!r}; choose one of {', '.join(SUITES)}")
+    budget = Budget(simulator_steps=max_steps, executions=max_executions)
+    cases = tuple(_cases(_listed(problem), _listed(strategy), budget))
+    folder = Path(output)
+    written: list[str] = []
+    with bench_progress() as tell:
+        bench = Bench(
+            folder,
+            Path(runs) if runs else folder / "runs",
+            cases,
+            tuple(range(seeds)),
+            settings,
+            _levels(levels),
+            workers or os.cpu_count() or 1,
+            tell,
+        )
+        for name in [suite] if suite else SUITES:
+            section = run_suite(name, bench, _command(name))
+            written += [str(folder / file) for file in section.files]
+            if not json:
+                print_line(section.text())
+    if write:
+        write_results(Path(write), folder)
+        written.append(write)
+    if json:
+        print_json({"suite": suite or list(SUITES), "written": written})
+    else:
+        print_line(f"written: {', '.join(written)}")
+
+
+def _listed(given: list[str] | None) -> list[str]:
+    return [name for listed in given or () for name in listed.split(",") if name]
+
+
+def _levels(text: str) -> tuple[float, ...]:
+    try:
+        levels = tuple(sorted(float(level) for level in text.split(",")))
+        if levels and all(0 < level <= 1 for level in levels):
+            return levels
+    except ValueError:
+        pass
+    raise CapscopeError(f"--levels are shares between 0 and 1 with commas, not {text!r}")
+
+
+def _cases(problems: list[str], strategies: list[str], budget: Budget) -> list[Case]:
+    """Take from the plan what was asked for; what the plan does not know has no bound."""
     for name in strategies:
         check_strategy(name)
-    if suite == "ablation":
-        settings = replace(settings, xi=0.0)
-        strategies = [name for name in strategies if name not in ("random", ADAPTIVE)]
-        if not strategies:
-            raise CapscopeError("the ablation is of ξ; name mcqs-s or mcqs-e, which have it")
-    experiment = Experiment(
-        load_problem,
-        problem or _PROBLEMS.split(", "),
-        strategies,
-        range(seeds),
-        settings,
-        Budget(simulator_steps=max_steps),
-        workers or os.cpu_count() or 1,
-        cut,
-    )
-    folder = Path(output)
-    folder.mkdir(parents=True, exist_ok=True)
-    identity = {**settings.as_dict(), "max_steps": max_steps, "version": __version__}
-    kept = KeptCurves(folder / f"{suite}.jsonl", identity)
-
-    def finished(curve: Curve) -> None:
-        kept.add(curve)
-        _report(curve)
-
-    curves = experiment.run(finished, kept.read())
-    write_csv(curves, folder / f"{suite}.csv")
-    table = markdown(curves)
-    (folder / f"{suite}.md").write_text(table, encoding="utf-8")
-    draw(curves, folder / f"{suite}.png")
-    if json:
-        endings = ("csv", "md", "png")
-        print_json({"suite": suite, "written": [f"{folder}/{suite}.{end}" for end in endings]})
-    else:
-        print_line(table)
-        print_line(f"written: {folder}/{suite}.csv, .md, .png")
+    planned = {case.problem: case for case in CASES}
+    sources = [canonical_source([name]) for name in problems] or list(planned)
+    cases = []
+    for source in sources:
+        case = planned.get(source) or Case(source, STRATEGIES)
+        if strategies:
+            case = replace(case, strategies=tuple(strategies))
+        if budget != Budget():
+            # Random Query goes by what the others needed.
+            bound = {name: budget for name in case.strategies if name != RANDOM}
+            case = replace(case, budgets=bound)
+        cases.append(case)
+    return cases
 
 
-class KeptCurves:
-    """Finished runs, a line each, so that a bench that was interrupted goes on where it was."""
-
-    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
-        self._path = path
-        self._settings = settings
-        self._defaults = Settings().as_dict()
-
-    def read(self) -> list[Curve]:
-        """Return the runs made with the same settings by the same version."""
-        curves = []
-        for line in self._path.read_text("utf-8").splitlines() if self._path.exists() else ():
-            try:
-                row = jsonlib.loads(line)
-            except ValueError:
-                continue  # the line a kill left half written: that run is made again
-            # A setting that there was not yet had its default.
-            if self._defaults | row["settings"] == self._settings:
-                curves.append(Curve.from_dict(row["curve"]))
-        return curves
-
-    def add(self, curve: Curve) -> None:
-        """Keep a run."""
-        with self._path.open("a", encoding="utf-8") as file:
-            row = {"settings": self._settings, "curve": curve.as_dict()}
-            file.write(jsonlib.dumps(row) + "\n")
-
-
-def _report(curve: Curve) -> None:
-    last = curve.last
-    sys.stderr.write(
-        f"{curve.problem} {curve.strategy} seed {curve.seed}: {last.agreement:.4f} after "
-        f"{last.executions:,} executions, {last.simulator_steps:,} steps, {last.seconds:.0f} s "
-        f"({curve.stopped_because})\n"
-    )
-    sys.stderr.flush()
+def _command(suite: str) -> str:
+    """Return the command that makes a chapter, as it was given, without where it writes to."""
+    given = iter(sys.argv[1:])
+    kept = []
+    for word in given:
+        if word.startswith(_NOT_REPEATED):
+            if "=" not in word and word != "--json":
+                next(given, None)
+        elif word not in ("bench", *SUITES):
+            kept.append(word)
+    return shlex.join(["capscope", "bench", suite, *kept])

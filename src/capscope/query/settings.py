@@ -77,6 +77,15 @@ class Settings:
                 option = declared.name.replace("_", "-")
                 raise CapscopeError(f"--{option} must be {bound}, not {value}")
 
+    def changed(self) -> dict[str, Any]:
+        """Return what differs from the defaults."""
+        default = Settings()
+        return {
+            field.name: value
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != getattr(default, field.name)
+        }
+
     def as_dict(self) -> dict[str, Any]:
         """Return every setting by name, as JSON-ready values."""
         return {**asdict(self), "intents": list(self.intents)}

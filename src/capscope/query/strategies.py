@@ -12,11 +12,13 @@ from capscope.query.random_query import RandomQuery
 
 ADAPTIVE = "adaptive"
 """The strategy that chooses starts and repeats by itself; it makes no policy for a given start."""
+RANDOM = "random"
+"""The baseline."""
 
 SEARCHING: Mapping[str, StrategyMaker] = {
     "mcqs-s": McqsSampled,
     "mcqs-e": McqsExact,
-    "random": RandomQuery,
+    RANDOM: RandomQuery,
 }
 """The strategies that choose a policy for a given start."""
 

@@ -1,14 +1,20 @@
 import csv
 import dataclasses
-import json
 
 import pytest
-from typer.testing import CliRunner
 
-from capscope.cli.main import app
 from capscope.evaluation.accounting import Shares
-from capscope.evaluation.experiments import Curve, Point
-from capscope.report.efficiency import draw, group, markdown, ratio_to_baseline, write_csv
+from capscope.evaluation.curve import Curve, Point
+from capscope.report.curves import (
+    draw_curves,
+    group,
+    needed_table,
+    ratio_to_baseline,
+    shares_table,
+    write_points,
+)
+
+LEVELS = (0.9, 0.99)
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -23,6 +29,15 @@ def reaching(strategy, seed, steps, level=0.99):
     return curve(strategy, seed, (10, 0.1), (steps, level))
 
 
+def ratio(curves, strategy, level, *cost):
+    own, baseline = group(curves, "blocks", strategy), group(curves, "blocks", "random")
+    return ratio_to_baseline(own, baseline, level, *cost)
+
+
+def needed(curves):
+    return needed_table(curves, LEVELS)
+
+
 def test_the_ratio_is_that_of_the_mean_steps_over_the_seeds_that_both_sides_have():
     curves = [
         reaching("mcqs-s", 0, 100),
@@ -32,17 +47,14 @@ def test_the_ratio_is_that_of_the_mean_steps_over_the_seeds_that_both_sides_have
         reaching("random", 1, 3000),
         reaching("random", 7, 10**6),
     ]
-    assert ratio_to_baseline(curves, "blocks", "mcqs-s", 0.99) == (10.0, False)
+    assert ratio(curves, "mcqs-s", 0.99) == (10.0, False)
 
 
 def test_executions_are_set_against_the_baseline_and_against_the_least_there_can_be():
     own = dataclasses.replace(reaching("adaptive", 0, 100), least=40)
-    [row] = [
-        r for r in markdown([own, reaching("random", 0, 1000)]).splitlines() if "adaptive" in r
-    ][:1]
-    cells = [cell.strip() for cell in row.split("|")]
-    assert "10.0×" in cells  # 500 executions to 50
-    assert "1.25" in cells  # 50 to the least of 40
+    row = cells(needed([own, reaching("random", 0, 1000)]), "blocks", "adaptive")
+    assert row["executions to 0.99"] == "50 (10.0×)"
+    assert row["× the least, to 0.99"] == "1.25"
 
 
 def test_a_baseline_that_was_cut_gives_a_lower_bound():
@@ -52,8 +64,8 @@ def test_a_baseline_that_was_cut_gives_a_lower_bound():
         reaching("random", 0, 1000),
         reaching("random", 1, 3000, level=0.95),
     ]
-    assert ratio_to_baseline(curves, "blocks", "mcqs-s", 0.99) == (20.0, True)
-    assert ratio_to_baseline(curves, "blocks", "mcqs-s", 0.9) == (20.0, False)
+    assert ratio(curves, "mcqs-s", 0.99) == (20.0, True)
+    assert ratio(curves, "mcqs-s", 0.9) == (20.0, False)
 
 
 def test_there_is_no_ratio_where_the_strategy_missed_the_level_or_has_no_baseline():
@@ -63,9 +75,9 @@ def test_there_is_no_ratio_where_the_strategy_missed_the_level_or_has_no_baselin
         reaching("random", 0, 1000),
         reaching("random", 1, 1000),
     ]
-    assert ratio_to_baseline(curves, "blocks", "mcqs-s", 0.99) is None
-    assert ratio_to_baseline(curves[:1], "blocks", "mcqs-s", 0.99) is None
-    assert ratio_to_baseline(curves, "blocks", "mcqs-e", 0.99) is None
+    assert ratio(curves, "mcqs-s", 0.99) is None
+    assert ratio(curves[:1], "mcqs-s", 0.99) is None
+    assert ratio(curves, "mcqs-e", 0.99) is None
 
 
 def cells(text, *key):
@@ -91,52 +103,47 @@ CURVES = [
 
 
 def test_the_table_says_what_each_strategy_needed():
-    row = cells(markdown(CURVES), "blocks", "mcqs-s")
-    assert row["executions to 0.9"] == "60 ± 14"
-    assert row["steps to 0.9"] == "120 ± 28"
-    assert row["steps to 0.99"] == "240 ± 57"
-    assert row["at the stop"] == "0.9970 ± 0.0028"
+    row = cells(needed(CURVES), "blocks", "mcqs-s")
+    assert row["executions to 0.9"] == "60 ± 14 (45.8×)"
+    assert row["steps to 0.9"] == "120 ± 28 (45.8×)"
+    assert row["at the end"] == "0.9970 ± 0.0028"
+    assert row["ended by"] == "no news"
     assert row["seeds"] == "2"
 
 
 def test_a_ratio_to_a_baseline_that_was_cut_is_written_as_more_than():
-    row = cells(markdown(CURVES), "blocks", "mcqs-s")
-    assert row["ratio to 0.9"] == "45.8×"
-    assert row["ratio to 0.99"] == "> 25.0×"
+    row = cells(needed(CURVES), "blocks", "mcqs-s")
+    assert row["steps to 0.99"] == "240 ± 57 (> 25.0×)"
 
 
 def test_what_the_baseline_did_not_reach_is_written_as_more_than_it_took():
-    row = cells(markdown(CURVES), "blocks", "random")
+    row = cells(needed(CURVES), "blocks", "random")
     assert row["steps to 0.9"] == "5,500 ± 2,121"
     assert row["steps to 0.99"] == "> 5,000"
-    assert row["ratio to 0.99"] == "1"
 
 
 def test_a_strategy_that_missed_a_level_in_some_runs_says_in_how_many():
-    row = cells(markdown(CURVES), "blocks", "mcqs-e")
+    row = cells(needed(CURVES), "blocks", "mcqs-e")
     assert row["steps to 0.99"] == "1 of 2 runs"
-    assert row["ratio to 0.99"] == "–"
 
 
 def test_the_second_table_says_where_the_executions_went():
-    shares = markdown(CURVES).split("\n\n")[1]
-    row = cells(shares, "blocks", "mcqs-s")
+    row = cells(shares_table(CURVES), "blocks", "mcqs-s")
     assert list(row.values())[2:] == ["50.0%", "30.0%", "15.0%", "5.0%"]
 
 
 def test_every_row_of_a_table_has_as_many_cells_as_its_head():
-    for table in markdown(CURVES).strip().split("\n\n"):
+    for table in (needed(CURVES), shares_table(CURVES)):
         assert len({line.count("|") for line in table.splitlines()}) == 1
 
 
 def test_one_run_has_no_spread():
-    row = cells(markdown(CURVES[:1]), "blocks", "mcqs-s")
+    row = cells(needed(CURVES[:1]), "blocks", "mcqs-s")
     assert row["steps to 0.9"] == "100"
-    assert row["ratio to 0.9"] == "–"
 
 
 def test_the_csv_holds_every_point_of_every_run(tmp_path):
-    write_csv(CURVES, tmp_path / "all.csv")
+    write_points(CURVES, tmp_path / "all.csv")
     with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == sum(len(c.points) for c in CURVES)
@@ -162,62 +169,17 @@ def test_runs_are_grouped_by_problem_and_strategy():
     ],
     ids=["all", "one run", "a run without a step", "an unknown strategy"],
 )
-def test_the_picture_is_a_png(curves, tmp_path):
-    draw(curves, tmp_path / "picture.png")
+def test_the_picture_is_a_png_and_an_svg(curves, tmp_path):
+    assert draw_curves(curves, LEVELS, tmp_path, "picture") == ("picture.png", "picture.svg")
     picture = (tmp_path / "picture.png").read_bytes()
     assert picture.startswith(PNG)
     assert len(picture) > 5000
+    assert "<svg" in (tmp_path / "picture.svg").read_text("utf-8")
 
 
-BENCH = [
-    "bench",
-    "efficiency",
-    "--problem",
-    "blocksworld",
-    "--seeds",
-    "1",
-    "--max-steps",
-    "300",
-    "--iterations",
-    "20",
-    "--workers",
-    "1",
-]
-
-
-def test_the_bench_writes_table_points_and_picture_and_keeps_its_runs(tmp_path):
-    folder = tmp_path / "results"
-    result = CliRunner().invoke(app, [*BENCH, "--output", str(folder)])
-    assert result.exit_code == 0, result.output
-    written = {path.name for path in folder.iterdir()}
-    assert written >= {"efficiency.csv", "efficiency.md", "efficiency.png"}
-    table = (folder / "efficiency.md").read_text(encoding="utf-8")
-    assert table in result.stdout
-    for strategy in ("mcqs-s", "mcqs-e", "random"):
-        assert cells(table, "blocksworld", strategy)["seeds"] == "1"
-        assert f"blocksworld {strategy} seed 0: " in result.stderr
-    assert (folder / "efficiency.png").read_bytes().startswith(PNG)
-    # The same again finds all runs made, and writes the same table.
-    again = CliRunner().invoke(app, [*BENCH, "--output", str(folder)])
-    assert again.exit_code == 0, again.output
-    assert again.stderr == ""
-    assert (folder / "efficiency.md").read_text(encoding="utf-8") == table
-
-
-def test_the_ablation_is_without_bonus_and_without_a_baseline(tmp_path):
-    result = CliRunner().invoke(
-        app,
-        ["bench", "ablation", "--problem", "tireworld", "--seeds", "1", "--draws", "2",
-         "--iterations", "10", "--max-steps", "10", "--workers", "1", "--json",
-         "--output", str(tmp_path)],
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    document = json.loads(result.stdout)
-    assert document["suite"] == "ablation"
-    assert document["written"] == [f"{tmp_path}/ablation.{e}" for e in ("csv", "md", "png")]
-    assert "random" not in (tmp_path / "ablation.md").read_text(encoding="utf-8")
-
-
-def test_a_suite_that_does_not_exist_is_answered_with_those_that_do():
-    result = CliRunner().invoke(app, ["bench", "beauty"])
-    assert str(result.exception).startswith("no suite 'beauty'; choose one of efficiency")
+def test_the_same_curves_give_the_same_svg(tmp_path):
+    texts = []
+    for name in ("one", "two"):
+        draw_curves(CURVES, LEVELS, tmp_path, name)
+        texts.append((tmp_path / f"{name}.svg").read_text("utf-8"))
+    assert texts[0] == texts[1]

@@ -1,0 +1,1 @@
+"""The experiments: each question of the paper is one command that anyone can rerun."""

@@ -1,0 +1,42 @@
+"""Tables for people (Markdown) and for other programs (CSV), from the same rows."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Write a Markdown table.
+
+    >>> print(markdown_table(["a", "b"], [[1, "x|y"]]))
+    | a | b |
+    |---|---|
+    | 1 | x\\|y |
+    """
+    lines = [_line(heads), "|" + "---|" * len(heads), *map(_line, rows)]
+    return "\n".join(lines)
+
+
+def _line(cells: Iterable[object]) -> str:
+    return f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def write_csv(path: Path, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a CSV file."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(heads)
+        writer.writerows(rows)
+
+
+def spread(values: Sequence[float], form: str = "{:,.0f}") -> str:
+    """Write a mean and, of several values, one standard deviation.
+
+    >>> spread([1000, 3000])
+    '2,000 ± 1,414'
+    """
+    middle = form.format(statistics.fmean(values))
+    return middle if len(values) < 2 else f"{middle} ± {form.format(statistics.stdev(values))}"
