@@ -11,7 +11,7 @@ from typing import Any
 
 from capscope.bench.order import Order, fulfil, kept_curve
 from capscope.bench.plan import Case
-from capscope.bench.workers import Hear, Job, Tell, carry_out
+from capscope.bench.workers import Hear, Job, Tell, carry_out, say_nothing
 from capscope.evaluation.curve import Curve
 from capscope.query import Settings
 
@@ -29,7 +29,7 @@ class Bench:
     settings: Settings
     levels: tuple[float, ...]
     workers: int
-    tell: Tell
+    tell: Tell = say_nothing
 
     def curves(self, orders: Sequence[Order]) -> list[Curve]:
         """Return the curve of every run, in the order given; those not kept are made."""
@@ -37,7 +37,7 @@ class Bench:
         missing = [RunJob(self.runs, order) for order, curve in kept.items() if curve is None]
         for order, curve in self.carry_out(missing):
             kept[order] = curve
-        return [curve for curve in kept.values() if curve is not None]
+        return [curve for order in orders if (curve := kept[order]) is not None]
 
     def carry_out(self, jobs: Sequence[Job]) -> Iterator[Any]:
         """Do jobs side by side; yield what they return, as they end."""

@@ -18,7 +18,7 @@ from capscope.bench.suite import Bench
 from capscope.cli.options import Json, with_settings
 from capscope.cli.output import bench_progress, print_json, print_line
 from capscope.errors import CapscopeError
-from capscope.problems import canonical_source
+from capscope.problems import canonical_source, load_problem
 from capscope.query import STRATEGIES, Settings
 from capscope.query.strategies import RANDOM, check_strategy
 
@@ -78,22 +78,22 @@ def bench_suite(
     cases = tuple(_cases(_listed(problem), _listed(strategy), budget))
     folder = Path(output)
     written: list[str] = []
-    with bench_progress() as tell:
-        bench = Bench(
-            folder,
-            Path(runs) if runs else folder / "runs",
-            cases,
-            tuple(range(seeds)),
-            settings,
-            _levels(levels),
-            workers or os.cpu_count() or 1,
-            tell,
-        )
-        for name in [suite] if suite else SUITES:
-            section = run_suite(name, bench, _command(name))
-            written += [str(folder / file) for file in section.files]
-            if not json:
-                print_line(section.text())
+    bench = Bench(
+        folder,
+        Path(runs) if runs else folder / "runs",
+        cases,
+        tuple(range(seeds)),
+        settings,
+        _levels(levels),
+        workers or os.cpu_count() or 1,
+    )
+    for name in [suite] if suite else SUITES:
+        with bench_progress() as tell:
+            section = run_suite(name, replace(bench, tell=tell), _command(name))
+        written += [str(folder / file) for file in section.files]
+        # Outside: a live display takes over standard output.
+        if not json:
+            print_line(section.text())
     if write:
         write_results(Path(write), folder)
         written.append(write)
@@ -104,7 +104,7 @@ def bench_suite(
 
 
 def _listed(given: list[str] | None) -> list[str]:
-    return [name for listed in given or () for name in listed.split(",") if name]
+    return list(dict.fromkeys(n for listed in given or () for n in listed.split(",") if n))
 
 
 def _levels(text: str) -> tuple[float, ...]:
@@ -122,15 +122,18 @@ def _cases(problems: list[str], strategies: list[str], budget: Budget) -> list[C
     for name in strategies:
         check_strategy(name)
     planned = {case.problem: case for case in CASES}
-    sources = [canonical_source([name]) for name in problems] or list(planned)
+    sources = list(dict.fromkeys(canonical_source([name]) for name in problems)) or list(planned)
+    for source in sources:
+        load_problem(source)  # a wrong name is told before anything is written
     cases = []
     for source in sources:
         case = planned.get(source) or Case(source, STRATEGIES)
         if strategies:
             case = replace(case, strategies=tuple(strategies))
         if budget != Budget():
-            # Random Query goes by what the others needed.
-            bound = {name: budget for name in case.strategies if name != RANDOM}
+            # Random Query goes by what the others needed, if there are any.
+            others = [name for name in case.strategies if name != RANDOM]
+            bound = dict.fromkeys(others or [RANDOM], budget)
             case = replace(case, budgets=bound)
         cases.append(case)
     return cases
