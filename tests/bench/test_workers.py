@@ -73,7 +73,7 @@ def test_no_jobs_are_soon_done(workers):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_mistake_in_a_job_is_told_with_the_name_of_the_job(workers):
     jobs = [Raising("blocks 3", error=CapscopeError("the disk is full"))]
-    with pytest.raises(CapscopeError, match="^blocks 3: the disk is full; what was seen is kept"):
+    with pytest.raises(CapscopeError, match=r"^blocks 3: the disk is full; what was seen is kept"):
         list(carry_out(jobs, workers, say_nothing))
 
 
@@ -102,7 +102,7 @@ def test_a_job_that_fails_in_its_own_process_is_told_by_name(job, reason):
 
 def test_when_one_job_fails_the_others_are_ended(fifo):
     jobs = [Waiting("a", fifo=fifo), Listening("b", fifo=fifo, fails=True), Dying("never begun")]
-    with pytest.raises(CapscopeError, match="^b: saw") as raised:
+    with pytest.raises(CapscopeError, match=r"^b: saw") as raised:
         list(carry_out(jobs, 2, say_nothing))
     assert_gone(int(re.search(r"saw (\d+)", str(raised.value))[1]))
 
