@@ -53,6 +53,8 @@ def tiny(suite, problem="tireworld", strategy="mcqs-s", levels="0.02,0.05", most
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_mistake_is_told_in_one_line_before_anything_is_measured(refusal, given, line):
+    if "--problem" not in given:
+        given = [*given, "--problem", "tireworld"]
     assert line in refusal("bench", *given)
     assert not Path("results/runs").exists()
 
