@@ -1,7 +1,7 @@
 """What is measured when nothing else is asked for: problems, strategies and budgets.
 
 On the small problems every run goes to its own stop. A budget bounds what would take hours: on the
-large problems MCQS and Random Query may execute a capability a million times, MCQS-E searches
+large problems MCQS and Random Query may execute a capability half a million times, MCQS-E searches
 longer for each query than the others.
 """
 
@@ -15,8 +15,8 @@ from capscope.query import STRATEGIES
 
 _LARGE: Mapping[str, Budget] = {
     "adaptive": Budget(executions=200_000),
-    "mcqs-s": Budget(executions=1_000_000),
-    "random": Budget(executions=1_000_000),
+    "mcqs-s": Budget(executions=500_000),
+    "random": Budget(executions=500_000),
 }
 
 
