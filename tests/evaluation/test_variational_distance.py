@@ -1,5 +1,6 @@
 from collections import Counter
 from fractions import Fraction
+from itertools import chain, combinations
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from capscope.evaluation.variational_distance import (
     achieves,
     achieving_truth,
     exact_distance,
+    mean_total_variation,
     sampled_distance,
 )
 from capscope.model import Models
@@ -106,6 +108,66 @@ def test_an_intent_that_the_learner_never_met_counts_as_disagreement():
     more = known | {(0, Q): {2: 1.0}, (0, NOT_P): {0: 1.0}}
     truth = TrueModel([P, Q, NOT_P], [0], more)
     assert exact_distance(models.pessimistic, truth) == pytest.approx(2 / 3)
+
+
+# Total variation.
+
+
+def largest_difference(prediction, outcomes):
+    """The total variation distance by its definition: over all events, the largest difference."""
+    nothing = {"nothing": 1 - sum(prediction.values())}
+    outcomes, prediction = dict(outcomes), prediction | nothing
+    ends = list(prediction | outcomes)
+    events = chain.from_iterable(combinations(ends, n) for n in range(len(ends) + 1))
+    return max(
+        abs(sum(prediction.get(e, 0) - outcomes.get(e, 0) for e in event)) for event in events
+    )
+
+
+@given(TRANSITIONS, TRUTHS)
+def test_the_mean_total_variation_is_that_of_the_definition(transitions, truth):
+    models = learned(transitions)
+    distances = [
+        largest_difference(dict(models.pessimistic.predict(s, c)) if c in INTENTS else {}, spread)
+        for (s, c), spread in truth.table.items()
+    ]
+    mean = sum(distances) / len(distances) if distances else 0.0
+    assert mean_total_variation(models.pessimistic, truth) == pytest.approx(mean)
+
+
+def test_a_pair_never_tried_is_off_by_one_and_every_pair_weighs_alike():
+    truth = TrueModel(
+        [P, Q, NOT_P],
+        [0, 1],
+        {
+            (0, P): {1: 0.75, 0: 0.25},
+            (1, P): {1: 1.0},
+            (0, Q): {2: 0.25, 3: 0.25, 0: 0.25, 1: 0.25},
+            (0, NOT_P): {0: 1.0},
+        },
+    )
+    seen = {Transition(0, 0, 1): 1, Transition(0, 0, 0): 1, Transition(1, 0, 1): 1}
+    # Off by a quarter, right, never tried, and an intent never met.
+    found = mean_total_variation(learned(seen).pessimistic, truth)
+    assert found == pytest.approx((0.25 + 0 + 1 + 1) / 4)
+
+
+class HalfSure:
+    """A model that knows one outcome and leaves the rest open."""
+
+    capabilities = (P,)
+
+    def predict(self, state, capability):
+        return {0: 0.5}
+
+
+def test_probability_that_a_model_leaves_open_is_an_outcome_that_never_happens():
+    def off_by(outcomes):
+        return mean_total_variation(HalfSure(), TrueModel([P], [0], {(0, P): outcomes}))
+
+    assert off_by({0: 1.0}) == 0.5
+    assert off_by({0: 0.5, 1: 0.5}) == 0.5
+    assert off_by({1: 1.0}) == 1.0
 
 
 # From samples.
