@@ -1,0 +1,1 @@
+"""Other ways to learn a capability model, for comparison."""
