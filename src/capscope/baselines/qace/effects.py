@@ -60,9 +60,7 @@ class EffectList:
 
     def explains(self, before: State, after: State) -> bool:
         """Say whether an effect of the list that changes something fits a transition."""
-        return any(
-            self._entries[i].effect != Effect(0, 0) for i in self._fitting(before, after)
-        )
+        return any(self._entries[i].effect != Effect(0, 0) for i in self._fitting(before, after))
 
     def absorb(self, before: State, ends: Iterable[State]) -> None:
         """Narrow the effects by transitions of this capability; add those that none fits."""

@@ -11,6 +11,12 @@ precondition holds it must work, and show the effects of its list in their propo
 its disjunct where the precondition does not hold it must not work. No hypothesis is left to change
 over to, so a contradiction says that the class does not contain the truth.
 
+A disjunct is a conjunction in the states that were seen. Flips lead beyond them: take away what a
+block stands on, and an agent that could do with any place for it gives up. There the truth is
+disjunctive again, and each start finds a conjunction narrower than the disjunct. Strictly, that is
+the end of it. With `split` the disjunct is compiled further instead: a supplied state in which the
+capability works though no part covers it is the start of another part.
+
 An agent does not say whether it executed a capability or declined. It *works* where at least one
 of the runs shows an effect of its list that changes something; an uncompiled capability works
 wherever anything changes, for all of that has to go into its one list. Flipping an atom that is
@@ -22,7 +28,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -32,6 +39,7 @@ from capscope.baselines.qace.interview import Interview
 from capscope.baselines.qace.model import Conjunction, ProbableEffect, QaceCapability
 from capscope.baselines.qace.settings import QaceSettings
 from capscope.model.beta import beta_cdf
+from capscope.seeds import child_seed
 from capscope.symbolic import Effect, State, Vocabulary
 
 
@@ -46,33 +54,43 @@ class Finding(StrEnum):
 
 
 class Lesson(NamedTuple):
-    """A capability that was learned, or why none in the class explains the answers."""
+    """What was learned of a branch, or why nothing in the class explains the answers."""
 
     finding: Finding
-    capability: QaceCapability | None = None
+    parts: tuple[QaceCapability, ...] = ()
+    """One, unless the disjunct had to be split."""
     reason: str = ""
+
+
+class _Contradiction(Exception):  # noqa: N818 - not an error: it is what was found
+    def __init__(self, finding: Finding, reason: str) -> None:
+        super().__init__(reason)
+        self.finding = finding
 
 
 def learn_branch(
     branch: Branch, interview: Interview, supplied: Sequence[State], settings: QaceSettings
 ) -> Lesson:
-    """Learn one capability, then check it in some of the supplied states.
+    """Learn one capability, and check it in some of the supplied states.
 
     Raises `BudgetSpent` when nothing is left to ask with.
     """
-    learner = _Learner(branch, interview, settings)
-    if not learner.begin():
-        runs = settings.runs_per_effect
-        return Lesson(Finding.SILENT, None, f"nothing changed in {runs} runs from its start")
-    precondition = learner.find_precondition()
-    contradiction = learner.check_precondition(precondition, supplied)
-    if contradiction is not None:
-        return Lesson(Finding.DISJUNCTIVE, None, contradiction)
-    capability = QaceCapability(branch.intent, precondition, learner.estimate(precondition))
-    contradiction = learner.check_effects(capability)
-    if contradiction is not None:
-        return Lesson(Finding.DEPENDENT, None, contradiction)
-    return Lesson(Finding.LEARNED, capability)
+    parts: list[QaceCapability] = []
+    start: State | None = branch.start
+    try:
+        while start is not None:
+            learner = _Learner(replace(branch, start=start), interview, settings)
+            parts.append(learner.learn(supplied))
+            start = learner.uncovered([part.precondition for part in parts], supplied)
+            if start is not None and not (settings.split and not branch.whole):
+                said = _sentence(parts[0].precondition, interview.problem.vocabulary)
+                raise _Contradiction(
+                    Finding.DISJUNCTIVE,
+                    f"flipping literals says that it works only {said}, but so in {start:#x}",
+                )
+    except _Contradiction as found:
+        return Lesson(found.finding, (), str(found))
+    return Lesson(Finding.LEARNED, tuple(parts))
 
 
 class _Learner:
@@ -83,14 +101,41 @@ class _Learner:
         self._words = interview.problem.vocabulary
         self._list = EffectList(self._words.mask)
 
-    def begin(self) -> bool:
-        """Simulate from the start; say whether anything happened."""
+    def learn(self, supplied: Sequence[State]) -> QaceCapability:
+        """Find precondition and effects, and check both where the precondition holds."""
+        self._begin()
+        precondition = self._find_precondition()
+        self._check_precondition(precondition, supplied)
+        effects = self._estimate(precondition)
+        capability = QaceCapability(self._branch.intent, precondition, effects)
+        self._check_effects(capability)
+        return capability
+
+    def uncovered(
+        self, preconditions: Sequence[Conjunction], supplied: Sequence[State]
+    ) -> State | None:
+        """Return a state of the disjunct in which it works though no precondition holds."""
+        beyond = [
+            state
+            for state in supplied
+            if self._branch.within.holds(state) and not any(p.holds(state) for p in preconditions)
+        ]
+        for state in self._some(beyond, len(preconditions)):
+            if self._works(state, self._settings.runs_per_flip):
+                return state
+        return None
+
+    def _begin(self) -> None:
+        """Simulate from the start."""
         start = self._branch.start
         ends = self._interview.ask(start, self._settings.runs_per_effect)
+        if all(end == start for end in ends):
+            raise _Contradiction(
+                Finding.SILENT, f"nothing changed in {ends.total()} runs from {start:#x}"
+            )
         self._list.absorb(start, ends)
-        return any(end != start for end in ends)
 
-    def find_precondition(self) -> Conjunction:
+    def _find_precondition(self) -> Conjunction:
         """Flip each literal of the start and keep those without which nothing works."""
         care = 0
         for i in range(len(self._words.atoms)):
@@ -119,29 +164,22 @@ class _Learner:
         visible = {e.apply(start) for e in self._list.effects if e.apply(state) != state}
         return 1 - sum(ends[end] for end in visible) / ends.total()
 
-    def check_precondition(
-        self, precondition: Conjunction, supplied: Sequence[State]
-    ) -> str | None:
-        """Compare the precondition with the agent; return what contradicts it."""
-        within = [s for s in supplied if precondition.holds(s)]
-        beyond = [
-            s for s in supplied if self._branch.within.holds(s) and not precondition.holds(s)
-        ]
-        said = _sentence(precondition, self._words)
-        for state in self._some(within):
+    def _check_precondition(self, precondition: Conjunction, supplied: Sequence[State]) -> None:
+        """Ask whether it works in supplied states where the precondition says so."""
+        for state in self._some([s for s in supplied if precondition.holds(s)], 0):
             if self._works(state, self._settings.runs_per_effect) is False:
-                return f"flipping literals says that it works {said}, but not in {state:#x}"
+                said = _sentence(precondition, self._words)
+                raise _Contradiction(
+                    Finding.DISJUNCTIVE,
+                    f"flipping literals says that it works {said}, but not in {state:#x}",
+                )
             self._list.absorb(state, self._interview.answers.get(state, ()))
-        for state in self._some(beyond):
-            if self._works(state, self._settings.runs_per_flip):
-                return f"flipping literals says that it works only {said}, but so in {state:#x}"
-        return None
 
-    def _some(self, states: Sequence[State]) -> Sequence[State]:
-        rng = random.Random(self._interview.seed)
+    def _some(self, states: Sequence[State], place: int) -> Sequence[State]:
+        rng = random.Random(child_seed(self._interview.seed, self._branch.start, place))
         return rng.sample(states, min(self._settings.checks, len(states)))
 
-    def estimate(self, precondition: Conjunction) -> tuple[ProbableEffect, ...]:
+    def _estimate(self, precondition: Conjunction) -> tuple[ProbableEffect, ...]:
         """Return the effects with their relative frequencies, the most frequent first."""
         effects = tuple(dict.fromkeys(self._list.effects))
         counts = dict.fromkeys(effects, 0.0)
@@ -157,26 +195,22 @@ class _Learner:
         found = [ProbableEffect(e, n / total) for e, n in counts.items() if n]
         return tuple(sorted(found, key=lambda entry: (-entry.probability, entry.effect)))
 
-    def check_effects(self, capability: QaceCapability) -> str | None:
-        """Compare the list with each state that was simulated; return what contradicts it."""
-        runs = self._settings.runs_per_effect
-        simulated = [
-            state
-            for state in self._asked(capability.precondition)
-            if self._interview.answers[state].total() >= runs
-        ]
+    def _check_effects(self, capability: QaceCapability) -> None:
+        """Compare the list with what was seen in each state that was simulated."""
+        answers, runs = self._interview.answers, self._settings.runs_per_effect
+        asked = self._asked(capability.precondition)
+        simulated = [state for state in asked if answers[state].total() >= runs]
         comparisons = len(simulated) * len(capability.effects)
         for state in simulated:
-            ends = self._interview.answers[state]
-            expected = capability.outcomes(state)
+            ends, expected = answers[state], capability.outcomes(state)
             for end in {**expected, **ends}:
-                chance = tail(ends[end], ends.total(), expected.get(end, 0.0))
-                if chance < self._settings.risk / comparisons:
-                    return (
-                        f"an effect of probability {expected.get(end, 0.0):.2f} was seen "
-                        f"{ends[end]} times in {ends.total()} runs from {state:#x}"
+                probability = expected.get(end, 0.0)
+                if tail(ends[end], ends.total(), probability) < self._settings.risk / comparisons:
+                    raise _Contradiction(
+                        Finding.DEPENDENT,
+                        f"an effect of probability {probability:.2f} was seen {ends[end]} times "
+                        f"in {ends.total()} runs from {state:#x}",
                     )
-        return None
 
     def _asked(self, precondition: Conjunction) -> Iterator[State]:
         return (state for state in self._interview.answers if precondition.holds(state))

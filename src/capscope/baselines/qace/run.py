@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from capscope.assessment import Usage
@@ -58,13 +58,12 @@ class QaceRow:
 
     def as_dict(self, vocabulary: Vocabulary) -> dict[str, Any]:
         """Return the row as JSON-ready values."""
-        capability = self.lesson.capability
         return {
             "number": self.number,
             **_named(self.branch, vocabulary),
             "finding": str(self.lesson.finding),
             "reason": self.lesson.reason,
-            "capability": None if capability is None else capability.as_dict(vocabulary),
+            "parts": [part.as_dict(vocabulary) for part in self.lesson.parts],
             "usage": asdict(self.usage),
             "states_asked": self.states_asked,
             "states_unseen": self.states_unseen,
@@ -83,9 +82,8 @@ class QaceRow:
                 f"capability {number} that was learned before, {written['intent']}, is not the one "
                 "of this list; go on with the models and settings that the run was started with"
             )
-        found = values["capability"]
-        capability = None if found is None else QaceCapability.from_dict(found, vocabulary)
-        lesson = Lesson(Finding(values["finding"]), capability, values["reason"])
+        parts = tuple(QaceCapability.from_dict(part, vocabulary) for part in values["parts"])
+        lesson = Lesson(Finding(values["finding"]), parts, values["reason"])
         spent = Usage(**values["usage"])
         states = values["states_asked"], values["states_unseen"]
         return cls(number, branches[number], lesson, spent, *states)
@@ -124,21 +122,20 @@ class QaceRun:
     reason: str
     compilation: Compilation
     rows: tuple[QaceRow, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
 
     @property
-    def learned(self) -> list[QaceCapability]:
-        """The capabilities that were learned."""
-        return [row.lesson.capability for row in self.rows if row.lesson.capability is not None]
+    def learned(self) -> tuple[QaceRow, ...]:
+        """The capabilities of the list that were learned."""
+        return tuple(row for row in self.rows if row.lesson.finding is Finding.LEARNED)
 
     @property
     def model(self) -> QaceModel:
         """What was learned, whether or not it is all."""
-        found = Counter(capability.intent for capability in self.learned)
-        wanted = Counter(branch.intent for branch in self.compilation.branches)
-        idle = (i for i in self.compilation.tried if i not in wanted)
-        complete = [intent for intent in wanted if found[intent] == wanted[intent]]
-        return QaceModel(self.learned, [*complete, *idle])
+        missing = Counter(branch.intent for branch in self.compilation.branches)
+        missing.subtract(row.branch.intent for row in self.learned)
+        complete = [intent for intent in self.compilation.tried if not missing[intent]]
+        return QaceModel((part for row in self.learned for part in row.lesson.parts), complete)
 
     def as_dict(self) -> dict[str, Any]:
         """Return a row for the table of the appendix, JSON-ready."""
@@ -152,6 +149,7 @@ class QaceRun:
             "disjuncts": self.compilation.disjuncts,
             "idle": self.compilation.idle,
             "learned": len(self.learned),
+            "parts": sum(len(row.lesson.parts) for row in self.learned),
             **spent,
             "states_asked": sum(row.states_asked for row in self.rows),
             "states_unseen": sum(row.states_unseen for row in self.rows),
@@ -207,7 +205,7 @@ def _learn(
     try:
         lesson = learn_branch(branch, interview, supplied, settings)
     except BudgetSpent as spent:
-        lesson = Lesson(Finding.UNFINISHED, None, f"budget of {spent} spent")
+        lesson = Lesson(Finding.UNFINISHED, (), f"budget of {spent} spent")
     asked = interview.answers
     unseen = sum(state not in models.places for state in asked)
     return QaceRow(number, branch, lesson, interview.usage, len(asked), unseen)
@@ -215,7 +213,7 @@ def _learn(
 
 def _why_not(rows: Sequence[QaceRow]) -> str:
     """Say what was found of the capabilities that were not learned; nothing if all were."""
-    failed = [row for row in rows if row.lesson.capability is None]
+    failed = [row for row in rows if row.lesson.finding is not Finding.LEARNED]
     if not failed:
         return ""
     findings = Counter(str(row.lesson.finding) for row in failed)

@@ -16,6 +16,8 @@ class QaceSettings:
     seed: int = 0
     compiled: bool = True
     """Whether disjunctive conditions are compiled away; otherwise each capability is one whole."""
+    split: bool = True
+    """Whether a disjunct is compiled further where flips show that it is no conjunction."""
     runs_per_effect: int = 25
     """Executions of a policy simulation query, in a state where the capability works."""
     runs_per_flip: int = 5
