@@ -1,12 +1,15 @@
 """Read a run back without its problem: what was seen and what follows from it.
 
 The journal names its vocabulary and its intents, so a finished run can be shown, exported and
-compared on a machine that has neither the simulator nor the agent.
+compared on a machine that has neither the simulator nor the agent. It can also be read as it was at
+an earlier point: queries are the finest grain, since all draws of a query are absorbed together.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from typing import Any
 from capscope.assessment.knowledge import tally
 from capscope.assessment.run import Run
 from capscope.assessment.usage import Usage
-from capscope.data.dataset import Dataset
+from capscope.data.dataset import Dataset, Transition
 from capscope.data.journal import Journal
 from capscope.model import Models
 from capscope.query.evidence import Evidence
@@ -46,26 +49,60 @@ class Reading:
         return name
 
 
-def read_run(path: Path) -> Reading:
-    """Replay the journal of a run, an unfinished query included."""
+def read_run(path: Path, most_executions: int | None = None) -> Reading:
+    """Replay the journal of a run, an unfinished query included.
+
+    With `most_executions`, only as far as the last query that ended within so many; what it really
+    came to is in the usage.
+    """
     with Run.open(path, read_only=True) as run:
-        return read_journal(path, run.journal)
+        return read_journal(path, run.journal, most_executions)
 
 
-def read_journal(path: Path, journal: Journal) -> Reading:
-    """Replay an open journal."""
+def read_journal(path: Path, journal: Journal, most_executions: int | None = None) -> Reading:
+    """Replay an open journal, all of it or its first executions."""
     meta = journal.read_meta()
-    dataset = Dataset()
-    models = Models(Vocabulary.from_dict(meta["vocabulary"]), journal.intents())
-    usage = Usage(simulator_steps=meta.get("discovery", {}).get("simulator_steps", 0))
+    dataset, models, usage = Dataset(), _untaught(journal), _before_asking(journal)
+    for spent, transitions in _answers(journal, usage, len(models.capabilities)):
+        if most_executions is not None and spent.executions > most_executions:
+            break
+        dataset.record(transitions)
+        models.update(transitions)
+        usage = spent
+    return Reading(path, meta, dataset, models, usage)
+
+
+def replay(journal: Journal) -> Iterator[tuple[Usage, Models]]:
+    """Replay an open journal query by query; yield what was spent so far and what was known.
+
+    It is one and the same `Models` each time, brought up to date in place: copying it would cost
+    more than the query. It has every intent of the journal from the start; one that the run found
+    later is untried until then.
+    """
+    models = _untaught(journal)
+    for usage, transitions in _answers(journal, _before_asking(journal), len(models.capabilities)):
+        models.update(transitions)
+        yield usage, models
+
+
+def _untaught(journal: Journal) -> Models:
+    return Models(Vocabulary.from_dict(journal.read_meta()["vocabulary"]), journal.intents())
+
+
+def _before_asking(journal: Journal) -> Usage:
+    discovery = journal.read_meta().get("discovery", {})
+    return Usage(simulator_steps=discovery.get("simulator_steps", 0))
+
+
+def _answers(
+    journal: Journal, usage: Usage, capabilities: int
+) -> Iterator[tuple[Usage, Counter[Transition]]]:
+    """Yield what was spent up to the end of each query, and what the query itself showed."""
     for number in itertools.count():
         record = journal.query(number)
         if record is None:
-            break
+            return
         draws = journal.draws(number)
-        transitions = tally(draws, len(models.capabilities))
-        dataset.record(transitions)
-        models.update(transitions)
         usage += Usage(
             queries=1,
             executions=sum(len(draw.executions) for draw in draws),
@@ -73,4 +110,4 @@ def read_journal(path: Path, journal: Journal) -> Reading:
             llm_tokens=sum(draw.llm_tokens for draw in draws),
             seconds=record.seconds or sum(draw.seconds for draw in draws),
         )
-    return Reading(path, meta, dataset, models, usage)
+        yield usage, tally(draws, capabilities)
