@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from capscope.assessment import Budget
+from capscope.bench.measure import SEQUENCES
 from capscope.query import STRATEGIES
 
 _LARGE: Mapping[str, Budget] = {
@@ -27,6 +28,8 @@ class Case:
     problem: str
     strategies: tuple[str, ...] = STRATEGIES
     budgets: Mapping[str, Budget] = field(default_factory=dict)
+    sequences: int = SEQUENCES
+    """Random capability sequences in its independent dataset."""
 
     def budget(self, strategy: str) -> Budget:
         """Return what a strategy may spend; no bound if none is given."""
@@ -40,6 +43,15 @@ CASES = (
     Case("probabilistic-elevators", tuple(_LARGE), _LARGE),
     Case("depot", tuple(_LARGE), _LARGE),
 )
-ABLATED = ("blocksworld", "tireworld", "first-responders")
-"""The problems of the paper's ablation."""
 SEEDS = 5
+_FEWER: Mapping[str, tuple[str, ...]] = {
+    "ablation": ("blocksworld", "tireworld", "first-responders"),
+    "peers": ("blocksworld",),
+}
+"""Experiments that are made on some of the problems only: those of the paper, those feasible."""
+
+
+def cases_of(suite: str) -> tuple[Case, ...]:
+    """Return the cases that an experiment is made on when none is named."""
+    chosen = _FEWER.get(suite)
+    return tuple(case for case in CASES if chosen is None or case.problem in chosen)
