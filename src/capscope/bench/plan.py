@@ -15,7 +15,7 @@ from capscope.bench.measure import SEQUENCES
 from capscope.query import STRATEGIES
 
 _LARGE: Mapping[str, Budget] = {
-    "adaptive": Budget(executions=200_000),
+    "adaptive": Budget(executions=130_000),
     "mcqs-s": Budget(executions=500_000),
     "random": Budget(executions=500_000),
 }
@@ -39,7 +39,7 @@ class Case:
 CASES = (
     Case("blocksworld"),
     Case("tireworld"),
-    Case("first-responders", budgets={"mcqs-e": Budget(executions=100_000)}),
+    Case("first-responders", budgets={"mcqs-e": Budget(executions=50_000)}),
     Case("probabilistic-elevators", tuple(_LARGE), _LARGE),
     Case("depot", tuple(_LARGE), _LARGE),
 )

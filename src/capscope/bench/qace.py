@@ -32,8 +32,8 @@ is pruned by a query that sets a state with one literal flipped; every answer co
 and is counted. |C| are the capabilities, |C_DNF| what they become when each disjunct of a condition
 is a capability of its own; *as is* leaves the conditions uncompiled, and then the class does not
 contain a disjunctive truth. A model counts as learned when all capabilities converged within
-{limit} seconds. Agreement is that of what was learned, complete or not. QACE must set states, also such as
-cannot be reached; a problem where that is impossible is not runnable.
+{limit} seconds. Agreement is that of what was learned, complete or not. QACE must set states, also
+such as cannot be reached; a problem where that is impossible is not runnable.
 """
 
 

@@ -7,14 +7,12 @@ and of how much does it name just the outcomes that there are? Calibration has a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from capscope.evaluation.reference import Flags, Floats, Numbers, Reference
 from capscope.model.capability_model import CapabilityModel, Prediction
-from capscope.symbolic import State
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,7 @@ def compare(model: CapabilityModel, reference: Reference) -> Comparison:
     predicted: list[float] = []
     success: list[float] = []
     successors: list[int] = []
-    for state, intent, ends in _pairs(reference):
+    for state, intent, ends in reference.rows():
         mask = masks[intent]
         prediction = model.predict(state, intents[intent]) if mask is not None else {}
         if mask is None or not prediction:
@@ -88,16 +86,6 @@ def compare(model: CapabilityModel, reference: Reference) -> Comparison:
         np.array(success, dtype=np.float64),
         np.array(successors, dtype=np.int64),
     )
-
-
-def _pairs(reference: Reference) -> Iterator[tuple[State, int, list[State]]]:
-    """Yield each pair with the states that it ends in."""
-    states = reference.states
-    ends = [states[i] for i in reference.after.tolist()]
-    borders = np.searchsorted(reference.pair, np.arange(len(reference.before) + 1)).tolist()
-    befores, intents = reference.before.tolist(), reference.intent.tolist()
-    for i, (before, intent) in enumerate(zip(befores, intents, strict=True)):
-        yield states[before], intent, ends[borders[i] : borders[i + 1]]
 
 
 def _chance(prediction: Prediction, required: int, forbidden: int) -> float:

@@ -13,7 +13,7 @@ line of NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -43,11 +43,14 @@ class Counts(NamedTuple):
     @classmethod
     def of(cls, transitions: Mapping[Transition, int]) -> Counts:
         """Lay counted transitions out, states and transitions in ascending order."""
-        states = sorted({s for t in transitions for s in (t.before, t.after)})
+        states = sorted({state for before, _, after in transitions for state in (before, after)})
         place = {state: i for i, state in enumerate(states)}
-        rows = sorted((place[b], c, place[a], n) for (b, c, a), n in transitions.items())
-        columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
-        return cls(states, *columns)
+        before = _numbers(place[before] for before, _, _ in transitions)
+        capability = _numbers(capability for _, capability, _ in transitions)
+        after = _numbers(place[after] for _, _, after in transitions)
+        times = _numbers(transitions.values())
+        order = np.lexsort((after, capability, before))
+        return cls(states, before[order], capability[order], after[order], times[order])
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,12 +139,23 @@ class Reference:
     def _holding(self, states: Numbers, intents: Numbers) -> Flags:
         masks = [self.vocabulary.literal_masks(intent.literals) for intent in self.intents]
         known = self.states
-        holding = []
-        for number, intent in zip(states.tolist(), intents.tolist(), strict=True):
+        holding = np.zeros(len(states), dtype=np.bool_)
+        for i, (number, intent) in enumerate(zip(states.tolist(), intents.tolist(), strict=True)):
             required, forbidden = masks[intent]
             state = known[number]
-            holding.append(state & required == required and not state & forbidden)
-        return np.array(holding, dtype=np.bool_)
+            holding[i] = state & required == required and not state & forbidden
+        return holding
+
+    def rows(self) -> Iterator[tuple[State, int, Sequence[State]]]:
+        """Yield each pair, its intent by number, with the states that it ends in."""
+        states = self.states
+        ends = [states[i] for i in self.after.tolist()]
+        borders = np.searchsorted(self.pair, np.arange(len(self.before) + 1)).tolist()
+        befores, intents = self.before.tolist(), self.intent.tolist()
+        first = 0
+        for before, intent, end in zip(befores, intents, borders[1:], strict=True):
+            yield states[before], intent, ends[first:end]
+            first = end
 
     def achieving(self) -> Reference:
         """Apply the paper's filter: keep the pairs in which the intent is achieved at least once.
@@ -163,5 +177,5 @@ class Reference:
         )
 
 
-def _numbers(values: Sequence[int]) -> Numbers:
-    return np.array(values, dtype=np.int64)
+def _numbers(values: Iterable[int]) -> Numbers:
+    return np.fromiter(values, dtype=np.int64)

@@ -153,7 +153,7 @@ def load(recipe: Recipe, folder: Path) -> IndependentSample | None:
     """Read the sample of a recipe back, finished or not; None if it was never begun."""
     path = folder / recipe.file_name
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return _understood(archive, recipe)
     except FileNotFoundError:
         return None

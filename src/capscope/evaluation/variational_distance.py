@@ -80,13 +80,11 @@ def distance(comparison: Comparison, weights: Floats | None = None) -> float | N
 
 def learned_weights(reference: Reference, seen: Seen) -> Floats:
     """Weigh each transition of a reference by how often the learner itself saw it."""
-    states, intents = reference.states, reference.intents
-    befores = reference.before[reference.pair].tolist()
-    asked = reference.intent[reference.pair].tolist()
-    rows = zip(befores, asked, reference.after.tolist(), strict=True)
-    return np.array(
-        [seen(states[b], intents[i]).get(states[a], 0) for b, i, a in rows], dtype=np.float64
-    )
+    weights: list[float] = []
+    for state, intent, ends in reference.rows():
+        outcomes = seen(state, reference.intents[intent])
+        weights += [outcomes.get(end, 0) for end in ends]
+    return np.array(weights, dtype=np.float64)
 
 
 class AchievingOnly:
