@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 from aalpy.learning_algs.stochastic import StochasticLStar
-from toy_worlds import WORDS, Board, Presser, board_problem
 
 from capscope.baselines.aalpy import METHODS, NOTE, PeerRun, PeerSettings, learn_with_aalpy
 from capscope.baselines.aalpy.learned_mdp import CHAOS, LearnedMdp, label, state_of
@@ -14,6 +13,7 @@ from capscope.baselines.aalpy.system import AgentSystem
 from capscope.errors import CapscopeError, ProblemError
 from capscope.evaluation.truth import TrueModel
 from capscope.symbolic import Intent, Literal
+from toy_worlds import WORDS, Board, Presser, board_problem
 
 INTENTS = [Intent((Literal(atom, sign),)) for atom in WORDS.atoms for sign in (True, False)]
 LIT_A, NOT_A = INTENTS[:2]
@@ -209,6 +209,7 @@ def test_executions_are_cut_at_the_budget_and_the_last_model_counts(method):
     settings = replace(FEW, method=method, traces=200, max_executions=1500)
     run = learn_with_aalpy(problem, INTENTS, true_board(), settings)
     assert run.executions == problem.agent.requests == 1500
+    assert run.resets == problem.simulator.resets
     assert run.stopped_because == "cut after 1,500 executions"
     assert 0 < run.states <= 8
     assert run.mean_tv < 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,13 +15,11 @@ from aalpy.learning_algs.stochastic.SamplingBasedObservationTable import (
 )
 from aalpy.oracles import RandomWalkEqOracle
 
-from capscope.baselines.aalpy.learned_mdp import MdpState, label
+from capscope.baselines.aalpy.learned_mdp import label
+from capscope.baselines.aalpy.learning import INPUTS, See
 from capscope.baselines.aalpy.peer_run import PeerSettings
 from capscope.baselines.aalpy.system import AgentSystem, BudgetSpent
 from capscope.seeds import child_seed
-
-See = Callable[[Iterable[MdpState]], None]
-_INPUTS = 2  # the place of Alergia's inputs, after the world's and AALpy's own
 
 
 class SystemUnderLearning(SUL):  # type: ignore[misc]  # AALpy is not typed
@@ -96,7 +94,7 @@ def learn_alergia(system: AgentSystem, settings: PeerSettings, see: See) -> str:
     traces: list[list[Any]] = []
     try:
         for number in range(settings.traces):
-            rng = random.Random(child_seed(settings.seed, _INPUTS, number))
+            rng = random.Random(child_seed(settings.seed, INPUTS, number))
             traces.append([label(system.reset())])
             for _ in range(rng.randint(settings.shortest, settings.longest)):
                 capability = rng.randrange(len(system.intents))

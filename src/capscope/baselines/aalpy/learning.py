@@ -18,7 +18,8 @@ from capscope.seeds import child_seed
 from capscope.symbolic import Intent
 from capscope.world import Problem
 
-_WORLD, _LEARNER = range(2)
+WORLD, LEARNER, INPUTS = range(3)
+"""The places below a run's seed: the agent's world, AALpy's own chance, Alergia's inputs."""
 
 See = Callable[[Iterable[MdpState]], None]
 """Shows the states of an MDP that a peer came up with."""
@@ -34,12 +35,12 @@ def learn_with_aalpy(
     A run that a budget cuts has the model that was the last before it; none, if AALpy had none.
     """
     learn = _learner(settings.method)
-    seed = child_seed(settings.seed, _WORLD)
+    seed = child_seed(settings.seed, WORLD)
     limits = settings.max_executions, settings.max_seconds
     system = AgentSystem(problem, intents, seed, *limits)
     progress = Progress(system, truth)
     try:
-        with _global_chance(child_seed(settings.seed, _LEARNER)):
+        with _global_chance(child_seed(settings.seed, LEARNER)):
             stopped_because = learn(system, settings, progress.see)
     except BudgetSpent as spent:
         stopped_because = f"cut after {spent}"
@@ -63,7 +64,9 @@ class Progress:
 
     def ended(self) -> tuple[PeerPoint, ...]:
         """Return all points; the last is that of the last model, after all that was spent."""
-        if not self._points or self._points[-1].executions != self._system.executions:
+        system = self._system
+        spent = system.executions, system.resets
+        if not self._points or (self._points[-1].executions, self._points[-1].resets) != spent:
             self._compare()
         return tuple(self._points)
 
