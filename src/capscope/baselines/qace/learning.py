@@ -20,8 +20,9 @@ capability works though no part covers it is the start of another part.
 An agent does not say whether it executed a capability or declined. It *works* where at least one
 of the runs shows an effect of its list that changes something; an uncompiled capability works
 wherever anything changes, for all of that has to go into its one list. Flipping an atom that is
-all that would change leaves nothing to see; then both hypotheses say the same in every state, and
-the shorter one is kept.
+all that would change leaves nothing to see. Then an atom that is known to be of no matter is
+flipped with it, one that the effect touches. If there is none, both hypotheses say the same, and
+the literal is kept: the narrower precondition is silent where another part may have to speak.
 """
 
 from __future__ import annotations
@@ -82,11 +83,11 @@ def learn_branch(
             learner = _Learner(replace(branch, start=start), interview, settings)
             parts.append(learner.learn(supplied))
             start = learner.uncovered([part.precondition for part in parts], supplied)
-            if start is not None and not (settings.split and not branch.whole):
+            if start is not None and (branch.whole or not settings.split):
                 said = _sentence(parts[0].precondition, interview.problem.vocabulary)
                 raise _Contradiction(
                     Finding.DISJUNCTIVE,
-                    f"flipping literals says that it works only {said}, but so in {start:#x}",
+                    f"flipping literals says that it works only {said}, but it does in {start:#x}",
                 )
     except _Contradiction as found:
         return Lesson(found.finding, (), str(found))
@@ -137,25 +138,38 @@ class _Learner:
 
     def _find_precondition(self) -> Conjunction:
         """Flip each literal of the start and keep those without which nothing works."""
-        care = 0
-        for i in range(len(self._words.atoms)):
-            flipped = self._branch.start ^ 1 << i
-            if self._works(flipped, self._settings.runs_per_flip) is False:
-                care |= 1 << i
-            else:
-                self._list.absorb(flipped, self._interview.answers.get(flipped, ()))
+        flips = [1 << i for i in range(len(self._words.atoms))]
+        found = {flip: self._still_works(flip) for flip in flips}
+        # What happens may not show in the flipped state, and show in one that differs from it by
+        # an atom of no matter as well.
+        of_no_matter = [flip for flip in flips if found[flip]]
+        for flip in flips:
+            if found[flip] is None:
+                answers = (self._still_works(flip | other) for other in of_no_matter)
+                found[flip] = next((a for a in answers if a is not None), None)
+        care = sum(flip for flip in flips if not found[flip])
         return Conjunction(care, self._branch.start & care)
+
+    def _still_works(self, flips: int) -> bool | None:
+        """Ask whether it works with some atoms of the start flipped; learn from it if so."""
+        state = self._branch.start ^ flips
+        works = self._works(state, self._settings.runs_per_flip)
+        if works:
+            self._list.absorb(state, self._interview.answers[state])
+        return works
 
     def _works(self, state: State, least_runs: int) -> bool | None:
         """Ask whether the capability works in a state; None where that could not be seen."""
         hidden = self._chance_of_nothing(state)
-        if hidden == 1.0:
+        if hidden == 1.0 and not self._branch.whole:
             return None
-        needed = math.ceil(math.log(self._settings.risk) / math.log(hidden)) if hidden else 1
-        ends = self._interview.ask(state, max(least_runs, needed))
-        return any(
-            self._branch.whole or self._list.explains(state, end) for end in ends if end != state
-        )
+        needed = 1
+        if 0.0 < hidden < 1.0:
+            needed = math.ceil(math.log(self._settings.risk) / math.log(hidden))
+        ends = [end for end in self._interview.ask(state, max(least_runs, needed)) if end != state]
+        if any(self._branch.whole or self._list.explains(state, end) for end in ends):
+            return True
+        return None if hidden == 1.0 else False
 
     def _chance_of_nothing(self, state: State) -> float:
         """Estimate how often an execution would change nothing, were it to work in the state."""
