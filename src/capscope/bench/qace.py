@@ -33,9 +33,10 @@ and is counted. |C| are the capabilities, |C_DNF| what they become when each dis
 is a capability of its own, as the paper's appendix has it (*compiled*). A disjunct is a conjunction
 over the states that were seen; flipping literals leads beyond them, where the truth may be
 disjunctive again. *Compiled further* splits such a disjunct, which QACE itself would not. *As is*
-leaves the conditions uncompiled: the class does not contain a disjunctive truth. A model counts as learned when all capabilities converged within
-{limit} seconds. Agreement is that of what was learned, complete or not. QACE must set states, also
-such as cannot be reached; a problem where that is impossible is not runnable.
+leaves the conditions uncompiled: the class does not contain a disjunctive truth. A model counts as
+learned when all capabilities converged within {limit} seconds. Agreement is that of what was
+learned, complete or not. QACE must set states, also such as cannot be reached; a problem where that
+is impossible is not runnable.
 """
 
 _BUDGET = Budget(seconds=SECONDS)
@@ -120,7 +121,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
                 row["problem"],
                 row["conditions"],
                 row["outcome"],
-                row["reason"],
+                row["reason"].partition("; for example")[0],
                 row["capabilities"],
                 row["disjuncts"],
                 row["learned"],
