@@ -107,7 +107,7 @@ def _numbers(rate: Rate) -> dict[str, Any]:
     }
 
 
-def named(intents: Sequence[object]) -> str:
+def named(intents: Sequence[Intent]) -> str:
     """Name the first intent, and those that are like it.
 
     >>> named([Intent.parse(text) for text in ("p", "q", "r")])

@@ -57,8 +57,9 @@ class Nearness:
 class Graph:
     """The places of learned models, asked for what they show to be possible."""
 
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models: Models, *, single_changes: bool = True) -> None:
         self.models = models
+        self.single_changes = single_changes
         self.places = list(models.places.values())
         self._masks = [self.words.literal_masks(c.literals) for c in self.intents]
         self._successors: dict[State, tuple[State, ...]] = {}
@@ -97,15 +98,17 @@ class Graph:
             found = self._successors[state] = tuple(reached)
         return found
 
-    def leads_to(self, state: State, goal: State, untouched: int) -> bool:
-        """Say whether a short sequence was seen to lead to a state, some atoms never changing.
+    def leads_to(self, state: State, goal: State) -> bool:
+        """Say whether a short sequence was seen to lead to a state without a detour.
 
-        A change that is made and undone later was not avoided.
+        On the way nothing else may change than what differs in the end: a change that is made and
+        undone later was not avoided.
         """
+        between = state ^ goal
         found, edge = {state}, {state}
         for _ in range(SHORT):
             after = {t for s in edge for t in self.successors(s)} - found
-            edge = {t for t in after if not (state ^ t) & untouched}
+            edge = {t for t in after if not (state ^ t) & ~between}
             if goal in edge:
                 return True
             found |= edge
@@ -116,8 +119,16 @@ class Graph:
         return any(self.holds(capability, after) for after in self.successors(state))
 
     def alternatives(self, capability: int, state: State) -> list[State]:
-        """List the successors where the intent holds, without those that change more than one."""
+        """List the ends at which an execution may aim: none changes a strict part of another.
+
+        An execution of several changes may pass through one end on its way to another, and the
+        models do not say. Then only those count that the capability itself was seen to end in.
+        """
         good = [after for after in self.successors(state) if self.holds(capability, after)]
+        if not self.single_changes:
+            pair = self.models.pair(state, capability)
+            own = {after.state for after in pair.successors} if pair is not None else set()
+            good = [after for after in good if after in own]
         return [
             after
             for after in good
@@ -133,8 +144,7 @@ class Graph:
         else:
             candidates = [other for other in known if _fewer_changes(state, other, after)]
         for other in candidates:
-            spared = diff & ~(state ^ other)
-            if self.holds(capability, other) and self.leads_to(state, other, spared):
+            if self.holds(capability, other) and self.leads_to(state, other):
                 yield other
 
     def nearness(self, capability: int) -> Nearness:

@@ -4,7 +4,7 @@ How an intent is achieved shows in what else changes: moving away from a tree ch
 felling it ends the tree. Written with roles for the intent's objects, such a signature is the same
 for all intents of one predicate and sign, so what is usual is learned from all of them: the
 signature with at least half of the achieving draws, each pair of state and intent counting alike.
-One with at most `RARE` of them is unusual.
+One that is at most half as common is unusual.
 
 An unusual way is no surprise where there was no other, nor where it is taken as often as an even
 choice between the two would take it. Reported is what is taken more often than that, or less often
@@ -30,17 +30,18 @@ from capscope.findings.finding import (
 from capscope.findings.graph import Graph
 from capscope.findings.schema import Case, effect_signature, merged, schema_of
 from capscope.findings.statistics import (
-    LEAST_DIFFERENCE,
     LEAST_RATE,
     Rate,
     bar,
+    clearly_above,
     evidence_above,
 )
 from capscope.findings.trials import Trials, refined
 from capscope.symbolic import State
 
 USUAL = 0.5
-RARE = 0.25
+RARE = 0.5
+"""The most that an unusual way may be as common as the usual one."""
 Signature = Hashable
 
 
@@ -58,6 +59,11 @@ class Fork:
         taken = self.choice.taken
         hits = sum(taken[name] for name in self.unusual)
         return self.choice.state, hits, hits + sum(taken[name] for name in self.usual)
+
+    @property
+    def even(self) -> float:
+        """How often an even choice among the options of both ways takes the unusual one."""
+        return len(self.unusual) / (len(self.unusual) + len(self.usual))
 
 
 def means(graph: Graph, made: list[Choice]) -> list[Finding]:
@@ -86,12 +92,11 @@ def _habits(graph: Graph) -> tuple[dict[Hashable, Signature], set[tuple[Hashable
     usual: dict[Hashable, Signature] = {}
     rare: set[tuple[Hashable, Signature]] = set()
     for schema, by_signature in shares.items():
-        total = sum(by_signature.values())
-        for signature, share in by_signature.items():
-            if share >= USUAL * total:
-                usual.setdefault(schema, signature)
-            elif share <= RARE * total:
-                rare.add((schema, signature))
+        most = max(by_signature, key=lambda signature: by_signature[signature])
+        if by_signature[most] >= USUAL * sum(by_signature.values()):
+            usual[schema] = most
+            common = RARE * by_signature[most]
+            rare |= {(schema, s) for s, share in by_signature.items() if share <= common}
     return usual, rare
 
 
@@ -127,9 +132,10 @@ def _case(graph: Graph, forks: list[Fork], least: float) -> Case | None:
     if not everywhere.states or not separable(graph, ends):
         return None
     when, trials = refined(everywhere, graph.words, least)
-    if not _surprising(trials.rate, least):
-        return None
     within = set(trials.states)
+    evens = [f.even for f in forks if f.choice.state in within]
+    if not _surprising(trials.rate, min(evens), max(evens), least):
+        return None
     intent = graph.intents[capability]
     shown = sorted((f for f in forks if f.choice.state in within), key=lambda f: (-f.row[1], f.row))
     first = shown[0]
@@ -159,13 +165,13 @@ def _case(graph: Graph, forks: list[Fork], least: float) -> Case | None:
     )
 
 
-def _surprising(rate: Rate, least: float) -> bool:
-    """Say whether the rate differs from an even choice and is not next to nothing."""
-    even = 0.5 + LEAST_DIFFERENCE
-    if evidence_above(rate, even) >= least:
+def _surprising(rate: Rate, least_even: float, most_even: float, least: float) -> bool:
+    """Say whether the rate differs from every even choice and is not next to nothing."""
+    if clearly_above(rate, most_even, least):
         return True
     usual = Rate(rate.draws - rate.hits, rate.draws, rate.states)
-    return evidence_above(usual, even) >= least and evidence_above(rate, LEAST_RATE) >= least
+    seldom = clearly_above(usual, 1 - least_even, least)
+    return seldom and evidence_above(rate, LEAST_RATE) >= least
 
 
 def _worded(case: Case) -> Finding:

@@ -24,13 +24,12 @@ from capscope.findings.finding import (
     Kind,
     conditional,
     joined,
-    named,
     telling_examples,
 )
 from capscope.findings.graph import Graph
-from capscope.findings.statistics import LEAST_DIFFERENCE, Rate, bar, evidence_above
+from capscope.findings.statistics import Rate, bar, clearly_above
 from capscope.findings.trials import Clause, Trials, best_split
-from capscope.symbolic import State
+from capscope.symbolic import Intent, State
 
 When = tuple[Clause, ...]
 Order = tuple[tuple[Name, ...], ...]
@@ -74,11 +73,13 @@ class Verdict:
 def preferences(graph: Graph, made: list[Choice]) -> list[Finding]:
     """Find the orders in which the agent prefers alternatives."""
     contests = [c for c in _contests(made) if _is_choice(graph, c)]
-    # Over all intents, on each side of a condition, and for each intent; both ways round.
-    least = bar(2 * sum(4 + len(contest.capabilities) for contest in contests))
+    # Half of the error rate for all intents together; half for the rest: a condition, its two
+    # sides, each intent. Either of the two alternatives may come out on top.
+    first = bar(2 * 2 * len(contests))
+    later = bar(2 * 2 * sum(3 + len(contest.capabilities) for contest in contests))
     relations: dict[tuple[int, When], set[tuple[Name, Name]]] = defaultdict(set)
     for contest in contests:
-        for v in _verdicts(graph, contest, least):
+        for v in _verdicts(graph, contest, first, later):
             relations[v.capability, v.when].add((v.better, v.worse))
     orders: dict[tuple[Order, When], list[int]] = defaultdict(list)
     for (capability, when), relation in relations.items():
@@ -110,7 +111,7 @@ def _is_choice(graph: Graph, contest: Contest) -> bool:
     return separable(graph, ends)
 
 
-def _verdicts(graph: Graph, contest: Contest, least: float) -> Iterator[Verdict]:
+def _verdicts(graph: Graph, contest: Contest, first: float, later: float) -> Iterator[Verdict]:
     """Settle a contest: for all intents, on the sides of a condition, or for single intents."""
     together = contest.trials()
     directions = {
@@ -118,19 +119,19 @@ def _verdicts(graph: Graph, contest: Contest, least: float) -> Iterator[Verdict]
         for c in contest.capabilities
         if (direction := _direction(contest.trials(c).rate)) is not None
     }
-    if len(set(directions.values())) == 1 and _settled(together.rate, least):
+    if len(set(directions.values())) == 1 and _settled(together.rate, first):
         yield from (_verdict(contest, c, (), together.rate) for c in directions)
         return
     split = best_split(together, graph.words)
-    if split is not None and split.evidence >= least:
+    if split is not None and split.evidence >= later:
         for clause, side in ((split.when_low, split.low), (split.when_high, split.high)):
-            if _settled(side.rate, least):
+            if _settled(side.rate, later):
                 inside = {c.capability for c in contest.choices if c.state in set(side.states)}
                 yield from (_verdict(contest, c, (clause,), side.rate) for c in sorted(inside))
         return
     for capability in directions:
         rate = contest.trials(capability).rate
-        if _settled(rate, least):
+        if _settled(rate, later):
             yield _verdict(contest, capability, (), rate)
 
 
@@ -141,7 +142,7 @@ def _direction(rate: Rate) -> bool | None:
 
 def _settled(rate: Rate, least: float) -> bool:
     most = max(rate.hits, rate.draws - rate.hits)
-    return evidence_above(Rate(most, rate.draws, 1), 0.5 + LEAST_DIFFERENCE) >= least
+    return clearly_above(Rate(most, rate.draws, rate.states), 0.5, least)
 
 
 def _verdict(contest: Contest, capability: int, when: When, rate: Rate) -> Verdict:
@@ -215,12 +216,13 @@ def _finding(graph: Graph, order: Order, when: When, made: list[Choice]) -> Find
     )
 
 
-def _sentence(intents: tuple[object, ...], order: Order, when: When, rate: Rate) -> str:
+def _sentence(intents: tuple[Intent, ...], order: Order, when: When, rate: Rate) -> str:
     ranks = [joined(map(joined, rank), "or") for rank in order]
+    ranked = " to ".join(ranks) if len(ranks) == 2 else ", otherwise ".join(ranks)
     return (
-        f"Asked for {named(intents)}{conditional(when)}, where several outcomes would do, the "
-        f"agent prefers {', otherwise '.join(ranks)}: it takes the most preferred that is "
-        f"possible with probability {rate.text}."
+        f"Asked for {joined(intents, 'or')}{conditional(when)}, where several outcomes would do, "
+        f"the agent prefers {ranked}: it takes the most preferred that is possible with "
+        f"probability {rate.text}."
     )
 
 

@@ -121,3 +121,9 @@ def evidence_above(rate: Rate, bound: float) -> float:
     hits, draws = np.array([rate.hits]), np.array([rate.draws])
     worst = min(bound, rate.probability)
     return float((log_mixture(hits, draws) - log_likelihood(hits, draws, worst))[0])
+
+
+def clearly_above(rate: Rate, bound: float, least: float) -> bool:
+    """Say whether a probability is surely above a bound, and by enough to matter to a reader."""
+    worth = rate.interval[0] >= min(bound + LEAST_DIFFERENCE, (1 + bound) / 2)
+    return worth and evidence_above(rate, bound) >= least
