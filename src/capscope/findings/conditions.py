@@ -99,7 +99,8 @@ def _worded(case: Case) -> Finding:
     low, high = case.rate, case.against
     assert high is not None
     idle, later = case.detail
-    what = "does nothing" if idle else "succeeds less often"
+    failing = "succeeds less often" if low.hits else "fails"
+    what = "does nothing" if idle else failing
     otherwise = "in the remaining states" if later else "otherwise"
     sentence = (
         f"Asked for {named(case.intents)}{conditional(case.when)}, the agent {what}, though the "
