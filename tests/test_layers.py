@@ -22,6 +22,7 @@ ORDER = [
     "evaluation",
     "baselines",
     "export",
+    "findings",
     "report",
     "environments",
     "agents",
