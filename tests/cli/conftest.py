@@ -26,3 +26,19 @@ def capscope(monkeypatch, capsys, tmp_path):
         return Done(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def refusal(capscope):
+    """Run a command line that must be refused; return the line."""
+
+    def run(*arguments):
+        done = capscope(*arguments)
+        assert done.code == 2, done
+        assert done.out == ""
+        assert done.err.count("\n") == 1, done.err
+        assert "Traceback" not in done.err
+        assert done.err.startswith("capscope: ")
+        return done.err.strip()
+
+    return run

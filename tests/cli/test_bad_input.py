@@ -16,22 +16,6 @@ SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--pati
 SMALL += ["--walks", "2", "--walk-steps", "10"]
 
 
-@pytest.fixture
-def refusal(capscope):
-    """Run a command line that must be refused; return the line."""
-
-    def run(*arguments):
-        done = capscope(*arguments)
-        assert done.code == 2, done
-        assert done.out == ""
-        assert done.err.count("\n") == 1, done.err
-        assert "Traceback" not in done.err
-        assert done.err.startswith("capscope: ")
-        return done.err.strip()
-
-    return run
-
-
 @pytest.fixture(scope="module")
 def kept_run(tmp_path_factory):
     """A small finished run; copy it before damaging it."""

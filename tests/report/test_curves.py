@@ -13,6 +13,7 @@ from capscope.report.curves import (
     shares_table,
     write_points,
 )
+from markdown_rows import cells
 
 LEVELS = (0.9, 0.99)
 
@@ -78,18 +79,6 @@ def test_there_is_no_ratio_where_the_strategy_missed_the_level_or_has_no_baselin
     assert ratio(curves, "mcqs-s", 0.99) is None
     assert ratio(curves[:1], "mcqs-s", 0.99) is None
     assert ratio(curves, "mcqs-e", 0.99) is None
-
-
-def cells(text, *key):
-    """Return the cells of the table row that begins so, by the heads of its table."""
-    heads = None
-    for line in text.splitlines():
-        row = [cell.strip() for cell in line.strip("|").split("|")]
-        if row[:2] == ["problem", "strategy"]:
-            heads = row
-        elif tuple(row[:2]) == key:
-            return dict(zip(heads, row, strict=True))
-    return None
 
 
 CURVES = [

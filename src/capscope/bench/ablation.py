@@ -39,7 +39,9 @@ def ablation(bench: Bench) -> Section:
     )
     if not any(set(case.strategies) - {RANDOM} for case in cases):
         raise CapscopeError("the ablation is of ξ; name mcqs-s or mcqs-e, which have it")
-    bench = replace(bench, cases=cases, levels=(LEVEL, bench.levels[-1]))
+    if not bench.settings.xi:
+        raise CapscopeError("the ablation is of ξ; with --xi 0 there is nothing to leave out")
+    bench = replace(bench, cases=cases, levels=tuple(sorted({LEVEL, bench.levels[-1]})))
     with_bonus = efficiency_curves(bench)
     settings = replace(bench.settings, xi=0.0)
     without = replace(bench, settings=settings)

@@ -12,19 +12,20 @@ its stopping rule is switched off here and its run ends once it has learned `eno
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from capscope.assessment import Budget, Event, Run, RunSpec, Usage, run_assessment
-from capscope.assessment.reading import replay
+from capscope.assessment.reading import read_journal, replay
 from capscope.assessment.run import JOURNAL
 from capscope.bench.kept import keep, kept
 from capscope.bench.measure import SEQUENCES, Measure, Subject, measure_of
 from capscope.bench.workers import Hear
 from capscope.evaluation.accounting import where_executions_went
-from capscope.evaluation.curve import Curve, Milestones, learning_points
+from capscope.evaluation.curve import Curve, Milestones, Point, learning_points, point_at
+from capscope.model import Models
 from capscope.problems import load_problem, source_slug
 from capscope.query import Settings
 from capscope.query.strategies import RANDOM
@@ -90,7 +91,14 @@ def _short(value: Any) -> str:
 def kept_curve(shelf: Path, order: Order) -> Curve | None:
     """Return the curve of a run that is over; None if it was not made under the same terms."""
     values = kept(shelf / order.name / CURVE, order.terms())
-    return None if values is None else Curve.from_dict(values)
+    if values is None:
+        return None
+    try:
+        curve = Curve.from_dict(values)
+    except (KeyError, TypeError):
+        return None  # written by another version: it is read off the journal again
+    # Problems in two folders may share the name of a run.
+    return curve if curve.problem == order.problem else None
 
 
 def fulfil(shelf: Path, order: Order, hear: Hear) -> Curve:
@@ -102,13 +110,10 @@ def fulfil(shelf: Path, order: Order, hear: Hear) -> Curve:
     path = shelf / order.name
     measure = measure_of(order.subject, shelf)
     with _opened(path, spec) as run:
-        try:
-            reason = run_assessment(run, spec, _listener(order, measure, hear)).stopped_because
-        except _Enough:
-            reason = "enough learned"
+        reason = _ended_by(run, spec, order, measure, hear)
         hear("reading the curve off the journal")
-        points = tuple(learning_points(replay(run.journal), measure.agreement))
-        shares = where_executions_went(run.journal)
+        points = tuple(_points(run, order, measure))
+        shares = where_executions_went(run.journal, points[-1].queries)
     curve = Curve(
         order.problem, order.strategy, order.seed, points, reason, shares, measure.least,
         measure.name,
@@ -129,17 +134,56 @@ def _opened(path: Path, spec: RunSpec) -> Run:
     return run
 
 
-def _listener(order: Order, measure: Measure, hear: Hear) -> Callable[[Event], None]:
+def _ended_by(run: Run, spec: RunSpec, order: Order, measure: Measure, hear: Hear) -> str:
+    """Go on with a run until it is over, and say why it is."""
     milestones = Milestones()
+
+    def look(usage: Usage, models: Models) -> None:
+        if order.enough is None or not milestones.due(usage):
+            return
+        if measure.agreement(models.pessimistic) >= order.enough:
+            raise _Enough
 
     def listen(event: Event) -> None:
         hear(_standing(event.usage))
-        if order.enough is None or not milestones.due(event.usage):
-            return
-        if measure.agreement(event.models.pessimistic) >= order.enough:
-            raise _Enough
+        look(event.usage, event.models)
 
-    return listen
+    try:
+        if order.enough is not None:
+            # A run that is taken up again is looked at where it would have been without a break.
+            for usage, models in _finished_stages(run, order.budget):
+                look(usage, models)
+        return run_assessment(run, spec, listen).stopped_because
+    except _Enough:
+        return "enough learned"
+
+
+def _points(run: Run, order: Order, measure: Measure) -> Iterator[Point]:
+    """Yield the points up to where the order ends; the run may have gone further for another."""
+    point = None
+    for point in learning_points(_stages(run, order.budget), measure.agreement):
+        yield point
+        if order.enough is not None and point.agreement >= order.enough:
+            return
+    if point is None:  # discovery alone spent the budget
+        reading = read_journal(run.path, run.journal)
+        yield point_at(reading.usage, reading.models, measure.agreement)
+
+
+def _stages(run: Run, budget: Budget) -> Iterator[tuple[Usage, Models]]:
+    """Replay a run up to the query that spent a budget."""
+    for usage, models in replay(run.journal):
+        yield usage, models
+        if budget.spent_by(usage):
+            return
+
+
+def _finished_stages(run: Run, budget: Budget) -> Iterator[tuple[Usage, Models]]:
+    # A query that was interrupted is finished, and looked at, when the run goes on.
+    for usage, models in _stages(run, budget):
+        record = run.journal.query(usage.queries - 1)
+        if record is not None and record.finished:
+            yield usage, models
 
 
 def _standing(usage: Usage) -> str:

@@ -6,11 +6,13 @@ import os
 import platform
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from capscope.assessment.run import versions, write_atomically
 from capscope.bench.ablation import ablation
 from capscope.bench.agreement import measure_agreement
 from capscope.bench.efficiency import efficiency
+from capscope.bench.findings import measure_findings
 from capscope.bench.peers import measure_peers
 from capscope.bench.qace import measure_qace
 from capscope.bench.reachability import measure_reachability
@@ -21,6 +23,7 @@ from capscope.errors import CapscopeError
 SUITES: Mapping[str, Callable[[Bench], Section]] = {
     "efficiency": efficiency,
     "agreement": measure_agreement,
+    "findings": measure_findings,
     "reachability": measure_reachability,
     "ablation": ablation,
     "qace": measure_qace,
@@ -50,7 +53,10 @@ chapter says on which machine, with which seeds and settings it was measured.
 
 def run_suite(name: str, bench: Bench, command: str) -> Section:
     """Carry out an experiment and write its chapter and files into the output folder."""
-    bench.output.mkdir(parents=True, exist_ok=True)
+    try:
+        bench.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CapscopeError(f"cannot make the folder {bench.output}: {error.strerror}") from error
     section = SUITES[name](bench)
     body = f"```\n{command}\n```\n\n{section.body.strip()}\n\n*{measured_with(bench)}*"
     section = Section(section.title, body, (*section.files, f"{name}.md"))
@@ -64,8 +70,8 @@ def write_results(path: Path, output: Path) -> None:
     found = [chapter.read_text("utf-8") for chapter in chapters if chapter.exists()]
     if not found:
         raise CapscopeError(f"{output} holds no results; run `capscope bench` first")
-    relative = Path(os.path.relpath(output, path.resolve().parent)).as_posix()
-    prefix = "" if relative == "." else f"{relative}/"
+    relative = Path(os.path.relpath(output.resolve(), path.resolve().parent)).as_posix()
+    prefix = "" if relative == "." else f"{quote(relative)}/"
     text = "\n".join([_HEAD, *(linked_from(chapter, prefix) for chapter in found)])
     write_atomically(path, text)
 

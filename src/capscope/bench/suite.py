@@ -12,7 +12,7 @@ from typing import Any
 from capscope.bench.measure import SampleJob, Subject
 from capscope.bench.order import Order, fulfil, kept_curve
 from capscope.bench.plan import Case
-from capscope.bench.workers import Hear, Job, Tell, carry_out
+from capscope.bench.workers import Hear, Job, Tell, carry_out, say_nothing
 from capscope.evaluation.curve import Curve
 from capscope.problems import load_problem
 from capscope.query import Settings
@@ -32,7 +32,7 @@ class Bench:
     settings: Settings
     levels: tuple[float, ...]
     workers: int
-    tell: Tell
+    tell: Tell = say_nothing
 
     def curves(self, orders: Sequence[Order]) -> list[Curve]:
         """Return the curve of every run, in the order given; those not kept are made."""
@@ -43,7 +43,7 @@ class Bench:
         )
         for order, curve in self.carry_out([RunJob(self.runs, order) for order in missing]):
             kept[order] = curve
-        return [curve for curve in kept.values() if curve is not None]
+        return [curve for order in orders if (curve := kept[order]) is not None]
 
     def build_samples(self, subjects: Iterable[Subject]) -> None:
         """Build the datasets that are missing; two runs must not build one at the same time."""

@@ -57,6 +57,10 @@ class Standing:
 Tell = Callable[[Standing], None]
 
 
+def say_nothing(standing: Standing) -> None:
+    """Tell nobody."""
+
+
 def carry_out(jobs: Sequence[Job], workers: int, tell: Tell) -> Iterator[Any]:
     """Do all jobs, so many at a time, and yield what each returned, as they end."""
     durations = Durations(jobs, workers)
@@ -103,7 +107,10 @@ def _one_by_one(jobs: Sequence[Job], durations: Durations, tell: Tell) -> Iterat
             tell(Standing(durations.done, durations.total, {job.name: word}, left))
 
         hear("begun")
-        result = job(hear)
+        try:
+            result = job(hear)
+        except CapscopeError as error:
+            raise _failed(job, str(error)) from error
         durations.add(job, time.perf_counter() - begun)
         yield result
 
@@ -140,6 +147,10 @@ class _Team:
         finally:
             for worker in self._workers.values():
                 worker.process.terminate()
+            for connection, worker in self._workers.items():
+                # A run directory is free again only once the process is gone.
+                worker.process.join()
+                connection.close()
 
     def _begin(self, job: Job) -> None:
         ours, theirs = self._context.Pipe()
@@ -153,7 +164,7 @@ class _Team:
         worker = self._workers[connection]
         try:
             what, content = connection.recv()
-        except EOFError:
+        except (EOFError, OSError):  # it ended before, or while, it said something
             worker.process.join()
             code = worker.process.exitcode
             what, content = "failed", f"its process ended with exit code {code}"
@@ -164,9 +175,7 @@ class _Team:
         connection.close()
         worker.process.join()
         if what == "failed":
-            raise CapscopeError(
-                f"{worker.job.name}: {content}; what was seen is kept, the same command goes on"
-            )
+            raise _failed(worker.job, content)
         self._durations.add(worker.job, time.perf_counter() - worker.begun)
         return True, content
 
@@ -176,6 +185,10 @@ class _Team:
         running = {worker.job.name: worker.words for worker in self._workers.values()}
         durations = self._durations
         return Standing(durations.done, durations.total, running, durations.left(gone))
+
+
+def _failed(job: Job, reason: str) -> CapscopeError:
+    return CapscopeError(f"{job.name}: {reason}; what was seen is kept, the same command goes on")
 
 
 def _serve(job: Job, connection: Connection) -> None:

@@ -19,7 +19,7 @@ from capscope.bench.suite import Bench
 from capscope.cli.options import Json, with_settings
 from capscope.cli.output import bench_progress, print_json, print_line
 from capscope.errors import CapscopeError
-from capscope.problems import canonical_source
+from capscope.problems import canonical_source, load_problem
 from capscope.query import Settings
 from capscope.query.strategies import RANDOM, check_strategy
 
@@ -76,29 +76,31 @@ def bench_suite(
     if suite is not None and suite not in SUITES:
         raise CapscopeError(f"no suite {suite!r}; choose one of {', '.join(SUITES)}")
     budget = Budget(simulator_steps=max_steps, executions=max_executions)
-    problems = [canonical_source([name]) for name in _listed(problem)]
+    problems = list(dict.fromkeys(canonical_source([name]) for name in _listed(problem)))
+    for source in problems:
+        load_problem(source)  # a wrong name is told before anything is written
     strategies = _listed(strategy)
     for name in strategies:
         check_strategy(name)
     folder = Path(output)
     written: list[str] = []
-    with bench_progress() as tell:
-        bench = Bench(
-            folder,
-            Path(runs) if runs else folder / "runs",
-            (),
-            tuple(range(seeds)),
-            settings,
-            _levels(levels),
-            workers or os.cpu_count() or 1,
-            tell,
-        )
-        for name in [suite] if suite else SUITES:
-            cases = tuple(_bounded(case, strategies, budget) for case in _cases(name, problems))
-            section = run_suite(name, replace(bench, cases=cases), _command(name))
-            written += [str(folder / file) for file in section.files]
-            if not json:
-                print_line(section.text())
+    bench = Bench(
+        folder,
+        Path(runs) if runs else folder / "runs",
+        (),
+        tuple(range(seeds)),
+        settings,
+        _levels(levels),
+        workers or os.cpu_count() or 1,
+    )
+    for name in [suite] if suite else SUITES:
+        cases = tuple(_bounded(case, strategies, budget) for case in _cases(name, problems))
+        with bench_progress() as tell:
+            section = run_suite(name, replace(bench, cases=cases, tell=tell), _command(name))
+        written += [str(folder / file) for file in section.files]
+        # Outside: a live display takes over standard output.
+        if not json:
+            print_line(section.text())
     if write:
         write_results(Path(write), folder)
         written.append(write)
@@ -109,7 +111,7 @@ def bench_suite(
 
 
 def _listed(given: list[str] | None) -> list[str]:
-    return [name for listed in given or () for name in listed.split(",") if name]
+    return list(dict.fromkeys(n for listed in given or () for n in listed.split(",") if n))
 
 
 def _levels(text: str) -> tuple[float, ...]:
@@ -133,8 +135,9 @@ def _bounded(case: Case, strategies: list[str], budget: Budget) -> Case:
         case = replace(case, strategies=tuple(strategies))
     if budget == Budget():
         return case
-    # Random Query goes by what the others needed.
-    return replace(case, budgets={name: budget for name in case.strategies if name != RANDOM})
+    # Random Query goes by what the others needed, if there are any.
+    others = [name for name in case.strategies if name != RANDOM]
+    return replace(case, budgets=dict.fromkeys(others or [RANDOM], budget))
 
 
 def _command(suite: str) -> str:

@@ -44,12 +44,12 @@ def shares_of(draws: Sequence[Draw], tried: set[Pair]) -> Shares:
     return Shares(new=len(fresh), repeat=on_fresh - len(fresh), walk=len(pairs) - on_fresh)
 
 
-def where_executions_went(journal: Journal) -> Shares:
-    """Sort all executions of a run."""
+def where_executions_went(journal: Journal, queries: int | None = None) -> Shares:
+    """Sort all executions of a run, or those of its first queries."""
     tried: set[Pair] = set()
     total = Shares()
     number = 0
-    while journal.query(number) is not None:
+    while number != queries and journal.query(number) is not None:
         total += shares_of(journal.draws(number), tried)
         number += 1
     return total

@@ -51,14 +51,14 @@ class Reachability:
     shares: tuple[float, ...]
 
     @property
-    def mean(self) -> float:
-        """The mean over routes."""
-        return statistics.fmean(self.shares)
+    def mean(self) -> float | None:
+        """The mean over routes; None where there is none."""
+        return statistics.fmean(self.shares) if self.shares else None
 
     @property
-    def deviation(self) -> float:
-        """One standard deviation over routes."""
-        return statistics.pstdev(self.shares)
+    def deviation(self) -> float | None:
+        """One standard deviation over routes; None where there is none."""
+        return statistics.pstdev(self.shares) if self.shares else None
 
 
 class Atlas:
