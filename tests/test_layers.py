@@ -22,6 +22,7 @@ ORDER = [
     "evaluation",
     "baselines",
     "export",
+    "findings",
     "report",
     "environments",
     "agents",
@@ -100,6 +101,7 @@ def test_no_modules_import_each_other_in_a_circle():
         ("plado", "capscope.environments.pddl"),
         ("typer", "capscope.cli"),
         ("rich", "capscope.cli"),
+        ("aalpy", "capscope.baselines.aalpy"),
         ("sqlite3", "capscope.data.journal"),
     ],
 )

@@ -27,3 +27,7 @@ class RunError(CapscopeError):
 
 class JournalError(RunError):
     """Report a journal that cannot be written or is not intact."""
+
+
+class SampleError(CapscopeError):
+    """Report an evaluation dataset that cannot be read or written."""

@@ -48,8 +48,17 @@ EVALUATED = {
     "model_agreement",
     "model_agreement_sampled",
     "model_agreement_sampled_learned_weights",
+    "calibration_error",
+    "support_right",
+    "outcomes_foreseen",
+    "unknown_share",
+    "unknown_share_sampled",
+    "sequences",
+    "dataset",
     "pairs_tried",
     "pairs_reachable",
+    "executions",
+    "simulator_steps",
 }
 
 

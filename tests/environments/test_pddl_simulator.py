@@ -13,7 +13,7 @@ from capscope.environments.pddl import (
     load_task,
     shipped_files,
 )
-from capscope.world import InvalidAction, Problem, check_problem
+from capscope.world import InvalidAction, Problem, SettableSimulator, check_problem
 
 
 @functools.cache
@@ -59,6 +59,15 @@ def test_snapshots_of_one_task_have_one_length():
     assert len(simulator.snapshot()) == 14  # 112 atoms
     simulator.restore(b"\0" * 14, 0)
     assert simulator.snapshot() == b"\0" * 14
+
+
+@given(st.sampled_from(SHIPPED_PROBLEMS), st.data())
+def test_any_state_can_be_set_also_one_that_cannot_be_reached(name, data):
+    simulator = PddlSimulator(shipped(name))
+    assert isinstance(simulator, SettableSimulator)
+    state = data.draw(st.integers(0, simulator.task.vocabulary.mask))
+    assert simulator.restore(simulator.snapshot_of(state), 0) == state
+    assert simulator.snapshot() == simulator.snapshot_of(state)
 
 
 @given(st.integers(0, 2**64 - 1))

@@ -5,7 +5,7 @@ import pytest
 from capscope import Budget, Effect, Settings, assess
 from capscope.assessment.discovery import intents_of
 from capscope.errors import ProblemError, RunError
-from capscope.evaluation.evaluate import evaluate, independent_sample
+from capscope.evaluation.evaluate import Measure, evaluate
 from capscope.evaluation.truth import enumerate_truth
 from capscope.evaluation.variational_distance import exact_distance
 from capscope.world import KnownTruth
@@ -42,8 +42,8 @@ class Certain(BoardTruth):
         return {intent.achieved_from(state, self.words): 1.0}
 
 
-def evaluated(run, problem, sequences=50, achieving_only=False):
-    return evaluate(run, lambda source: problem, sequences, 7, achieving_only)
+def evaluated(run, problem, sequences=50, **how):
+    return evaluate(run, lambda source: problem, Measure(sequences, seed=7, **how))
 
 
 @pytest.fixture
@@ -108,23 +108,73 @@ def test_the_filter_is_named_and_leaves_what_is_achievable(thorough):
     assert found["model_agreement_sampled"] == 1
 
 
-def test_the_sample_is_independent_of_the_run_and_the_same_each_time():
-    problem = board(slip=0.25)
-    intents = list(problem.truth.intents())
-    first = independent_sample(problem, intents, 40, seed=1)
-    assert independent_sample(problem, intents, 40, seed=1) == first
-    assert independent_sample(problem, intents, 40, seed=2) != first
-    assert 40 * 10 <= first.total() <= 40 * 30
-    for before, capability, after in first:
-        assert problem.truth.outcomes(before, intents[capability])[after] > 0
-    assert not independent_sample(problem, [], 40, seed=1)
+def test_a_model_that_saw_everything_is_right_in_every_way(thorough):
+    found = evaluated(thorough, board())
+    assert found["support_right"] == found["outcomes_foreseen"] == 1
+    assert found["unknown_share"] == found["unknown_share_sampled"] == 0
+    assert found["calibration_error"] == 0
+    assert [one["predicted"] for one in found["calibration_bins"]] == [1.0]
+    assert found["sequences"] == 50
 
 
-def test_a_longer_sample_has_the_shorter_one_in_it():
-    problem = board(slip=0.25)
-    intents = list(problem.truth.intents())
-    short, long = (independent_sample(problem, intents, n, seed=3) for n in (5, 9))
-    assert short <= long
+def test_a_run_is_evaluated_as_it_was_at_an_earlier_point(thorough):
+    shares = []
+    for most in (0, 40, 80, 10**6):
+        found = evaluated(thorough, board(), after_executions=most)
+        assert found["executions"] <= most
+        assert found["unknown_share"] == pytest.approx(1 - found["pairs_tried"] / 48)
+        # A deterministic agent is known where it was tried.
+        assert found["model_agreement"] == pytest.approx(1 - found["unknown_share"])
+        assert found["model_agreement_sampled"] == pytest.approx(1 - found["unknown_share_sampled"])
+        shares.append(found["unknown_share"])
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == 1
+    assert shares[-1] == 0
+
+
+def test_a_run_that_tried_nothing_gains_nothing_from_the_filter(tmp_path):
+    budget = Budget(executions=0)
+    assess(board(), strategy="random", settings=SMALL, budget=budget, run=tmp_path / "run")
+    found = evaluated(tmp_path / "run", board(), achieving_only=True)
+    assert found["model_agreement"] == found["model_agreement_sampled"] == 0
+
+
+def test_runs_side_by_side_share_one_dataset(thorough):
+    class Counted(Board):
+        resets = 0
+
+        def reset(self, seed):
+            Counted.resets += 1
+            return super().reset(seed)
+
+    problem = replace(board(), simulator=Counted())
+    other = thorough.parent / "other"
+    assess(board(), strategy="random", settings=SMALL, seed=5, run=other)
+    first = evaluated(thorough, problem)
+    assert Counted.resets == 50
+    second = evaluated(other, problem)
+    assert Counted.resets == 50
+    assert first["dataset"] == second["dataset"]
+    assert [p.name for p in (thorough.parent / "datasets").iterdir()] == [first["dataset"]]
+    evaluated(other, problem, rebuild=True)
+    assert Counted.resets == 100
+
+
+def test_without_sequences_there_are_no_sampled_metrics_and_no_dataset(thorough):
+    found = evaluated(thorough, board(), sequences=0)
+    whole = evaluated(thorough, board())
+    assert found.keys() == whole.keys()
+    assert found["model_agreement"] == found["support_right"] == 1
+    assert found["sequences"] == 0
+    for key in ("model_agreement_sampled", "calibration_error", "unknown_share_sampled"):
+        assert found[key] is None
+
+
+def test_without_a_known_truth_the_exact_metrics_are_unknown(thorough):
+    found = evaluated(thorough, board_problem(horizon=1))
+    assert found["support_right"] is found["unknown_share"] is None
+    assert found["unknown_share_sampled"] == 0
+    assert found.keys() == evaluated(thorough, board()).keys()
 
 
 @pytest.mark.parametrize(

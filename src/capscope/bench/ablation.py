@@ -45,14 +45,7 @@ def ablation(bench: Bench) -> Section:
     with_bonus = efficiency_curves(bench)
     settings = replace(bench.settings, xi=0.0)
     without = replace(bench, settings=settings)
-    orders = [
-        without.order(case, strategy, seed)
-        for seed in bench.seeds
-        for case in cases
-        for strategy in case.strategies
-        if strategy != RANDOM
-    ]
-    ablated = [replace(c, strategy=c.strategy + _WITHOUT) for c in without.curves(orders)]
+    ablated = [replace(c, strategy=c.strategy + _WITHOUT) for c in without.curves(without.orders())]
     curves = [*with_bonus, *ablated]
     write_curves(curves, bench.output / "ablation.csv")
     pictures = draw_curves(curves, (LEVEL,), bench.output, "ablation")

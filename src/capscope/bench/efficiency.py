@@ -55,7 +55,7 @@ def efficiency(bench: Bench) -> Section:
 
 def efficiency_curves(bench: Bench) -> list[Curve]:
     """Make all runs, the searching strategies first: they say how far Random Query goes."""
-    searched = bench.curves(list(_searching(bench)))
+    searched = bench.curves(bench.orders())
     by_chance = bench.curves(list(_random(bench, searched)))
     places = {
         (case.problem, strategy): (i, j)
@@ -63,15 +63,6 @@ def efficiency_curves(bench: Bench) -> list[Curve]:
         for j, strategy in enumerate(case.strategies)
     }
     return sorted([*searched, *by_chance], key=lambda c: (places[c.problem, c.strategy], c.seed))
-
-
-def _searching(bench: Bench) -> Iterator[Order]:
-    # Seed by seed, so that an interrupted bench has something of everything.
-    for seed in bench.seeds:
-        for case in bench.cases:
-            for strategy in case.strategies:
-                if strategy != RANDOM:
-                    yield bench.order(case, strategy, seed)
 
 
 def _random(bench: Bench, searched: Sequence[Curve]) -> Iterator[Order]:

@@ -21,7 +21,7 @@ from capscope.assessment import Budget, Event, Run, RunSpec, Usage, run_assessme
 from capscope.assessment.reading import read_journal, replay
 from capscope.assessment.run import JOURNAL
 from capscope.bench.kept import keep, kept
-from capscope.bench.measure import Measure, measure_of
+from capscope.bench.measure import SEQUENCES, Measure, Subject, measure_of
 from capscope.bench.workers import Hear
 from capscope.evaluation.accounting import where_executions_went
 from capscope.evaluation.curve import Curve, Milestones, Point, learning_points, point_at
@@ -49,6 +49,8 @@ class Order:
     budget: Budget
     enough: float | None = None
     """The agreement from which on the run may end."""
+    sequences: int = SEQUENCES
+    """In the dataset that it is judged on, where the truth is not known."""
 
     @property
     def name(self) -> str:
@@ -61,6 +63,11 @@ class Order:
         """What runs that take about as long have in common."""
         return f"{self.problem} {self.strategy}"
 
+    @property
+    def subject(self) -> Subject:
+        """What it is judged on."""
+        return Subject(self.problem, self.settings, self.sequences)
+
     def spec(self) -> RunSpec:
         """Return what the run is started with."""
         settings = self.settings
@@ -71,7 +78,8 @@ class Order:
 
     def terms(self) -> dict[str, Any]:
         """Return what a kept curve must have been made under."""
-        return {"budget": self.budget.as_dict(), "enough": self.enough}
+        limits = {"enough": self.enough, "sequences": self.sequences}
+        return {"budget": self.budget.as_dict(), **limits}
 
 
 def _short(value: Any) -> str:
@@ -100,7 +108,7 @@ def fulfil(shelf: Path, order: Order, hear: Hear) -> Curve:
         return known
     spec = order.spec()
     path = shelf / order.name
-    measure = measure_of(spec, shelf)
+    measure = measure_of(order.subject, shelf)
     with _opened(path, spec) as run:
         reason = _ended_by(run, spec, order, measure, hear)
         hear("reading the curve off the journal")

@@ -13,7 +13,6 @@ from capscope.bench.suite import Bench, Section
 from capscope.bench.workers import Hear
 from capscope.evaluation.reachability import LENGTH, Reachability, Size, reachability
 from capscope.problems import load_problem
-from capscope.query.strategies import RANDOM
 from capscope.report.table import markdown_table, write_csv
 
 _SEED = 2_000_003
@@ -61,13 +60,7 @@ class ReachabilityJob:
 def measure_reachability(bench: Bench, size: Size | None = None) -> Section:
     """Test the final models of all strategies but Random Query."""
     size = size or Size()
-    orders = [
-        bench.order(case, strategy, seed)
-        for seed in bench.seeds
-        for case in bench.cases
-        for strategy in case.strategies
-        if strategy != RANDOM
-    ]
+    orders = bench.orders()
     curves = dict(zip(orders, bench.curves(orders), strict=True))
     jobs = [ReachabilityJob(bench.runs, order, size) for order in orders]
     made: dict[Order, Reachability] = dict(bench.carry_out(jobs))

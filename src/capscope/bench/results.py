@@ -10,7 +10,11 @@ from urllib.parse import quote
 
 from capscope.assessment.run import versions, write_atomically
 from capscope.bench.ablation import ablation
+from capscope.bench.agreement import measure_agreement
 from capscope.bench.efficiency import efficiency
+from capscope.bench.findings import measure_findings
+from capscope.bench.peers import measure_peers
+from capscope.bench.qace import measure_qace
 from capscope.bench.reachability import measure_reachability
 from capscope.bench.speed import speed
 from capscope.bench.suite import Bench, Section, linked_from
@@ -18,8 +22,12 @@ from capscope.errors import CapscopeError
 
 SUITES: Mapping[str, Callable[[Bench], Section]] = {
     "efficiency": efficiency,
+    "agreement": measure_agreement,
+    "findings": measure_findings,
     "reachability": measure_reachability,
     "ablation": ablation,
+    "qace": measure_qace,
+    "peers": measure_peers,
     "speed": speed,
 }
 """The experiments by name, in the order of their chapters."""

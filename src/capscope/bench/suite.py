@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from capscope.bench.measure import SampleJob, Subject
 from capscope.bench.order import Order, fulfil, kept_curve
 from capscope.bench.plan import Case
 from capscope.bench.workers import Hear, Job, Tell, carry_out, say_nothing
 from capscope.evaluation.curve import Curve
+from capscope.problems import load_problem
 from capscope.query import Settings
+from capscope.query.strategies import RANDOM
 
 _LINK = re.compile(r"\]\((?=[\w.-]+\.(?:png|svg|csv)\))")
 
@@ -34,18 +37,39 @@ class Bench:
     def curves(self, orders: Sequence[Order]) -> list[Curve]:
         """Return the curve of every run, in the order given; those not kept are made."""
         kept = {order: kept_curve(self.runs, order) for order in orders}
-        missing = [RunJob(self.runs, order) for order, curve in kept.items() if curve is None]
-        for order, curve in self.carry_out(missing):
+        missing = [order for order, curve in kept.items() if curve is None]
+        self.build_samples(
+            order.subject for order in missing if load_problem(order.problem).truth is None
+        )
+        for order, curve in self.carry_out([RunJob(self.runs, order) for order in missing]):
             kept[order] = curve
         return [curve for order in orders if (curve := kept[order]) is not None]
+
+    def build_samples(self, subjects: Iterable[Subject]) -> None:
+        """Build the datasets that are missing; two runs must not build one at the same time."""
+        list(self.carry_out([SampleJob(self.runs, s) for s in dict.fromkeys(subjects)]))
 
     def carry_out(self, jobs: Sequence[Job]) -> Iterator[Any]:
         """Do jobs side by side; yield what they return, as they end."""
         return carry_out(jobs, self.workers, self.tell)
 
+    def orders(self, strategies: Collection[str] | None = None) -> list[Order]:
+        """Order a run of every case, strategy and seed; Random Query has orders of its own.
+
+        Seed by seed, so that a bench that is interrupted has something of everything.
+        """
+        return [
+            self.order(case, strategy, seed)
+            for seed in self.seeds
+            for case in self.cases
+            for strategy in case.strategies
+            if strategy != RANDOM and (strategies is None or strategy in strategies)
+        ]
+
     def order(self, case: Case, strategy: str, seed: int) -> Order:
         """Order a run of a case with the settings of the bench."""
-        return Order(case.problem, strategy, seed, self.settings, case.budget(strategy))
+        budget = case.budget(strategy)
+        return Order(case.problem, strategy, seed, self.settings, budget, sequences=case.sequences)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -12,14 +13,14 @@ from typing import Annotated
 import typer
 
 from capscope.assessment import Budget
-from capscope.bench.plan import CASES, SEEDS, Case
+from capscope.bench.plan import CASES, SEEDS, Case, cases_of
 from capscope.bench.results import SUITES, run_suite, write_results
 from capscope.bench.suite import Bench
 from capscope.cli.options import Json, with_settings
 from capscope.cli.output import bench_progress, print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.problems import canonical_source, load_problem
-from capscope.query import STRATEGIES, Settings
+from capscope.query import Settings
 from capscope.query.strategies import RANDOM, check_strategy
 
 _LEVELS = "0.5,0.9,0.99"
@@ -75,21 +76,27 @@ def bench_suite(
     if suite is not None and suite not in SUITES:
         raise CapscopeError(f"no suite {suite!r}; choose one of {', '.join(SUITES)}")
     budget = Budget(simulator_steps=max_steps, executions=max_executions)
-    cases = tuple(_cases(_listed(problem), _listed(strategy), budget))
+    problems = list(dict.fromkeys(canonical_source([name]) for name in _listed(problem)))
+    for source in problems:
+        load_problem(source)  # a wrong name is told before anything is written
+    strategies = _listed(strategy)
+    for name in strategies:
+        check_strategy(name)
     folder = Path(output)
     written: list[str] = []
     bench = Bench(
         folder,
         Path(runs) if runs else folder / "runs",
-        cases,
+        (),
         tuple(range(seeds)),
         settings,
         _levels(levels),
         workers or os.cpu_count() or 1,
     )
     for name in [suite] if suite else SUITES:
+        cases = tuple(_bounded(case, strategies, budget) for case in _cases(name, problems))
         with bench_progress() as tell:
-            section = run_suite(name, replace(bench, tell=tell), _command(name))
+            section = run_suite(name, replace(bench, cases=cases, tell=tell), _command(name))
         written += [str(folder / file) for file in section.files]
         # Outside: a live display takes over standard output.
         if not json:
@@ -117,26 +124,20 @@ def _levels(text: str) -> tuple[float, ...]:
     raise CapscopeError(f"--levels are shares between 0 and 1 with commas, not {text!r}")
 
 
-def _cases(problems: list[str], strategies: list[str], budget: Budget) -> list[Case]:
-    """Take from the plan what was asked for; what the plan does not know has no bound."""
-    for name in strategies:
-        check_strategy(name)
+def _cases(suite: str, problems: list[str]) -> Sequence[Case]:
+    """Take from the plan what was asked for; what it does not know has every strategy, no bound."""
     planned = {case.problem: case for case in CASES}
-    sources = list(dict.fromkeys(canonical_source([name]) for name in problems)) or list(planned)
-    for source in sources:
-        load_problem(source)  # a wrong name is told before anything is written
-    cases = []
-    for source in sources:
-        case = planned.get(source) or Case(source, STRATEGIES)
-        if strategies:
-            case = replace(case, strategies=tuple(strategies))
-        if budget != Budget():
-            # Random Query goes by what the others needed, if there are any.
-            others = [name for name in case.strategies if name != RANDOM]
-            bound = dict.fromkeys(others or [RANDOM], budget)
-            case = replace(case, budgets=bound)
-        cases.append(case)
-    return cases
+    return [planned.get(source) or Case(source) for source in problems] or cases_of(suite)
+
+
+def _bounded(case: Case, strategies: list[str], budget: Budget) -> Case:
+    if strategies:
+        case = replace(case, strategies=tuple(strategies))
+    if budget == Budget():
+        return case
+    # Random Query goes by what the others needed, if there are any.
+    others = [name for name in case.strategies if name != RANDOM]
+    return replace(case, budgets=dict.fromkeys(others or [RANDOM], budget))
 
 
 def _command(suite: str) -> str:

@@ -2,49 +2,108 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from capscope.cli.options import Json, RunDirectory
-from capscope.cli.output import print_json, print_line
-from capscope.evaluation.evaluate import evaluate
+from capscope.cli.output import print_json, print_line, sequences_made
+from capscope.evaluation.evaluate import Measure, evaluate
+
+_DEFAULT = Measure()
 
 
 def evaluate_run(
     run: RunDirectory,
     sequences: Annotated[
-        int, typer.Option(min=0, help="Random capability sequences for the sampled agreement.")
-    ] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of those sequences.")] = 1_000_003,
+        int,
+        typer.Option(
+            min=0,
+            help="Random capability sequences in the independent dataset; 0: no sampled metrics.",
+        ),
+    ] = _DEFAULT.sequences,
+    seed: Annotated[int, typer.Option(help="Seed of those sequences.")] = _DEFAULT.seed,
     achieving_only: Annotated[
         bool,
-        typer.Option(help="Apply the paper's filter: count only rules that achieve their intent."),
+        typer.Option(
+            help="Apply the paper's filter to the agreements: count only where the intent is "
+            "achieved, and only rules that achieve it."
+        ),
+    ] = False,
+    after_executions: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Evaluate the model as it was after so many executions: at the end of the last "
+            "query that was within them.",
+        ),
+    ] = None,
+    rebuild: Annotated[
+        bool,
+        typer.Option(
+            "--rebuild",
+            help="Build the dataset anew. Needed after a change of the agent or the simulator "
+            "that the problem's fingerprint does not show: it cannot be noticed.",
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Compare a learned model with the exact truth, where known, and with fresh samples."""
+    """Compare a learned model with the exact truth, where known, and with independent samples.
+
+    The dataset of samples is built once and kept in `datasets` beside the run directory.
+    """
     from capscope.problems import load_problem
 
-    document = evaluate(Path(run), load_problem, sequences, seed, achieving_only)
+    measure = Measure(sequences, seed, achieving_only, rebuild, after_executions)
+    with _interruptible(), sequences_made("independent dataset") as heard:
+        document = evaluate(Path(run), load_problem, measure, heard)
     if json:
         print_json(document)
         return
-    reachable = document["pairs_reachable"]
-    of = f" of {reachable:,} reachable" if reachable is not None else ""
-    rows = {
-        "model agreement, exact": _share(document["model_agreement"]),
-        "model agreement, sampled": _share(document["model_agreement_sampled"]),
-        "… weighted by what the learner saw": _share(
-            document["model_agreement_sampled_learned_weights"]
-        ),
-        "pairs of state and capability tried": f"{document['pairs_tried']:,}{of}",
-    }
-    for name, value in rows.items():
-        print_line(f"{name:<38}{value}")
+    for name, value in _rows(document).items():
+        print_line(f"{name:<46}{value}")
     if achieving_only:
         print_line("filter: only rules and capabilities that achieve their intent")
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Turn Ctrl-C into exit code 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            "interrupted; the sequences made so far are kept. Go on with the same command, "
+            "without --rebuild\n"
+        )
+        raise typer.Exit(130) from None
+
+
+def _rows(document: dict[str, Any]) -> dict[str, str]:
+    shares = {
+        "model agreement, exact": "model_agreement",
+        "model agreement, sampled": "model_agreement_sampled",
+        "… weighted by what the learner saw": "model_agreement_sampled_learned_weights",
+        "calibration error of predicted success": "calibration_error",
+        "transitions with exactly the right outcomes": "support_right",
+        "executions whose outcome was foreseen": "outcomes_foreseen",
+        "reachable pairs still unknown": "unknown_share",
+        "executions of unknown pairs": "unknown_share_sampled",
+    }
+    reachable = document["pairs_reachable"]
+    of = f" of {reachable:,} reachable" if reachable is not None else ""
+    rows = {name: _share(document[key]) for name, key in shares.items()}
+    rows["pairs of state and capability tried"] = f"{document['pairs_tried']:,}{of}"
+    rows["evaluated after"] = (
+        f"{document['executions']:,} executions, {document['simulator_steps']:,} simulator steps"
+    )
+    if document["dataset"]:
+        rows["independent dataset"] = f"{document['dataset']}, {document['sequences']:,} sequences"
+    return rows
 
 
 def _share(value: Any) -> str:

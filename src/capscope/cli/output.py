@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.live import Live
+from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -74,6 +75,38 @@ def progress(title: str, budget: Budget | None, patience: int | None) -> Iterato
             if time.perf_counter() - last >= _SECONDS_BETWEEN_FRAMES:
                 last = time.perf_counter()
                 live.update(_frame(title, event, budget, patience, last - begun))
+
+        yield lively
+
+
+@contextmanager
+def sequences_made(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many sequences are made: a bar on a terminal, now and then a line otherwise.
+
+    Nothing is shown before the first one: a dataset that is at hand is not made.
+    """
+    console = Console(stderr=True)
+    last = time.perf_counter()
+    if not console.is_terminal:
+
+        def plain(done: int, of: int) -> None:
+            nonlocal last
+            if time.perf_counter() - last >= _SECONDS_BETWEEN_LINES:
+                last = time.perf_counter()
+                sys.stderr.write(f"{title}: {done:,} of {of:,} sequences\n")
+
+        yield plain
+        return
+
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True) as bars:
+        bar = bars.add_task(title, visible=False, total=None)
+
+        def lively(done: int, of: int) -> None:
+            nonlocal last
+            if time.perf_counter() - last >= _SECONDS_BETWEEN_FRAMES:
+                last = time.perf_counter()
+                bars.update(bar, completed=done, total=of, visible=True)
 
         yield lively
 

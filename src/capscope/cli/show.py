@@ -1,4 +1,7 @@
-"""`capscope show DIR [CAPABILITY]`: what the agent can do, when, and with what side effects."""
+"""`capscope show DIR [CAPABILITY]`: what the agent can do, when, and with what side effects.
+
+`--surprises` says what is worth knowing about that, and leaves out what is as expected.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from typing import Annotated
 
 import typer
 
-from capscope.assessment.reading import read_run
+from capscope.assessment.reading import Reading, read_run
 from capscope.cli.options import Json, RunDirectory
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
+from capscope.findings import find_surprises
+from capscope.report.surprises import finding_lines
 from capscope.report.text import capability_lines, capability_views
 from capscope.symbolic import Intent
 
@@ -22,26 +27,33 @@ def show_run(
         str | None, typer.Argument(help="Only this one, like 'on(a,b)'.", show_default=False)
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Show only the first so many.")] = None,
+    surprises: Annotated[
+        bool,
+        typer.Option("--surprises", help="Say what is surprising, the most striking first."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Print the learned model, the most interesting capabilities first."""
     reading = read_run(Path(run))
-    if json:
+    wanted = None if capability is None else _known(Intent.parse(capability), reading)
+    if surprises:
+        _show_surprises(reading, wanted, limit, json)
+    elif json:
         print_json(model_document(reading.models, reading.problem))
-        return
-    views = capability_views(reading.models)
-    if capability is not None:
-        wanted = Intent.parse(capability)
-        views = [view for view in views if view.intent == wanted]
-        if not views:
-            known = ", ".join(str(intent) for intent in reading.models.capabilities[:5])
-            raise CapscopeError(f"the run has no capability {wanted}; it has {known}, …")
-    usage = reading.usage
-    print_line(
-        f"{reading.problem}: {len(reading.models.capabilities)} capabilities, "
-        f"{len(reading.dataset.states)} states seen, {usage.executions:,} executions"
-    )
-    print_line(str(reading.verdict))
+    else:
+        _show_model(reading, wanted, limit)
+
+
+def _known(wanted: Intent, reading: Reading) -> Intent:
+    if wanted not in reading.models.index:
+        known = ", ".join(str(intent) for intent in reading.models.capabilities[:5])
+        raise CapscopeError(f"the run has no capability {wanted}; it has {known}, …")
+    return wanted
+
+
+def _show_model(reading: Reading, wanted: Intent | None, limit: int | None) -> None:
+    views = [v for v in capability_views(reading.models) if wanted in (None, v.intent)]
+    _print_heading(reading)
     print_line(
         "+ the intent holds   ! something else changed   - nothing changed   [95 % interval]"
     )
@@ -49,6 +61,36 @@ def show_run(
         print_line()
         for line in capability_lines(view, reading.models.vocabulary):
             print_line(line)
-    if limit is not None and limit < len(views):
+    _print_rest(len(views), limit, f"capscope show {reading.path}")
+
+
+def _show_surprises(reading: Reading, wanted: Intent | None, limit: int | None, json: bool) -> None:
+    length = reading.meta["identity"]["temporal length"]
+    found = find_surprises(reading.models, temporal_length=length)
+    findings = [f for f in found if wanted is None or wanted in f.intents]
+    if json:
+        told = [finding.as_dict() for finding in findings[:limit]]
+        print_json({"problem": reading.problem, "findings": told})
+        return
+    _print_heading(reading)
+    if not findings:
+        print_line("nothing surprising was found; what was never tried is unknown")
+    for finding in findings[:limit]:
         print_line()
-        print_line(f"{len(views) - limit} more: capscope show {run}")
+        for line in finding_lines(finding):
+            print_line(line)
+    _print_rest(len(findings), limit, f"capscope show {reading.path} --surprises")
+
+
+def _print_heading(reading: Reading) -> None:
+    print_line(
+        f"{reading.problem}: {len(reading.models.capabilities)} capabilities, "
+        f"{len(reading.dataset.states)} states seen, {reading.usage.executions:,} executions"
+    )
+    print_line(str(reading.verdict))
+
+
+def _print_rest(number: int, limit: int | None, command: str) -> None:
+    if limit is not None and limit < number:
+        print_line()
+        print_line(f"{number - limit} more: {command}")

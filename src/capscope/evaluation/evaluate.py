@@ -1,73 +1,153 @@
-"""Evaluate a run: exact agreement where the truth is known, sampled agreement everywhere."""
+"""Evaluate a run: exactly where the truth is known, and on an independent dataset everywhere.
+
+The model is read from the journal, so a finished run can be evaluated as it was at any point
+without asking the agent again. What it is measured against are two references: the enumerated
+truth, and a dataset that is built once and kept beside the runs. For a model that comes from
+elsewhere, `compare` it with a `Reference` and take the metrics from there.
+
+The paper's filter concerns the three agreements. Calibration and the shares are always of
+everything: pairs chosen because the intent was achieved in them would make any model look as if it
+promised too little.
+"""
 
 from __future__ import annotations
 
-import random
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment.breakdown import breakdown_told
-from capscope.assessment.reading import read_run
-from capscope.data.dataset import Transition
+from capscope.assessment.reading import Reading, read_run
 from capscope.errors import RunError
+from capscope.evaluation.calibration import calibration
+from capscope.evaluation.comparison import Comparison, compare
+from capscope.evaluation.reference import Reference
+from capscope.evaluation.sample import IndependentSample, Recipe
+from capscope.evaluation.sampling import Heard, build, unheard
 from capscope.evaluation.truth import enumerate_truth
 from capscope.evaluation.variational_distance import (
     AchievingOnly,
-    achieving_truth,
-    exact_distance,
-    sampled_distance,
+    Seen,
+    distance,
+    learned_weights,
 )
 from capscope.model.capability_model import CapabilityModel
-from capscope.seeds import child_seed
-from capscope.symbolic import Intent
-from capscope.world import Position, Problem
-from capscope.world.attempt import pursue
+from capscope.symbolic import Intent, State
+from capscope.world import Problem
 
-_SHORTEST, _LONGEST = 10, 30  # capabilities in a sequence, as in the paper
+DATASETS = "datasets"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How to evaluate a run."""
+
+    sequences: int = 100_000
+    """Random capability sequences in the independent dataset; 0 leaves sampled metrics out."""
+    seed: int = 1_000_003
+    """Seed of those sequences."""
+    achieving_only: bool = False
+    """Apply the paper's filter to the agreements."""
+    rebuild: bool = False
+    """Build the dataset anew even if there is one."""
+    after_executions: int | None = None
+    """Evaluate what was known after so many executions; None is the end of the run."""
 
 
 def evaluate(
-    path: Path,
-    load: Callable[[str], Problem],
-    sequences: int,
-    seed: int,
-    achieving_only: bool,
+    path: Path, load: Callable[[str], Problem], measure: Measure, heard: Heard = unheard
 ) -> dict[str, Any]:
-    """Compare the pessimistic model of a run with the agent; JSON-ready."""
-    reading = read_run(path)
-    problem = load(reading.meta["identity"]["problem"])
-    _require_same(problem, reading.meta["identity"], path)
-    intents = reading.models.capabilities
-    own_intents = bool(reading.meta["identity"]["settings"]["intents"])
-    model: CapabilityModel = reading.models.pessimistic
-    exact = pairs = None
-    if problem.truth is not None:
-        truth = enumerate_truth(problem.truth, intents if own_intents else None)
-        pairs = len(truth.table)
-        if achieving_only:
-            truth = achieving_truth(truth, problem.vocabulary)
-        exact = 1 - exact_distance(
-            AchievingOnly(reading.models) if achieving_only else model, truth
-        )
-    sample = independent_sample(problem, intents, sequences, seed)
-    if achieving_only:
-        model = AchievingOnly(reading.models)
-        sample = _achieving_sample(sample, model, intents)
-    by_sample = sampled_distance(model, sample, intents)
-    by_learner = sampled_distance(model, sample, intents, reading.dataset)
+    """Compare the pessimistic model of a run with the agent; JSON-ready.
+
+    The dataset is kept in the folder `datasets` beside the run directory.
+    """
+    reading = read_run(path, measure.after_executions)
+    identity = reading.meta["identity"]
+    problem = load(identity["problem"])
+    _require_same(problem, identity, path)
+    own = reading.models.capabilities if identity["settings"]["intents"] else None
+    truth = None if problem.truth is None else enumerate_truth(problem.truth, own)
+    exact = None if truth is None else Reference.of_truth(truth, problem.vocabulary)
+    intents = reading.models.capabilities if truth is None else truth.capabilities
+    sample = None
+    if measure.sequences and intents:
+        recipe = Recipe.of(problem, identity["problem"], intents, measure.seed, measure.sequences)
+        folder = path.resolve().parent / DATASETS
+        sample = build(recipe, folder, rebuild=measure.rebuild, heard=heard)
     return {
         "problem": reading.problem,
-        "filter": "achieving only" if achieving_only else None,
-        "model_agreement": exact,
-        "model_agreement_sampled": None if by_sample is None else 1 - by_sample,
-        "model_agreement_sampled_learned_weights": None if by_learner is None else 1 - by_learner,
+        "filter": "achieving only" if measure.achieving_only else None,
+        **_exactly(reading, exact, measure.achieving_only),
+        **_sampled(reading, sample, measure.achieving_only),
         "pairs_tried": reading.models.pairs_tried,
-        "pairs_reachable": pairs,
+        "queries": reading.usage.queries,
         "executions": reading.usage.executions,
         "simulator_steps": reading.usage.simulator_steps,
     }
+
+
+def _exactly(reading: Reading, exact: Reference | None, achieving_only: bool) -> dict[str, Any]:
+    if exact is None:
+        keys = ("model_agreement", "support_right", "unknown_share", "pairs_reachable")
+        return dict.fromkeys(keys)
+    model = reading.models.pessimistic
+    whole = compare(model, exact)
+    judged = _filtered(model, exact) if achieving_only else whole
+    return {
+        "model_agreement": _agreement(distance(judged)),
+        "support_right": whole.support_right,
+        "unknown_share": whole.unknown_share,
+        "pairs_reachable": len(exact.before),
+    }
+
+
+def _sampled(
+    reading: Reading, sample: IndependentSample | None, achieving_only: bool
+) -> dict[str, Any]:
+    if sample is None:
+        keys = (
+            "model_agreement_sampled",
+            "model_agreement_sampled_learned_weights",
+            "calibration_error",
+            "calibration_bins",
+            "outcomes_foreseen",
+            "unknown_share_sampled",
+            "dataset",
+        )
+        return {**dict.fromkeys(keys), "sequences": 0}
+    model = reading.models.pessimistic
+    reference = sample.reference(reading.models.vocabulary)
+    whole = compare(model, reference)
+    judged = _filtered(model, reference) if achieving_only else whole
+    weights = learned_weights(judged.reference, _seen_by(reading))
+    calibrated = calibration(whole).as_dict()
+    return {
+        "model_agreement_sampled": _agreement(distance(judged)),
+        "model_agreement_sampled_learned_weights": _agreement(distance(judged, weights)),
+        "calibration_error": calibrated["error"],
+        "calibration_bins": calibrated["bins"],
+        "outcomes_foreseen": whole.outcomes_foreseen,
+        "unknown_share_sampled": whole.unknown_share,
+        "dataset": sample.file_name,
+        "sequences": sample.sequences,
+    }
+
+
+def _filtered(model: CapabilityModel, reference: Reference) -> Comparison:
+    return compare(AchievingOnly(model, reference.vocabulary), reference.achieving())
+
+
+def _agreement(off: float | None) -> float | None:
+    return None if off is None else 1 - off
+
+
+def _seen_by(reading: Reading) -> Seen:
+    index = reading.models.index
+
+    def seen(state: State, intent: Intent) -> Mapping[State, int]:
+        return reading.dataset.outcomes(state, index[intent]) if intent in index else {}
+
+    return seen
 
 
 def _require_same(problem: Problem, identity: dict[str, Any], path: Path) -> None:
@@ -81,31 +161,3 @@ def _require_same(problem: Problem, identity: dict[str, Any], path: Path) -> Non
                 f"{path} was started with another {identity['problem']}: its {name} was "
                 f"{identity[name]!r}, now {value!r}; evaluate it with what it was started with"
             )
-
-
-def independent_sample(
-    problem: Problem, intents: list[Intent], sequences: int, seed: int
-) -> Counter[Transition]:
-    """Execute random capability sequences from the initial state and count the transitions."""
-    counts: Counter[Transition] = Counter()
-    for sequence in range(sequences if intents else 0):
-        rng = random.Random(child_seed(seed, sequence))
-        with breakdown_told(problem, "when it was reset"):
-            observation = problem.simulator.reset(child_seed(seed, sequence, 0))
-            position = Position(observation, problem.abstraction(observation))
-        for i in range(rng.randint(_SHORTEST, _LONGEST)):
-            capability = rng.randrange(len(intents))
-            before = position.state
-            attempt_seed = child_seed(seed, sequence, 1, i)
-            _, position = pursue(problem, intents[capability], position, attempt_seed)
-            counts[Transition(before, capability, position.state)] += 1
-    return counts
-
-
-def _achieving_sample(
-    sample: Counter[Transition], model: AchievingOnly, intents: list[Intent]
-) -> Counter[Transition]:
-    """Keep the transitions of pairs for which the filtered model still speaks."""
-    return Counter(
-        {t: n for t, n in sample.items() if model.predict(t.before, intents[t.capability])}
-    )

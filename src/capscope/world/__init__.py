@@ -10,6 +10,7 @@ from capscope.world.contracts import (
     InvalidAction,
     KnownTruth,
     Observation,
+    SettableSimulator,
     Simulator,
     Snapshot,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "Observation",
     "Position",
     "Problem",
+    "SettableSimulator",
     "Simulator",
     "Snapshot",
     "check_problem",

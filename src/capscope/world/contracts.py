@@ -39,6 +39,18 @@ class Simulator(Protocol):
         """Go back to a position and draw all later chance from `seed`."""
 
 
+@runtime_checkable
+class SettableSimulator(Protocol):
+    """What a simulator offers in addition where any symbolic state can be set, seen or not.
+
+    It is the inverse of the abstraction. Nothing in an assessment needs it; a baseline that names
+    the states of its queries does.
+    """
+
+    def snapshot_of(self, state: State) -> Snapshot:
+        """Describe a position that the abstraction maps to this state, reachable or not."""
+
+
 class Attempting(Protocol):
     """An agent while it pursues one intent."""
 

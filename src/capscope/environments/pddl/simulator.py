@@ -88,7 +88,11 @@ class PddlSimulator:
 
     def snapshot(self) -> Snapshot:
         """Write the state as little-endian bytes of fixed width."""
-        return self._state.to_bytes(self._width, "little")
+        return self.snapshot_of(self._state)
+
+    def snapshot_of(self, state: State) -> Snapshot:
+        """Write a state down; any bit vector over the vocabulary will do, reachable or not."""
+        return state.to_bytes(self._width, "little")
 
     def restore(self, snapshot: Snapshot, seed: int) -> State:
         """Go back to a state; later draws depend on `seed` only."""

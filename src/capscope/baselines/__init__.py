@@ -1,0 +1,1 @@
+"""Other methods on the same black boxes."""

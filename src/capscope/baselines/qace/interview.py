@@ -1,0 +1,86 @@
+"""Questions about one capability: set the state, let the agent pursue the intent, see what happens.
+
+QACE names the symbolic state of a query. Its own code looks the answer to a precondition query up
+in the domain file, at no cost; here every answer is an execution of the agent and is paid for. A
+state that is named need not be reachable: flipping one literal of a state of blocks gives a hand
+that is both empty and full. The agent is asked about it all the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from capscope.assessment import Budget, Usage
+from capscope.assessment.breakdown import breakdown_told
+from capscope.errors import ProblemError
+from capscope.seeds import child_seed
+from capscope.symbolic import Intent, State
+from capscope.world import Ending, Position, Problem, SettableSimulator
+from capscope.world.attempt import pursue
+
+
+class BudgetSpent(Exception):  # noqa: N818 - not an error: the run ends here and may go on later
+    """Raised by a question for which nothing is left; names the currency."""
+
+
+@dataclass
+class Interview:
+    """What was asked about one capability, what the agent answered, and what that cost."""
+
+    problem: Problem
+    simulator: SettableSimulator
+    intent: Intent
+    seed: int
+    """Of this capability: an answer depends on it, the state and the number of the run alone."""
+    budget: Budget
+    """What is left for it."""
+    answers: dict[State, Counter[State]] = field(default_factory=dict)
+    """For each state that was named, the states in which the executions ended."""
+
+    def __post_init__(self) -> None:
+        self._begun = time.perf_counter()
+        self._queries = self._executions = self._steps = self._tokens = 0
+
+    @property
+    def usage(self) -> Usage:
+        """What was spent so far."""
+        seconds = time.perf_counter() - self._begun
+        return Usage(self._queries, self._executions, self._steps, self._tokens, seconds)
+
+    def ask(self, state: State, runs: int) -> Counter[State]:
+        """Return where executions from a state ended, at least so many of them."""
+        tally = self.answers.setdefault(state, Counter())
+        if (done := tally.total()) < runs:
+            self._queries += 1
+            for run in range(done, runs):
+                tally[self._execute(state, child_seed(self.seed, state, run))] += 1
+        return tally
+
+    def _execute(self, state: State, seed: int) -> State:
+        spent = self.budget.spent_by(usage := self.usage)
+        if spent is not None:
+            raise BudgetSpent(spent)
+        position = self._set(state, seed)
+        left = self.budget.left_after(usage).simulator_steps
+        attempt, end = pursue(self.problem, self.intent, position, child_seed(seed, 0), left)
+        self._executions += 1
+        self._steps += attempt.simulator_steps
+        self._tokens += attempt.llm_tokens
+        if attempt.ending is Ending.CUT:
+            raise BudgetSpent("simulator_steps")
+        return end.state
+
+    def _set(self, state: State, seed: int) -> Position:
+        problem = self.problem
+        with breakdown_told(problem, "when a state was set"):
+            observation = problem.simulator.restore(self.simulator.snapshot_of(state), seed)
+            seen = problem.abstraction(observation)
+        if seen != state:
+            differing = ", ".join(map(str, problem.vocabulary.holding(seen ^ state)))
+            raise ProblemError(
+                f"a state of {problem.name} that was set looks different ({differing}); mend "
+                "snapshot_of() of the simulator, or take it away if states cannot be set"
+            )
+        return Position(observation, seen)

@@ -1,0 +1,41 @@
+"""How much QACE asks, and what it may spend."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from capscope.assessment import Budget
+from capscope.errors import CapscopeError
+
+
+@dataclass(frozen=True, slots=True)
+class QaceSettings:
+    """The settings of a run; everything but the budget must stay as it is when it goes on."""
+
+    seed: int = 0
+    compiled: bool = True
+    """Whether disjunctive conditions are compiled away; otherwise each capability is one whole."""
+    split: bool = True
+    """Whether a disjunct is compiled further where flips show that it is no conjunction."""
+    runs_per_effect: int = 25
+    """Executions of a policy simulation query, in a state where the capability works."""
+    runs_per_flip: int = 5
+    """Least executions of a query that flips a literal."""
+    checks: int = 10
+    """States asked about afterwards in which the model says that it works, and as many others."""
+    risk: float = 1e-3
+    """The chance that a capability that works shows nothing in a query, and that one that is in
+    the class is said to be outside of it."""
+    budget: Budget = field(default_factory=lambda: Budget(seconds=3600))
+
+    def __post_init__(self) -> None:
+        for name, least in (("runs_per_effect", 1), ("runs_per_flip", 1), ("checks", 0)):
+            if getattr(self, name) < least:
+                raise CapscopeError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        if not 0 < self.risk < 1:
+            raise CapscopeError(f"risk must lie between 0 and 1, not {self.risk}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return every setting by name, as JSON-ready values."""
+        return {**asdict(self), "budget": self.budget.as_dict()}

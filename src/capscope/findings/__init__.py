@@ -1,0 +1,47 @@
+"""What is surprising in a learned capability model, found without knowing the truth.
+
+A model of forty capabilities is read by few. Most of it is as expected: asked for something, the
+agent brings it about, or cannot. What a person wants to be told is where it does not: it changes
+more than it need, it fails where it could succeed, it has habits, it achieves things in odd ways,
+it treats like objects differently. Each is looked for in the counts of single states; the graph of
+all that was seen to be possible says what the agent could have done instead.
+
+A false alarm is as bad as a miss, for these sentences end up in reports. All comparisons of one
+call share one error rate (`statistics.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from capscope.findings.asymmetry import asymmetries
+from capscope.findings.choice import choices
+from capscope.findings.conditions import conditions
+from capscope.findings.finding import Example, Finding, Kind, Pairs
+from capscope.findings.graph import Graph
+from capscope.findings.means import means
+from capscope.findings.preferences import preferences
+from capscope.findings.side_effects import side_effects
+from capscope.model import Models
+
+__all__ = ["Example", "Finding", "Kind", "find_surprises"]
+
+
+def find_surprises(models: Models, *, temporal_length: int | None = 1) -> list[Finding]:
+    """List what is surprising in what was learned, the most striking first.
+
+    `temporal_length` is that of the problem: after how many changes an execution was ended.
+    """
+    graph = Graph(models, single_changes=temporal_length == 1)
+    made = choices(graph)
+    unusual = means(graph, made)
+    told = {capability for capability, _ in _pairs(unusual)}
+    habits = preferences(graph, [choice for choice in made if choice.capability not in told])
+    spoiled, weak = side_effects(graph), conditions(graph)
+    found = [*spoiled, *weak, *habits, *unusual]
+    found += asymmetries(graph, _pairs(found))
+    return sorted(found, key=lambda f: (-f.strength, -f.rate.draws, f.sentence))
+
+
+def _pairs(findings: Iterable[Finding]) -> Pairs:
+    return frozenset(pair for finding in findings for pair in finding.pairs)

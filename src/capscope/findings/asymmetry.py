@@ -1,0 +1,289 @@
+"""Objects of one type that the agent does not treat alike.
+
+Exchange two objects of one type in the state, the intent and the outcome, and every draw becomes a
+draw of the mirror image. An agent that treats the two alike does as often one as the other; so
+wherever a pair and its mirror image were both tried, their counts can be compared. Facts that tell
+the objects apart for a good reason (one road leads there, one location has water) are atoms of the
+state, and their mirror image is never seen: such pairs have nothing to be compared with.
+
+Two events are compared, over all intents of one schema: success where it is possible at once in
+both states, and doing anything at all where the intent is farther away. Which way an agent takes is
+left to preferences. States differ in how easy they are, and were not drawn from equally often, so
+counts are compared within each couple of states: given how many of its draws succeeded, how many of
+them belong to the one object? Without asymmetry that is hypergeometric; the alternative is one odds
+ratio for all couples, averaged over a range of them.
+
+Pairs that another finding speaks of are left out: a weak spot of one intent is not told twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from capscope.findings.finding import Example, Finding, Kind, Pairs, telling_examples
+from capscope.findings.graph import Graph
+from capscope.findings.statistics import LEAST_DIFFERENCE, Rate, bar
+from capscope.symbolic import Atom, Intent, Literal, State, Vocabulary
+
+_LOG_ODDS = tuple(x / 2 for x in range(-10, 11) if x)
+
+Event = Callable[[int, State, State], bool]
+"""Whether an execution of a capability, from one state to another, counts."""
+
+
+class Tally(NamedTuple):
+    """Hits and draws of a pair and of its mirror image."""
+
+    hits: int
+    draws: int
+    mirrored_hits: int
+    mirrored_draws: int
+
+
+@dataclass(frozen=True)
+class Swap:
+    """The exchange of two objects."""
+
+    one: str
+    other: str
+    bits: tuple[tuple[int, int], ...]
+    """The atoms that become each other."""
+
+    @classmethod
+    def of(cls, one: str, other: str, vocabulary: Vocabulary) -> Swap:
+        """Work out which atoms two objects exchange."""
+        plain = cls(one, other, ())
+        images = ((atom, plain.atom(atom)) for atom in vocabulary.atoms)
+        bit = vocabulary.bit
+        return cls(one, other, tuple((bit[a], bit[b]) for a, b in images if bit[a] < bit[b]))
+
+    def atom(self, atom: Atom) -> Atom:
+        """Return the mirror image of an atom."""
+        image = {self.one: self.other, self.other: self.one}
+        return Atom(atom.predicate, tuple(image.get(o, o) for o in atom.arguments))
+
+    def intent(self, intent: Intent) -> Intent:
+        """Return the mirror image of an intent."""
+        return Intent.of(Literal(self.atom(x.atom), x.positive) for x in intent.literals)
+
+    def state(self, state: State) -> State:
+        """Return the mirror image of a state."""
+        for a, b in self.bits:
+            if bool(state & a) != bool(state & b):
+                state ^= a | b
+        return state
+
+
+@dataclass(frozen=True)
+class Couple:
+    """A pair and its mirror image, both tried."""
+
+    capability: int
+    state: State
+    mirrored_capability: int
+    mirrored_state: State
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An event counted for two objects, over the intents of one schema."""
+
+    swap: Swap
+    schema: Hashable
+    what: str
+    couples: tuple[Couple, ...]
+    tallies: tuple[Tally, ...]
+
+    @property
+    def rates(self) -> tuple[Rate, Rate]:
+        """The rate for the first object and for the other."""
+        hits, draws, mirrored_hits, mirrored_draws = map(sum, zip(*self.tallies, strict=True))
+        states = len({couple.state for couple in self.couples})
+        mirrored = len({couple.mirrored_state for couple in self.couples})
+        return Rate(hits, draws, states), Rate(mirrored_hits, mirrored_draws, mirrored)
+
+
+def asymmetries(graph: Graph, told: Pairs) -> list[Finding]:
+    """Find the objects of one type between which success or effort differs."""
+    compared = list(_comparisons(graph, told))
+    least = bar(len(compared))
+    told_of: dict[Hashable, Comparison] = {}
+    for comparison in compared:
+        one, other = comparison.rates
+        if abs(one.probability - other.probability) < LEAST_DIFFERENCE:
+            continue
+        if evidence_of_asymmetry(comparison.tallies) >= least:
+            # Once for each swap and schema; success says more than effort.
+            key = comparison.swap, comparison.schema
+            if key not in told_of or comparison.what == SUCCESS:
+                told_of[key] = comparison
+    return [_finding(graph, comparison) for comparison in told_of.values()]
+
+
+def evidence_of_asymmetry(tallies: Sequence[Tally]) -> float:
+    """Return the log ratio against "in each couple, one and the same probability"."""
+    ratios = [sum(_log_ratio(tally, odds) for tally in tallies) for odds in _LOG_ODDS]
+    largest = max(ratios)
+    return largest + math.log(sum(math.exp(r - largest) for r in ratios) / len(ratios))
+
+
+@lru_cache(maxsize=65536)
+def _log_ratio(tally: Tally, log_odds: float) -> float:
+    """Return how much likelier a split of the hits is at an odds ratio than at none."""
+    hits, draws, mirrored_hits, mirrored_draws = tally
+    total = hits + mirrored_hits
+    low, high = max(0, total - mirrored_draws), min(total, draws)
+    weights = [
+        _log_choose(draws, k) + _log_choose(mirrored_draws, total - k) for k in range(low, high + 1)
+    ]
+    plain = _log_sum(weights)
+    tilted = _log_sum([w + k * log_odds for k, w in enumerate(weights, low)])
+    return hits * log_odds - tilted + plain
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def _log_sum(values: Sequence[float]) -> float:
+    largest = max(values)
+    return largest + math.log(sum(math.exp(value - largest) for value in values))
+
+
+def _comparisons(graph: Graph, told: Pairs) -> Iterator[Comparison]:
+    """Pair up all pairs with their mirror images, and count both events in them."""
+    for swap in _swaps(graph.words):
+        groups: dict[tuple[str, Hashable], list[Couple]] = defaultdict(list)
+        for schema, couple in _couples(graph, swap, told):
+            what = _what_to_count(graph, couple)
+            if what is not None:
+                groups[what, schema].append(couple)
+        for (what, schema), couples in groups.items():
+            event = _EVENTS[what](graph)
+            tallies = [_tally(graph, couple, event) for couple in couples]
+            yield Comparison(swap, schema, what, tuple(couples), tuple(tallies))
+
+
+def _swaps(vocabulary: Vocabulary) -> Iterator[Swap]:
+    for one, other in itertools.combinations(vocabulary.objects, 2):
+        if vocabulary.objects[one] == vocabulary.objects[other]:
+            yield Swap.of(one, other, vocabulary)
+
+
+def _couples(graph: Graph, swap: Swap, told: Pairs) -> Iterator[tuple[Hashable, Couple]]:
+    """Yield the couples of each intent that the swap changes, the first object's side first."""
+    index = graph.models.index
+    for capability, intent in enumerate(graph.intents):
+        mirrored = index.get(swap.intent(intent))
+        if mirrored is None or mirrored == capability or not _names_first(intent, swap):
+            continue
+        schema = _schema(intent, swap)
+        for place, _ in graph.tried(capability):
+            image = swap.state(place.state)
+            if image not in graph.models.places or graph.models.pair(image, mirrored) is None:
+                continue
+            if (capability, place.state) in told or (mirrored, image) in told:
+                continue
+            yield schema, Couple(capability, place.state, mirrored, image)
+
+
+def _names_first(intent: Intent, swap: Swap) -> bool:
+    """Say whether the first of the two objects is named before the other."""
+    objects = [o for literal in intent.literals for o in literal.atom.arguments]
+    return next(o for o in objects if o in (swap.one, swap.other)) == swap.one
+
+
+def _schema(intent: Intent, swap: Swap) -> Hashable:
+    """Return the intent with all objects but the two left open."""
+    return tuple(
+        (
+            literal.atom.predicate,
+            literal.positive,
+            tuple(o if o in (swap.one, swap.other) else "*" for o in literal.atom.arguments),
+        )
+        for literal in intent.literals
+    )
+
+
+SUCCESS = "achieves the intent where it is possible at once"
+EFFORT = "does anything where the intent is farther away"
+_EVENTS: dict[str, Callable[[Graph], Event]] = {
+    SUCCESS: lambda graph: lambda capability, _, after: graph.holds(capability, after),
+    EFFORT: lambda _: lambda __, before, after: before != after,
+}
+
+
+def _what_to_count(graph: Graph, couple: Couple) -> str | None:
+    """Return which event tells something about a couple; None if none does."""
+    sides = (
+        (couple.capability, couple.state),
+        (couple.mirrored_capability, couple.mirrored_state),
+    )
+    at_once = [graph.possible_at_once(c, state) for c, state in sides]
+    if all(at_once):
+        return SUCCESS
+    within_reach = all(graph.nearness(c).reachable(state) for c, state in sides)
+    return EFFORT if within_reach and not any(at_once) else None
+
+
+def _tally(graph: Graph, couple: Couple, event: Event) -> Tally:
+    numbers: list[int] = []
+    for capability, state in (
+        (couple.capability, couple.state),
+        (couple.mirrored_capability, couple.mirrored_state),
+    ):
+        pair = graph.models.pair(state, capability)
+        assert pair is not None
+        numbers.append(
+            sum(n for e, n in pair.counts.items() if event(capability, state, e.apply(state)))
+        )
+        numbers.append(pair.total)
+    return Tally(*numbers)
+
+
+def _finding(graph: Graph, comparison: Comparison) -> Finding:
+    swap, couples = comparison.swap, comparison.couples
+    one, other = comparison.rates
+    sides = [(c.capability, c.state) for c in couples]
+    images = [(c.mirrored_capability, c.mirrored_state) for c in couples]
+    if one.probability > other.probability:
+        # The object that fares worse is the one to tell about.
+        one, other, sides, images = other, one, images, sides
+        swap = Swap(swap.other, swap.one, swap.bits)
+    intents = tuple(dict.fromkeys(graph.intents[c] for c, _ in sides))
+    mirrored = graph.intents[images[0][0]]
+    sentence = (
+        f"The agent does not treat {swap.one} like {swap.other}: asked for {intents[0]}"
+        f"{' and the like' if len(intents) > 1 else ''}, it {comparison.what} with probability "
+        f"{one.text}; asked for {mirrored} in the mirrored states, {other.text}."
+    )
+    return Finding(
+        Kind.ASYMMETRY,
+        intents,
+        sentence,
+        one,
+        other,
+        (),
+        intents[0].literals + mirrored.literals,
+        _examples(graph, sides),
+        frozenset(sides) | frozenset(images),
+        strength=max(other.interval[0] - one.interval[1], 0.0),
+    )
+
+
+def _examples(graph: Graph, sides: list[tuple[int, State]]) -> tuple[Example, ...]:
+    found = []
+    for capability, state in sides:
+        pair = graph.models.pair(state, capability)
+        assert pair is not None
+        for effect, count in pair.counts.items():
+            after, intent = effect.apply(state), graph.intents[capability]
+            if not graph.holds(capability, after):
+                found.append(Example(intent, state, after, count, pair.total, graph.words))
+    return telling_examples(found)

@@ -1,0 +1,120 @@
+"""Success that drops when a condition holds.
+
+A rule pools all states that showed the same effects, so "succeeds or does nothing" is one rule
+whether it succeeds in nine of ten draws or in one. Here the counts of single states are compared:
+those of all states where the intent did not hold and was possible at once, as some execution from
+there, of any capability, has shown. Where it was not possible, failing is no surprise.
+
+After the condition that tells most, the states where it makes no trouble are looked at again: one
+capability may have several weak spots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from capscope.findings.finding import (
+    Example,
+    Finding,
+    Kind,
+    conditional,
+    named,
+    telling_examples,
+)
+from capscope.findings.graph import Graph
+from capscope.findings.schema import Case, merged
+from capscope.findings.statistics import bar
+from capscope.findings.trials import Clause, Trials, best_split
+from capscope.symbolic import State
+
+_MOST_CONDITIONS = 3
+
+
+def conditions(graph: Graph) -> list[Finding]:
+    """Find the conditions under which capabilities succeed less often."""
+    trials = {c: successes(graph, c) for c in range(len(graph.intents))}
+    asked = {c: t for c, t in trials.items() if len(t.states) > 1}
+    least = bar(_MOST_CONDITIONS * len(asked))
+    cases = [case for c, t in asked.items() for case in _cases(graph, c, t, least)]
+    return [_worded(case) for case in merged(cases)]
+
+
+def successes(graph: Graph, capability: int) -> Trials:
+    """Count the successes of a capability where success was possible at once."""
+    return Trials.of(
+        (
+            place.state,
+            sum(n for e, n in pair.counts.items() if graph.holds(capability, e.apply(place.state))),
+            pair.total,
+        )
+        for place, pair in graph.tried(capability)
+        if graph.possible_at_once(capability, place.state)
+    )
+
+
+def _cases(graph: Graph, capability: int, trials: Trials, least: float) -> Iterator[Case]:
+    everywhere = trials
+    ruled_out: list[Clause] = []
+    for _ in range(_MOST_CONDITIONS):
+        split = best_split(trials, graph.words)
+        if split is None or split.evidence < least:
+            return
+        idle = all(_idle(graph, capability, state) for state in split.low.states)
+        # What was ruled out before is said only where it matters.
+        again = [s for s in everywhere.states if split.when_low.covers(s, graph.words)]
+        apart = ruled_out if len(again) > len(split.low.states) else []
+        yield Case(
+            (graph.intents[capability],),
+            split.low.rate,
+            split.high.rate,
+            (split.when_low, *apart),
+            (),
+            _failures(graph, capability, split.low),
+            frozenset((capability, state) for state in split.low.states),
+            detail=(idle, bool(ruled_out)),
+        )
+        ruled_out.append(split.when_high)
+        trials = split.high
+
+
+def _idle(graph: Graph, capability: int, state: State) -> bool:
+    pair = graph.models.pair(state, capability)
+    return pair is not None and all(not e.adds and not e.deletes for e in pair.counts)
+
+
+def _failures(graph: Graph, capability: int, trials: Trials) -> tuple[Example, ...]:
+    examples = []
+    for state in trials.states:
+        pair = graph.models.pair(state, capability)
+        assert pair is not None
+        for effect, count in pair.counts.items():
+            after = effect.apply(state)
+            if not graph.holds(capability, after):
+                intent = graph.intents[capability]
+                examples.append(Example(intent, state, after, count, pair.total, graph.words))
+    return telling_examples(examples)
+
+
+def _worded(case: Case) -> Finding:
+    low, high = case.rate, case.against
+    assert high is not None
+    idle, later = case.detail
+    failing = "succeeds less often" if low.hits else "fails"
+    what = "does nothing" if idle else failing
+    otherwise = "in the remaining states" if later else "otherwise"
+    sentence = (
+        f"Asked for {named(case.intents)}{conditional(case.when)}, the agent {what}, though the "
+        f"intent is possible at once: success has probability {low.text}, {otherwise} {high.text}."
+    )
+    return Finding(
+        Kind.CONDITION,
+        case.intents,
+        sentence,
+        low,
+        high,
+        case.when,
+        (),
+        case.examples,
+        case.pairs,
+        strength=max(high.interval[0] - low.interval[1], 0.0),
+    )

@@ -1,0 +1,225 @@
+"""What was seen to be possible from a state, and how near a state is to an intent.
+
+The learned models are a graph: places, and for each capability tried in a place the places it led
+to. It is all that is known of the world here. That something can be brought about from a state is
+known when some execution from there, of whatever capability, did so. That it cannot is never
+known.
+
+**Nearness** has to say whether an outcome that failed was a step on the way. Counting the
+capabilities still to be asked would call a cautious detour a step aside, for it hopes for the
+luckiest outcome of each; the discounted chance of success alone rests on estimated probabilities,
+and two equally good ways never get equal estimates. So a state counts as at least as near as
+another only if both measures say so. Where capabilities are untried the truth is unknown: the
+state said to be nearer is taken at its worst (untried ones lead nowhere), the other at its best
+(an untried one may achieve the intent).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capscope.model import Models
+from capscope.model.lattice import Pair, Place
+from capscope.symbolic import Intent, State, Vocabulary
+
+DISCOUNT = 0.95
+SHORT = 3
+"""The most capabilities in a sequence that counts as another way to an intent."""
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """How near each place is to an intent: 1 where it holds, 0 where it is out of reach."""
+
+    position: dict[State, int]
+    at_worst: tuple[Values, ...]
+    at_best: tuple[Values, ...]
+
+    def reachable(self, state: State) -> bool:
+        """Say whether executions that were seen lead from the state to the intent."""
+        return bool(self.at_worst[0][self.position[state]] > 0)
+
+    def at_least_as_near(self, state: State, other: State) -> bool:
+        """Say whether a state is known to be no farther from the intent than another."""
+        i, j = self.position[state], self.position[other]
+        return all(
+            low[i] >= high[j] - 1e-9 for low, high in zip(self.at_worst, self.at_best, strict=True)
+        )
+
+
+class Graph:
+    """The places of learned models, asked for what they show to be possible."""
+
+    def __init__(self, models: Models, *, single_changes: bool = True) -> None:
+        self.models = models
+        self.single_changes = single_changes
+        self.places = list(models.places.values())
+        self._masks = [self.words.literal_masks(c.literals) for c in self.intents]
+        self._successors: dict[State, tuple[State, ...]] = {}
+        self._nearness: dict[int, Nearness] = {}
+
+    @property
+    def words(self) -> Vocabulary:
+        """The vocabulary of the states."""
+        return self.models.vocabulary
+
+    @property
+    def intents(self) -> list[Intent]:
+        """The capabilities, by position."""
+        return self.models.capabilities
+
+    def holds(self, capability: int, state: State) -> bool:
+        """Say whether the intent of a capability holds in a state."""
+        required, forbidden = self._masks[capability]
+        return state & required == required and not state & forbidden
+
+    def tried(self, capability: int) -> Iterator[tuple[Place, Pair]]:
+        """Yield the places where a capability was tried though its intent did not hold."""
+        for place in self.places:
+            pair = place.pairs[capability]
+            if pair is not None and not self.holds(capability, place.state):
+                yield place, pair
+
+    def successors(self, state: State) -> tuple[State, ...]:
+        """List the other states that one execution, of any capability, led to."""
+        found = self._successors.get(state)
+        if found is None:
+            place = self.models.places[state]
+            pairs = (pair for pair in place.pairs if pair is not None)
+            reached = {after.state: None for pair in pairs for after in pair.successors}
+            reached.pop(state, None)
+            found = self._successors[state] = tuple(reached)
+        return found
+
+    def leads_to(self, state: State, goal: State) -> bool:
+        """Say whether a short sequence was seen to lead to a state without a detour.
+
+        On the way nothing else may change than what differs in the end: a change that is made and
+        undone later was not avoided.
+        """
+        between = state ^ goal
+        found, edge = {state}, {state}
+        for _ in range(SHORT):
+            after = {t for s in edge for t in self.successors(s)} - found
+            edge = {t for t in after if not (state ^ t) & ~between}
+            if goal in edge:
+                return True
+            found |= edge
+        return False
+
+    def possible_at_once(self, capability: int, state: State) -> bool:
+        """Say whether one execution from a state was seen to bring the intent about."""
+        return any(self.holds(capability, after) for after in self.successors(state))
+
+    def alternatives(self, capability: int, state: State) -> list[State]:
+        """List the ends at which an execution may aim: none changes a strict part of another.
+
+        An execution of several changes may pass through one end on its way to another, and the
+        models do not say. Then only those count that the capability itself was seen to end in.
+        """
+        good = [after for after in self.successors(state) if self.holds(capability, after)]
+        if not self.single_changes:
+            pair = self.models.pair(state, capability)
+            own = {after.state for after in pair.successors} if pair is not None else set()
+            good = [after for after in good if after in own]
+        return [
+            after
+            for after in good
+            if not any(_fewer_changes(state, other, after) for other in good)
+        ]
+
+    def modest_ways(self, capability: int, state: State, after: State) -> Iterator[State]:
+        """Yield the states of a short sequence with the intent true and strictly fewer changes."""
+        diff = state ^ after
+        known = self.models.places
+        if 1 << diff.bit_count() < len(known):
+            candidates = [state ^ part for part in _parts_of(diff) if state ^ part in known]
+        else:
+            candidates = [other for other in known if _fewer_changes(state, other, after)]
+        for other in candidates:
+            if self.holds(capability, other) and self.leads_to(state, other):
+                yield other
+
+    def nearness(self, capability: int) -> Nearness:
+        """Return how near each place is to the intent of a capability."""
+        found = self._nearness.get(capability)
+        if found is None:
+            goal = np.array([self.holds(capability, p.state) for p in self.places], dtype=float)
+            worst = self._edges.settle(goal)
+            unknown = DISCOUNT * self._edges.incomplete
+            best = self._edges.settle(np.maximum(goal, unknown)) if unknown.any() else worst
+            found = self._nearness[capability] = Nearness(self._edges.position, worst, best)
+        return found
+
+    @cached_property
+    def _edges(self) -> _Edges:
+        return _Edges(self.places)
+
+
+class _Edges:
+    """The graph as arrays: every pair that leads somewhere, in the order of its place."""
+
+    def __init__(self, places: list[Place]) -> None:
+        self.position = {place.state: i for i, place in enumerate(places)}
+        self.incomplete = np.array([p.tried < len(p.pairs) for p in places], dtype=float)
+        sources: list[int] = []
+        first_edges: list[int] = []
+        targets: list[int] = []
+        chances: list[float] = []
+        for i, place in enumerate(places):
+            for pair in place.pairs:
+                if pair is None or pair.only is place:
+                    continue
+                sources.append(i)
+                first_edges.append(len(targets))
+                targets += (self.position[after.state] for after in pair.successors)
+                chances += pair.block.probabilities()
+        self._first_edges = np.array(first_edges, dtype=np.int64)
+        self._targets = np.array(targets, dtype=np.int64)
+        self._chances = np.array(chances)
+        # Pairs of one place stand together; the places that have any, and where theirs begin.
+        self._sources, self._first_pairs = np.unique(np.array(sources), return_index=True)
+
+    def settle(self, goal: Values) -> tuple[Values, Values]:
+        """Return the nearness by the luckiest outcomes, and by the chance of success."""
+        return self._iterate(goal, lucky=True), self._iterate(goal, lucky=False)
+
+    def _iterate(self, goal: Values, *, lucky: bool) -> Values:
+        values = goal.copy()
+        if not len(self._sources):
+            return values
+        while True:
+            ends = values[self._targets]
+            if lucky:
+                worth = np.maximum.reduceat(ends, self._first_edges)
+            else:
+                worth = np.add.reduceat(ends * self._chances, self._first_edges)
+            best = DISCOUNT * np.maximum.reduceat(worth, self._first_pairs)
+            now = values.copy()
+            now[self._sources] = np.maximum(values[self._sources], best)
+            if (now - values).max() < 1e-12:
+                return now
+            values = now
+
+
+def _fewer_changes(state: State, one: State, other: State) -> bool:
+    """Say whether one successor differs from a state in a strict part of what another does."""
+    mine, theirs = state ^ one, state ^ other
+    return mine != theirs and not mine & ~theirs
+
+
+def _parts_of(bits: int) -> Iterator[int]:
+    """Yield the strict parts of a set of bits, smallest last."""
+    part = (bits - 1) & bits
+    while True:
+        yield part
+        if not part:
+            return
+        part = (part - 1) & bits

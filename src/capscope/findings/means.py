@@ -1,0 +1,196 @@
+"""Intents achieved in an unusual way although the usual way was open.
+
+How an intent is achieved shows in what else changes: moving away from a tree changes the place,
+felling it ends the tree. Written with roles for the intent's objects, such a signature is the same
+for all intents of one predicate and sign, so what is usual is learned from all of them: the
+signature with at least half of the achieving draws, each pair of state and intent counting alike.
+One that is at most half as common is unusual.
+
+An unusual way is no surprise where there was no other, nor where it is taken as often as an even
+choice between the two would take it. Reported is what is taken more often than that, or less often
+but not never, where both were open (seen from that state) and both are a choice (`choice.py`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from capscope.findings.choice import Choice, Name, separable
+from capscope.findings.finding import (
+    Example,
+    Finding,
+    Kind,
+    conditional,
+    joined,
+    named,
+    telling_examples,
+)
+from capscope.findings.graph import Graph
+from capscope.findings.schema import Case, effect_signature, merged, schema_of
+from capscope.findings.statistics import (
+    LEAST_RATE,
+    Rate,
+    bar,
+    clearly_above,
+    evidence_above,
+)
+from capscope.findings.trials import Trials, refined
+from capscope.symbolic import State
+
+USUAL = 0.5
+RARE = 0.5
+"""The most that an unusual way may be as common as the usual one."""
+Signature = Hashable
+
+
+@dataclass(frozen=True)
+class Fork:
+    """A choice between the usual way and an unusual one."""
+
+    choice: Choice
+    usual: tuple[Name, ...]
+    unusual: tuple[Name, ...]
+
+    @property
+    def row(self) -> tuple[State, int, int]:
+        """The state, the draws that took the unusual way, and those that took either."""
+        taken = self.choice.taken
+        hits = sum(taken[name] for name in self.unusual)
+        return self.choice.state, hits, hits + sum(taken[name] for name in self.usual)
+
+    @property
+    def even(self) -> float:
+        """How often an even choice among the options of both ways takes the unusual one."""
+        return len(self.unusual) / (len(self.unusual) + len(self.usual))
+
+
+def means(graph: Graph, made: list[Choice]) -> list[Finding]:
+    """Find the unusual ways in which intents are achieved."""
+    usual, rare = _habits(graph)
+    forks: dict[tuple[int, Signature], list[Fork]] = defaultdict(list)
+    for choice in made:
+        for signature, fork in _forks(graph, choice, usual, rare):
+            forks[choice.capability, signature].append(fork)
+    least = bar(4 * len(forks))
+    cases = [_case(graph, group, least) for group in forks.values()]
+    return [_worded(case) for case in merged(case for case in cases if case is not None)]
+
+
+def _habits(graph: Graph) -> tuple[dict[Hashable, Signature], set[tuple[Hashable, Signature]]]:
+    """Return the usual signature of each schema of intents, and those that are rare."""
+    shares: dict[Hashable, dict[Signature, float]] = defaultdict(lambda: defaultdict(float))
+    for capability, intent in enumerate(graph.intents):
+        for place, pair in graph.tried(capability):
+            ends = set(graph.alternatives(capability, place.state))
+            counts = {e.apply(place.state): n for e, n in pair.counts.items()}
+            achieved = {end: n for end, n in counts.items() if end in ends}
+            for end, n in achieved.items():
+                signature = effect_signature(intent, place.state, end, graph.words)
+                shares[schema_of(intent)][signature] += n / sum(achieved.values())
+    usual: dict[Hashable, Signature] = {}
+    rare: set[tuple[Hashable, Signature]] = set()
+    for schema, by_signature in shares.items():
+        most = max(by_signature, key=lambda signature: by_signature[signature])
+        if by_signature[most] >= USUAL * sum(by_signature.values()):
+            usual[schema] = most
+            common = RARE * by_signature[most]
+            rare |= {(schema, s) for s, share in by_signature.items() if share <= common}
+    return usual, rare
+
+
+def _forks(
+    graph: Graph,
+    choice: Choice,
+    usual: dict[Hashable, Signature],
+    rare: set[tuple[Hashable, Signature]],
+) -> Iterator[tuple[Signature, Fork]]:
+    """Yield the unusual ways among the options, if the usual one is among them too."""
+    intent = graph.intents[choice.capability]
+    schema = schema_of(intent)
+    names: dict[Signature, list[Name]] = defaultdict(list)
+    for name, end in choice.options.items():
+        names[effect_signature(intent, choice.state, end, graph.words)].append(name)
+    ordinary = names.get(usual.get(schema))
+    if ordinary:
+        for signature, unusual in names.items():
+            if (schema, signature) in rare:
+                yield signature, Fork(choice, tuple(ordinary), tuple(unusual))
+
+
+def _case(graph: Graph, forks: list[Fork], least: float) -> Case | None:
+    capability = forks[0].choice.capability
+    ends = {
+        f.choice.state: (
+            [f.choice.options[name] for name in f.usual],
+            [f.choice.options[name] for name in f.unusual],
+        )
+        for f in forks
+    }
+    everywhere = Trials.of(f.row for f in forks)
+    if not everywhere.states or not separable(graph, ends):
+        return None
+    when, trials = refined(everywhere, graph.words, least)
+    within = set(trials.states)
+    evens = [f.even for f in forks if f.choice.state in within]
+    if not _surprising(trials.rate, min(evens), max(evens), least):
+        return None
+    intent = graph.intents[capability]
+    shown = sorted((f for f in forks if f.choice.state in within), key=lambda f: (-f.row[1], f.row))
+    first = shown[0]
+    examples = [
+        Example(
+            intent,
+            f.choice.state,
+            f.choice.options[name],
+            f.choice.taken[name],
+            f.row[2],
+            graph.words,
+        )
+        for f in shown
+        for name in f.unusual
+        if f.choice.taken[name]
+    ]
+    elsewhere = [row for row in everywhere if row[0] not in within]
+    return Case(
+        (intent,),
+        trials.rate,
+        Trials.of(elsewhere).rate if elsewhere else None,
+        tuple(when),
+        first.unusual[0],
+        telling_examples(examples),
+        frozenset((capability, state) for state in within),
+        detail=first.usual[0],
+    )
+
+
+def _surprising(rate: Rate, least_even: float, most_even: float, least: float) -> bool:
+    """Say whether the rate differs from every even choice and is not next to nothing."""
+    if clearly_above(rate, most_even, least):
+        return True
+    usual = Rate(rate.draws - rate.hits, rate.draws, rate.states)
+    seldom = clearly_above(usual, 1 - least_even, least)
+    return seldom and evidence_above(rate, LEAST_RATE) >= least
+
+
+def _worded(case: Case) -> Finding:
+    way = joined(case.literals) + (" (or the like)" if case.likewise else "")
+    elsewhere = "" if case.against is None else f"; elsewhere {case.against.text}"
+    sentence = (
+        f"Asked for {named(case.intents)}{conditional(case.when)}, the agent achieves it by "
+        f"{way}, though the usual way, by {joined(case.detail)}, was open: probability "
+        f"{case.rate.text}{elsewhere}."
+    )
+    return Finding(
+        Kind.MEANS,
+        case.intents,
+        sentence,
+        case.rate,
+        case.against,
+        case.when,
+        case.literals,
+        case.examples,
+        case.pairs,
+        strength=case.rate.interval[0],
+    )

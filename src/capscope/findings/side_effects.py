@@ -1,0 +1,182 @@
+"""Changes that the intent did not need.
+
+Achieving `on(a,b)` always ends `holding(a)`; that is how the world is, and no surprise. Nothing but
+the draws is known of the world, so a change counts as avoidable only by example: from the state s
+an execution ended in s′, and a state t differs from s in a strict part of what s′ differs in, and
+is at least as near the intent (`graph.Nearness`). What s′ changed beyond t was not needed. There
+are three such t:
+
+- s itself: the agent changed things and is no nearer than if it had done nothing;
+- another state that one execution from s was seen to end in, by whatever capability;
+- where s′ achieves the intent, a state that achieves it and that a short sequence leads to.
+
+A step on the way is nearer than s and therefore no side effect, and neither is what every way
+needs. A world that is unkind by chance (a tire goes flat) is reported like an agent that is
+careless: whoever relies on the capability meets both.
+
+How often: among the draws from all states where the change could have come about, whether it did
+or not. Counting the states that showed it would forget those that might have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from capscope.findings.finding import (
+    Example,
+    Finding,
+    Kind,
+    conditional,
+    joined,
+    named,
+    telling_examples,
+)
+from capscope.findings.graph import Graph
+from capscope.findings.schema import Case, merged
+from capscope.findings.statistics import LEAST_RATE, bar, evidence_above
+from capscope.findings.trials import Trials, refined
+from capscope.symbolic import Effect, State
+
+NOTHING = Effect(0, 0)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An execution's end with what was avoidable in it."""
+
+    state: State
+    after: State
+    excess: Effect
+    count: int
+    draws: int
+
+
+def side_effects(graph: Graph) -> list[Finding]:
+    """Find the avoidable changes that come about often enough."""
+    seen = {c: list(_outcomes(graph, c)) for c in range(len(graph.intents))}
+    candidates = {c: _candidates(outcomes) for c, outcomes in seen.items()}
+    least = bar(2 * sum(map(len, candidates.values())))
+    cases: list[Case] = []
+    for capability, excesses in candidates.items():
+        reported: list[Effect] = []
+        for excess in excesses:
+            if any(_contains(excess, other) for other in reported):
+                continue
+            case = _case(graph, capability, excess, seen[capability], least)
+            if case is not None:
+                reported.append(excess)
+                cases.append(case)
+    return [_worded(case) for case in merged(cases)]
+
+
+def avoidable(graph: Graph, capability: int, state: State, after: State) -> Effect:
+    """Return what an execution changed beyond what was needed, as far as the draws tell."""
+    near = graph.nearness(capability)
+    changes = Effect.between(state, after)
+    if near.at_least_as_near(state, after):
+        return changes
+    modest = [t for t in _smaller(graph, state, after) if near.at_least_as_near(t, after)]
+    if not modest and graph.holds(capability, after):
+        modest = list(graph.modest_ways(capability, state, after))
+    if not modest:
+        return NOTHING
+    needed = min(modest, key=lambda t: ((state ^ t).bit_count(), t)) ^ state
+    return Effect(changes.adds & ~needed, changes.deletes & ~needed)
+
+
+def _smaller(graph: Graph, state: State, after: State) -> Iterator[State]:
+    """Yield the successors that changed a strict part of what another did."""
+    diff = state ^ after
+    for other in graph.successors(state):
+        part = state ^ other
+        if part != diff and not part & ~diff:
+            yield other
+
+
+def _outcomes(graph: Graph, capability: int) -> Iterator[Outcome]:
+    near = graph.nearness(capability)
+    for place, pair in graph.tried(capability):
+        # Where the intent is not known to be within reach, nothing is near or far.
+        if not near.reachable(place.state):
+            continue
+        for effect, count in pair.counts.items():
+            after = effect.apply(place.state)
+            excess = NOTHING
+            if after != place.state:
+                excess = avoidable(graph, capability, place.state, after)
+            yield Outcome(place.state, after, excess, count, pair.total)
+
+
+def _candidates(outcomes: list[Outcome]) -> list[Effect]:
+    """List the avoidable changes, those that came about most often first."""
+    counts: dict[Effect, int] = {}
+    for outcome in outcomes:
+        if outcome.excess != NOTHING:
+            counts[outcome.excess] = counts.get(outcome.excess, 0) + outcome.count
+    totals = {
+        excess: sum(count for other, count in counts.items() if _contains(other, excess))
+        for excess in counts
+    }
+    return sorted(totals, key=lambda e: (-totals[e], e.adds.bit_count() + e.deletes.bit_count(), e))
+
+
+def _contains(effect: Effect, part: Effect) -> bool:
+    return not part.adds & ~effect.adds and not part.deletes & ~effect.deletes
+
+
+def _case(
+    graph: Graph, capability: int, excess: Effect, outcomes: list[Outcome], least: float
+) -> Case | None:
+    """Count an avoidable change where it could come about; None if it is rare or unsure."""
+    hits: dict[State, int] = {}
+    draws: dict[State, int] = {}
+    for o in outcomes:
+        if not o.state & excess.adds and o.state & excess.deletes == excess.deletes:
+            draws[o.state] = o.draws
+            hits[o.state] = hits.get(o.state, 0) + o.count * _contains(o.excess, excess)
+    everywhere = Trials.of((state, hits[state], draws[state]) for state in draws)
+    when, trials = refined(everywhere, graph.words, least)
+    if evidence_above(trials.rate, LEAST_RATE) < least:
+        return None
+    within = set(trials.states)
+    shown = [o for o in outcomes if o.state in within and _contains(o.excess, excess)]
+    intent = graph.intents[capability]
+    examples = [Example(intent, o.state, o.after, o.count, o.draws, graph.words) for o in shown]
+    whole = sum(o.count for o in shown if o.excess == Effect.between(o.state, o.after))
+    elsewhere = [row for row in everywhere if row[0] not in within]
+    return Case(
+        (intent,),
+        trials.rate,
+        Trials.of(elsewhere).rate if elsewhere else None,
+        tuple(when),
+        excess.literals(graph.words),
+        telling_examples(examples),
+        frozenset((capability, state) for state in within),
+        detail=2 * whole > trials.rate.hits,
+    )
+
+
+def _worded(case: Case) -> Finding:
+    changes = joined(case.literals) + (" (or the like)" if case.likewise else "")
+    if case.detail:
+        what = f"brings about {changes} instead, which is no step towards it"
+    else:
+        what = f"also brings about {changes}, which was avoidable"
+    elsewhere = "" if case.against is None else f"; elsewhere {case.against.text}"
+    sentence = (
+        f"Asked for {named(case.intents)}{conditional(case.when)}, the agent {what}: "
+        f"probability {case.rate.text}{elsewhere}."
+    )
+    return Finding(
+        Kind.SIDE_EFFECT,
+        case.intents,
+        sentence,
+        case.rate,
+        case.against,
+        case.when,
+        case.literals,
+        case.examples,
+        case.pairs,
+        strength=case.rate.interval[0],
+    )
