@@ -154,10 +154,13 @@ def test_a_damaged_curve_is_read_off_the_journal_again(made, damage):
     assert path.read_text() == text
 
 
-def test_a_problem_without_a_truth_has_no_exact_curve(tmp_path):
-    board = replace(SEARCHED, problem=f"{TOYS}:slippery_board", budget=Budget(executions=9))
-    with pytest.raises(CapscopeError, match="slippery_board does not know its truth"):
-        fulfil(tmp_path, board, unheard)
+def test_a_run_on_a_problem_without_a_truth_is_judged_on_a_sample(tmp_path):
+    board = replace(SEARCHED, problem=f"{TOYS}:slippery_board", sequences=20)
+    curve = fulfil(tmp_path, board, unheard)
+    assert (curve.measure, curve.least) == ("sampled", 0)
+    assert 0 < curve.points[0].agreement < curve.last.agreement <= 1
+    assert kept_curve(tmp_path, board) == curve
+    assert kept_curve(tmp_path, replace(board, sequences=21)) is None
 
 
 # Runs that are there already.

@@ -38,7 +38,7 @@ def tiny(suite, problem="tireworld", strategy="mcqs-s", levels="0.02,0.05", most
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        (["beauty"], "no suite 'beauty'; choose one of efficiency, reachability"),
+        (["beauty"], "no suite 'beauty'; choose one of efficiency, "),
         (["efficiency", "--strategy", "mcqs-s,oracle"], "no strategy 'oracle'; choose one of"),
         (["efficiency", "--problem", "blockworld"], "no problem 'blockworld'; did you mean blocks"),
         (["--problem", "blocksworld,xyzzy"], "no problem 'xyzzy'; `capscope list` shows them."),
