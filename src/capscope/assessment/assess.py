@@ -65,6 +65,8 @@ def run_assessment(run: Run, spec: RunSpec, listener: Listener = ignore) -> Asse
         if len(draws) == len(query.tasks):
             journal.finish_query(query.number, inquiry.describe(query), seconds)
         listener(progress(knowledge, record))
+    # For those who read the run: without this they would have to replay it to know that it is over.
+    journal.write_meta({"stopped": {"because": reason, "budget": spec.budget.as_dict()}})
     return Assessment(knowledge, reason)
 
 

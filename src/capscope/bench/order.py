@@ -78,8 +78,12 @@ class Order:
 
     def terms(self) -> dict[str, Any]:
         """Return what a kept curve must have been made under."""
-        limits = {"enough": self.enough, "sequences": self.sequences}
-        return {"budget": self.budget.as_dict(), **limits}
+        return {
+            "problem": load_problem(self.problem).fingerprint,
+            "budget": self.budget.as_dict(),
+            "enough": self.enough,
+            "sequences": self.sequences,
+        }
 
 
 def _short(value: Any) -> str:
@@ -136,6 +140,10 @@ def _opened(path: Path, spec: RunSpec) -> Run:
 
 def _ended_by(run: Run, spec: RunSpec, order: Order, measure: Measure, hear: Hear) -> str:
     """Go on with a run until it is over, and say why it is."""
+    stopped = run.journal.read_meta().get("stopped")
+    if stopped is not None and order.enough is None:
+        if stopped["budget"] == order.budget.as_dict():
+            return str(stopped["because"])
     milestones = Milestones()
 
     def look(usage: Usage, models: Models) -> None:
