@@ -141,9 +141,9 @@ def _opened(path: Path, spec: RunSpec) -> Run:
 def _ended_by(run: Run, spec: RunSpec, order: Order, measure: Measure, hear: Hear) -> str:
     """Go on with a run until it is over, and say why it is."""
     stopped = run.journal.read_meta().get("stopped")
-    if stopped is not None and order.enough is None:
-        if stopped["budget"] == order.budget.as_dict():
-            return str(stopped["because"])
+    settled = stopped is not None and order.enough is None
+    if settled and stopped["budget"] == order.budget.as_dict():
+        return str(stopped["because"])
     milestones = Milestones()
 
     def look(usage: Usage, models: Models) -> None:
