@@ -110,7 +110,9 @@ def _divided(path: Path, text: str) -> _File:
                 file.fail(words[0], f"a second {words[0].text!r}", "keep one of them")
             rows = sections[words[0].text] = []
         elif rows is None:
-            file.fail(words[0], f"{words[0].text!r} before any section", "begin with the line: grid")
+            file.fail(
+                words[0], f"{words[0].text!r} before any section", "begin with the line: grid"
+            )
         else:
             rows.append(words)
     for name in ("grid", "rooms"):

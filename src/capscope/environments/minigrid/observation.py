@@ -76,9 +76,7 @@ class GridObservation(NamedTuple):
                 things[at] = f"{key.colour[0]}K"
         things[self.position] = f"A{_POINTER[self.facing]}"
         return tuple(
-            tuple(
-                things.get(Cell(r, c), terrain) for c, terrain in enumerate(row, start=1)
-            )
+            tuple(things.get(Cell(r, c), terrain) for c, terrain in enumerate(row, start=1))
             for r, row in enumerate(self.layout.terrain, start=1)
         )
 

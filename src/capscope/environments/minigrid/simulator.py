@@ -1,10 +1,10 @@
 """minigrid as a world: its grid, its objects and its step, with a snapshot of a few bytes.
 
 Three things stand between minigrid and 50,000 steps a second, and all three are outside its rules.
-Every step draws the agent's view (30 times the cost of the step itself), which nobody here looks
-at; the cell ahead is found with NumPy, which is slow for two numbers; and the only general snapshot
-is a deep copy of the whole environment. So the view is not drawn, the cell ahead is found with plain
-numbers, and a snapshot holds just what can change: the agent, the doors, the keys.
+Every step draws the agent's view, at many times the cost of the step itself, and nobody here looks
+at it; the cell ahead is found with NumPy, which is slow for two numbers; and the only general
+snapshot is a deep copy of the whole environment. So the view is not drawn, the cell ahead is found
+with plain numbers, and a snapshot holds just what can change: the agent, the doors, the keys.
 
 Actions are absolute: `face_west` turns the agent west at once, which minigrid would do by turning
 left or right once or twice. There is no action to drop a key. Lava ends the world: an agent in it
@@ -14,10 +14,9 @@ is dead, and nothing can be done any more. No chance is involved, so seeds are n
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from minigrid.core.actions import Actions
 from minigrid.core.grid import Grid
 from minigrid.core.mission import MissionSpace
@@ -37,11 +36,12 @@ _MOVES = {
     "toggle": int(Actions.toggle),
 }
 _AHEAD = ((1, 0), (0, 1), (-1, 0), (0, -1))
+_BUILT: dict[str, Callable[[], WorldObj]] = {WALL: Wall, LAVA: Lava}
 _DOOR_STATES = tuple(DoorState)
 _CARRIED = 255
 
 
-class GridWorld(MiniGridEnv):  # type: ignore[misc]  # minigrid's base class is untyped
+class GridWorld(MiniGridEnv):
     """minigrid's environment, furnished by a layout and never drawn."""
 
     def __init__(self, layout: Layout) -> None:
@@ -60,8 +60,8 @@ class GridWorld(MiniGridEnv):  # type: ignore[misc]  # minigrid's base class is 
         self.grid = Grid(width, height)
         for cell in layout.cells:
             terrain = layout.terrain_at(cell)
-            if terrain in (WALL, LAVA):
-                self._put(Wall() if terrain == WALL else Lava(), cell)
+            if terrain in _BUILT:
+                self._put(_BUILT[terrain](), cell)
         self.keys = [self._put(Key(key.colour), key.cell) for key in layout.keys]
         self.doors = [
             self._put(
@@ -163,8 +163,9 @@ class GridSimulator:
         world = self.world
         world.carrying = None
         for key in world.keys:
-            if key.cur_pos[0] >= 0:
-                world.grid.set(*key.cur_pos, None)
+            x, y = key.cur_pos
+            if x >= 0:
+                world.grid.set(x, y, None)
         for key, x, y in zip(world.keys, places[::2], places[1::2], strict=True):
             if x == _CARRIED:
                 world.carrying = key
@@ -176,10 +177,8 @@ class GridSimulator:
         """Draw a position as minigrid draws it and return the PNG; the world stays where it is."""
         here = self.snapshot()
         self.restore(snapshot, 0)
-        world = self.world
-        pixels: np.ndarray[Any, Any] = world.grid.render(
-            tile_pixels, world.agent_pos, world.agent_dir
-        )
+        x, y = self.world.agent_pos
+        pixels = self.world.grid.render(tile_pixels, (x, y), self.world.agent_dir)
         self.restore(here, 0)
         return png(pixels)
 
