@@ -12,7 +12,7 @@ What it makes of an intent:
 - Any other literal is a goal of its own if it was seen to come true while learning. It stops as
   soon as the literal holds.
 - A literal that it never learned (nobody ever opened the green door) it does not try: it stops.
-- Of several literals it pursues, step by step, the first that it can and that does not yet hold.
+- Of several literals it pursues one until it holds, then the next that does not, round and round.
 """
 
 from __future__ import annotations
@@ -117,10 +117,13 @@ class Pursuit:
                 for i, literal in enumerate(self._intent.literals)
             ]
         state = self._agent.look(observation)
-        for goal, cell, bit, value in self._aims:
+        # What is pursued comes first: turning to another literal half-way might undo both.
+        for _ in self._aims:
+            goal, cell, bit, value = self._aims[0]
             holds = observation.position == cell if cell is not None else state & bit == value
             if not holds and goal is not None:
                 return self._agent.draw(position_of(observation), goal, self._uniform())
+            self._aims.append(self._aims.pop(0))
         return None
 
     def _aim(self, literal: Literal, observation: Seen, seed: int) -> _Aim:

@@ -80,7 +80,7 @@ class ActionValues:
     @cached_property
     def fingerprint(self) -> str:
         """Hash all that decides what an agent does."""
-        parts = (self.actions, list(self.positions), list(self.goals))
+        parts = (self.actions, [_encoded(p) for p in self.positions], list(self.goals))
         digest = hashlib.sha256(repr(parts).encode())
         digest.update(self.table.tobytes())
         return digest.hexdigest()[:16]
