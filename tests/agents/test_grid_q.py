@@ -1,7 +1,10 @@
 import math
 import random
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -160,11 +163,22 @@ def test_the_shipped_values_are_what_the_training_makes_of_the_shipped_grid():
     assert learner.digest == VALUES.origin["first_episodes"]
 
 
-def test_the_same_training_gives_the_same_values_and_another_seed_gives_others(tmp_path):
+def test_the_same_training_gives_the_same_values_and_another_seed_gives_others():
     made = train(grid_simulator(LAYOUT), WORDS, SHORT)
     assert train(grid_simulator(LAYOUT), WORDS, SHORT).fingerprint == made.fingerprint
     other = train(grid_simulator(LAYOUT), WORDS, replace(SHORT, seed=1))
     assert other.fingerprint != made.fingerprint
+
+
+def test_the_script_writes_what_the_training_makes(tmp_path):
+    script = Path(__file__).parents[2] / "scripts" / "train_grid_q.py"
+    written = tmp_path / "values.npz"
+    options = ["--episodes", "60", "--most-steps", "40"]
+    subprocess.run([sys.executable, script, FOUR_QUADRANTS, written, *options], check=True)
+    values = ActionValues.load(written)
+    assert values.fingerprint == train(grid_simulator(LAYOUT), WORDS, SHORT).fingerprint
+    assert values.origin["training"] == asdict(SHORT)
+    assert values.origin["grid"] == LAYOUT.fingerprint
 
 
 def test_learning_does_not_depend_on_how_the_episodes_are_shared_out():
