@@ -27,8 +27,8 @@ test: lint types  ## Lint, check types and run all tests
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.installed-dev  ## Check style and formatting
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks scripts examples
+	$(BIN)/ruff format --check src tests benchmarks scripts examples
 
 types: $(VENV)/.installed-dev  ## Check types
 	$(BIN)/mypy

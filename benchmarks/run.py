@@ -1,5 +1,6 @@
 """Run the benchmarks one after another and print their numbers."""
 
+import grid
 import stepping
 import updating
 from capscope import Settings
@@ -11,6 +12,7 @@ def main() -> None:
     suites = (
         stepping.measure,
         updating.measure,
+        grid.measure,
         lambda: measure_speed(load_problem("first-responders"), Settings()),
     )
     for measure in suites:

@@ -99,6 +99,8 @@ def test_no_modules_import_each_other_in_a_circle():
     [
         ("oxidd", "capscope.symbolic.condition"),
         ("plado", "capscope.environments.pddl"),
+        ("minigrid", "capscope.environments.minigrid"),
+        ("pygame", "capscope.environments.minigrid"),
         ("typer", "capscope.cli"),
         ("rich", "capscope.cli"),
         ("aalpy", "capscope.baselines.aalpy"),

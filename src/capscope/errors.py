@@ -21,6 +21,10 @@ class DomainFileError(ProblemError):
     """Report a mistake in a PPDDL file, with its path and line."""
 
 
+class LayoutError(ProblemError):
+    """Report a mistake in the file of a grid, with its path, line and column."""
+
+
 class RunError(CapscopeError):
     """Report a run directory that cannot be read, started or resumed."""
 

@@ -21,9 +21,11 @@ from pathlib import Path
 
 from capscope.errors import ProblemError
 from capscope.symbolic import State
-from capscope.world import Limits, Problem
+from capscope.world import Agent, Limits, Problem
 
 ENTRY_POINTS = "capscope.problems"
+GRID_LIMITS = Limits(temporal_length=None, horizon=100)
+"""An attempt in a grid may change the symbolic state as often as it likes."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,15 @@ class Registered:
     def installed(self) -> bool:
         """Whether the packages it needs can be imported."""
         return self.module is None or importlib.util.find_spec(self.module) is not None
+
+
+def _learned_grid_agent() -> Problem:
+    from capscope.agents.grid_q import FOUR_QUADRANTS_VALUES, ActionValues, GridQAgent
+    from capscope.environments.minigrid import FOUR_QUADRANTS, GridWords, read_layout
+
+    values = ActionValues.load(FOUR_QUADRANTS_VALUES)
+    agent = GridQAgent(values, GridWords(read_layout(FOUR_QUADRANTS)))
+    return grid_problem(FOUR_QUADRANTS, agent, "minigrid-q", agent.fingerprint)
 
 
 def _planning(name: str, summary: str, limits: Limits | None = None) -> Registered:
@@ -63,6 +74,13 @@ _BUILT_IN = (
     ),
     _planning("probabilistic-elevators", "LAO* planner collecting coins past faulty gates"),
     _planning("depot", "LAO* planner moving crates with trucks and hoists (deterministic)"),
+    Registered(
+        "minigrid-q",
+        "learned policy in a MiniGrid of four rooms with a key, two doors and lava",
+        _learned_grid_agent,
+        extra="minigrid",
+        module="minigrid",
+    ),
 )
 
 
@@ -85,6 +103,31 @@ def planning_problem(
         truth=PddlTruth(task, agent.choose, limits),
         description=description,
         fingerprint=digest,
+    )
+
+
+def grid_problem(
+    layout: str | Path,
+    agent: Agent,
+    name: str,
+    fingerprint: str = "",
+    limits: Limits = GRID_LIMITS,
+) -> Problem:
+    """Put an agent into the grid of a layout file; `fingerprint` identifies the agent.
+
+    An attempt may change the symbolic state as often as it likes; what counts is where it ends.
+    """
+    from capscope.environments.minigrid import GridWords, grid_simulator, read_layout
+
+    grid = read_layout(layout)
+    return Problem(
+        name=name,
+        simulator=grid_simulator(grid),
+        agent=agent,
+        abstraction=GridWords(grid),
+        limits=limits,
+        description=f"an agent in the grid {grid.name}",
+        fingerprint=f"{grid.fingerprint}-{fingerprint}" if fingerprint else grid.fingerprint,
     )
 
 

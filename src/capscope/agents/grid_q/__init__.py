@@ -1,0 +1,27 @@
+"""A policy learned by reinforcement in a grid: trained by trial and error, acting by softmax.
+
+The values learned in the four quadrants come with the package; `scripts/train_grid_q.py` makes
+them, and those for any other grid.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from capscope.agents.grid_q.learning import Learner, Training, train
+from capscope.agents.grid_q.policy import TEMPERATURE, GridQAgent
+from capscope.agents.grid_q.values import ActionValues
+
+__all__ = [
+    "FOUR_QUADRANTS_VALUES",
+    "TEMPERATURE",
+    "ActionValues",
+    "GridQAgent",
+    "Learner",
+    "Training",
+    "train",
+]
+
+FOUR_QUADRANTS_VALUES = Path(str(files(__name__))) / "four-quadrants.npz"
+"""The file of the values that come with capscope."""

@@ -1,0 +1,51 @@
+"""Grids of minigrid as worlds: rooms, keys, doors and lava, read from a small text file.
+
+`minigrid` is an extra and is imported when the first simulator is made; layouts, observations and
+words need it not.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from capscope.environments.minigrid.layout import Cell, Door, DoorState, Key, Layout
+from capscope.environments.minigrid.layout_file import read_layout
+from capscope.environments.minigrid.observation import ACTIONS, GridObservation
+from capscope.environments.minigrid.words import GridWords, grid_vocabulary
+from capscope.errors import ProblemError
+
+if TYPE_CHECKING:
+    from capscope.environments.minigrid.simulator import GridSimulator
+
+__all__ = [
+    "ACTIONS",
+    "FOUR_QUADRANTS",
+    "Cell",
+    "Door",
+    "DoorState",
+    "GridObservation",
+    "GridWords",
+    "Key",
+    "Layout",
+    "grid_simulator",
+    "grid_vocabulary",
+    "read_layout",
+]
+
+FOUR_QUADRANTS = Path(str(files(__name__))) / "layouts" / "four-quadrants.txt"
+"""The file of the layout that comes with capscope."""
+
+
+def grid_simulator(layout: Layout) -> GridSimulator:
+    """Build the world of a layout, or say what to install."""
+    try:
+        from capscope.environments.minigrid.simulator import GridSimulator
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("minigrid", "pygame"):
+            raise
+        raise ProblemError(
+            "grids need minigrid; install it with: pip install 'capscope[minigrid]'"
+        ) from error
+    return GridSimulator(layout)

@@ -1,0 +1,230 @@
+"""Read a layout from a text file, and say at which line and column a mistake is.
+
+A file has two pictures of the same size and, if wanted, longer names for the rooms. What stands in
+a picture is separated by spaces; `#` begins a comment.
+
+    grid                    W wall   . floor   L lava
+    W  W  W  W  W           A> the agent, facing east (A^ north, Av south, A< west)
+    W  A> W  bK W           bK blue key
+    W  .  bD .  W           bD blue door, locked   bC closed   b= open
+    W  W  W  W  W           colours: red, green, blue, purple, yellow
+    rooms
+    -  -  -  -  -           - a wall; any other word is a room
+    -  1  -  2  -
+    -  1  1  2  -
+    -  -  -  -  -
+    names
+    1 left                  without this line the room would be called 1
+    2 right
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from capscope.environments.minigrid.layout import (
+    FLOOR,
+    LAVA,
+    WALL,
+    Cell,
+    Door,
+    DoorState,
+    Key,
+    Layout,
+)
+from capscope.errors import LayoutError
+
+COLOURS = {"r": "red", "g": "green", "b": "blue", "p": "purple", "y": "yellow"}
+POINTERS = {">": "east", "v": "south", "<": "west", "^": "north"}
+_DOORS = {"D": DoorState.LOCKED, "C": DoorState.CLOSED, "=": DoorState.OPEN}
+_SECTIONS = ("grid", "rooms", "names")
+_MOST_CELLS = 200  # in a row or column: a position is a byte each in a snapshot
+_NO_ROOM = "-"
+_WORD = re.compile(r"\S+")
+_NAME = re.compile(r"\w[\w-]*")
+
+
+class _Word(NamedTuple):
+    """A piece of the file's text and where it begins."""
+
+    text: str
+    line: int
+    column: int
+
+
+_Rows = list[list[_Word]]
+
+
+class _File(NamedTuple):
+    """A file's path, for messages, and its words by section."""
+
+    path: Path
+    sections: Mapping[str, _Rows]
+
+    def fail(self, where: _Word, what: str, remedy: str) -> NoReturn:
+        """Raise a `LayoutError` for a word."""
+        raise LayoutError(f"{self.path}:{where.line}:{where.column}: {what}; {remedy}")
+
+
+def read_layout(path: str | Path) -> Layout:
+    """Read a grid's file; a mistake raises `LayoutError` with line and column."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LayoutError(f"{path} cannot be read as text: {error}") from error
+    file = _divided(path, text)
+    grid = file.sections["grid"]
+    _check_shape(file, grid)
+    things = _Things(file)
+    terrain = tuple(tuple(things.read(word, cell) for cell, word in row) for row in _placed(grid))
+    _check_border(file, grid)
+    if things.start is None:
+        file.fail(grid[0][0], "the grid has no agent", "write A> where it starts, facing east")
+    return Layout(
+        name=path.stem,
+        terrain=terrain,
+        room_rows=_rooms(file, terrain),
+        keys=tuple(things.keys.values()),
+        doors=tuple(things.doors.values()),
+        start=things.start,
+        facing=things.facing,
+    )
+
+
+def _divided(path: Path, text: str) -> _File:
+    """Share the lines out among the sections."""
+    sections: dict[str, _Rows] = {}
+    file = _File(path, sections)
+    rows: _Rows | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        code = line.partition("#")[0]
+        words = [_Word(m.group(), number, m.start() + 1) for m in _WORD.finditer(code)]
+        if not words:
+            continue
+        if len(words) == 1 and words[0].text in _SECTIONS:
+            if words[0].text in sections:
+                file.fail(words[0], f"a second {words[0].text!r}", "keep one of them")
+            rows = sections[words[0].text] = []
+        elif rows is None:
+            file.fail(
+                words[0], f"{words[0].text!r} before any section", "begin with the line: grid"
+            )
+        else:
+            rows.append(words)
+    for name in ("grid", "rooms"):
+        if not sections.get(name):
+            last = _Word("", max(1, len(text.splitlines())), 1)
+            file.fail(last, f"there is no {name}", f"write the line: {name}, and its rows below")
+    return file
+
+
+def _placed(rows: _Rows) -> list[list[tuple[Cell, _Word]]]:
+    """Pair each word with its cell."""
+    return [
+        [(Cell(r, c), word) for c, word in enumerate(row, start=1)]
+        for r, row in enumerate(rows, start=1)
+    ]
+
+
+def _check_shape(file: _File, rows: _Rows) -> None:
+    width = len(rows[0])
+    for row in rows:
+        if len(row) != width:
+            what = f"this row has {len(row)} cells and the first has {width}"
+            file.fail(row[min(len(row), width) - 1], what, "make them alike")
+    if min(width, len(rows)) < 3 or max(width, len(rows)) > _MOST_CELLS:
+        what = f"the grid is {len(rows)} by {width} cells"
+        file.fail(rows[0][0], what, f"it may have 3 to {_MOST_CELLS} rows and columns")
+
+
+def _check_border(file: _File, rows: _Rows) -> None:
+    for row in rows:
+        border = row if row in (rows[0], rows[-1]) else (row[0], row[-1])
+        for word in border:
+            if word.text != WALL:
+                what = f"{word.text} stands on the border"
+                file.fail(word, what, f"close the grid with walls ({WALL}) all round")
+
+
+class _Things:
+    """What stands in the picture, gathered word by word."""
+
+    def __init__(self, file: _File) -> None:
+        self._file = file
+        self.keys: dict[str, Key] = {}
+        self.doors: dict[str, Door] = {}
+        self.start: Cell | None = None
+        self.facing = ""
+
+    def read(self, word: _Word, cell: Cell) -> str:
+        """Note what a word stands for and return the terrain below it."""
+        text = word.text
+        if text in (FLOOR, WALL, LAVA):
+            return text
+        colour = COLOURS.get(text[0]) if len(text) == 2 else None
+        if len(text) == 2 and text[0] == "A" and text[1] in POINTERS:
+            if self.start is not None:
+                self._file.fail(word, "a second agent", f"keep the one at {self.start} or this one")
+            self.start, self.facing = cell, POINTERS[text[1]]
+        elif colour and text[1] == "K":
+            self._one(word, f"{colour} key", self.keys.get(colour))
+            self.keys[colour] = Key(colour, cell)
+        elif colour and text[1] in _DOORS:
+            self._one(word, f"{colour} door", self.doors.get(colour))
+            self.doors[colour] = Door(colour, cell, _DOORS[text[1]])
+        else:
+            known = "W . L, A> Av A< A^, or a colour (r g b p y) with K, D, C or ="
+            self._file.fail(word, f"{text!r} is nothing that a grid holds", f"write one of {known}")
+        return FLOOR
+
+    def _one(self, word: _Word, thing: str, earlier: Key | Door | None) -> None:
+        if earlier is not None:
+            what = f"a second {thing}, after the one at {earlier.cell}"
+            self._file.fail(word, what, "give it another colour: words name them by colour")
+
+
+def _rooms(file: _File, terrain: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Return the name of each cell's room, checked against the grid."""
+    rows = file.sections["rooms"]
+    height, width = len(terrain), len(terrain[0])
+    if len(rows) != height:
+        what = f"rooms has {len(rows)} rows and the grid has {height}"
+        file.fail(rows[-1][0], what, "draw both of one size")
+    for cells, words in zip(terrain, rows, strict=True):
+        if len(words) != width:
+            what = f"this row has {len(words)} cells and the grid's have {width}"
+            file.fail(words[min(len(words), width) - 1], what, "draw both of one size")
+        for cell, word in zip(cells, words, strict=True):
+            if (cell == WALL) != (word.text == _NO_ROOM):
+                where = "the grid has a wall here" if cell == WALL else "the grid has no wall here"
+                file.fail(word, f"{where}, rooms says {word.text}", "walls, and only they, are -")
+    names = _names(file, {word.text for row in rows for word in row} - {_NO_ROOM})
+    return tuple(tuple(names.get(word.text, "") for word in row) for row in rows)
+
+
+def _names(file: _File, rooms: set[str]) -> Mapping[str, str]:
+    """Return the long name of each room's word; a room without one is called by its word."""
+    given: dict[str, str] = {}
+    for words in file.sections.get("names", []):
+        room = words[0].text
+        if len(words) != 2:
+            file.fail(words[-1], f"{len(words)} words", "write the room's word and its name")
+        if room not in rooms:
+            file.fail(words[0], f"no room {room!r}", f"rooms has {', '.join(sorted(rooms))}")
+        if not _NAME.fullmatch(words[1].text):
+            file.fail(words[1], f"{words[1].text!r} is no name", "use letters, digits and hyphens")
+        if room in given or words[1].text in given.values():
+            file.fail(words[0], f"{room} {words[1].text} names something twice", "name each once")
+        given[room] = words[1].text
+    names = {room: given.get(room, room) for room in rooms}
+    for row in file.sections["rooms"]:
+        for word in row:
+            if word.text in rooms and not _NAME.fullmatch(names[word.text]):
+                file.fail(word, f"{word.text!r} is no name", "use letters, digits and hyphens")
+            if word.text in rooms and list(names.values()).count(names[word.text]) > 1:
+                file.fail(word, f"two rooms are called {names[word.text]}", "name each once")
+    return names
