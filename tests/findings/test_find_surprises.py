@@ -1,6 +1,9 @@
 """Agents with a planted quirk, and clean ones, assessed by whole runs in small worlds."""
 
 import pytest
+
+from capscope import Budget, Settings, assess
+from capscope.findings import Kind, find_surprises
 from quirky_worlds import (
     HOUSE,
     SHELVES,
@@ -13,9 +16,6 @@ from quirky_worlds import (
     slack_with_the_key,
     stays_with_the_key,
 )
-
-from capscope import Budget, Settings, assess
-from capscope.findings import Kind, find_surprises
 
 # What each needs to be sure of a quirk in these worlds: MCQS repeats every query 25 times.
 STRATEGIES = {"adaptive": 2400, "mcqs-s": 4500}
@@ -128,7 +128,9 @@ def test_a_finding_says_its_numbers_and_can_be_written_as_json():
     (finding,) = found(HOUSE, opens_the_door)
     written = finding.as_dict()
     low, high = written["interval"]
-    assert f"{written['probability']:.2f} (95 % interval {low:.2f} to {high:.2f}" in finding.sentence
+    assert (
+        f"{written['probability']:.2f} (95 % interval {low:.2f} to {high:.2f}" in finding.sentence
+    )
     assert f"{written['draws']} draws in {written['states']} state" in finding.sentence
     assert written["kind"] == "side effect"
     assert written["against"]["probability"] == 0
