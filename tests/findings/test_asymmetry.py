@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from capscope.data.dataset import Transition
-from capscope.findings.asymmetry import Swap, Tally, asymmetries, evidence_of_asymmetry
+from capscope.findings.asymmetry import Tally, asymmetries, evidence_of_asymmetry
 from capscope.findings.graph import Graph
+from capscope.findings.mirror import Swap
 from capscope.model import Models
 from capscope.symbolic import Intent, Predicate, Vocabulary
 
