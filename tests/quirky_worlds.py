@@ -238,3 +238,8 @@ def fells_the_last_oak(intent, state, rng, step):
 def clumsy_with_elms(intent, state, rng, step):
     """Get to the elm in half of the attempts only, to the oak always."""
     return STOP if str(intent) == "near(elm)" and step == 1 and rng.random() < 0.5 else None
+
+
+def careless_house():
+    """The factory for `quirky_worlds.py:careless_house`."""
+    return problem(HOUSE, opens_the_door)

@@ -105,6 +105,22 @@ def test_show_and_export_print_the_model(answer, capscope):
     assert json.loads(Path("copy.json").read_text()) == model
 
 
+def test_show_surprises_tells_what_is_surprising(answer, capscope):
+    source = f"{TOYS.with_name('quirky_worlds.py')}:careless_house"
+    run = answer("assess", source, "--max-executions", 1000)["run"]
+    found = answer("show", run, "--surprises")
+    assert found["problem"] == "house"
+    (finding,) = found["findings"]
+    assert finding["kind"] == "side effect"
+    assert finding["literals"] == ["open()"]
+    text = capscope("show", run, "--surprises").out
+    assert finding["sentence"] in " ".join(text.split())
+    assert capscope("show", run, "--surprises", "--limit", 1).out == text
+    assert answer("show", run, "holding(key)", "--surprises") == found
+    assert answer("show", run, "open()", "--surprises")["findings"] == []
+    assert "nothing surprising" in capscope("show", run, "open()", "--surprises").out
+
+
 def test_explain_says_what_was_asked(answer, capscope):
     run = answer("assess", f"{TOYS}:slippery_board", *SMALL)["run"]
     found = answer("explain", run, 0)

@@ -20,6 +20,7 @@ from capscope.findings.conditions import conditions
 from capscope.findings.finding import Example, Finding, Kind, Pairs
 from capscope.findings.graph import Graph
 from capscope.findings.means import means
+from capscope.findings.partiality import partialities
 from capscope.findings.preferences import preferences
 from capscope.findings.side_effects import side_effects
 from capscope.model import Models
@@ -40,6 +41,7 @@ def find_surprises(models: Models, *, temporal_length: int | None = 1) -> list[F
     spoiled, weak = side_effects(graph), conditions(graph)
     found = [*spoiled, *weak, *habits, *unusual]
     found += asymmetries(graph, _pairs(found))
+    found += partialities(graph, _pairs(found), habits)
     return sorted(found, key=lambda f: (-f.strength, -f.rate.draws, f.sentence))
 
 

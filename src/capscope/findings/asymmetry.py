@@ -1,24 +1,18 @@
-"""Objects of one type that the agent does not treat alike.
+"""Objects of one type with which the agent does not succeed alike.
 
-Exchange two objects of one type in the state, the intent and the outcome, and every draw becomes a
-draw of the mirror image. An agent that treats the two alike does as often one as the other; so
-wherever a pair and its mirror image were both tried, their counts can be compared. Facts that tell
-the objects apart for a good reason (one road leads there, one location has water) are atoms of the
-state, and their mirror image is never seen: such pairs have nothing to be compared with.
-
-Two events are compared, over all intents of one schema: success where it is possible at once in
-both states, and doing anything at all where the intent is farther away. Which way an agent takes is
-left to preferences. States differ in how easy they are, and were not drawn from equally often, so
-counts are compared within each couple of states: given how many of its draws succeeded, how many of
-them belong to the one object? Without asymmetry that is hypergeometric; the alternative is one odds
-ratio for all couples, averaged over a range of them.
+Two events are compared over pairs and their mirror images (`mirror.py`), for all intents of one
+schema together: success where it is possible at once in both states, and doing anything at all
+where the intent is farther away. States differ in how easy they are, and were not drawn from
+equally often, so counts are compared within each couple of states: given how many of its draws
+succeeded, how many of them belong to the one object? Without asymmetry that is hypergeometric; the
+alternative is one odds ratio for all couples, averaged over a range of them. (This conditions on
+the numbers of draws, so it leans on an adaptive strategy having no favourite of the two.)
 
 Pairs that another finding speaks of are left out: a weak spot of one intent is not told twice.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -28,8 +22,9 @@ from typing import NamedTuple
 
 from capscope.findings.finding import Example, Finding, Kind, Pairs, telling_examples
 from capscope.findings.graph import Graph
+from capscope.findings.mirror import Couple, Swap, couples, pair_of, swaps
 from capscope.findings.statistics import LEAST_DIFFERENCE, Rate, bar
-from capscope.symbolic import Atom, Intent, Literal, State, Vocabulary
+from capscope.symbolic import State
 
 _LOG_ODDS = tuple(x / 2 for x in range(-10, 11) if x)
 
@@ -44,50 +39,6 @@ class Tally(NamedTuple):
     draws: int
     mirrored_hits: int
     mirrored_draws: int
-
-
-@dataclass(frozen=True)
-class Swap:
-    """The exchange of two objects."""
-
-    one: str
-    other: str
-    bits: tuple[tuple[int, int], ...]
-    """The atoms that become each other."""
-
-    @classmethod
-    def of(cls, one: str, other: str, vocabulary: Vocabulary) -> Swap:
-        """Work out which atoms two objects exchange."""
-        plain = cls(one, other, ())
-        images = ((atom, plain.atom(atom)) for atom in vocabulary.atoms)
-        bit = vocabulary.bit
-        return cls(one, other, tuple((bit[a], bit[b]) for a, b in images if bit[a] < bit[b]))
-
-    def atom(self, atom: Atom) -> Atom:
-        """Return the mirror image of an atom."""
-        image = {self.one: self.other, self.other: self.one}
-        return Atom(atom.predicate, tuple(image.get(o, o) for o in atom.arguments))
-
-    def intent(self, intent: Intent) -> Intent:
-        """Return the mirror image of an intent."""
-        return Intent.of(Literal(self.atom(x.atom), x.positive) for x in intent.literals)
-
-    def state(self, state: State) -> State:
-        """Return the mirror image of a state."""
-        for a, b in self.bits:
-            if bool(state & a) != bool(state & b):
-                state ^= a | b
-        return state
-
-
-@dataclass(frozen=True)
-class Couple:
-    """A pair and its mirror image, both tried."""
-
-    capability: int
-    state: State
-    mirrored_capability: int
-    mirrored_state: State
 
 
 @dataclass(frozen=True)
@@ -123,7 +74,10 @@ def asymmetries(graph: Graph, told: Pairs) -> list[Finding]:
             key = comparison.swap, comparison.schema
             if key not in told_of or comparison.what == SUCCESS:
                 told_of[key] = comparison
-    return [_finding(graph, comparison) for comparison in told_of.values()]
+    return [
+        _finding(graph, comparison, [c for c in compared if (c.swap, c.schema) == key])
+        for key, comparison in told_of.items()
+    ]
 
 
 def evidence_of_asymmetry(tallies: Sequence[Tally]) -> float:
@@ -158,57 +112,16 @@ def _log_sum(values: Sequence[float]) -> float:
 
 def _comparisons(graph: Graph, told: Pairs) -> Iterator[Comparison]:
     """Pair up all pairs with their mirror images, and count both events in them."""
-    for swap in _swaps(graph.words):
+    for swap in swaps(graph.words):
         groups: dict[tuple[str, Hashable], list[Couple]] = defaultdict(list)
-        for schema, couple in _couples(graph, swap, told):
-            what = _what_to_count(graph, couple)
+        for couple in couples(graph, swap, told):
+            what = None if couple.same_intent else _what_to_count(graph, couple)
             if what is not None:
-                groups[what, schema].append(couple)
-        for (what, schema), couples in groups.items():
+                groups[what, couple.schema].append(couple)
+        for (what, schema), members in groups.items():
             event = _EVENTS[what](graph)
-            tallies = [_tally(graph, couple, event) for couple in couples]
-            yield Comparison(swap, schema, what, tuple(couples), tuple(tallies))
-
-
-def _swaps(vocabulary: Vocabulary) -> Iterator[Swap]:
-    for one, other in itertools.combinations(vocabulary.objects, 2):
-        if vocabulary.objects[one] == vocabulary.objects[other]:
-            yield Swap.of(one, other, vocabulary)
-
-
-def _couples(graph: Graph, swap: Swap, told: Pairs) -> Iterator[tuple[Hashable, Couple]]:
-    """Yield the couples of each intent that the swap changes, the first object's side first."""
-    index = graph.models.index
-    for capability, intent in enumerate(graph.intents):
-        mirrored = index.get(swap.intent(intent))
-        if mirrored is None or mirrored == capability or not _names_first(intent, swap):
-            continue
-        schema = _schema(intent, swap)
-        for place, _ in graph.tried(capability):
-            image = swap.state(place.state)
-            if image not in graph.models.places or graph.models.pair(image, mirrored) is None:
-                continue
-            if (capability, place.state) in told or (mirrored, image) in told:
-                continue
-            yield schema, Couple(capability, place.state, mirrored, image)
-
-
-def _names_first(intent: Intent, swap: Swap) -> bool:
-    """Say whether the first of the two objects is named before the other."""
-    objects = [o for literal in intent.literals for o in literal.atom.arguments]
-    return next(o for o in objects if o in (swap.one, swap.other)) == swap.one
-
-
-def _schema(intent: Intent, swap: Swap) -> Hashable:
-    """Return the intent with all objects but the two left open."""
-    return tuple(
-        (
-            literal.atom.predicate,
-            literal.positive,
-            tuple(o if o in (swap.one, swap.other) else "*" for o in literal.atom.arguments),
-        )
-        for literal in intent.literals
-    )
+            tallies = [_tally(graph, couple, event) for couple in members]
+            yield Comparison(swap, schema, what, tuple(members), tuple(tallies))
 
 
 SUCCESS = "achieves the intent where it is possible at once"
@@ -221,37 +134,28 @@ _EVENTS: dict[str, Callable[[Graph], Event]] = {
 
 def _what_to_count(graph: Graph, couple: Couple) -> str | None:
     """Return which event tells something about a couple; None if none does."""
-    sides = (
-        (couple.capability, couple.state),
-        (couple.mirrored_capability, couple.mirrored_state),
-    )
-    at_once = [graph.possible_at_once(c, state) for c, state in sides]
+    at_once = [graph.possible_at_once(c, state) for c, state in couple.sides]
     if all(at_once):
         return SUCCESS
-    within_reach = all(graph.nearness(c).reachable(state) for c, state in sides)
+    within_reach = all(graph.nearness(c).reachable(state) for c, state in couple.sides)
     return EFFORT if within_reach and not any(at_once) else None
 
 
 def _tally(graph: Graph, couple: Couple, event: Event) -> Tally:
     numbers: list[int] = []
-    for capability, state in (
-        (couple.capability, couple.state),
-        (couple.mirrored_capability, couple.mirrored_state),
-    ):
-        pair = graph.models.pair(state, capability)
-        assert pair is not None
-        numbers.append(
-            sum(n for e, n in pair.counts.items() if event(capability, state, e.apply(state)))
-        )
-        numbers.append(pair.total)
+    for capability, state in couple.sides:
+        pair = pair_of(graph, (capability, state))
+        counted = (n for e, n in pair.counts.items() if event(capability, state, e.apply(state)))
+        numbers += (sum(counted), pair.total)
     return Tally(*numbers)
 
 
-def _finding(graph: Graph, comparison: Comparison) -> Finding:
-    swap, couples = comparison.swap, comparison.couples
+def _finding(graph: Graph, comparison: Comparison, related: list[Comparison]) -> Finding:
+    """Tell a comparison; those of the same swap and schema need not be told any more."""
+    swap = comparison.swap
     one, other = comparison.rates
-    sides = [(c.capability, c.state) for c in couples]
-    images = [(c.mirrored_capability, c.mirrored_state) for c in couples]
+    sides = [couple.sides[0] for couple in comparison.couples]
+    images = [couple.sides[1] for couple in comparison.couples]
     if one.probability > other.probability:
         # The object that fares worse is the one to tell about.
         one, other, sides, images = other, one, images, sides
@@ -272,7 +176,7 @@ def _finding(graph: Graph, comparison: Comparison) -> Finding:
         (),
         intents[0].literals + mirrored.literals,
         _examples(graph, sides),
-        frozenset(sides) | frozenset(images),
+        frozenset(side for other in related for couple in other.couples for side in couple.sides),
         strength=max(other.interval[0] - one.interval[1], 0.0),
     )
 
@@ -280,8 +184,7 @@ def _finding(graph: Graph, comparison: Comparison) -> Finding:
 def _examples(graph: Graph, sides: list[tuple[int, State]]) -> tuple[Example, ...]:
     found = []
     for capability, state in sides:
-        pair = graph.models.pair(state, capability)
-        assert pair is not None
+        pair = pair_of(graph, (capability, state))
         for effect, count in pair.counts.items():
             after, intent = effect.apply(state), graph.intents[capability]
             if not graph.holds(capability, after):

@@ -73,7 +73,7 @@ class Finding:
     """What is brought about: side effects, means, or alternatives from the most preferred down."""
     examples: tuple[Example, ...]
     pairs: Pairs = field(repr=False)
-    """All that the rate was counted in."""
+    """The pairs it speaks of; what they show is not told a second time."""
     strength: float
     """The least size of the effect that the 95 % intervals leave: 0 is none, 1 is all."""
 
@@ -126,7 +126,7 @@ def joined(names: Iterable[object], word: str = "and") -> str:
     >>> joined("abc", "or")
     'a, b or c'
     """
-    *before, last = map(str, names)
+    *before, last = [*map(str, names)] or [""]
     return f"{', '.join(before)} {word} {last}" if before else last
 
 

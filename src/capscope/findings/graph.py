@@ -46,6 +46,11 @@ class Nearness:
         """Say whether executions that were seen lead from the state to the intent."""
         return bool(self.at_worst[0][self.position[state]] > 0)
 
+    def by_luck(self, state: State) -> tuple[float, float]:
+        """Return how near a state is if all goes well: at worst and at best."""
+        i = self.position[state]
+        return float(self.at_worst[0][i]), float(self.at_best[0][i])
+
     def at_least_as_near(self, state: State, other: State) -> bool:
         """Say whether a state is known to be no farther from the intent than another."""
         i, j = self.position[state], self.position[other]

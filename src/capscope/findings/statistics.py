@@ -31,7 +31,8 @@ LEAST_DIFFERENCE = 0.1
 """Two probabilities nearer than this count as equal for a reader."""
 LEAST_RATE = 0.02
 """An event rarer than this is not reported, however sure it is."""
-KINDS = 5
+KINDS = 6
+"""The kinds of questions among which the error rate is shared; asymmetry asks two."""
 
 Counts = NDArray[np.int64]
 Scores = NDArray[np.float64]

@@ -21,7 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from capscope.findings.statistics import LEAST_DIFFERENCE, Counts, Rate, evidence_of_difference
+from capscope.findings.statistics import (
+    LEAST_DIFFERENCE,
+    LEAST_RATE,
+    Counts,
+    Rate,
+    Scores,
+    evidence_of_difference,
+)
 from capscope.symbolic import Literal, State, Vocabulary
 from capscope.symbolic.dnf import Term, bit_matrix
 
@@ -95,15 +102,20 @@ class Split:
     """The log ratio, less what the search for the condition costs."""
 
 
-def best_split(trials: Trials, vocabulary: Vocabulary) -> Split | None:
-    """Return the condition that separates low from high rates best; None if there is none."""
+def best_split(
+    trials: Trials, vocabulary: Vocabulary, difference: float = LEAST_DIFFERENCE
+) -> Split | None:
+    """Return the condition that separates low from high rates best; None if there is none.
+
+    Rates that differ by less than `difference` are not worth separating.
+    """
     rate = trials.rate if trials.states else None
     if rate is None or rate.hits in (0, rate.draws) or len(trials.states) < 2:
         return None
     columns, satisfied = _distinct_literals(trials.states, vocabulary)
     if not columns:
         return None
-    best = _best_term(trials, satisfied)
+    best = _best_term(trials, satisfied, difference)
     if best is None:
         return None
     chosen, evidence = best
@@ -127,7 +139,8 @@ def refined(trials: Trials, vocabulary: Vocabulary, least: float) -> tuple[list[
     """Narrow the states down to those where the event is frequent; return the condition too."""
     clauses: list[Clause] = []
     for _ in range(_MOST_LITERALS):
-        split = best_split(trials, vocabulary)
+        # An event of one in ten may be worth telling, and then where it never happens is too.
+        split = best_split(trials, vocabulary, LEAST_RATE)
         if split is None or split.evidence < least:
             break
         clauses.append(split.when_high)
@@ -149,21 +162,25 @@ def _distinct_literals(states: Sequence[State], vocabulary: Vocabulary) -> tuple
     return columns, satisfied[:, columns]
 
 
-def _best_term(trials: Trials, satisfied: Mask) -> tuple[list[int], float] | None:
+def _best_term(
+    trials: Trials, satisfied: Mask, difference: float
+) -> tuple[list[int], float] | None:
+    def scores(hits: NDArray[np.generic], draws: NDArray[np.generic]) -> Scores:
+        return _scores(trials, hits.astype(np.int64), draws.astype(np.int64), difference)
+
     number = satisfied.shape[1]
     weights = satisfied.astype(np.float64)
     hits = weights.T @ (weights * trials.hits[:, None])
     draws = weights.T @ (weights * trials.draws[:, None])
     # A literal and its opposite make the same split, and so do (i, j) and (j, i).
-    singles = _scores(trials, hits.diagonal(), draws.diagonal()) - math.log(number)
-    pairs = _scores(trials, hits, draws) - math.log(max(number * (number - 1) / 2, 1))
+    singles = scores(hits.diagonal(), draws.diagonal()) - math.log(number)
+    pairs = scores(hits, draws) - math.log(max(number * (number - 1) / 2, 1))
     np.fill_diagonal(pairs, -np.inf)
     i, j = np.unravel_index(int(pairs.argmax()), pairs.shape)
     both = [int(i), int(j)]
     together = satisfied[:, both].all(axis=1)
-    threes = _scores(
-        trials, trials.hits * together @ satisfied, trials.draws * together @ satisfied
-    ) - math.log(max(math.comb(number, _MOST_LITERALS), 1))
+    threes = scores(trials.hits * together @ satisfied, trials.draws * together @ satisfied)
+    threes -= math.log(max(math.comb(number, _MOST_LITERALS), 1))
     threes[both] = -np.inf
     first, third = int(singles.argmax()), int(threes.argmax())
     best = max(
@@ -174,14 +191,10 @@ def _best_term(trials: Trials, satisfied: Mask) -> tuple[list[int], float] | Non
     return None if best[0] == -np.inf else (best[2], best[0])
 
 
-def _scores(
-    trials: Trials, hits: NDArray[np.generic], draws: NDArray[np.generic]
-) -> NDArray[np.float64]:
+def _scores(trials: Trials, hits: Counts, draws: Counts, difference: float) -> Scores:
     """Return the evidence of a difference inside against outside; too small a one is none."""
-    in_hits, in_draws = hits.astype(np.int64), draws.astype(np.int64)
-    out_hits, out_draws = trials.hits.sum() - in_hits, trials.draws.sum() - in_draws
-    inside = in_hits / np.maximum(in_draws, 1)
-    outside = out_hits / np.maximum(out_draws, 1)
-    worth = (in_draws > 0) & (out_draws > 0) & (abs(inside - outside) >= LEAST_DIFFERENCE)
-    evidence = evidence_of_difference(in_hits, in_draws, out_hits, out_draws)
+    other_hits, other_draws = trials.hits.sum() - hits, trials.draws.sum() - draws
+    inside, outside = hits / np.maximum(draws, 1), other_hits / np.maximum(other_draws, 1)
+    worth = (draws > 0) & (other_draws > 0) & (abs(inside - outside) >= difference)
+    evidence = evidence_of_difference(hits, draws, other_hits, other_draws)
     return np.where(worth, evidence, -np.inf)

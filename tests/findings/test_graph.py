@@ -1,0 +1,116 @@
+"""The graph of what was seen, against plain searches over the transitions themselves."""
+
+import random
+
+import pytest
+
+from capscope.data.dataset import Transition
+from capscope.findings.graph import DISCOUNT, SHORT, Graph
+from tiny_models import ALL, INTENTS, WORDS, learned, random_models
+
+P, Q, R = 1, 2, 4
+
+
+def seen(*transitions):
+    """Learn from (before, capability, after), each seen ten times."""
+    return Graph(learned({Transition(*t): 10 for t in transitions}))
+
+
+def edges_of(graph):
+    """List every pair's outcomes with the probabilities of its rule."""
+    for place in graph.places:
+        for pair in place.pairs:
+            if pair is not None:
+                ends = [after.state for after in pair.successors]
+                yield place.state, dict(zip(ends, pair.block.probabilities(), strict=True))
+
+
+def settled_by_looking(graph, capability, *, lucky, hopeful):
+    """Sweep over all pairs, one by one, until nothing moves."""
+    value = {}
+    for place in graph.places:
+        untried = hopeful and place.tried < len(place.pairs)
+        held = graph.holds(capability, place.state)
+        value[place.state] = 1.0 if held else DISCOUNT * untried
+    while True:
+        moved = 0.0
+        for state, ends in edges_of(graph):
+            worth = [value[end] for end in ends]
+            mean = sum(value[end] * p for end, p in ends.items())
+            now = DISCOUNT * (max(worth) if lucky else mean)
+            moved = max(moved, now - value[state])
+            value[state] = max(value[state], now)
+        if moved < 1e-12:
+            return value
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nearness_is_what_sweeping_over_all_pairs_gives(seed):
+    graph = Graph(random_models(random.Random(seed), share=0.7))
+    for capability in range(len(INTENTS)):
+        near = graph.nearness(capability)
+        for hopeful, values in ((False, near.at_worst), (True, near.at_best)):
+            for lucky, found in zip((True, False), values, strict=True):
+                naive = settled_by_looking(graph, capability, lucky=lucky, hopeful=hopeful)
+                for state, i in near.position.items():
+                    assert found[i] == pytest.approx(naive[state], abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_alternatives_are_the_minimal_successors_with_the_intent(seed):
+    graph = Graph(random_models(random.Random(seed), share=0.9))
+    for state in graph.models.places:
+        for capability in range(len(INTENTS)):
+            reached = {end for s, ends in edges_of(graph) if s == state for end in ends}
+            good = {t for t in reached - {state} if graph.holds(capability, t)}
+            bits = {t: {i for i in range(3) if (state ^ t) >> i & 1} for t in good}
+            minimal = {t for t in good if not any(bits[u] < bits[t] for u in good)}
+            assert set(graph.alternatives(capability, state)) == minimal
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_way_without_detour_is_found_as_by_trying_all_sequences(seed):
+    graph = Graph(random_models(random.Random(seed), share=0.6))
+
+    def reach(state, start, goal, steps):
+        if state == goal:
+            return True
+        between = start ^ goal
+        nexts = [t for t in graph.successors(state) if not (start ^ t) & ~between]
+        return steps > 0 and any(reach(t, start, goal, steps - 1) for t in nexts)
+
+    for start in graph.models.places:
+        for goal in ALL:
+            if goal != start:
+                assert graph.leads_to(start, goal) == reach(start, start, goal, SHORT)
+
+
+def test_a_step_on_the_way_is_nearer():
+    graph = seen((0, 0, Q), (Q, 0, P | Q))
+    near = graph.nearness(0)
+    assert near.reachable(0)
+    assert near.at_least_as_near(Q, 0)
+    assert not near.at_least_as_near(0, Q)
+
+
+def test_a_state_where_something_is_untried_is_not_known_to_be_far():
+    transitions = [(0, 0, Q), (0, 1, R), (0, 2, 0), (R, 0, P | R)]
+    unknown = seen(*transitions)
+    assert not unknown.nearness(0).at_least_as_near(0, Q)
+    # Once everything was tried there, it is known to lead nowhere.
+    known = seen(*transitions, *((Q, c, Q) for c in range(3)))
+    assert known.nearness(0).at_least_as_near(0, Q)
+
+
+def test_executions_of_several_changes_have_only_their_own_ends_as_alternatives():
+    dominated = seen((0, 0, P), (0, 1, P | Q))
+    assert dominated.alternatives(0, 0) == [P]
+    apart = learned({Transition(0, 0, P | R): 5, Transition(0, 1, P | Q): 5})
+    assert sorted(Graph(apart).alternatives(0, 0)) == [P | Q, P | R]
+    assert Graph(apart, single_changes=False).alternatives(0, 0) == [P | R]
+
+
+def test_only_places_where_the_intent_does_not_hold_count_as_tried():
+    graph = seen((0, 0, P), (P, 0, P))
+    assert [place.state for place, _ in graph.tried(0)] == [0]
+    assert WORDS is graph.words

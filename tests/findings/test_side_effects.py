@@ -1,0 +1,70 @@
+from collections import Counter
+
+from capscope.data.dataset import Transition
+from capscope.findings.graph import Graph
+from capscope.findings.side_effects import NOTHING, avoidable, side_effects
+from capscope.symbolic import Effect
+from tiny_models import learned
+
+P, Q, R = 1, 2, 4
+GET_P, GET_Q, END_R = range(3)
+
+
+def seen(*transitions):
+    return Graph(learned(Counter({Transition(*t[:3]): (*t, 10)[3] for t in transitions})))
+
+
+def test_what_every_way_to_the_intent_changes_was_not_avoidable():
+    graph = seen((R, GET_P, P), (R, END_R, 0))
+    assert avoidable(graph, GET_P, R, P) == NOTHING
+
+
+def test_what_another_outcome_of_the_same_pair_spared_was_avoidable():
+    graph = seen((0, GET_P, P | Q), (0, GET_P, P))
+    assert avoidable(graph, GET_P, 0, P | Q) == Effect(adds=Q, deletes=0)
+    assert avoidable(graph, GET_P, 0, P) == NOTHING
+
+
+def test_what_another_capability_spared_was_avoidable():
+    graph = seen((0, GET_P, P | Q), (0, END_R, P))
+    assert avoidable(graph, GET_P, 0, P | Q) == Effect(adds=Q, deletes=0)
+
+
+def test_what_a_sequence_spared_was_avoidable_unless_it_was_undone_on_the_way():
+    spared = seen((R, GET_P, P | Q), (R, END_R, 0), (0, GET_P, P))
+    assert avoidable(spared, GET_P, R, P | Q) == Effect(adds=Q, deletes=0)
+    undone = seen((R, GET_P, P | Q), (P | Q, END_R, P))
+    assert avoidable(undone, GET_P, R, P | Q) == NOTHING
+
+
+def test_a_step_towards_the_intent_is_no_side_effect():
+    graph = seen((0, GET_P, Q), (Q, GET_P, P | Q), *((0, c, 0) for c in (GET_Q, END_R)))
+    assert avoidable(graph, GET_P, 0, Q) == NOTHING
+
+
+def test_a_change_that_leads_no_nearer_is_avoidable_as_a_whole():
+    stuck = [(Q, c, Q) for c in range(3)]
+    graph = seen((0, GET_P, Q), (0, GET_P, P), *stuck)
+    assert avoidable(graph, GET_P, 0, Q) == Effect(adds=Q, deletes=0)
+
+
+def test_where_nothing_was_tried_nothing_is_said():
+    graph = seen((0, GET_P, Q, 50), (0, GET_Q, Q, 50))
+    assert side_effects(graph) == []
+
+
+def test_few_draws_do_not_shout():
+    few = seen((0, GET_P, P | Q, 1), (0, END_R, P, 1))
+    many = seen((0, GET_P, P | Q, 30), (0, END_R, P, 1))
+    assert side_effects(few) == []
+    (finding,) = [f for f in side_effects(many) if str(f.intent) == "p()"]
+    assert [str(literal) for literal in finding.literals] == ["q()"]
+    assert (finding.rate.hits, finding.rate.draws, finding.rate.states) == (30, 30, 1)
+
+
+def test_the_rate_counts_the_draws_that_did_not_show_it():
+    graph = seen((0, GET_P, P | Q, 30), (0, GET_P, P, 70), (R, GET_P, R | P, 100))
+    (finding,) = side_effects(graph)
+    assert (finding.rate.hits, finding.rate.draws) == (30, 100)
+    assert (finding.against.hits, finding.against.draws) == (0, 100)
+    assert [str(clause) for clause in finding.when] == ["when not r()"]
