@@ -140,9 +140,8 @@ def _opened(path: Path, spec: RunSpec) -> Run:
 
 def _ended_by(run: Run, spec: RunSpec, order: Order, measure: Measure, hear: Hear) -> str:
     """Go on with a run until it is over, and say why it is."""
-    stopped = run.journal.read_meta().get("stopped")
-    settled = stopped is not None and order.enough is None
-    if settled and stopped["budget"] == order.budget.as_dict():
+    stopped = run.journal.read_meta().get("stopped", {})
+    if order.enough is None and stopped.get("budget") == order.budget.as_dict():
         return str(stopped["because"])
     milestones = Milestones()
 
