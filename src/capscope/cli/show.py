@@ -16,7 +16,7 @@ from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
 from capscope.findings import find_surprises
-from capscope.report.surprises import finding_lines
+from capscope.report.surprises import always_holding, finding_lines
 from capscope.report.text import capability_lines, capability_views
 from capscope.symbolic import Intent
 
@@ -75,9 +75,10 @@ def _show_surprises(reading: Reading, wanted: Intent | None, limit: int | None, 
     _print_heading(reading)
     if not findings:
         print_line("nothing surprising was found; what was never tried is unknown")
+    constant = always_holding(reading.models)
     for finding in findings[:limit]:
         print_line()
-        for line in finding_lines(finding):
+        for line in finding_lines(finding, constant):
             print_line(line)
     _print_rest(len(findings), limit, f"capscope show {reading.path} --surprises")
 
