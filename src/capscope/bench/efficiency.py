@@ -66,9 +66,9 @@ def efficiency_curves(bench: Bench) -> list[Curve]:
 
 
 def _random(bench: Bench, searched: Sequence[Curve]) -> Iterator[Order]:
-    for seed in bench.seeds:
+    for place, seed in enumerate(bench.seeds):
         for case in bench.cases:
-            if RANDOM in case.strategies:
+            if RANDOM in case.strategies and place < case.most_seeds.get(RANDOM, place + 1):
                 order = bench.order(case, RANDOM, seed)
                 if RANDOM not in case.budgets:
                     beside = [c for c in searched if (c.problem, c.seed) == (case.problem, seed)]

@@ -23,7 +23,7 @@ from capscope.problems import canonical_source, load_problem
 from capscope.query import Settings
 from capscope.query.strategies import RANDOM, check_strategy
 
-_LEVELS = "0.5,0.9,0.99"
+_LEVELS = "0.5,0.91,0.99"
 _NOT_REPEATED = ("--output", "--runs", "--write", "--workers", "--json")
 
 
