@@ -66,9 +66,9 @@ def efficiency_curves(bench: Bench) -> list[Curve]:
 
 
 def _random(bench: Bench, searched: Sequence[Curve]) -> Iterator[Order]:
-    for place, seed in enumerate(bench.seeds):
+    for seed in bench.seeds:
         for case in bench.cases:
-            if RANDOM in case.strategies and place < case.most_seeds.get(RANDOM, place + 1):
+            if RANDOM in case.strategies and seed in bench.seeds_of(case, RANDOM):
                 order = bench.order(case, RANDOM, seed)
                 if RANDOM not in case.budgets:
                     beside = [c for c in searched if (c.problem, c.seed) == (case.problem, seed)]

@@ -64,7 +64,12 @@ class Bench:
             for case in self.cases
             for strategy in case.strategies
             if strategy != RANDOM and (strategies is None or strategy in strategies)
+            if seed in self.seeds_of(case, strategy)
         ]
+
+    def seeds_of(self, case: Case, strategy: str) -> Sequence[int]:
+        """Return the seeds of a strategy; the plan may have fewer of runs that take long."""
+        return self.seeds[: case.most_seeds.get(strategy, len(self.seeds))]
 
     def order(self, case: Case, strategy: str, seed: int) -> Order:
         """Order a run of a case with the settings of the bench."""

@@ -46,7 +46,10 @@ def bench_suite(
             "--strategy", "--strategies", help="Strategies, separated by commas or one at a time."
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0 on.")] = SEEDS,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"How many seeds, from 0 on; {SEEDS}, or fewer by the plan."),
+    ] = None,
     levels: Annotated[
         str, typer.Option(help="Levels of agreement at which strategies are compared.")
     ] = _LEVELS,
@@ -88,13 +91,15 @@ def bench_suite(
         folder,
         Path(runs) if runs else folder / "runs",
         (),
-        tuple(range(seeds)),
+        tuple(range(seeds or SEEDS)),
         settings,
         _levels(levels),
         workers or os.cpu_count() or 1,
     )
     for name in [suite] if suite else SUITES:
         cases = tuple(_bounded(case, strategies, budget) for case in _cases(name, problems))
+        if seeds is not None:
+            cases = tuple(replace(case, most_seeds={}) for case in cases)
         with bench_progress() as tell:
             section = run_suite(name, replace(bench, cases=cases, tell=tell), _command(name))
         written += [str(folder / file) for file in section.files]
