@@ -76,7 +76,7 @@ def measure_findings(bench: Bench) -> Section:
     surprises = [
         surprise
         for case in bench.cases
-        for surprise in _pooled(
+        for surprise in pooled(
             case.problem, [found[o] for o in orders if o.problem == case.problem]
         )
     ]
@@ -87,7 +87,7 @@ def measure_findings(bench: Bench) -> Section:
     return Section("E2: what was found", body, ("findings.csv",))
 
 
-def _pooled(problem: str, runs: Sequence[list[dict[str, Any]]]) -> list[Surprise]:
+def pooled(problem: str, runs: Sequence[list[dict[str, Any]]]) -> list[Surprise]:
     """Put findings of several runs together: those of the same thing are one."""
     alike: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for findings in runs:

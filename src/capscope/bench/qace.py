@@ -40,7 +40,7 @@ is impossible is not runnable.
 """
 
 _BUDGET = Budget(seconds=SECONDS)
-_WAYS = {
+WAYS = {
     "compiled": QaceSettings(split=False, budget=_BUDGET),
     "compiled further": QaceSettings(budget=_BUDGET),
     "as is": QaceSettings(compiled=False, budget=_BUDGET),
@@ -49,7 +49,7 @@ _WAYS = {
 
 def way_of(settings: QaceSettings) -> str:
     """Say what is done with disjunctive conditions."""
-    return next(way for way, planned in _WAYS.items() if planned == settings)
+    return next(way for way, planned in WAYS.items() if planned == settings)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def measure_qace(bench: Bench) -> Section:
     """Run QACE on every problem, compiled and as is."""
     orders = [bench.order(case, ADAPTIVE, bench.seeds[0]) for case in bench.cases]
     bench.curves(orders)  # makes the runs that are missing
-    jobs = [QaceJob(bench.runs, order, settings) for order in orders for settings in _WAYS.values()]
+    jobs = [QaceJob(bench.runs, order, settings) for order in orders for settings in WAYS.values()]
     found = dict(bench.carry_out(jobs))
     rows = [found[job] for job in jobs]
     write_csv(bench.output / "qace.csv", list(rows[0]), [list(row.values()) for row in rows])
