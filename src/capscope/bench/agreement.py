@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from capscope.assessment.reading import read_run
 from capscope.bench.order import Order
 from capscope.bench.suite import Bench, Section
 from capscope.bench.workers import Hear
-from capscope.evaluation.evaluate import Measure, evaluate
+from capscope.evaluation.evaluate import Measure, evaluate_reading
 from capscope.problems import load_problem
 from capscope.report.table import markdown_table, spread, write_csv
 
@@ -56,10 +57,11 @@ class AgreementJob:
 
     def __call__(self, hear: Hear) -> tuple[Order, dict[str, Any]]:
         """Evaluate it, with and without the paper's filter."""
-        path = self.shelf / self.order.name
+        reading = read_run(self.shelf / self.order.name)
         hear("evaluating")
-        plain = evaluate(path, load_problem, Measure(self.order.sequences))
-        filtered = evaluate(path, load_problem, Measure(self.order.sequences, achieving_only=True))
+        measure = Measure(self.order.sequences)
+        plain = evaluate_reading(reading, load_problem, measure)
+        filtered = evaluate_reading(reading, load_problem, replace(measure, achieving_only=True))
         row = {
             **plain,
             "achieving": filtered["model_agreement"],

@@ -21,8 +21,8 @@ _LARGE: Mapping[str, Budget] = {
 }
 _GRID: Mapping[str, Budget] = {
     "adaptive": Budget(executions=20_000),
-    "mcqs-s": Budget(executions=50_000),
-    "mcqs-e": Budget(executions=50_000),
+    "mcqs-s": Budget(executions=20_000),
+    "mcqs-e": Budget(executions=20_000),
 }
 
 

@@ -61,10 +61,16 @@ def evaluate(
 
     The dataset is kept in the folder `datasets` beside the run directory.
     """
-    reading = read_run(path, measure.after_executions)
+    return evaluate_reading(read_run(path, measure.after_executions), load, measure, heard)
+
+
+def evaluate_reading(
+    reading: Reading, load: Callable[[str], Problem], measure: Measure, heard: Heard = unheard
+) -> dict[str, Any]:
+    """Evaluate a run that was read already."""
     identity = reading.meta["identity"]
     problem = load(identity["problem"])
-    _require_same(problem, identity, path)
+    _require_same(problem, identity, reading.path)
     own = reading.models.capabilities if identity["settings"]["intents"] else None
     truth = None if problem.truth is None else enumerate_truth(problem.truth, own)
     exact = None if truth is None else Reference.of_truth(truth, problem.vocabulary)
@@ -72,7 +78,7 @@ def evaluate(
     sample = None
     if measure.sequences and intents:
         recipe = Recipe.of(problem, identity["problem"], intents, measure.seed, measure.sequences)
-        folder = path.resolve().parent / DATASETS
+        folder = reading.path.resolve().parent / DATASETS
         sample = build(recipe, folder, rebuild=measure.rebuild, heard=heard)
     return {
         "problem": reading.problem,
