@@ -7,38 +7,23 @@ import math
 import random
 from collections import Counter, defaultdict
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
 
 from capscope.data.dataset import Transition
 from capscope.model import Models
-from capscope.model.lattice import Block
 from capscope.query import Settings
 from capscope.query.belief import UNKNOWN, Group, Kind
 from capscope.query.evidence import Evidence, half_width
 from capscope.symbolic import Effect, Vocabulary
+from tiny_evidence import SETTINGS, coin, counted, gains_of, sure_of, untried
 from tiny_models import ALL, INTENTS, WORDS, learned, random_models, random_world
 
-SETTINGS = Settings(epsilon=0.1, delta=0.05, precision=0.1)
 IDLE = Effect(0, 0)
 
 
 # Evidence, against a twin that recounts.
-
-
-def sure_of(rules, delta=SETTINGS.delta):
-    """Return the standard errors within which so many rules all lie with probability 1 − δ."""
-    return norm.isf(delta / max(rules, 1) / 2)
-
-
-def coin(*counts):
-    """Return a block of effects that were seen so often."""
-    block = Block(tuple(Effect(i, 0) for i in range(len(counts))))
-    block.counts, block.total = list(counts), sum(counts)
-    return block
 
 
 def kind_of(effect):
@@ -150,19 +135,6 @@ def assert_same_verdict(evidence, twin):
     assert verdict.imprecise == len(twin.imprecise())
     assert (verdict.epsilon, verdict.delta, verdict.precision) == (0.1, 0.05, 0.1)
     assert evidence.hidden() == verdict.hidden
-
-
-def untried(place):
-    return [capability for capability, pair in enumerate(place.pairs) if pair is None]
-
-
-def gains_of(evidence, models):
-    return {
-        (place.state, capability): evidence.gain_of(pair)
-        for place in models.places.values()
-        for capability, pair in enumerate(place.pairs)
-        if pair is not None
-    }
 
 
 # Few states and effects, so that rules are shared, and counts that make some of them precise.
@@ -286,11 +258,6 @@ FORGETFUL = {
 }  # fmt: skip
 
 
-def counted(*transitions):
-    """Return transitions, written as (before, capability, after, count), as a mapping."""
-    return {Transition(*transition): count for *transition, count in transitions}
-
-
 @pytest.mark.parametrize("name", FORGETFUL)
 def test_being_asked_on_the_way_changes_nothing(name):
     """A resumed run replays what was learned, not what was asked, and must go on alike."""
@@ -331,76 +298,6 @@ def test_targets_are_different_pairs_whether_beliefs_are_new_or_not(seed):
             assert target.draws == (pair.total if pair else 0)
 
     kept_up(long_way(seed), then=check)
-
-
-# Rules.
-
-
-@pytest.mark.parametrize("p", [0.03, 0.2, 0.5])
-@pytest.mark.parametrize("draws", [200, 2000])
-@pytest.mark.parametrize("miss", [0.01, 0.1])
-def test_a_frequency_strays_farther_than_it_may_no_oftener_than_allowed(p, draws, miss):
-    heads = np.random.default_rng(draws).binomial(draws, p, 20_000)
-    width = norm.isf(miss / 2)
-    claimed = {int(k): half_width(coin(int(k), draws - int(k)), width) for k in set(heads)}
-    strayed = np.abs(heads / draws - p) > np.array([claimed[int(k)] for k in heads])
-    assert np.mean(strayed) <= 1.2 * miss
-    # Nor is more claimed than is needed by far.
-    assert np.mean(list(claimed.values())) <= 2 * width * math.sqrt(p * (1 - p) / draws)
-
-
-@given(st.lists(st.integers(1, 500), min_size=2, max_size=3), st.floats(1.0, 5.0))
-def test_no_probability_of_a_rule_is_farther_off_than_the_largest(counts, width):
-    total = sum(counts)
-    off = half_width(coin(*counts), width)
-    for count in counts:
-        share = (count + 0.5) / (total + 1)
-        assert off >= width * (math.sqrt(share * (1 - share) / total) - 0.5 / total)
-    assert half_width(coin(*(4 * count for count in counts)), width) < off
-
-
-def test_a_rule_that_answered_always_alike_is_not_certain_yet():
-    assert half_width(coin(1), 2) > half_width(coin(5), 2) > half_width(coin(500), 2) > 0.0
-
-
-# Enough draws that nothing of note is hidden; how precise the rule is depends on what is asked.
-TRIED = [(state, c, state, 3000) for state in (0, 1) for c in range(3) if (state, c) != (0, 0)]
-TOSSED = learned(counted(*TRIED, (0, 0, 0, 1000), (0, 0, 1, 1000)))
-OFF = half_width(coin(1000, 1000), sure_of(1))
-
-
-def test_a_rule_that_is_precise_enough_promises_nothing():
-    evidence = Evidence.of(TOSSED, Settings(precision=OFF * 1.001))
-    assert evidence.verdict().reached
-    assert evidence.settled()
-    assert evidence.targets(100) == []
-    assert set(gains_of(evidence, TOSSED).values()) == {0.0}
-
-
-def test_a_rule_that_is_not_precise_enough_promises_the_fall_of_its_error():
-    evidence = Evidence.of(TOSSED, Settings(precision=OFF * 0.999))
-    assert not evidence.settled()
-    assert evidence.verdict().imprecise == 1
-    (target,) = evidence.targets(100)
-    assert (target.state, target.capability, target.draws) == (0, 0, 2000)
-    fall = math.sqrt(0.25 / 2000) - math.sqrt(0.25 / 2001)
-    assert target.gain == pytest.approx(math.sqrt(2 / math.pi) * fall, rel=1e-3)
-
-
-def test_a_rule_that_holds_in_more_states_promises_more():
-    one = [(0, 0, 0, 30), (0, 0, 1, 30)]
-    many = [(state, 0, state ^ flip, 10) for state in (0, 2, 4) for flip in (0, 1)]
-    gains = []
-    for tosses in (one, many):
-        models = learned(counted(*tosses), INTENTS[:1])
-        gains.append(Evidence.of(models, Settings(epsilon=1.0)).gain_of(models.pair(0, 0)))
-    assert gains[1] == pytest.approx(3 * gains[0])
-
-
-def test_while_something_may_be_hidden_a_precise_rule_promises_what_it_may_hide():
-    evidence = Evidence.of(TOSSED, Settings(precision=1.0, epsilon=0.0, delta=1e-6))
-    assert evidence.verdict().imprecise == 0
-    assert 0.0 < evidence.gain_of(TOSSED.pair(0, 0)) < 1e-6
 
 
 # Settled.
