@@ -38,6 +38,8 @@ def test_every_measure_of_every_run_is_what_evaluate_says(chapter, bench):
                     "support_right", "outcomes_foreseen", "unknown_share"):  # fmt: skip
             assert float(row[key]) == pytest.approx(plain[key])
         assert float(row["achieving"]) == pytest.approx(filtered["model_agreement"])
+        assert 0 <= float(row["chance_close"]) <= 1
+        assert 0 <= float(row["chance_missing"]) <= 1
         assert float(row["achieving_sampled"]) == pytest.approx(filtered["model_agreement_sampled"])
 
 

@@ -12,6 +12,9 @@ from capscope.bench.order import Order
 from capscope.bench.suite import Bench, Section
 from capscope.bench.workers import Hear
 from capscope.evaluation.evaluate import Measure, evaluate_reading
+from capscope.evaluation.fidelity import fidelity
+from capscope.evaluation.truth import enumerate_truth
+from capscope.model import CapabilityModel
 from capscope.problems import load_problem
 from capscope.report.table import markdown_table, spread, write_csv
 
@@ -25,6 +28,8 @@ _COLUMNS = {
     "support_right": "support right",
     "outcomes_foreseen": "outcomes foreseen",
     "unknown_share": "unknown",
+    "chance_close": "chance within 0.05",
+    "chance_missing": "chance overlooked",
 }
 _TEXT = """
 The final models of the runs of E1. *Exact*: agreement over all reachable transitions. *Sampled*: on
@@ -32,9 +37,11 @@ an independent dataset of {sequences:,} random sequences of 10 to 30 capabilitie
 dataset; *by own counts* as the paper's formula is printed, weighted by what the learner itself saw,
 which gives no weight to what it never explored. *Achievable only*: the paper's filter, rules and
 capabilities that never achieve their intent left out. *Calibration error*: expected difference
-between predicted and observed success, of what the model speaks of. *Support right*: transitions
-of pairs for which exactly the possible successors are predicted. *Outcomes foreseen*: executions of
+between predicted and observed success, of what the model speaks of. *Support right*: transitions of
+pairs for which exactly the possible successors are predicted. *Outcomes foreseen*: executions of
 the dataset whose outcome the model held possible. *Unknown*: reachable pairs that were never tried.
+*Chance*: of the pairs with several possible outcomes, the share whose probabilities are all within
+0.05 of the truth, and the share that lacks an outcome of probability 0.1 or more.
 """
 
 
@@ -66,8 +73,18 @@ class AgreementJob:
             **plain,
             "achieving": filtered["model_agreement"],
             "achieving_sampled": filtered["model_agreement_sampled"],
+            **_chance(reading.models.pessimistic, self.order.problem),
         }
         return self.order, {key: row[key] for key in _COLUMNS}
+
+
+def _chance(model: CapabilityModel, problem: str) -> dict[str, float | None]:
+    """Say how true a model is of the pairs that are left to chance; None if there are none."""
+    known = load_problem(problem).truth
+    found = None if known is None else fidelity(model, enumerate_truth(known))
+    if found is None or not found.pairs:
+        return {"chance_close": None, "chance_missing": None}
+    return {"chance_close": found.close, "chance_missing": found.missing}
 
 
 def measure_agreement(bench: Bench) -> Section:
