@@ -29,11 +29,12 @@ class Fidelity:
 
 def fidelity(model: CapabilityModel, truth: TrueModel) -> Fidelity:
     """Compare a model with the truth on every pair with more than one outcome."""
+    known = set(model.capabilities)
     pairs = close = missing = 0
     for (state, intent), outcomes in truth.table.items():
         if len(outcomes) < 2:
             continue
-        predicted = model.predict(state, intent)
+        predicted = model.predict(state, intent) if intent in known else {}
         pairs += 1
         close += all(
             abs(predicted.get(after, 0.0) - outcomes.get(after, 0.0)) <= CLOSE
