@@ -12,6 +12,8 @@ P = Intent.parse("p()")
 class Says:
     """A model that says the same of every pair."""
 
+    capabilities = (P,)
+
     def __init__(self, outcomes):
         self.outcomes = outcomes
 
