@@ -21,6 +21,10 @@ class DomainFileError(ProblemError):
     """Report a mistake in a PPDDL file, with its path and line."""
 
 
+class LlmError(ProblemError):
+    """Report a language model that cannot be asked: nothing that the agent did or failed to do."""
+
+
 class RunError(CapscopeError):
     """Report a run directory that cannot be read, started or resumed."""
 
