@@ -127,7 +127,7 @@ def answers(
     recorded = journal.draws(query.number)
     for draw in recorded:
         list(knowledge.slots(draw))
-        spent += _spent_by(draw)
+        spent += Usage.of([draw], draw.seconds)
         yield draw
     found = crew.answers(query, len(recorded), knowledge.models.capabilities, left)
     for index, answer in enumerate(found, len(recorded)):
@@ -137,12 +137,8 @@ def answers(
             for execution, state, slot in knowledge.slots(draw)
         }
         journal.add_draw(query.number, index, draw, kept)
-        spent += _spent_by(draw)
+        spent += Usage.of([draw], draw.seconds)
         yield draw
-
-
-def _spent_by(draw: Draw) -> Usage:
-    return Usage(0, len(draw.executions), draw.simulator_steps, draw.llm_tokens, draw.seconds)
 
 
 def progress(knowledge: Knowledge, record: QueryRecord) -> Event:

@@ -103,11 +103,6 @@ def _answers(
         if record is None:
             return
         draws = journal.draws(number)
-        usage += Usage(
-            queries=1,
-            executions=sum(len(draw.executions) for draw in draws),
-            simulator_steps=sum(draw.simulator_steps for draw in draws),
-            llm_tokens=sum(draw.llm_tokens for draw in draws),
-            seconds=record.seconds or sum(draw.seconds for draw in draws),
-        )
+        seconds = record.seconds or sum(draw.seconds for draw in draws)
+        usage += Usage.of(draws, seconds, queries=1)
         yield usage, tally(draws, capabilities)

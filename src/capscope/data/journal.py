@@ -45,11 +45,16 @@ CREATE TABLE snapshots (
     state INTEGER NOT NULL, slot INTEGER NOT NULL, snapshot BLOB NOT NULL,
     PRIMARY KEY (state, slot)) WITHOUT ROWID;
 """
-# Journals of the first release lack this table; nothing they hold would be in it.
+# Journals of earlier releases lack these tables; nothing they hold would be in them.
 _STARTS = """
 CREATE TABLE IF NOT EXISTS starts (
     draw INTEGER PRIMARY KEY, query INTEGER NOT NULL, state INTEGER NOT NULL,
     snapshot BLOB NOT NULL)
+"""
+_COSTS = """
+CREATE TABLE IF NOT EXISTS costs (
+    query INTEGER NOT NULL, draw INTEGER NOT NULL, llm_cost REAL NOT NULL,
+    PRIMARY KEY (query, draw)) WITHOUT ROWID
 """
 
 
@@ -72,6 +77,8 @@ class Draw:
     """A budget ran out: the draw, and with it the query, is incomplete."""
     end_snapshot: bytes | None = None
     """The position at the end; the journal keeps those of the latest query only."""
+    llm_cost: float = 0.0
+    """What was paid for it; kept apart from what happened, as times are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,10 @@ class Journal:
         self._states: list[State] = []
         self._encoded: tuple[tuple[Execution, ...], str] = ((), "[]")
         self._load_states()
+        # An earlier release's journal that is only looked at is not given the table.
+        tables = "SELECT count(*) FROM sqlite_master WHERE name = 'costs'"
+        with _explained(path):
+            self._has_costs = bool(connection.execute(tables).fetchone()[0])
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, Any]) -> Journal:
@@ -134,6 +145,7 @@ class Journal:
                     db.execute("PRAGMA journal_mode = WAL")
                     db.execute("PRAGMA synchronous = NORMAL")
                     db.execute(_STARTS)
+                    db.execute(_COSTS)
                 return cls(path, db)
             except BaseException:
                 db.close()
@@ -276,6 +288,8 @@ class Journal:
                     draw.llm_tokens, draw.cut, draw.seconds,
                 ),
             )  # fmt: skip
+            if draw.llm_cost:
+                db.execute("INSERT INTO costs VALUES (?, ?, ?)", (query, index, draw.llm_cost))
             if draw.end_snapshot is not None:
                 db.execute(
                     "INSERT OR REPLACE INTO ends VALUES (?, ?, ?)",
@@ -291,17 +305,27 @@ class Journal:
         """Return the recorded draws of a query, in order."""
         with _understood(self.path):
             rows = self._db.execute(
-                "SELECT attempts, d.simulator_steps, llm_tokens, seconds, cut, e.snapshot "
+                "SELECT d.draw, attempts, d.simulator_steps, llm_tokens, seconds, cut, e.snapshot "
                 "FROM draws d LEFT JOIN ends e ON e.draw = d.draw AND e.query = d.query "
                 "WHERE d.query = ? ORDER BY d.draw",
                 (query,),
             ).fetchall()
+            costs = self._costs(query)
             # Draws are often alike to the letter: each text is read once, and shared.
-            read = {text: self._decode(text) for text in dict.fromkeys(row[0] for row in rows)}
+            read = {text: self._decode(text) for text in dict.fromkeys(row[1] for row in rows)}
             return [
-                Draw(read[attempts], steps, tokens, seconds, bool(cut), snapshot)
-                for attempts, steps, tokens, seconds, cut, snapshot in rows
-            ]
+                Draw(
+                    read[attempts], steps, tokens, seconds, bool(cut), snapshot,
+                    costs.get(number, 0.0),
+                )
+                for number, attempts, steps, tokens, seconds, cut, snapshot in rows
+            ]  # fmt: skip
+
+    def _costs(self, query: int) -> dict[int, float]:
+        if not self._has_costs:
+            return {}
+        rows = self._db.execute("SELECT draw, llm_cost FROM costs WHERE query = ?", (query,))
+        return {draw: float(cost) for draw, cost in rows}
 
     def snapshots(self, state: State) -> list[bytes]:
         """Return the positions kept for a state."""
