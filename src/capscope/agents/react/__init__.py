@@ -1,0 +1,22 @@
+"""A language model as an agent: it reads where it is, thinks, and writes down what to do.
+
+The loop (`agent`), the words around it (`prompt`) and the reading of answers (`answer`) know only
+text and the names of actions. What a world looks like and how its goals are said is a `Guide`;
+`grid` has the one for grids.
+"""
+
+from capscope.agents.react.agent import ReactAgent
+from capscope.agents.react.answer import Plan, Unreadable
+from capscope.agents.react.grid import GRID_GUIDE
+from capscope.agents.react.guide import Example, Guide
+from capscope.agents.react.settings import ReactSettings
+
+__all__ = [
+    "GRID_GUIDE",
+    "Example",
+    "Guide",
+    "Plan",
+    "ReactAgent",
+    "ReactSettings",
+    "Unreadable",
+]
