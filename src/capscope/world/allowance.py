@@ -43,6 +43,11 @@ class Allowance:
         self._lock = Lock()
 
     @property
+    def limits_cost(self) -> bool:
+        """Whether money is limited at all."""
+        return self.most_cost < inf
+
+    @property
     def spent(self) -> bool:
         """Whether nothing is left of tokens or of money."""
         return self.tokens >= self.most_tokens or self.cost >= self.most_cost
