@@ -147,7 +147,9 @@ class Deliberation:
             self._note("unreadable", plan.reason)
             if tried < _TRIES:
                 again = reminder(plan, agent.guide, agent.settings.structured)
-                messages.append({"role": "assistant", "content": answer.text[:_MOST_ECHOED]})
+                # Some servers refuse a message without a word in it.
+                echo = answer.text[:_MOST_ECHOED].strip() or "(nothing)"
+                messages.append({"role": "assistant", "content": echo})
                 messages.append(self._said("user", again))
         self._ends = True
 

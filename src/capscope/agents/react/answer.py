@@ -23,10 +23,11 @@ DONE = "done"
 _LONGEST_QUOTE = 40
 
 _HEADING = re.compile(r"[\s#*_>`\d.)-]*(?:next |final )?actions?[\s*_`]*(?::(?P<rest>.*)|$)", re.I)
-_OTHER_HEADING = re.compile(r"[\s#*_>`-]*(?:thoughts?|observations?|goals?|reasoning)[\s*_`]*:", re.I)
+_OTHER_HEADING = re.compile(r"[\s#*_>`-]*(?:thought|observation|goal|reasoning)s?[\s*_`]*:", re.I)
 _BULLET = re.compile(r"\s*(?:[-*+•>]|\(?\d+[.):])\s*")
-_REMARK = re.compile(r"\s*(?:[(\[#:=—–]|//| -|->\s*\().*")
-_SEPARATOR = re.compile(r"\s*(?:,|;|→|->|\bthen\b)\s*")
+_REMARK = re.compile(r"(?:->\s*\(|[(\[#:=—–]|//| - )(?P<remark>.*)")
+_REPEATED = re.compile(r"\btimes\b|\btwice\b|\brepeat|[x×]\s*\d|\d\s*[x×]", re.I)
+_SEPARATOR = re.compile(r",|;|→|->|\bthen\b")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _QUOTES = " \t\r`'\"*_.!"
 
@@ -53,12 +54,15 @@ def read_plan(text: str, actions: Collection[str], most: int) -> Plan | Unreadab
     >>> read_plan("Thought: ahead.\\nActions:\\nmove_forward\\ndone", ["move_forward"], 5)
     Plan(actions=('move_forward',), ends=True)
     """
-    words = list(_listed(text, actions))
+    lines = text.splitlines()
+    below = _below_heading(lines)
+    # Some leave the heading out; then there must be nothing but actions.
+    words = list(_listed(lines if below is None else below, actions))
     unknown = next((word for word in words if word not in actions and word != DONE), None)
+    if not words or (below is None and unknown is not None):
+        return Unreadable("there is no list of actions below the word Actions:")
     if unknown is not None:
         return Unreadable(f"{_quoted(unknown)} is no action")
-    if not words:
-        return Unreadable("there is no list of actions below the word Actions:")
     return _plan(words, most)
 
 
@@ -113,20 +117,17 @@ def _plan(words: list[str], most: int) -> Plan:
     return Plan(tuple(wanted[:most]), ends and len(wanted) <= most)
 
 
-def _listed(text: str, actions: Collection[str]) -> Iterator[str]:
-    """Yield the words of the first list, those that are no actions included."""
-    lines = text.splitlines()
-    below = _below_heading(lines)
-    bare = below is None
+def _listed(lines: list[str], actions: Collection[str]) -> Iterator[str]:
+    """Yield the words of the list that these lines begin with, unknown ones included."""
     found = apart = False
-    for line in lines if below is None else below:
+    for line in lines:
         if not line.strip() or _FENCE.match(line):
             apart = found
             continue
         words = list(_words(line))
         known = all(word in actions or word == DONE for word in words)
         # A sentence that stands apart from the list is no part of it, nor is what comes after.
-        if not known and ((apart and not bare) or _OTHER_HEADING.match(line)):
+        if not known and (apart or _OTHER_HEADING.match(line)):
             return
         yield from words
         found = True
@@ -143,7 +144,12 @@ def _below_heading(lines: list[str]) -> list[str] | None:
 
 def _words(line: str) -> Iterator[str]:
     """Take the names out of a line of a list."""
-    plain = _REMARK.sub("", _BULLET.sub("", line, count=1).strip(_QUOTES), count=1)
+    bullet = _BULLET.match(line)
+    plain = line[bullet.end() if bullet else 0 :].strip(_QUOTES)
+    remark = _REMARK.search(plain)
+    # A remark may be passed over, but not one that asks for more than the name does.
+    if remark and not _REPEATED.search(remark["remark"]):
+        plain = plain[: remark.start()]
     for piece in _SEPARATOR.split(plain):
         word = re.sub(r"[\s_-]+", "_", piece.strip(_QUOTES).lower())
         if word:
