@@ -30,7 +30,7 @@ def read(text, most=10):
         "Thought: east.\nActions:\n(1) face_east (I now face east)\n(2) move_forward: to (3, 4)",
         "Thought: east.\nActions:\nface_east # turn\nmove_forward - to the key",
         "Thought: east.\nActions:\nface_east\nmove_forward\n\nThis brings me to (3, 4).",
-        "Thought: east.\nActions:\nface_east\nmove_forward\nObservation:\n  1 2 3\nActions:\npickup",
+        "Actions:\nface_east\nmove_forward\nObservation:\n  1 2 3\nActions:\npickup",
         "I must take actions now.\nActions:\n* face_east\n* move_forward",
         "face_east\nmove_forward",
     ],
@@ -78,7 +78,19 @@ def test_of_a_long_plan_the_first_actions_are_taken():
 
 @pytest.mark.parametrize(
     "nonsense",
-    ["lorem ipsum ☃ ", " ", "#*_> ", "\t\n ", "(", "x 1", "actions", "->", "1.", "[[{", "Actions:\n"],
+    [
+        "lorem ipsum ☃ ",
+        " ",
+        "#*_> ",
+        "\t\n ",
+        "(",
+        "x 1",
+        "actions",
+        "->",
+        "1.",
+        "[[{",
+        "Actions:\n",
+    ],
 )
 def test_forty_kilobytes_of_nonsense_are_read_in_no_time(nonsense):
     # Reading in quadratic time would take minutes here, and the test would not end.

@@ -2,6 +2,7 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ ATTEMPTS = st.builds(
     st.sampled_from(Ending),
     st.integers(0, 10**6),
     st.text(st.characters()),
+    st.text(st.characters()),
 )
 DRAWS = st.builds(
     Draw,
@@ -41,6 +43,19 @@ KEPT = st.dictionaries(st.tuples(STATES, st.integers(0, 3)), st.binary(), max_si
 def simple_draw(*trajectory, detail=""):
     attempt = Attempt(trajectory, len(trajectory) - 1, Ending.STOPPED, 0, detail)
     return Draw((Execution(0, attempt),), len(trajectory) - 1, 0, 0.5, False)
+
+
+def without_transcripts(draw):
+    bare = [Execution(c, attempt._replace(transcript="")) for c, attempt in draw.executions]
+    return replace(draw, executions=tuple(bare))
+
+
+def transcripts(journal, recorded):
+    return [
+        journal.transcript(0, index, number)
+        for index, (draw, _) in enumerate(recorded)
+        for number in range(len(draw.executions))
+    ]
 
 
 @pytest.fixture
@@ -96,7 +111,12 @@ def test_draws_and_snapshots_are_read_as_they_were_written(tmp_path_factory, rec
         journals = [journal, Journal.open(path), Journal.open(path, read_only=True)]
         for each in journals:
             with closing(each):
-                assert each.draws(0) == [draw for draw, _ in recorded]
+                assert each.draws(0) == [without_transcripts(draw) for draw, _ in recorded]
+                assert transcripts(each, recorded) == [
+                    attempt.transcript.encode(errors="backslashreplace").decode()
+                    for draw, _ in recorded
+                    for _, attempt in draw.executions
+                ]
                 for state, _ in snapshots:
                     slots = sorted(slot for other, slot in snapshots if other == state)
                     assert each.snapshots(state) == [snapshots[state, slot] for slot in slots]

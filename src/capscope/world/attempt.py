@@ -49,6 +49,8 @@ class Attempt(NamedTuple):
     llm_tokens: int = 0
     detail: str = ""
     """The agent's own words where it failed."""
+    transcript: str = ""
+    """What the agent wrote down of it; kept in the journal, and not read back with the attempt."""
 
 
 def pursue(
@@ -106,7 +108,8 @@ def pursue(
     except Exception as error:
         ending, detail = Ending.AGENT_RAISED, f"{type(error).__name__}: {error}"
     tokens = getattr(attempting, "llm_tokens", 0)
-    attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail)
+    transcript = getattr(attempting, "transcript", "")
+    attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail, transcript)
     return attempt, Position(observation, state)
 
 

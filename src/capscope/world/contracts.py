@@ -53,7 +53,10 @@ class SettableSimulator(Protocol):
 
 
 class Attempting(Protocol):
-    """An agent while it pursues one intent."""
+    """An agent while it pursues one intent.
+
+    If it has a `transcript`, a text, that is kept when the attempt is over, for people to read.
+    """
 
     def act(self, observation: Observation) -> Action | None:
         """Choose the next action; None means that the agent stops."""
