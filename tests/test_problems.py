@@ -120,7 +120,9 @@ def test_anything_but_one_problem_is_refused(typed):
 
 
 def test_a_missing_package_names_the_extra_to_install(monkeypatch):
-    absent = Registered("moon", "far away", lambda: None, extra="space", module="nonesuch_package")
+    absent = Registered(
+        "moon", "far away", lambda: None, extra="space", modules=("nonesuch_package",)
+    )
     assert not absent.installed
     monkeypatch.setattr(problems, "_BUILT_IN", (absent,))
     with pytest.raises(ProblemError, match=r"moon needs an extra: pip install 'capscope\[space\]'"):

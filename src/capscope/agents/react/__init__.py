@@ -9,10 +9,11 @@ from capscope.agents.react.agent import ReactAgent
 from capscope.agents.react.answer import Plan, Unreadable
 from capscope.agents.react.grid import GRID_GUIDE
 from capscope.agents.react.guide import Example, Guide
-from capscope.agents.react.settings import ReactSettings
+from capscope.agents.react.settings import SMALL_MODEL_SETTINGS, ReactSettings
 
 __all__ = [
     "GRID_GUIDE",
+    "SMALL_MODEL_SETTINGS",
     "Example",
     "Guide",
     "Plan",

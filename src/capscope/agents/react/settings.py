@@ -7,7 +7,7 @@ they are part of the run: `minigrid-react:structured=yes,max-actions=20,temperat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from capscope.errors import ProblemError
@@ -56,7 +56,6 @@ class ReactSettings:
             raise ProblemError(f"{_shown(name)} is a number, not {text!r}") from None
 
 
-OPTIONS = tuple(field.name for field in fields(ReactSettings))
 SMALL_MODEL_SETTINGS = ReactSettings(structured=True, max_plan=10, max_tokens=200, max_thought=200)
 """For models that fit a laptop: they lose the format, and the thread, after a few sentences."""
 
