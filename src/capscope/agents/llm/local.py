@@ -77,7 +77,7 @@ def _started(gguf: Path, port: int, context: int) -> Any:
         return xllamacpp.Server(params)
     except Exception as error:
         where = f" on port {port}" if port else ""
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise LlmError(
-            f"{gguf} cannot be served{where}: {reason or type(error).__name__}"
+            f"{gguf} cannot be served{where} ({reason}); is the file whole and the port free?"
         ) from None
