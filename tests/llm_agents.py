@@ -49,11 +49,11 @@ def choose(handler, request):
     """The stub as a model: a choice that depends on the question and its seed, and on no order."""
     words = f"{request['messages'][-1]['content']}{request['seed']}"
     chance = hashlib.sha256(words.encode()).digest()[0]
-    say(("a", "b", "c", "wait", "done", "I cannot do that")[chance % 6])(handler, request)
+    say(("a", "b", "c", "done", "I cannot do that")[chance % 5])(handler, request)
 
 
 def asking_board(client=None, **limits):
     """The factory for `llm_agents.py:asking_board`; the server is in the environment."""
     client = client or shared_client(LlmSettings.from_environment())
-    limits = limits or {"temporal_length": None, "horizon": 4}
+    limits = limits or {"temporal_length": None, "horizon": 3}
     return board_problem(Board(slip=0.3), Asker(client), **limits)

@@ -4,7 +4,8 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from capscope.agents.llm import LlmClient, LlmSettings, Place, Sampling, shared_client
+from capscope.agents.llm import LlmClient, LlmSettings, Place, Sampling
+from capscope.agents.llm.client import close_shared_clients
 from llm_agents import KEY, QUESTION
 from llm_stub import stub_server
 
@@ -15,7 +16,8 @@ def own_cache(monkeypatch, tmp_path):
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CAPSCOPE_CACHE", str(tmp_path / "cache"))
-    shared_client.cache_clear()
+    yield
+    close_shared_clients()
 
 
 @pytest.fixture

@@ -33,6 +33,13 @@ def answers(path):
         yield cache
 
 
+@pytest.fixture(scope="module")
+def one_cache(tmp_path_factory):
+    """A cache for many examples: making one takes longer than using it."""
+    with closing(AnswerCache(tmp_path_factory.mktemp("cache") / "answers.sqlite")) as cache:
+        yield cache
+
+
 def test_two_draws_are_two_answers_and_a_repeat_is_none_to_pay(ask, stub):
     stub.script.extend([say("heads"), say("tails"), say("edge")])
     assert [ask(0).text, ask(1).text, ask(0, call=1).text] == ["heads", "tails", "edge"]
@@ -88,22 +95,22 @@ seeds = st.integers(0, 2**64 - 1)
 
 @given(seeds, seeds, st.integers(0, 99), st.integers(0, 99))
 def test_two_places_never_have_one_key(seed, other, call, later):
-    same = (seed, call) == (other, later)
-    keys = [question_key("m", QUESTION, Sampling(), p) for p in (Place(seed, call), Place(other, later))]  # fmt: skip
-    assert (keys[0] == keys[1]) is same
-    assert 0 <= Place(seed, call).sampling_seed < 2**31
+    places = Place(seed, call), Place(other, later)
+    first, second = (question_key("m", QUESTION, Sampling(), place) for place in places)
+    assert (first == second) is (places[0] == places[1])
+    assert 0 <= places[0].sampling_seed < 2**31
 
 
 text = st.text(st.characters(codec="utf-8"))
 
 
 @given(text, st.integers(0, 2**40), st.integers(0, 2**40), text)
-def test_an_answer_is_read_as_it_was_written(tmp_path_factory, words, prompt, completion, reason):
-    with closing(AnswerCache(tmp_path_factory.mktemp("cache") / "answers.sqlite")) as cache:
-        answer = Completion(words, prompt, completion, reason, cost=0.5)
-        assert cache.find("key") is None
-        assert cache.add("key", "model", answer) == answer
-        assert cache.find("key") == Completion(words, prompt, completion, reason, cached=True)
+def test_an_answer_is_read_as_it_was_written(one_cache, words, prompt, completion, reason):
+    key = str(len(one_cache))
+    answer = Completion(words, prompt, completion, reason, cost=0.5)
+    assert one_cache.find(key) is None
+    assert one_cache.add(key, "model", answer) == answer
+    assert one_cache.find(key) == Completion(words, prompt, completion, reason, cached=True)
 
 
 def test_the_first_answer_to_a_question_is_the_answer_though_both_were_paid(answers, path):
@@ -172,7 +179,7 @@ def test_a_foreign_database_is_left_alone(path):
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(LlmError, match="cannot make the cache directory .*set CAPSCOPE_CACHE"):
+    with pytest.raises(LlmError, match=r"cannot make the cache directory .*set CAPSCOPE_CACHE"):
         AnswerCache(tmp_path / "file" / "answers.sqlite")
 
 

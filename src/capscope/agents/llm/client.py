@@ -12,9 +12,9 @@ paid for before it is handed out.
 
 from __future__ import annotations
 
+import atexit
 import random
 from collections.abc import Callable, Sequence
-from functools import cache
 from threading import BoundedSemaphore, Event, Lock
 from typing import Any
 
@@ -203,13 +203,27 @@ class Calls:
         return answer
 
 
-@cache
+_shared: dict[LlmSettings, LlmClient] = {}
+_sharing = Lock()
+
+
 def shared_client(settings: LlmSettings) -> LlmClient:
     """Return the client of this process for these settings.
 
     Each worker has a problem of its own, but the limit on calls at a time is for all of them.
     """
-    return LlmClient(settings)
+    with _sharing:
+        if settings not in _shared:
+            _shared[settings] = LlmClient(settings)
+        return _shared[settings]
+
+
+@atexit.register
+def close_shared_clients() -> None:
+    """Close them all; whoever asks for one again gets a new one."""
+    with _sharing:
+        while _shared:
+            _shared.popitem()[1].close()
 
 
 def _guessed_tokens(text: str) -> int:
