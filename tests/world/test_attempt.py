@@ -89,6 +89,13 @@ def test_an_agent_that_raises_on_the_way_has_failed_where_it_was():
     assert position.state == 0b001
 
 
+def test_what_the_agent_wrote_down_is_kept_however_the_attempt_ends():
+    done, _ = attempt(board_problem(agent=toy.Diarist("dear diary"), horizon=1))
+    assert done.transcript.startswith("dear diary\nwanted: ")
+    assert attempt(board_problem())[0].transcript == ""
+    assert attempt(board_problem(agent=toy.RaisesAtOnce()))[0].transcript == ""
+
+
 def test_an_action_that_is_not_available_fails_the_attempt():
     done, position = attempt(board_problem(agent=Scripted("a", "z"), temporal_length=3))
     assert done.ending is Ending.INVALID_ACTION
