@@ -95,6 +95,16 @@ def test_nothing_shows_the_key_when_it_is_shown_itself(client):
     assert all(KEY not in repr(thing) + str(thing) for thing in shown)
 
 
+def test_a_password_in_the_base_url_is_as_secret_as_the_key(client, stub):
+    url = stub.url.replace("//", f"//me:{KEY}@")
+    asked = client(base_url=url, api_key=None, tries=1)
+    assert asked.complete(QUESTION, sampling=Sampling(), draw=Place(0)).text == "hello"
+    stub.usual = fails(400, f"not {KEY}")
+    with pytest.raises(LlmError, match=r"not \*\*\*") as error:
+        asked.complete(QUESTION, sampling=Sampling(), draw=Place(1))
+    assert KEY not in everything_about(error.value)
+
+
 def test_a_model_that_says_the_key_is_not_quoted(client, stub):
     stub.usual = say(f"your key is {KEY}")
     asked = client()
