@@ -37,6 +37,7 @@ DRAWS = st.builds(
     st.floats(0, 1e6),
     st.booleans(),
     st.one_of(st.none(), st.binary()),
+    st.floats(0, 1e6),
 )
 KEPT = st.dictionaries(st.tuples(STATES, st.integers(0, 3)), st.binary(), max_size=3)
 
@@ -122,6 +123,24 @@ def test_draws_and_snapshots_are_read_as_they_were_written(tmp_path_factory, rec
                     slots = sorted(slot for other, slot in snapshots if other == state)
                     assert each.snapshots(state) == [snapshots[state, slot] for slot in slots]
     shutil.rmtree(path.parent)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_journal_from_before_there_were_costs_is_read_and_gone_on_with(path, read_only):
+    written(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE costs")
+    with closing(Journal.open(path, read_only=read_only)) as journal:
+        assert [draw.llm_cost for draw in journal.draws(0)] == [0.0] * 30
+        if not read_only:
+            journal.add_draw(0, 30, replace(simple_draw(1), llm_cost=0.25), {})
+            assert journal.draws(0)[30].llm_cost == 0.25
+
+
+def test_a_draw_that_cost_nothing_leaves_no_row(path):
+    written(path)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT count(*) FROM costs").fetchone() == (0,)
 
 
 def test_an_agents_words_survive_whatever_they_are(journal, path):

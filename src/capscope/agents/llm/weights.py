@@ -147,7 +147,8 @@ def _sha256(path: Path) -> str:
 def _largest(folder: Path) -> int:
     """Return the size of the largest file anywhere below a folder."""
     sizes = [0]
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # pip moves files while we look
-            sizes.append(path.stat().st_size)
+    for where, _, names in os.walk(folder):  # passes over what is gone by the time it looks
+        for name in names:
+            with suppress(OSError):  # pip moves files while we look
+                sizes.append(Path(where, name).stat().st_size)
     return max(sizes)
