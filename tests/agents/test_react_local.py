@@ -15,7 +15,7 @@ from capscope.data.journal import Journal
 # Read before the tests are given a cache of their own: the weights are the user's.
 WEIGHTS = weights_path()
 # As little as shows that all parts work together: one answer an attempt, of a few words.
-SOURCE = "minigrid-react:max-actions=3,max-plan=3,max-thought=30,max-tokens=60"
+SOURCE = "minigrid-react:max-actions=1,max-plan=2,max-thought=20,max-tokens=50"
 ASSESS = [
     *["assess", SOURCE, "--intents", "carrying-blue-key()", "--strategy", "random"],
     *["--random-length", "1", "--draws", "3", "--max-queries", "1", "--run", "run", "--json"],
