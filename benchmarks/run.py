@@ -2,6 +2,7 @@
 
 import stepping
 import updating
+import waiting
 from capscope import Settings
 from capscope.evaluation.speed import measure_speed
 from capscope.problems import load_problem
@@ -11,6 +12,7 @@ def main() -> None:
     suites = (
         stepping.measure,
         updating.measure,
+        waiting.measure,
         lambda: measure_speed(load_problem("first-responders"), Settings()),
     )
     for measure in suites:

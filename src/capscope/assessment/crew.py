@@ -14,8 +14,8 @@ by itself: its answers come out of the cache.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from math import inf
@@ -40,15 +40,22 @@ class Crew:
         for problem in problems:
             self._free.put(problem)
         self._stopped = Event()
+        self._paid = Allowance(stopped=self._stopped)  # whatever is paid, whoever it is for
+        self._recorded_cost = 0.0
         self._most_executions = longest
         self._most_steps = longest * problems[0].limits.horizon
         # Of the draws so far; there is no bound on those to come.
         self._most_tokens: float | None = None
         self._most_cost: float | None = None
 
+    @property
+    def unrecorded_cost(self) -> float:
+        """What was paid for draws that were not handed back, or that nobody recorded."""
+        return max(0.0, self._paid.cost - self._recorded_cost)
+
     def answers(
         self, query: Query, first: int, intents: list[Intent], left: Callable[[], Budget | None]
-    ) -> Iterator[Answer]:
+    ) -> Generator[Answer, None, None]:
         """Yield the answers to the draws of a query from `first` on, in order.
 
         `left` tells what is left of the budget once the answers so far are accounted for, None if
@@ -63,7 +70,7 @@ class Crew:
             while index < len(query.tasks) and (budget := left()) is not None:
                 numbers = range(index, len(query.tasks))
                 if min(self._workers, len(numbers)) == 1 or self._tight(budget, 2):
-                    found = iter([self._ask(query, index, intents, budget)])
+                    found = iter([self._ask(query, index, intents, budget, self._paid)])
                 else:
                     found = self._side_by_side(numbers, left, begin)
                 for answer in found:
@@ -71,6 +78,8 @@ class Crew:
                     self._most_cost = max(self._most_cost or 0, answer.draw.llm_cost)
                     index += 1
                     yield answer
+                    # Only now: who is handed a draw may fail to record it.
+                    self._recorded_cost += answer.draw.llm_cost
 
     def _ask(
         self,
@@ -78,7 +87,7 @@ class Crew:
         number: int,
         intents: list[Intent],
         budget: Budget,
-        common: Allowance | None = None,
+        common: Allowance,
     ) -> Answer:
         problem = self._free.get()
         try:
@@ -93,7 +102,7 @@ class Crew:
 
         A worker that is done takes the next draw at once, whoever else is still at work.
         """
-        common = (left() or Budget()).allowance(stopped=self._stopped)
+        common = (left() or Budget()).allowance(within=self._paid)
         ahead = deque(numbers)
         under_way: deque[Future[Answer]] = deque()
         for number in numbers:
@@ -104,13 +113,11 @@ class Crew:
                 return
             answer = under_way.popleft().result()
             if rest is not None and common.spent and not _fits(answer, rest):
-                # What the others were paid for is paid for; they are made later, for nothing.
-                wasted = answer.draw.llm_cost
-                wasted += sum(other.result().draw.llm_cost for other in under_way)
-                alone = rest.left_after(Usage(llm_cost=wasted))
-                answer = begin(number, alone, alone.allowance(stopped=self._stopped)).result()
-                cost = answer.draw.llm_cost + wasted
-                yield replace(answer, draw=replace(answer.draw, llm_cost=cost))
+                wait(under_way)
+                # What was paid for the others is paid; they are made later, for nothing.
+                alone = rest.left_after(Usage(llm_cost=self.unrecorded_cost))
+                answer = begin(number, alone, self._paid).result()
+                yield replace(answer, draw=replace(answer.draw, llm_cost=self.unrecorded_cost))
                 return
             yield answer
 
