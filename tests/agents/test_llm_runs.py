@@ -9,6 +9,7 @@ import pytest
 import llm_agents
 from capscope import Budget, Settings, assess, resume
 from capscope.assessment.crew import Crew
+from capscope.assessment.reading import read_run
 from capscope.data.journal import Journal
 from capscope.errors import LlmError
 from llm_agents import TOKENS, asking_board, choose
@@ -111,6 +112,8 @@ def test_a_server_that_goes_down_stops_the_run_and_no_draw_is_lost(
     assert recorded(tmp_path / "parts") == recorded(tmp_path / "whole")
     assert answers + len(model.requests) == needed
     assert result.usage.llm_tokens == whole.usage.llm_tokens
+    assert result.usage.llm_cost == whole.usage.llm_cost == TOKENS * needed
+    assert read_run(tmp_path / "parts").usage.llm_cost == result.usage.llm_cost
 
 
 @pytest.mark.parametrize(
@@ -134,6 +137,29 @@ def test_a_damaged_cache_stops_the_run_and_nothing_is_recorded(model, tmp_path, 
     assert [draws for _, draws in recorded(tmp_path / "run")] == [[]]
     (cache / "answers.sqlite").unlink()
     assert resume(tmp_path / "run").usage.queries == SHORT.queries
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_an_interrupted_draw_cost_counts_though_it_was_not_recorded(
+    model, monkeypatch, workers, tmp_path
+):
+    """Else a run that is interrupted often enough would pay more than it was allowed."""
+    run = tmp_path / "run"
+    add_draw, calls = Journal.add_draw, []
+
+    def interrupted(*given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        add_draw(*given)
+
+    monkeypatch.setattr(Journal, "add_draw", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        assess(BOARD, **SMALL, budget=Budget(llm_cost=400), run=run, workers=workers)
+    assert read_run(run).usage.llm_cost == TOKENS * len(model.requests)
+    result = resume(run, workers=workers)
+    assert result.usage.llm_cost == TOKENS * len(model.requests)
+    assert 400 <= result.usage.llm_cost < 400 + workers * TOKENS
 
 
 # Budgets.

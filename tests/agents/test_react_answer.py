@@ -106,6 +106,8 @@ def test_a_structured_answer_is_read_by_its_schema():
     assert read_structured(text, ACTIONS, 10) == EAST
     assert read_structured(f"```json\n{text}\n```\n", ACTIONS, 10) == EAST
     assert read_structured('{"thought": "", "actions": ["done"]}', ACTIONS, 1) == Plan((), True)
+    odd = '{"thought": "one\u2028two", "actions": ["done"]}'
+    assert read_structured(odd, ACTIONS, 1) == Plan((), True)
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,17 @@ for them: a run that is repeated costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf
-from threading import Event
 from typing import Any
 
 from capscope.data.journal import Draw
 from capscope.errors import CapscopeError
 from capscope.world import Allowance
+
+UNRECORDED_COST = "unrecorded llm_cost"
+"""What was paid for draws that were interrupted: their answers are in the cache, for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,12 @@ class Usage:
             seconds,
             sum(draw.llm_cost for draw in draws),
         )
+
+    @classmethod
+    def before_asking(cls, meta: Mapping[str, Any]) -> Usage:
+        """Return what a run took apart from its draws, by what its journal says of it."""
+        steps = meta.get("discovery", {}).get("simulator_steps", 0)
+        return cls(simulator_steps=steps, llm_cost=meta.get(UNRECORDED_COST, 0.0))
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, name) + getattr(other, name) for name in CURRENCIES))
@@ -81,11 +89,11 @@ class Budget:
         left = {name: max(allowed - getattr(usage, name), 0) for name, allowed in self.limits}
         return Budget(**left)
 
-    def allowance(self, within: Allowance | None = None, stopped: Event | None = None) -> Allowance:
+    def allowance(self, within: Allowance | None = None) -> Allowance:
         """Return what may be spent of it on a language model."""
         tokens = inf if self.llm_tokens is None else self.llm_tokens
         cost = inf if self.llm_cost is None else self.llm_cost
-        return Allowance(tokens, cost, within=within, stopped=stopped)
+        return Allowance(tokens, cost, within=within)
 
     def as_dict(self) -> dict[str, Any]:
         """Return every limit by name."""

@@ -88,7 +88,10 @@ class Transport:
         request[self._completion_limit] = request.pop("max_tokens")
         openai = self._openai
         try:
-            answer = self._client.chat.completions.with_raw_response.create(**request)
+            # Handed over as it is: the package's own look at each part takes longer than sending.
+            answer = self._client.chat.completions.with_raw_response.create(
+                model=request["model"], messages=[], extra_body=request
+            )
             return self._read(answer.http_response.read())
         except openai.APITimeoutError:
             return Failure(f"gave no answer within {self._settings.timeout:g} s", passing=True)

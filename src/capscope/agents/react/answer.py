@@ -34,11 +34,11 @@ _QUOTES = " \t\r`'\"*_.!"
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do next; to stop is the last action of a plan that ends."""
+    """What to do next; `done` is not among the actions."""
 
     actions: tuple[str, ...]
     ends: bool
-    """The model has nothing more to do behind these."""
+    """The model said that it is done behind these."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def read_structured(text: str, actions: Collection[str], most: int) -> Plan | Un
     >>> read_structured('{"thought": "", "actions": ["done"]}', ["move_forward"], 5)
     Plan(actions=(), ends=True)
     """
-    lines = [line for line in text.strip().splitlines() if not _FENCE.match(line)]
+    lines = [line for line in text.strip().split("\n") if not _FENCE.match(line)]
     try:
         answer = json.loads("\n".join(lines))
     except (ValueError, RecursionError):
