@@ -1,4 +1,5 @@
 import sys
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 import toy_worlds
 from capscope import problems
 from capscope.agents.llm.client import close_shared_clients
+from capscope.agents.react import ReactSettings
 from capscope.errors import DomainFileError, ProblemError
 from capscope.problems import (
     Registered,
@@ -159,6 +161,11 @@ def test_options_stand_behind_the_name(monkeypatch):
         load_problem("sun:full=yes")
     with pytest.raises(ProblemError, match="no problem 'mooon:full=yes'; did you mean moon"):
         load_problem("mooon:full=yes")
+
+
+def test_every_setting_of_the_language_agent_is_an_option():
+    options = registered_problems()["minigrid-react"].options
+    assert options == tuple(field.name for field in fields(ReactSettings))
 
 
 def test_another_package_may_register_a_problem(monkeypatch):

@@ -152,6 +152,7 @@ def test_a_problem_takes_its_options_from_behind_its_name(model):
 
 
 def test_without_server_or_weights_one_line_says_what_to_do(monkeypatch, capsys):
+    monkeypatch.delenv("CAPSCOPE_LLM_BASE_URL", raising=False)
     assert run_command(monkeypatch, "assess", "minigrid-react") == 2
     told = capsys.readouterr()
     assert (told.out, told.err.count("\n")) == ("", 1)

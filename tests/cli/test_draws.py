@@ -88,6 +88,24 @@ def test_transcripts_are_shown_harmless_and_what_they_share_is_shown_once(run, c
     assert "transcript" not in document(run, "lit(a)", "--draws")["draws"][0]
 
 
+def test_what_is_left_out_of_a_transcript_ends_where_a_part_of_it_ends(capscope):
+    Path("talk.py").write_text(
+        "from toy_worlds import Presser, Pressing, board_problem\n"
+        "class Talker(Presser):\n"
+        "    def begin(self, intent, seed):\n"
+        "        attempting = Pressing(intent)\n"
+        "        rules = ''.join(f'  rule {i}\\n' for i in range(9))\n"
+        "        attempting.transcript = f'rules:\\n{rules}asked:\\n  now\\n  by {seed}'\n"
+        "        return attempting\n"
+        "def make(): return board_problem(agent=Talker())"
+    )
+    one = ["--intents", "lit(a)", "--strategy", "random", "--random-length", "1", "--draws", "2"]
+    assert capscope("assess", "talk.py:make", *one, "--max-queries", "1", "--run", "run").code == 0
+    shown = capscope("show", "run", "lit(a)", "--transcript").out
+    second = shown.split("(begins with the first 10 lines of query 0, draw 0, execution 0)\n")[1]
+    assert second.startswith("  asked:\n    now\n    by ")
+
+
 def test_an_agent_without_a_transcript_is_said_to_have_none(capscope):
     assert capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run").code == 0
     shown = capscope("show", "run", "lit(a)", "--transcript").out

@@ -183,6 +183,9 @@ def _indented(lines: list[str], earlier: list[str], shown: Place | None) -> Iter
     """Show a transcript; what it shares with one shown before is not repeated."""
     pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(lines, earlier, strict=False))
     common = sum(1 for _ in pairs)
+    # What is indented belongs to the line above it and is not torn from it.
+    while 0 < common < len(lines) and lines[common].startswith(" "):
+        common -= 1
     if common < _FEWEST_LEFT_OUT:
         common = 0
     else:
