@@ -19,6 +19,9 @@ from capscope.errors import LlmError
 from llm_agents import QUESTION
 from llm_stub import fails, say
 
+pytest_plugins = ["llm_fixtures"]
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 ANSWER = Completion("yes", 10, 5, "stop", cost=0.25)
 
 

@@ -18,6 +18,9 @@ from llm_agents import KEY, QUESTION, Asker
 from llm_stub import drops, fails, hangs, say, sends
 from toy_worlds import board_problem
 
+pytest_plugins = ["llm_fixtures"]
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 NONSENSE = "lorem ipsum \N{SNOWMAN} " * 3000  # 40 kB and more
 
 

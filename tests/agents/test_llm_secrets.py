@@ -13,6 +13,9 @@ from capscope.errors import LlmError
 from llm_agents import KEY, QUESTION, choose
 from llm_stub import drops, fails, hangs, say, sends
 
+pytest_plugins = ["llm_fixtures"]
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 BOARD = f"{Path(llm_agents.__file__)}:asking_board"
 SMALL = {
     "strategy": "random",

@@ -8,6 +8,9 @@ from capscope.agents.llm.weights import weights_path
 from capscope.errors import LlmError
 from llm_agents import KEY
 
+pytest_plugins = ["llm_fixtures"]
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 URL = "http://localhost:1/v1"
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -58,17 +59,26 @@ class Transport:
     def __init__(self, settings: LlmSettings, base_url: str) -> None:
         self._settings = settings
         self._openai = openai_package()
-        local = urlsplit(base_url).hostname in _LOOPBACK
-        # A proxy for the outside world is of no use on the way to this machine.
-        client = self._openai.DefaultHttpxClient(trust_env=False) if local else None
         self._client = self._openai.OpenAI(
             base_url=base_url,
             api_key=settings.api_key or "none",
             timeout=settings.timeout,
             max_retries=0,
-            http_client=client,
+            http_client=self._direct_client(base_url),
         )
         self._completion_limit = "max_tokens"
+
+    def _direct_client(self, base_url: str) -> Any:
+        """Return a client that goes straight to this machine; None where the usual one will do.
+
+        A proxy for the outside world is of no use there, and loading the certificates of all the
+        world takes longer than many calls. With none of them loaded, none is trusted.
+        """
+        url = urlsplit(base_url)
+        if url.scheme != "http" or url.hostname not in _LOOPBACK:
+            return None
+        nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return self._openai.DefaultHttpxClient(trust_env=False, verify=nobody)
 
     def send(self, body: Mapping[str, Any]) -> Reply | Failure:
         """Ask once."""

@@ -10,7 +10,7 @@ from llm_agents import KEY, QUESTION
 from llm_stub import stub_server
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def own_cache(monkeypatch, tmp_path):
     """No test touches the user's cache or goes by the user's environment."""
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "XDG_CACHE_HOME"):
