@@ -48,6 +48,9 @@ def serve(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 0,
     context: Annotated[int, typer.Option(min=256, help="Most tokens of a conversation.")] = CONTEXT,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Half as many as there are cores if left out.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Serve weights on this machine with the OpenAI protocol, until Ctrl-C."""
@@ -56,7 +59,7 @@ def serve(
         raise LlmError(
             "no weights were fetched yet; `capscope llm fetch` does, or name a GGUF file"
         )
-    with local_server(path, port=port, context=context) as base_url:
+    with local_server(path, port=port, context=context, threads=threads) as base_url:
         if json:
             print_json({"base_url": base_url, "model": path.stem, "gguf": str(path)})
         else:
