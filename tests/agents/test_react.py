@@ -19,6 +19,9 @@ from capscope.world import Allowance, Ending, Limits, Position, Problem
 from capscope.world.attempt import pursue
 from llm_stub import fails, say
 
+pytest_plugins = ["llm_fixtures"]
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 KEY_INTENT = Intent.parse("carrying-blue-key()")
 # The words of the first grid and goal that the guide shows, as layouts.
 EXAMPLE_1 = """

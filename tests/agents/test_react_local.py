@@ -32,7 +32,8 @@ def capscope(tmp_path):
     cached = tmp_path / "cache" / "weights" / WEIGHTS.name
     cached.parent.mkdir(parents=True)
     cached.symlink_to(WEIGHTS)
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("CAPSCOPE_")}
+    others = ("CAPSCOPE_", "OPENAI_")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(others)}
 
     def run(*arguments):
         code = "from capscope.cli import main; main()"

@@ -20,6 +20,9 @@ from capscope.problems import load_problem
 from llm_agents import KEY
 from llm_stub import fails, say
 
+pytest_plugins = ["llm_fixtures"]
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 SOURCE = "minigrid-react:max-actions=6"
 TINY = [
     *["assess", SOURCE, "--intents", "carrying-blue-key()", "--intents", "not is-dead()"],

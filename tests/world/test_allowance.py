@@ -76,5 +76,5 @@ def test_an_attempt_that_has_nothing_left_to_spend_is_cut_where_it_is():
     problem = board_problem(agent=Spender(), temporal_length=None)
     start = Position(problem.simulator.restore(b"\0", 0), 0)
     attempt, end = pursue(problem, Intent.parse("lit(b)"), start, 0, allowance=Allowance(tokens=7))
-    assert attempt == ((0, 1, 0, 1), 3, Ending.CUT, 9, "")
+    assert attempt == ((0, 1, 0, 1), 3, Ending.CUT, 9, "", "")
     assert end.state == 1
