@@ -3,6 +3,7 @@
 import grid
 import stepping
 import updating
+import waiting
 from capscope import Settings
 from capscope.evaluation.speed import measure_speed
 from capscope.problems import load_problem
@@ -13,6 +14,7 @@ def main() -> None:
         stepping.measure,
         updating.measure,
         grid.measure,
+        waiting.measure,
         lambda: measure_speed(load_problem("first-responders"), Settings()),
     )
     for measure in suites:

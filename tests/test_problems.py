@@ -1,4 +1,5 @@
 import sys
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 
@@ -6,6 +7,8 @@ import pytest
 
 import toy_worlds
 from capscope import problems
+from capscope.agents.llm.client import close_shared_clients
+from capscope.agents.react import ReactSettings
 from capscope.errors import DomainFileError, ProblemError
 from capscope.problems import (
     Registered,
@@ -13,13 +16,27 @@ from capscope.problems import (
     load_problem,
     registered_problems,
     restore_elsewhere,
+    source_slug,
 )
 from capscope.world import Problem, check_problem
+from llm_stub import say, stub_server
 
 TOYS = toy_worlds.__file__
 
 
-def test_every_registered_problem_can_be_loaded_and_planners_know_their_truth():
+@pytest.fixture
+def language_model(monkeypatch, tmp_path):
+    """A server for the problems that ask one; it gives up at once."""
+    with stub_server() as stub:
+        stub.usual = say("Thought: no.\nActions:\ndone")
+        monkeypatch.setenv("CAPSCOPE_LLM_BASE_URL", stub.url)
+        monkeypatch.setenv("CAPSCOPE_LLM_MODEL", "stub")
+        monkeypatch.setenv("CAPSCOPE_CACHE", str(tmp_path))
+        yield stub
+        close_shared_clients()
+
+
+def test_every_registered_problem_can_be_loaded_and_planners_know_their_truth(language_model):
     for name, registered in registered_problems().items():
         assert registered.installed
         problem = load_problem(name)
@@ -29,7 +46,7 @@ def test_every_registered_problem_can_be_loaded_and_planners_know_their_truth():
         assert problem.fingerprint
 
 
-def test_no_registered_problem_breaks_its_contract():
+def test_no_registered_problem_breaks_its_contract(language_model):
     for name in registered_problems():
         assert check_problem(load_problem(name)) == []
 
@@ -120,11 +137,35 @@ def test_anything_but_one_problem_is_refused(typed):
 
 
 def test_a_missing_package_names_the_extra_to_install(monkeypatch):
-    absent = Registered("moon", "far away", lambda: None, extra="space", module="nonesuch_package")
+    absent = Registered(
+        "moon", "far away", lambda: None, extra="space", modules=("nonesuch_package",)
+    )
     assert not absent.installed
     monkeypatch.setattr(problems, "_BUILT_IN", (absent,))
     with pytest.raises(ProblemError, match=r"moon needs an extra: pip install 'capscope\[space\]'"):
         load_problem("moon")
+
+
+def test_options_stand_behind_the_name(monkeypatch):
+    made = Registered("moon", "far", lambda **options: options, options=("max_craters", "full"))
+    bare = Registered("sun", "farther", dict)
+    monkeypatch.setattr(problems, "_BUILT_IN", (made, bare))
+    assert load_problem("moon") == {}
+    assert load_problem("moon:max-craters=3, full=yes") == {"max_craters": "3", "full": "yes"}
+    assert canonical_source(["moon:full=yes"]) == "moon:full=yes"
+    assert source_slug("moon:full=yes") == "moon-full=yes"
+    for wrong in ("moon:", "moon:full", "moon:cold=yes", "moon:full=yes,full=no"):
+        with pytest.raises(ProblemError, match=r"is no option .* it has max-craters=…, full=…"):
+            load_problem(wrong)
+    with pytest.raises(ProblemError, match=r"'full=yes' is no option of sun.* it has none"):
+        load_problem("sun:full=yes")
+    with pytest.raises(ProblemError, match="no problem 'mooon:full=yes'; did you mean moon"):
+        load_problem("mooon:full=yes")
+
+
+def test_every_setting_of_the_language_agent_is_an_option():
+    options = registered_problems()["minigrid-react"].options
+    assert options == tuple(field.name for field in fields(ReactSettings))
 
 
 def test_another_package_may_register_a_problem(monkeypatch):

@@ -271,6 +271,18 @@ class Reading:
         return action
 
 
+class Diarist(Presser):
+    """Presses as it should, and writes down what it is told to."""
+
+    def __init__(self, *lines):
+        self.lines = lines
+
+    def begin(self, intent, seed):
+        attempting = Pressing(intent)
+        attempting.transcript = "\n".join([*self.lines, f"wanted: {intent}", f"seed: {seed}"])
+        return attempting
+
+
 class RaisesAtOnce:
     def begin(self, intent, seed):
         raise RuntimeError("no idea")
@@ -312,6 +324,12 @@ def board_problem(simulator=None, agent=None, abstraction=None, **limits):
 def slippery_board():
     """The factory for `toy_worlds.py:slippery_board`."""
     return board_problem(Board(slip=0.3))
+
+
+def board_with_a_diary():
+    """The factory of a problem whose agent keeps a diary, not all of it fit for a terminal."""
+    lines = [f"line {number} of what is always the same" for number in range(20)]
+    return board_problem(Board(slip=0.3), Diarist(*lines, "\x1b[2J\x1b]0;mine\x07 \u202eloof"))
 
 
 def board_with_handles():

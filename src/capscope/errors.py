@@ -25,6 +25,10 @@ class LayoutError(ProblemError):
     """Report a mistake in the file of a grid, with its path, line and column."""
 
 
+class LlmError(ProblemError):
+    """Report a language model that cannot be asked: nothing that the agent did or failed to do."""
+
+
 class RunError(CapscopeError):
     """Report a run directory that cannot be read, started or resumed."""
 

@@ -4,6 +4,12 @@ A problem is named on the command line in one of four ways: by a registered name
 `file.py:factory` for a function that returns a `Problem`, as a pair of PPDDL files
 (`domain.pddl:problem.pddl`), or by the name of an entry point in the group `capscope.problems` that
 another package declares.
+
+Some have options, written behind the name: `minigrid-react:structured=no,max-actions=20`. They are
+part of what a run was started with, so a resumed run has the same ones. Which server and which
+model a language agent asks is not among them: that comes from the environment (see
+`capscope.agents.llm.settings`), since a key must not be written down and a server may move. The
+model's name is in the problem's fingerprint all the same, and a run is not resumed with another.
 """
 
 from __future__ import annotations
@@ -12,7 +18,7 @@ import hashlib
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -34,15 +40,17 @@ class Registered:
 
     name: str
     summary: str
-    load: Callable[[], Problem]
+    load: Callable[..., Problem]
+    """Makes the problem; options are given by name."""
     extra: str | None = None
-    """The extra to install, and the module that shows that it is."""
-    module: str | None = None
+    """The extra to install, and the modules that show that it is."""
+    modules: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
     @property
     def installed(self) -> bool:
         """Whether the packages it needs can be imported."""
-        return self.module is None or importlib.util.find_spec(self.module) is not None
+        return all(importlib.util.find_spec(module) is not None for module in self.modules)
 
 
 def _learned_grid_agent() -> Problem:
@@ -54,6 +62,17 @@ def _learned_grid_agent() -> Problem:
     return grid_problem(FOUR_QUADRANTS, agent, "minigrid-q", agent.fingerprint)
 
 
+def _language_model_in_grid(**options: str) -> Problem:
+    from capscope.agents.llm import LlmSettings, shared_client
+    from capscope.agents.react import GRID_GUIDE, SMALL_MODEL_SETTINGS, ReactAgent, ReactSettings
+    from capscope.environments.minigrid import FOUR_QUADRANTS
+
+    server = LlmSettings.from_environment()
+    usual = ReactSettings() if server.gguf is None else SMALL_MODEL_SETTINGS
+    agent = ReactAgent(shared_client(server), GRID_GUIDE, usual.changed(options))
+    return grid_problem(FOUR_QUADRANTS, agent, "minigrid-react", agent.fingerprint)
+
+
 def _planning(name: str, summary: str, limits: Limits | None = None) -> Registered:
     def load() -> Problem:
         from capscope.environments.pddl import shipped_files
@@ -61,7 +80,7 @@ def _planning(name: str, summary: str, limits: Limits | None = None) -> Register
         files = shipped_files(name)
         return planning_problem(files.domain, files.problem, name, limits or Limits(), summary)
 
-    return Registered(name, summary, load, extra="pddl", module="plado")
+    return Registered(name, summary, load, extra="pddl", modules=("plado",))
 
 
 _BUILT_IN = (
@@ -79,7 +98,22 @@ _BUILT_IN = (
         "learned policy in a MiniGrid of four rooms with a key, two doors and lava",
         _learned_grid_agent,
         extra="minigrid",
-        module="minigrid",
+        modules=("minigrid",),
+    ),
+    Registered(
+        "minigrid-react",
+        "language model in the same MiniGrid; CAPSCOPE_LLM_BASE_URL and _MODEL name it",
+        _language_model_in_grid,
+        extra="minigrid,llm",
+        modules=("minigrid", "openai"),
+        options=(
+            "structured",
+            "max_actions",
+            "max_plan",
+            "max_tokens",
+            "max_thought",
+            "temperature",
+        ),
     ),
 )
 
@@ -172,23 +206,40 @@ def source_slug(source: str) -> str:
 
 
 def load_problem(source: str) -> Problem:
-    """Load a problem by name, `file.py:factory` or `domain.pddl:problem.pddl`."""
+    """Load a problem by name, with options, `file.py:factory` or `domain.pddl:problem.pddl`."""
     left, colon, right = source.rpartition(":")
     if colon and left.endswith(".pddl"):
         return planning_problem(Path(left), Path(right), Path(right).stem, Limits())
     if colon and left.endswith(".py"):
         return _from_file(Path(left), right)
     problems = registered_problems()
-    if source not in problems:
-        near = get_close_matches(source, problems, n=1)
+    name, colon, words = source.partition(":")
+    if name not in problems:
+        near = get_close_matches(name, problems, n=1)
         hint = f"did you mean {near[0]}?" if near else "`capscope list` shows them."
         raise ProblemError(
             f"no problem {source!r}; {hint} Your own: file.py:factory, or DOMAIN.pddl PROBLEM.pddl"
         )
-    problem = problems[source]
+    problem = problems[name]
     if not problem.installed:
-        raise ProblemError(f"{source} needs an extra: pip install 'capscope[{problem.extra}]'")
-    return problem.load()
+        raise ProblemError(f"{name} needs an extra: pip install 'capscope[{problem.extra}]'")
+    return problem.load(**_options(problem, words)) if colon else problem.load()
+
+
+def _options(problem: Registered, words: str) -> Mapping[str, str]:
+    """Read `option=value,…` and see that the problem has these options."""
+    given = {}
+    for word in words.split(","):
+        option, equals, value = word.partition("=")
+        name = option.strip().replace("-", "_")
+        if name not in problem.options or not equals or name in given:
+            known = ", ".join(f"{known.replace('_', '-')}=…" for known in problem.options)
+            raise ProblemError(
+                f"{word!r} is no option of {problem.name}, or stands there twice; it has "
+                f"{known or 'none'}"
+            )
+        given[name] = value.strip()
+    return given
 
 
 def _from_file(path: Path, factory: str) -> Problem:

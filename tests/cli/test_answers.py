@@ -66,7 +66,8 @@ def test_list_names_every_problem_and_whether_it_is_installed(capscope, answer):
     problems = answer("list")["problems"]
     names = [problem["name"] for problem in problems]
     assert {"blocksworld", "tireworld", "first-responders", "depot"} <= set(names)
-    assert all({"name", "summary", "extra", "installed"} <= problem.keys() for problem in problems)
+    told = {"name", "summary", "extra", "installed", "options"}
+    assert all(told <= problem.keys() for problem in problems)
     text = capscope("list").out
     assert all(name in text for name in names)
 

@@ -1,7 +1,9 @@
 import json
+import random
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,7 @@ ATTEMPTS = st.builds(
     st.sampled_from(Ending),
     st.integers(0, 10**6),
     st.text(st.characters()),
+    st.text(st.characters()),
 )
 DRAWS = st.builds(
     Draw,
@@ -34,6 +37,7 @@ DRAWS = st.builds(
     st.floats(0, 1e6),
     st.booleans(),
     st.one_of(st.none(), st.binary()),
+    st.floats(0, 1e6),
 )
 KEPT = st.dictionaries(st.tuples(STATES, st.integers(0, 3)), st.binary(), max_size=3)
 
@@ -41,6 +45,19 @@ KEPT = st.dictionaries(st.tuples(STATES, st.integers(0, 3)), st.binary(), max_si
 def simple_draw(*trajectory, detail=""):
     attempt = Attempt(trajectory, len(trajectory) - 1, Ending.STOPPED, 0, detail)
     return Draw((Execution(0, attempt),), len(trajectory) - 1, 0, 0.5, False)
+
+
+def without_transcripts(draw):
+    bare = [Execution(c, attempt._replace(transcript="")) for c, attempt in draw.executions]
+    return replace(draw, executions=tuple(bare))
+
+
+def transcripts(journal, recorded):
+    return [
+        journal.transcript(0, index, number)
+        for index, (draw, _) in enumerate(recorded)
+        for number in range(len(draw.executions))
+    ]
 
 
 @pytest.fixture
@@ -96,11 +113,34 @@ def test_draws_and_snapshots_are_read_as_they_were_written(tmp_path_factory, rec
         journals = [journal, Journal.open(path), Journal.open(path, read_only=True)]
         for each in journals:
             with closing(each):
-                assert each.draws(0) == [draw for draw, _ in recorded]
+                assert each.draws(0) == [without_transcripts(draw) for draw, _ in recorded]
+                assert transcripts(each, recorded) == [
+                    attempt.transcript.encode(errors="backslashreplace").decode()
+                    for draw, _ in recorded
+                    for _, attempt in draw.executions
+                ]
                 for state, _ in snapshots:
                     slots = sorted(slot for other, slot in snapshots if other == state)
                     assert each.snapshots(state) == [snapshots[state, slot] for slot in slots]
     shutil.rmtree(path.parent)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_journal_from_before_there_were_costs_is_read_and_gone_on_with(path, read_only):
+    written(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE costs")
+    with closing(Journal.open(path, read_only=read_only)) as journal:
+        assert [draw.llm_cost for draw in journal.draws(0)] == [0.0] * 30
+        if not read_only:
+            journal.add_draw(0, 30, replace(simple_draw(1), llm_cost=0.25), {})
+            assert journal.draws(0)[30].llm_cost == 0.25
+
+
+def test_a_draw_that_cost_nothing_leaves_no_row(path):
+    written(path)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT count(*) FROM costs").fetchone() == (0,)
 
 
 def test_an_agents_words_survive_whatever_they_are(journal, path):
@@ -436,3 +476,59 @@ def test_no_kind_of_entry_is_half_written_on_a_full_disk(journal, path, write):
         assert again.intents() == journal.intents()
         assert again.query(0) == journal.query(0)
         assert again.snapshots(77) == journal.snapshots(77)
+
+
+def told(text, executions=1):
+    attempts = [Attempt((0, 1), 1, Ending.STOPPED, transcript=text)] * executions
+    return Draw(tuple(Execution(0, each) for each in attempts), 1, 0, 0.5, False)
+
+
+def test_what_transcripts_have_in_common_is_kept_once(journal, path):
+    instruction = "".join(random.Random(1).choices("abcdefghij ", k=20_000))
+    for index in range(20):
+        journal.add_draw(0, index, told(f"{instruction}{index}"), {})
+    with closing(sqlite3.connect(path)) as db:
+        sizes = [size for (size,) in db.execute("SELECT length(text) FROM transcripts")]
+    assert sizes[0] > 5_000
+    assert max(sizes[1:]) < 200
+    with closing(Journal.open(path)) as again:
+        assert again.transcript(0, 7, 0) == f"{instruction}7"
+
+
+def test_a_transcript_belongs_to_one_execution_and_may_be_missing(journal):
+    journal.add_draw(0, 0, simple_draw(0, 1), {})
+    journal.add_draw(0, 1, told("words", executions=2), {})
+    found = [journal.transcript(0, *place) for place in ((0, 0), (1, 0), (1, 1), (1, 2), (2, 0))]
+    assert found == ["", "words", "words", "", ""]
+
+
+def test_a_transcript_is_written_with_its_draw_or_not_at_all(journal, path):
+    journal.add_draw(0, 0, told("first"), {})
+    with pytest.raises(JournalError):
+        journal.add_draw(0, 0, told("second"), {})
+    assert journal.transcript(0, 0, 0) == "first"
+    journal.add_draw(0, 1, told("third"), {})
+    assert journal.transcript(0, 1, 0) == "third"
+
+
+def test_a_journal_of_an_earlier_release_has_no_transcripts_and_is_given_none_to_be_read(path):
+    with closing(sqlite3.connect(written(path))) as db:
+        db.execute("DROP TABLE transcripts")
+        db.commit()
+    with closing(Journal.open(path, read_only=True)) as old:
+        assert old.transcript(0, 0, 0) == ""
+    with closing(Journal.open(path)) as resumed:
+        resumed.add_draw(0, 30, told("new"), {})
+        assert [resumed.transcript(0, index, 0) for index in (0, 30)] == ["", "new"]
+
+
+@pytest.mark.parametrize("blob", [b"", b"no zlib", b"\x78\x9c\x4b"])
+def test_a_transcript_that_cannot_be_unpacked_is_an_error_of_the_journal(journal, path, blob):
+    journal.add_draw(0, 0, told("first"), {})
+    journal.add_draw(0, 1, told("second"), {})
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE transcripts SET text = ? WHERE draw = 1", (blob,))
+        db.commit()
+    assert journal.transcript(0, 0, 0) == "first"
+    with pytest.raises(JournalError, match="holds something capscope did not write"):
+        journal.transcript(0, 1, 0)

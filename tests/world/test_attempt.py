@@ -28,7 +28,7 @@ def test_an_attempt_ends_when_the_agent_stops():
 
 def test_an_agent_that_stops_at_once_has_made_no_step():
     done, position = attempt(board_problem(agent=Scripted()))
-    assert done == ((0,), 0, Ending.STOPPED, 0, "")
+    assert done == ((0,), 0, Ending.STOPPED, 0, "", "")
     assert position == (0, 0)
 
 
@@ -85,8 +85,15 @@ def test_an_agent_that_raises_when_it_begins_has_failed():
 def test_an_agent_that_raises_on_the_way_has_failed_where_it_was():
     agent = Scripted("a", ValueError("lost"), tokens=12)
     done, position = attempt(board_problem(agent=agent, temporal_length=3))
-    assert done == ((0b000, 0b001), 1, Ending.AGENT_RAISED, 12, "ValueError: lost")
+    assert done == ((0b000, 0b001), 1, Ending.AGENT_RAISED, 12, "ValueError: lost", "")
     assert position.state == 0b001
+
+
+def test_what_the_agent_wrote_down_is_kept_however_the_attempt_ends():
+    done, _ = attempt(board_problem(agent=toy.Diarist("dear diary"), horizon=1))
+    assert done.transcript.startswith("dear diary\nwanted: ")
+    assert attempt(board_problem())[0].transcript == ""
+    assert attempt(board_problem(agent=toy.RaisesAtOnce()))[0].transcript == ""
 
 
 def test_an_action_that_is_not_available_fails_the_attempt():

@@ -7,7 +7,6 @@ can be repeated, and do not care in which order or process they run.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from capscope.query.policy import Policy
 from capscope.query.starts import Start
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent
-from capscope.world import Ending, Position, Problem
+from capscope.world import Allowance, Ending, Position, Problem
 from capscope.world.attempt import pursue
 
 
@@ -61,11 +60,12 @@ def ask(
     index: int,
     intents: list[Intent],
     budget: Budget,
-    stopped: threading.Event | None = None,
+    common: Allowance | None = None,
 ) -> Answer:
     """Execute one draw; stop within it when `budget`, what is left for it, is spent.
 
-    A draw that is `stopped` from outside ends after the attempt at hand and is not to be recorded.
+    Draws made side by side have a `common` allowance for what a language model may cost. When that
+    is stopped the draw ends after the attempt at hand and is not to be recorded.
     """
     begun = time.perf_counter()
     seed = child_seed(query.seed, query.number, index)
@@ -75,11 +75,12 @@ def ask(
     executions: list[Execution] = []
     snapshots: dict[int, bytes] = {}
     steps = tokens = 0
+    allowance = budget.allowance(within=common)
     most_executions, most_tokens = _most(budget.executions), _most(budget.llm_tokens)
     most_steps, deadline = _most(budget.simulator_steps), begun + _most(budget.seconds)
     cut = False
     while (capability := walk.next(position.state)) is not None:
-        if stopped is not None and stopped.is_set():
+        if allowance.stopped.is_set():
             break
         cut = (
             len(executions) >= most_executions
@@ -91,7 +92,9 @@ def ask(
             break
         left = None if budget.simulator_steps is None else budget.simulator_steps - steps
         attempt_seed = child_seed(seed, len(executions))
-        attempt, position = pursue(problem, intents[capability], position, attempt_seed, left)
+        attempt, position = pursue(
+            problem, intents[capability], position, attempt_seed, left, allowance
+        )
         steps += attempt.simulator_steps
         tokens += attempt.llm_tokens
         if attempt.simulator_steps:
@@ -101,7 +104,8 @@ def ask(
             cut = True
             break
     seconds = time.perf_counter() - begun
-    draw = Draw(tuple(executions), steps, tokens, seconds, cut, _snapshot(problem))
+    end = _snapshot(problem)
+    draw = Draw(tuple(executions), steps, tokens, seconds, cut, end, allowance.cost)
     return Answer(draw, snapshots)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from capscope.assessment.ask import Query
@@ -18,7 +19,7 @@ from capscope.assessment.events import Event, Listener, ignore
 from capscope.assessment.inquiry import Inquiry, evidence_for, inquiry_for
 from capscope.assessment.knowledge import Knowledge
 from capscope.assessment.run import Run, RunSpec
-from capscope.assessment.usage import Budget, Usage
+from capscope.assessment.usage import UNRECORDED_COST, Budget, Usage
 from capscope.data.journal import Draw, Journal, QueryRecord
 from capscope.errors import CapscopeError
 from capscope.model import Models
@@ -55,7 +56,8 @@ def run_assessment(run: Run, spec: RunSpec, listener: Listener = ignore) -> Asse
         query, record = inquiry.next(knowledge, journal)
         # A query that was interrupted took the time of the draws it has, too.
         earlier = sum(draw.seconds for draw in journal.draws(query.number))
-        draws = list(answers(knowledge, journal, spec, query, crew))
+        with _costs_kept(journal, crew):
+            draws = list(answers(knowledge, journal, spec, query, crew))
         now = time.perf_counter()
         seconds, clock = earlier + now - clock, now
         known = len(knowledge.models.capabilities)
@@ -100,9 +102,9 @@ def recall(journal: Journal, spec: RunSpec) -> Knowledge:
     """Rebuild what a run knows from the finished queries of its journal."""
     knowledge = Knowledge(spec.problem, spec.settings, spec.seed, bool(spec.intents))
     knowledge.evidence = evidence_for(spec, knowledge)
-    found = journal.read_meta().get("discovery", {"intents": 0, "simulator_steps": 0})
-    knowledge.usage = Usage(simulator_steps=found["simulator_steps"])
-    knowledge.models.extend(journal.intents()[: found["intents"]])
+    meta = journal.read_meta()
+    knowledge.usage = Usage.before_asking(meta)
+    knowledge.models.extend(journal.intents()[: meta.get("discovery", {}).get("intents", 0)])
     initial = knowledge.initial()
     slot = knowledge.reservoir.slot(initial.state)
     if slot is not None and not journal.snapshots(initial.state):
@@ -127,22 +129,34 @@ def answers(
     recorded = journal.draws(query.number)
     for draw in recorded:
         list(knowledge.slots(draw))
-        spent += _spent_by(draw)
+        spent += Usage.of([draw], draw.seconds)
         yield draw
-    found = crew.answers(query, len(recorded), knowledge.models.capabilities, left)
-    for index, answer in enumerate(found, len(recorded)):
-        draw = answer.draw
-        kept = {
-            (state, slot): answer.snapshots[execution]
-            for execution, state, slot in knowledge.slots(draw)
-        }
-        journal.add_draw(query.number, index, draw, kept)
-        spent += _spent_by(draw)
-        yield draw
+    intents = knowledge.models.capabilities
+    with closing(crew.answers(query, len(recorded), intents, left)) as found:
+        for index, answer in enumerate(found, len(recorded)):
+            draw = answer.draw
+            kept = {
+                (state, slot): answer.snapshots[execution]
+                for execution, state, slot in knowledge.slots(draw)
+            }
+            journal.add_draw(query.number, index, draw, kept)
+            spent += Usage.of([draw], draw.seconds)
+            yield draw
 
 
-def _spent_by(draw: Draw) -> Usage:
-    return Usage(0, len(draw.executions), draw.simulator_steps, draw.llm_tokens, draw.seconds)
+@contextmanager
+def _costs_kept(journal: Journal, crew: Crew) -> Iterator[None]:
+    """Write down what was paid for draws that an error keeps from being recorded.
+
+    The answers are in the cache, so that they cost nothing when the run is resumed; yet they did.
+    """
+    try:
+        yield
+    except BaseException:
+        if crew.unrecorded_cost:
+            earlier = Usage.before_asking(journal.read_meta()).llm_cost
+            journal.write_meta({UNRECORDED_COST: earlier + crew.unrecorded_cost})
+        raise
 
 
 def progress(knowledge: Knowledge, record: QueryRecord) -> Event:

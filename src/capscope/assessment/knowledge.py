@@ -80,13 +80,7 @@ class Knowledge:
             for draw in draws
             if draw.end_snapshot is not None
         ]
-        self.usage += Usage(
-            queries=1,
-            executions=sum(len(draw.executions) for draw in draws),
-            simulator_steps=sum(draw.simulator_steps for draw in draws),
-            llm_tokens=sum(draw.llm_tokens for draw in draws),
-            seconds=seconds,
-        )
+        self.usage += Usage.of(draws, seconds, queries=1)
         return learned
 
     def _discover(self, transitions: Counter[Transition]) -> None:

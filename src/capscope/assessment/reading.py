@@ -62,7 +62,7 @@ def read_run(path: Path, most_executions: int | None = None) -> Reading:
 def read_journal(path: Path, journal: Journal, most_executions: int | None = None) -> Reading:
     """Replay an open journal, all of it or its first executions."""
     meta = journal.read_meta()
-    dataset, models, usage = Dataset(), _untaught(journal), _before_asking(journal)
+    dataset, models, usage = Dataset(), _untaught(journal), Usage.before_asking(meta)
     for spent, transitions in _answers(journal, usage, len(models.capabilities)):
         if most_executions is not None and spent.executions > most_executions:
             break
@@ -79,19 +79,14 @@ def replay(journal: Journal) -> Iterator[tuple[Usage, Models]]:
     more than the query. It has every intent of the journal from the start; one that the run found
     later is untried until then.
     """
-    models = _untaught(journal)
-    for usage, transitions in _answers(journal, _before_asking(journal), len(models.capabilities)):
+    models, begun = _untaught(journal), Usage.before_asking(journal.read_meta())
+    for usage, transitions in _answers(journal, begun, len(models.capabilities)):
         models.update(transitions)
         yield usage, models
 
 
 def _untaught(journal: Journal) -> Models:
     return Models(Vocabulary.from_dict(journal.read_meta()["vocabulary"]), journal.intents())
-
-
-def _before_asking(journal: Journal) -> Usage:
-    discovery = journal.read_meta().get("discovery", {})
-    return Usage(simulator_steps=discovery.get("simulator_steps", 0))
 
 
 def _answers(
@@ -103,11 +98,6 @@ def _answers(
         if record is None:
             return
         draws = journal.draws(number)
-        usage += Usage(
-            queries=1,
-            executions=sum(len(draw.executions) for draw in draws),
-            simulator_steps=sum(draw.simulator_steps for draw in draws),
-            llm_tokens=sum(draw.llm_tokens for draw in draws),
-            seconds=record.seconds or sum(draw.seconds for draw in draws),
-        )
+        seconds = record.seconds or sum(draw.seconds for draw in draws)
+        usage += Usage.of(draws, seconds, queries=1)
         yield usage, tally(draws, capabilities)

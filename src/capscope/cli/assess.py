@@ -82,6 +82,10 @@ def report(result: Result, json: bool) -> None:
         f"executions, {document['simulator_steps']:,} simulator steps in "
         f"{document['seconds']:.1f} s; stopped: {document['stopped_because']}"
     )
+    if result.usage.llm_tokens:
+        print_line(
+            f"{document['llm_tokens']:,} LLM tokens used; {document['llm_cost']:,.4f} paid for them"
+        )
     print_line(
         f"{document['capabilities']} capabilities, {document['states']} states, "
         f"{document['transitions']:,} distinct transitions seen"
@@ -105,6 +109,7 @@ def run_document(result: Result) -> dict[str, Any]:
         "executions": usage.executions,
         "simulator_steps": usage.simulator_steps,
         "llm_tokens": usage.llm_tokens,
+        "llm_cost": usage.llm_cost,
         "states": result.states,
         "capabilities": len(result.models.capabilities),
         "transitions": result.transitions,

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from capscope.cli.options import Json, RunDirectory
-from capscope.cli.output import print_json, print_line, sequences_made
+from capscope.cli.output import amount_done, print_json, print_line
 from capscope.evaluation.evaluate import Measure, evaluate
 
 _DEFAULT = Measure()
@@ -59,7 +59,7 @@ def evaluate_run(
     from capscope.problems import load_problem
 
     measure = Measure(sequences, seed, achieving_only, rebuild, after_executions)
-    with _interruptible(), sequences_made("independent dataset") as heard:
+    with _interruptible(), amount_done("independent dataset", "sequences") as heard:
         document = evaluate(Path(run), load_problem, measure, heard)
     if json:
         print_json(document)

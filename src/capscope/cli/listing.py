@@ -19,6 +19,7 @@ def list_problems(json: Json = False) -> None:
                         "summary": problem.summary,
                         "extra": problem.extra,
                         "installed": problem.installed,
+                        "options": list(problem.options),
                     }
                     for problem in problems
                 ]
@@ -30,4 +31,8 @@ def list_problems(json: Json = False) -> None:
         missing = "" if problem.installed else f"  (pip install 'capscope[{problem.extra}]')"
         print_line(f"{problem.name:<{width}}  {problem.summary}{missing}")
     print_line()
+    for problem in problems:
+        if problem.options:
+            options = ",".join(f"{option.replace('_', '-')}=…" for option in problem.options)
+            print_line(f"With options, any of them: {problem.name}:{options}")
     print_line("Your own: capscope assess file.py:factory, or DOMAIN.pddl PROBLEM.pddl")

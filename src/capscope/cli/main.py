@@ -11,7 +11,7 @@ import sys
 import typer
 from rich.console import Console
 
-from capscope.cli import assess, bench, check, evaluate, explain, export, listing, resume, show
+from capscope.cli import assess, bench, check, evaluate, explain, export, listing, llm, resume, show
 from capscope.errors import CapscopeError
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ app.command("evaluate")(evaluate.evaluate_run)
 app.command("export")(export.export_run)
 app.command("check")(check.check_source)
 app.command("bench")(bench.bench_suite)
+app.add_typer(llm.app, name="llm")
 
 
 def main() -> None:

@@ -30,6 +30,9 @@ MaxExecutions = Annotated[int | None, typer.Option(help="Most executions of capa
 MaxSeconds = Annotated[float | None, typer.Option(help="Most seconds.")]
 MaxQueries = Annotated[int | None, typer.Option(help="Most queries.")]
 MaxTokens = Annotated[int | None, typer.Option(help="Most LLM tokens.")]
+MaxCost = Annotated[
+    float | None, typer.Option(help="Most to pay for LLM answers, in the currency of the prices.")
+]
 
 _LIMITS = {
     "max_steps": ("simulator_steps", MaxSteps),
@@ -37,6 +40,7 @@ _LIMITS = {
     "max_seconds": ("seconds", MaxSeconds),
     "max_queries": ("queries", MaxQueries),
     "max_tokens": ("llm_tokens", MaxTokens),
+    "max_cost": ("llm_cost", MaxCost),
 }
 
 

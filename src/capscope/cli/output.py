@@ -80,10 +80,10 @@ def progress(title: str, budget: Budget | None, patience: int | None) -> Iterato
 
 
 @contextmanager
-def sequences_made(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many sequences are made: a bar on a terminal, now and then a line otherwise.
+def amount_done(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how much is done of how much: a bar on a terminal, now and then a line otherwise.
 
-    Nothing is shown before the first one: a dataset that is at hand is not made.
+    Nothing is shown before the first word of it: what is at hand already is not made.
     """
     console = Console(stderr=True)
     last = time.perf_counter()
@@ -93,7 +93,7 @@ def sequences_made(title: str) -> Iterator[Callable[[int, int], None]]:
             nonlocal last
             if time.perf_counter() - last >= _SECONDS_BETWEEN_LINES:
                 last = time.perf_counter()
-                sys.stderr.write(f"{title}: {done:,} of {of:,} sequences\n")
+                sys.stderr.write(f"{title}: {done:,} of {of:,} {unit}\n")
 
         yield plain
         return
@@ -119,7 +119,12 @@ def _frame(
     table.add_row(Text(title, style="bold"), f"{seconds:.0f} s")
     quiet = "" if patience is None else f"   ({event.quiet_queries}/{patience} without news)"
     table.add_row("queries", f"{usage.queries:,}{quiet}")
-    spent = {"executions": usage.executions, "simulator_steps": usage.simulator_steps}
+    spent: dict[str, float] = {
+        "executions": usage.executions,
+        "simulator_steps": usage.simulator_steps,
+    }
+    if usage.llm_tokens:
+        spent |= {"llm_tokens": usage.llm_tokens, "llm_cost": round(usage.llm_cost, 6)}
     for name, value in spent.items():
         allowed = getattr(budget, name) if budget is not None else None
         of = f" of {allowed:,}" if allowed is not None else ""

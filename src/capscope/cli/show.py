@@ -1,6 +1,7 @@
 """`capscope show DIR [CAPABILITY]`: what the agent can do, when, and with what side effects.
 
-`--surprises` says what is worth knowing about that, and leaves out what is as expected.
+`--surprises` says what is worth knowing about that, and leaves out what is as expected. `--draws`
+lists the draws behind the rules of a capability, `--transcript` also what the agent said in them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
 from capscope.findings import find_surprises
+from capscope.report.draws import draw_lines, draws_behind, draws_document
 from capscope.report.surprises import always_holding, finding_lines
 from capscope.report.text import capability_lines, capability_views
 from capscope.symbolic import Intent
@@ -31,12 +33,20 @@ def show_run(
         bool,
         typer.Option("--surprises", help="Say what is surprising, the most striking first."),
     ] = False,
+    draws: Annotated[
+        bool, typer.Option("--draws", help="List the draws behind the capability's rules.")
+    ] = False,
+    transcript: Annotated[
+        bool, typer.Option("--transcript", help="The draws, and what the agent said in them.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Print the learned model, the most interesting capabilities first."""
     reading = read_run(Path(run))
     wanted = None if capability is None else _known(Intent.parse(capability), reading)
-    if surprises:
+    if draws or transcript:
+        _show_draws(reading, wanted, limit, transcript, json)
+    elif surprises:
         _show_surprises(reading, wanted, limit, json)
     elif json:
         print_json(model_document(reading.models, reading.problem))
@@ -81,6 +91,23 @@ def _show_surprises(reading: Reading, wanted: Intent | None, limit: int | None, 
         for line in finding_lines(finding, constant):
             print_line(line)
     _print_rest(len(findings), limit, f"capscope show {reading.path} --surprises")
+
+
+def _show_draws(
+    reading: Reading, wanted: Intent | None, limit: int | None, transcript: bool, json: bool
+) -> None:
+    if wanted is None:
+        raise CapscopeError(
+            f"whose draws? Name a capability: capscope show {reading.path} CAPABILITY --draws"
+        )
+    behind = draws_behind(reading, wanted, limit, transcript)
+    if json:
+        print_json(draws_document(behind, transcript))
+        return
+    for line in draw_lines(behind):
+        print_line(line)
+    if transcript and not any(made.attempt.transcript for made in behind.executions):
+        print_line("the agent wrote nothing down of these")
 
 
 def _print_heading(reading: Reading) -> None:

@@ -9,6 +9,7 @@ SQLite in write-ahead mode: a kill cannot tear a transaction, and a reader may l
 under way. States are written once and referred to by number. An attempt is a row of JSON,
 `[capability, [states…], simulator_steps, ending]` with `llm_tokens` and `detail` behind where there
 are any, so that the file can be read with the sqlite3 shell alone.
+What an agent wrote down of an attempt, its transcript, is kept apart and compressed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from capscope.data.transcripts import packed, unpacked
 from capscope.errors import JournalError, VocabularyError
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending
@@ -45,11 +47,21 @@ CREATE TABLE snapshots (
     state INTEGER NOT NULL, slot INTEGER NOT NULL, snapshot BLOB NOT NULL,
     PRIMARY KEY (state, slot)) WITHOUT ROWID;
 """
-# Journals of the first release lack this table; nothing they hold would be in it.
+# Journals of earlier releases lack these tables; nothing they hold would be in them.
 _STARTS = """
 CREATE TABLE IF NOT EXISTS starts (
     draw INTEGER PRIMARY KEY, query INTEGER NOT NULL, state INTEGER NOT NULL,
     snapshot BLOB NOT NULL)
+"""
+_COSTS = """
+CREATE TABLE IF NOT EXISTS costs (
+    query INTEGER NOT NULL, draw INTEGER NOT NULL, llm_cost REAL NOT NULL,
+    PRIMARY KEY (query, draw)) WITHOUT ROWID
+"""
+_TRANSCRIPTS = """
+CREATE TABLE IF NOT EXISTS transcripts (
+    query INTEGER NOT NULL, draw INTEGER NOT NULL, execution INTEGER NOT NULL, text BLOB NOT NULL,
+    PRIMARY KEY (query, draw, execution)) WITHOUT ROWID
 """
 
 
@@ -72,6 +84,8 @@ class Draw:
     """A budget ran out: the draw, and with it the query, is incomplete."""
     end_snapshot: bytes | None = None
     """The position at the end; the journal keeps those of the latest query only."""
+    llm_cost: float = 0.0
+    """What was paid for it; kept apart from what happened, as times are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +113,11 @@ class Journal:
         self._states: list[State] = []
         self._encoded: tuple[tuple[Execution, ...], str] = ((), "[]")
         self._load_states()
+        # An earlier release's journal that is only looked at is not given the later tables.
+        with _explained(path):
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        self._has_costs = "costs" in tables
+        self._has_transcripts = "transcripts" in tables
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, Any]) -> Journal:
@@ -134,6 +153,8 @@ class Journal:
                     db.execute("PRAGMA journal_mode = WAL")
                     db.execute("PRAGMA synchronous = NORMAL")
                     db.execute(_STARTS)
+                    db.execute(_COSTS)
+                    db.execute(_TRANSCRIPTS)
                 return cls(path, db)
             except BaseException:
                 db.close()
@@ -276,6 +297,14 @@ class Journal:
                     draw.llm_tokens, draw.cut, draw.seconds,
                 ),
             )  # fmt: skip
+            if draw.llm_cost:
+                db.execute("INSERT INTO costs VALUES (?, ?, ?)", (query, index, draw.llm_cost))
+            for number, (_, attempt) in enumerate(draw.executions):
+                if attempt.transcript:
+                    text = packed(attempt.transcript, self._transcript_dictionary())
+                    db.execute(
+                        "INSERT INTO transcripts VALUES (?, ?, ?, ?)", (query, index, number, text)
+                    )
             if draw.end_snapshot is not None:
                 db.execute(
                     "INSERT OR REPLACE INTO ends VALUES (?, ?, ?)",
@@ -291,17 +320,44 @@ class Journal:
         """Return the recorded draws of a query, in order."""
         with _understood(self.path):
             rows = self._db.execute(
-                "SELECT attempts, d.simulator_steps, llm_tokens, seconds, cut, e.snapshot "
+                "SELECT d.draw, attempts, d.simulator_steps, llm_tokens, seconds, cut, e.snapshot "
                 "FROM draws d LEFT JOIN ends e ON e.draw = d.draw AND e.query = d.query "
                 "WHERE d.query = ? ORDER BY d.draw",
                 (query,),
             ).fetchall()
+            costs = self._costs(query)
             # Draws are often alike to the letter: each text is read once, and shared.
-            read = {text: self._decode(text) for text in dict.fromkeys(row[0] for row in rows)}
+            read = {text: self._decode(text) for text in dict.fromkeys(row[1] for row in rows)}
             return [
-                Draw(read[attempts], steps, tokens, seconds, bool(cut), snapshot)
-                for attempts, steps, tokens, seconds, cut, snapshot in rows
-            ]
+                Draw(
+                    read[attempts], steps, tokens, seconds, bool(cut), snapshot,
+                    costs.get(number, 0.0),
+                )
+                for number, attempts, steps, tokens, seconds, cut, snapshot in rows
+            ]  # fmt: skip
+
+    def _costs(self, query: int) -> dict[int, float]:
+        if not self._has_costs:
+            return {}
+        rows = self._db.execute("SELECT draw, llm_cost FROM costs WHERE query = ?", (query,))
+        return {draw: float(cost) for draw, cost in rows}
+
+    def transcript(self, query: int, draw: int, execution: int) -> str:
+        """Return what the agent wrote down of an execution; empty if that was nothing."""
+        if not self._has_transcripts:
+            return ""
+        with _understood(self.path):
+            found = self._db.execute(
+                "SELECT text FROM transcripts WHERE (query, draw, execution) = (?, ?, ?)",
+                (query, draw, execution),
+            ).fetchone()
+            return "" if found is None else unpacked(found[0], self._transcript_dictionary())
+
+    def _transcript_dictionary(self) -> bytes:
+        first = self._db.execute(
+            "SELECT text FROM transcripts ORDER BY query, draw, execution LIMIT 1"
+        ).fetchone()
+        return b"" if first is None else unpacked(first[0], b"").encode()
 
     def snapshots(self, state: State) -> list[bytes]:
         """Return the positions kept for a state."""

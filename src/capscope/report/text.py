@@ -124,21 +124,20 @@ def capability_lines(
     """Write one capability down, line by line."""
     if not view.rules:
         yield f"{view.intent}"
-        yield f"  unknown: never tried in any of the {_counted(view.states_seen, 'state')} seen"
+        yield f"  unknown: never tried in any of the {counted(view.states_seen, 'state')} seen"
         return
-    tried = _counted(view.states_tried, "state")
-    yield f"{view.intent}   ({_counted(view.executions, 'draw')} in {tried})"
+    tried = counted(view.states_tried, "state")
+    yield f"{view.intent}   ({counted(view.executions, 'draw')} in {tried})"
     for rule in view.rules:
-        yield from _rule_lines(rule, view.intent, vocabulary, width)
+        yield from rule_lines(rule, view.intent, vocabulary, width)
     untried = view.states_seen - view.states_tried
     if untried > 0:
-        yield f"  elsewhere: unknown, never tried in {_counted(untried, 'other state')} seen"
+        yield f"  elsewhere: unknown, never tried in {counted(untried, 'other state')} seen"
 
 
-def _rule_lines(view: RuleView, intent: Intent, words: Vocabulary, width: int) -> Iterator[str]:
-    behind = (
-        f"[{_counted(len(view.rule.states), 'state')}, {_counted(view.rule.executions, 'draw')}]"
-    )
+def rule_lines(view: RuleView, intent: Intent, words: Vocabulary, width: int = 96) -> Iterator[str]:
+    """Write one rule down: when it holds, and what happened how often."""
+    behind = f"[{counted(len(view.rule.states), 'state')}, {counted(view.rule.executions, 'draw')}]"
     terms = [_conjunction(term) for term in view.when]
     hidden = len(terms) - _MOST_TERMS
     if hidden > 1:
@@ -176,5 +175,10 @@ def _conjunction(term: Term) -> str:
     return " and ".join(map(str, term)) if term else "always"
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Say how many there are of something.
+
+    >>> counted(1200, "draw")
+    '1,200 draws'
+    """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,5 +1,6 @@
 """What is questioned: a simulator, an agent acting in it, and the words to see it through."""
 
+from capscope.world.allowance import Allowance, AllowanceSpent
 from capscope.world.attempt import Attempt, Ending, Position
 from capscope.world.checks import check_problem
 from capscope.world.contracts import (
@@ -13,6 +14,7 @@ from capscope.world.contracts import (
     SettableSimulator,
     Simulator,
     Snapshot,
+    Spending,
 )
 from capscope.world.problem import Limits, Problem
 
@@ -20,6 +22,8 @@ __all__ = [
     "Abstraction",
     "Action",
     "Agent",
+    "Allowance",
+    "AllowanceSpent",
     "Attempt",
     "Attempting",
     "Ending",
@@ -32,5 +36,6 @@ __all__ = [
     "SettableSimulator",
     "Simulator",
     "Snapshot",
+    "Spending",
     "check_problem",
 ]

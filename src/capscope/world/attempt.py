@@ -3,7 +3,8 @@
 An attempt ends when the agent stops, the world ends, `horizon` simulator steps are used, or the
 symbolic state has changed Θ times. However it ends, the last state is an outcome: an agent that
 raises or chooses an impossible action has failed, and a failure is data. Only a broken simulator
-or abstraction is an error, because what it reports can no longer be trusted.
+or abstraction is an error, because what it reports can no longer be trusted; and so is a language
+model that cannot be asked, because the agent was never given the chance to fail.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import NamedTuple
 
 from capscope.errors import ProblemError
 from capscope.symbolic import Intent, State
-from capscope.world.contracts import Action, Attempting, InvalidAction, Observation
+from capscope.world.allowance import Allowance, AllowanceSpent
+from capscope.world.contracts import Action, Attempting, InvalidAction, Observation, Spending
 from capscope.world.problem import Problem
 
 
@@ -47,14 +49,22 @@ class Attempt(NamedTuple):
     llm_tokens: int = 0
     detail: str = ""
     """The agent's own words where it failed."""
+    transcript: str = ""
+    """What the agent wrote down of it; kept in the journal, and not read back with the attempt."""
 
 
 def pursue(
-    problem: Problem, intent: Intent, start: Position, seed: int, max_steps: int | None = None
+    problem: Problem,
+    intent: Intent,
+    start: Position,
+    seed: int,
+    max_steps: int | None = None,
+    allowance: Allowance | None = None,
 ) -> tuple[Attempt, Position]:
     """Let the agent pursue an intent; return what happened and where the world is now.
 
-    `max_steps` is what a budget still allows; an attempt that needs more ends as CUT.
+    `max_steps` and `allowance` are what a budget still allows; an attempt that needs more ends as
+    CUT.
     """
     limits = problem.limits
     horizon = limits.horizon if max_steps is None else min(limits.horizon, max_steps)
@@ -66,6 +76,8 @@ def pursue(
     attempting: Attempting | None = None
     try:
         attempting = problem.agent.begin(intent, seed)
+        if allowance is not None and isinstance(attempting, Spending):
+            attempting.spend_from(allowance)
         while True:
             if not _actions(problem):
                 ending = Ending.WORLD_ENDED
@@ -89,12 +101,15 @@ def pursue(
                     break
     except InvalidAction as error:
         ending, detail = Ending.INVALID_ACTION, str(error)
+    except AllowanceSpent:
+        ending = Ending.CUT
     except ProblemError:
         raise
     except Exception as error:
         ending, detail = Ending.AGENT_RAISED, f"{type(error).__name__}: {error}"
     tokens = getattr(attempting, "llm_tokens", 0)
-    attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail)
+    transcript = getattr(attempting, "transcript", "")
+    attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail, transcript)
     return attempt, Position(observation, state)
 
 

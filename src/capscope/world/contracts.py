@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from capscope.symbolic import Intent, State, Vocabulary
+from capscope.world.allowance import Allowance
 
 Observation = Any
 Action = Any
@@ -52,10 +53,24 @@ class SettableSimulator(Protocol):
 
 
 class Attempting(Protocol):
-    """An agent while it pursues one intent."""
+    """An agent while it pursues one intent.
+
+    If it has a `transcript`, a text, that is kept when the attempt is over, for people to read.
+    """
 
     def act(self, observation: Observation) -> Action | None:
         """Choose the next action; None means that the agent stops."""
+
+
+@runtime_checkable
+class Spending(Protocol):
+    """What an attempting offers in addition where it asks a language model.
+
+    Its `llm_tokens`, if it has any, are counted in the attempt.
+    """
+
+    def spend_from(self, allowance: Allowance) -> None:
+        """Pay for every call from here on; raise `AllowanceSpent` rather than go beyond."""
 
 
 class Agent(Protocol):

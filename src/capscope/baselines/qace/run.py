@@ -140,7 +140,7 @@ class QaceRun:
     def as_dict(self) -> dict[str, Any]:
         """Return a row for the table of the appendix, JSON-ready."""
         spent = asdict(self.usage)
-        del spent["llm_tokens"]
+        del spent["llm_tokens"], spent["llm_cost"]
         return {
             "problem": self.problem,
             "outcome": self.outcome,

@@ -1,0 +1,99 @@
+"""How much sooner is a query of 25 draws answered by 16 workers, where an answer takes 50 ms?
+
+The agent asks a language model for each of its actions; the model is a server, in a process of its
+own, that waits before it answers. Target: one worker takes at least 8 times as long, and the
+journal is the same.
+
+    python benchmarks/waiting.py
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from capscope import Budget, Settings, assess
+from capscope.agents.llm.client import close_shared_clients
+from capscope.assessment.run import JOURNAL
+from capscope.data.journal import Journal
+
+TESTS = Path(__file__).parents[1] / "tests"
+LATENCY = 0.05
+WORKERS = 16
+DRAWS = 25
+LENGTH = 6
+
+
+def measure() -> dict[str, float]:
+    with _model() as url, tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"CAPSCOPE_LLM_BASE_URL": url, "CAPSCOPE_LLM_MODEL": "stub"}
+        _query(Path(folder), 2, draws=2)  # imports what is imported when it is first needed
+        alone = _query(Path(folder), 1)
+        together = _query(Path(folder), WORKERS)
+    assert alone[1] == together[1], "the journal depends on the number of workers"
+    return {
+        f"a query of {DRAWS} draws, answers in 50 ms: 1 worker, s": alone[0],
+        f"a query of {DRAWS} draws, answers in 50 ms: {WORKERS} workers, s": together[0],
+        f"times faster with {WORKERS} workers (target ≥ 8)": alone[0] / together[0],
+    }
+
+
+def _query(folder: Path, workers: int, draws: int = DRAWS) -> tuple[float, list[Any]]:
+    """Return the seconds of the first query and what was seen in its draws."""
+    os.environ["CAPSCOPE_CACHE"] = str(folder / f"cache-{workers}")
+    run = folder / f"run-{workers}"
+    assess(
+        f"{TESTS / 'llm_agents.py'}:asking_board",
+        strategy="random",
+        settings=Settings(draws=draws, random_length=LENGTH),
+        budget=Budget(queries=1),
+        run=run,
+        workers=workers,
+    )
+    close_shared_clients()
+    with closing(Journal.open(run / JOURNAL, read_only=True)) as journal:
+        record = journal.query(0)
+        assert record is not None
+        return record.seconds, [draw.executions for draw in journal.draws(0)]
+
+
+@contextmanager
+def _model() -> Iterator[str]:
+    """Serve the stub from another process, so that it does not take our time."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    process.start()
+    try:
+        yield ours.recv()
+    finally:
+        ours.send("over")
+        process.join()
+
+
+def _serve(connection: Connection) -> None:
+    sys.path.insert(0, str(TESTS))
+    from llm_agents import choose
+    from llm_stub import stub_server
+
+    def slowly(handler: Any, request: Any) -> None:
+        time.sleep(LATENCY)
+        choose(handler, request)
+
+    with stub_server() as stub:
+        stub.usual = slowly
+        connection.send(stub.url)
+        connection.recv()
+
+
+if __name__ == "__main__":
+    for name, value in measure().items():
+        print(f"{name:<66} {value:12.2f}")

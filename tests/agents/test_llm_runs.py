@@ -1,0 +1,274 @@
+"""A whole run on a language model: resumable, repeatable, within its budget."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import llm_agents
+from capscope import Budget, Settings, assess, resume
+from capscope.assessment.crew import Crew
+from capscope.assessment.reading import read_run
+from capscope.data.journal import Journal
+from capscope.errors import LlmError
+from llm_agents import TOKENS, asking_board, choose
+from llm_stub import fails, say
+
+pytest_plugins = ["llm_fixtures"]
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+BOARD = f"{Path(llm_agents.__file__)}:asking_board"
+SMALL = {
+    "strategy": "random",
+    "settings": Settings(draws=4, random_length=2, walks=2, walk_steps=20),
+}
+SHORT = Budget(queries=3)
+
+
+@pytest.fixture
+def model(in_environment, monkeypatch):
+    """The stub as a model, at a price of 1 a token."""
+    in_environment.usual = choose
+    monkeypatch.setenv("CAPSCOPE_LLM_PRICE_PROMPT", "1e6")
+    monkeypatch.setenv("CAPSCOPE_LLM_PRICE_COMPLETION", "1e6")
+    return in_environment
+
+
+@pytest.fixture
+def fresh_cache(monkeypatch, tmp_path):
+    """Begin with an empty cache, as somebody else would."""
+
+    def begin(name):
+        monkeypatch.setenv("CAPSCOPE_CACHE", str(tmp_path / f"cache-{name}"))
+
+    return begin
+
+
+def recorded(run):
+    """Everything that a journal says of a run, times and costs apart."""
+    found = []
+    with closing(Journal.open(run / "journal.sqlite", read_only=True)) as journal:
+        while (record := journal.query(len(found))) is not None:
+            draws = journal.draws(len(found))
+            found.append((record.start, [(d.executions, d.llm_tokens, d.cut) for d in draws]))
+    return found
+
+
+def test_an_agent_that_asks_a_model_is_assessed(model, tmp_path):
+    result = assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "run")
+    assert result.stopped_because == "budget of queries spent"
+    assert result.usage.llm_tokens == TOKENS * len(model.requests)
+    assert result.usage.llm_cost == pytest.approx(TOKENS * len(model.requests))
+    seeds = [request["seed"] for request in model.requests]
+    assert len(set(seeds)) == len(seeds)  # no two draws ask one question
+
+
+@pytest.mark.parametrize("strategy", ["random", "mcqs-s", "adaptive"])
+def test_the_number_of_workers_changes_nothing_in_the_journal(
+    model, fresh_cache, strategy, tmp_path
+):
+    settings = Settings(draws=6, batch=6, random_length=4, depth=4, iterations=20, walk_steps=20)
+    for workers in (1, 4):
+        fresh_cache(workers)
+        assess(
+            BOARD, strategy=strategy, settings=settings, budget=Budget(executions=30),
+            run=tmp_path / str(workers), workers=workers,
+        )  # fmt: skip
+    assert recorded(tmp_path / "1") == recorded(tmp_path / "4")
+
+
+def test_a_run_that_is_repeated_costs_nothing_and_is_the_same(model, tmp_path):
+    first = assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "first")
+    asked = len(model.requests)
+    again = assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "again", workers=3)
+    assert len(model.requests) == asked
+    assert again.usage.llm_cost == 0
+    assert again.usage.llm_tokens == first.usage.llm_tokens
+    assert recorded(tmp_path / "first") == recorded(tmp_path / "again")
+
+
+# A server that is down.
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("answers", [0, 17])
+def test_a_server_that_goes_down_stops_the_run_and_no_draw_is_lost(
+    model, fresh_cache, workers, answers, tmp_path
+):
+    """What was never answered is no failure of the agent; what was answered is not paid twice."""
+    fresh_cache("whole")
+    whole = assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "whole")
+    needed = len(model.requests)
+    fresh_cache("parts")
+    model.requests.clear()
+    model.script.extend([choose] * answers)
+    model.usual = fails(500, "on fire")
+    with pytest.raises(LlmError, match=r"status 500 \(on fire\) at 6 tries; nothing was recorded"):
+        assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "parts", workers=workers)
+    done = recorded(tmp_path / "parts")
+    for (_, expected), (_, draws) in zip(recorded(tmp_path / "whole"), done, strict=False):
+        assert draws == expected[: len(draws)]
+    model.usual = choose
+    model.requests.clear()
+    result = resume(tmp_path / "parts")
+    assert recorded(tmp_path / "parts") == recorded(tmp_path / "whole")
+    assert answers + len(model.requests) == needed
+    assert result.usage.llm_tokens == whole.usage.llm_tokens
+    assert result.usage.llm_cost == whole.usage.llm_cost == TOKENS * needed
+    assert read_run(tmp_path / "parts").usage.llm_cost == result.usage.llm_cost
+
+
+@pytest.mark.parametrize(
+    "hiccup", [fails(429, headers={"Retry-After": "0"}), fails(500)], ids=["429", "500"]
+)
+def test_a_hiccup_of_the_server_leaves_no_trace(model, fresh_cache, hiccup, tmp_path):
+    assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "smooth")
+    fresh_cache("bumpy")
+    model.script.extend([choose, hiccup, choose, hiccup, hiccup, hiccup] * 3)
+    assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "bumpy")
+    assert recorded(tmp_path / "bumpy") == recorded(tmp_path / "smooth")
+
+
+def test_a_damaged_cache_stops_the_run_and_nothing_is_recorded(model, tmp_path, monkeypatch):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "answers.sqlite").write_bytes(b"no database" * 500)
+    monkeypatch.setenv("CAPSCOPE_CACHE", str(cache))
+    with pytest.raises(LlmError, match="the answer cache is damaged; delete it"):
+        assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "run")
+    assert [draws for _, draws in recorded(tmp_path / "run")] == [[]]
+    (cache / "answers.sqlite").unlink()
+    assert resume(tmp_path / "run").usage.queries == SHORT.queries
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_an_interrupted_draw_cost_counts_though_it_was_not_recorded(
+    model, monkeypatch, workers, tmp_path
+):
+    """Else a run that is interrupted often enough would pay more than it was allowed."""
+    run = tmp_path / "run"
+    add_draw, calls = Journal.add_draw, []
+
+    def interrupted(*given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        add_draw(*given)
+
+    monkeypatch.setattr(Journal, "add_draw", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        assess(BOARD, **SMALL, budget=Budget(llm_cost=400), run=run, workers=workers)
+    assert read_run(run).usage.llm_cost == TOKENS * len(model.requests)
+    result = resume(run, workers=workers)
+    assert result.usage.llm_cost == TOKENS * len(model.requests)
+    assert 400 <= result.usage.llm_cost < 400 + workers * TOKENS
+
+
+# Budgets.
+
+
+@pytest.mark.parametrize("limit", [1, 15, 200])
+@pytest.mark.parametrize("currency", ["llm_tokens", "llm_cost"])
+def test_a_budget_stops_a_run_within_one_call_of_the_limit(model, currency, limit, tmp_path):
+    result = assess(BOARD, **SMALL, budget=Budget(**{currency: limit}), run=tmp_path / "run")
+    assert result.stopped_because == f"budget of {currency} spent"
+    spent = getattr(result.usage, currency)
+    assert limit <= spent < limit + TOKENS
+    assert spent == TOKENS * len(model.requests)
+    again = resume(tmp_path / "run")  # with the same budget there is nothing more to do
+    assert getattr(again.usage, currency) == spent == TOKENS * len(model.requests)
+
+
+def test_raised_budgets_go_on_and_pay_only_for_what_is_new(model, tmp_path):
+    run = tmp_path / "run"
+    assess(BOARD, **SMALL, budget=Budget(llm_cost=100), run=run)
+    before = recorded(run)
+    for limit in (260, 420):
+        result = resume(run, budget=Budget(llm_cost=limit))
+        assert limit <= result.usage.llm_cost < limit + TOKENS
+        assert result.usage.llm_cost == TOKENS * len(model.requests)
+        after = recorded(run)
+        assert [draws[: len(old)] for (_, draws), (_, old) in zip(after, before, strict=False)] == [
+            old for _, old in before
+        ]
+        before = after
+
+
+@pytest.mark.parametrize("limit", [40, 333])
+@pytest.mark.parametrize("heedless", [False, True])
+def test_a_token_budget_ends_at_the_same_place_with_any_number_of_workers(
+    model, fresh_cache, monkeypatch, limit, heedless, tmp_path
+):
+    """Even where draws are made side by side to the very end."""
+    if heedless:
+        monkeypatch.setattr(Crew, "_tight", lambda *_: False)
+    made = {}
+    for workers in (1, 4):
+        fresh_cache(workers)
+        model.requests.clear()
+        given = {"budget": Budget(llm_tokens=limit), "run": tmp_path / str(workers)}
+        assess(BOARD, **SMALL, **given, workers=workers)
+        made[workers] = len(model.requests)
+    assert recorded(tmp_path / "1") == recorded(tmp_path / "4")
+    # A call for each worker, and where draws are made again alone, what was left before.
+    wasted = 4 * TOKENS + (limit if heedless else 0)
+    assert TOKENS * made[1] <= TOKENS * made[4] <= TOKENS * made[1] + wasted
+
+
+@pytest.mark.parametrize("limit", [40, 333])
+@pytest.mark.parametrize("heedless", [False, True])
+def test_what_was_paid_is_accounted_for_with_any_number_of_workers(
+    model, monkeypatch, limit, heedless, tmp_path
+):
+    if heedless:
+        monkeypatch.setattr(Crew, "_tight", lambda *_: False)
+    result = assess(BOARD, **SMALL, budget=Budget(llm_cost=limit), run=tmp_path / "run", workers=4)
+    assert result.stopped_because == "budget of llm_cost spent"
+    assert result.usage.llm_cost == TOKENS * len(model.requests)
+    assert limit <= result.usage.llm_cost < limit + 4 * TOKENS
+
+
+def test_a_limit_on_cost_without_prices_is_refused_before_anything_is_paid(
+    in_environment, tmp_path
+):
+    with pytest.raises(LlmError, match="a limit on cost needs prices: set CAPSCOPE_LLM_PRICE_PROM"):
+        assess(BOARD, **SMALL, budget=Budget(llm_cost=1.0), run=tmp_path / "run")
+    assert in_environment.requests == []
+
+
+def test_costs_are_read_back_with_the_run_and_an_earlier_journal_has_none(model, tmp_path):
+    run = tmp_path / "run"
+    paid = assess(BOARD, **SMALL, budget=SHORT, run=run).usage.llm_cost
+    assert paid > 0
+    assert resume(run).usage.llm_cost == paid
+    with closing(sqlite3.connect(run / "journal.sqlite")) as db:
+        db.execute("DROP TABLE costs")  # as journals of earlier releases are
+        (budget,) = db.execute("SELECT value FROM meta WHERE key = 'budget'").fetchone()
+        earlier = budget.replace(', "llm_cost": null', "")
+        assert earlier != budget
+        db.execute("UPDATE meta SET value = ? WHERE key = 'budget'", (earlier,))
+        db.commit()
+    before = recorded(run)
+    result = resume(run)
+    assert result.usage.llm_cost == 0
+    assert recorded(run) == before
+
+
+def test_an_answer_that_overflows_the_context_is_an_outcome_of_the_agent(model, tmp_path):
+    model.usual = fails(400, "exceeds the available context size")
+    result = assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "run")
+    assert result.stopped_because == "budget of queries spent"
+    assert result.usage.llm_tokens == 0
+
+
+def test_forty_kilobytes_of_nonsense_are_an_outcome_of_the_agent(model, tmp_path):
+    model.usual = say("\N{SNOWMAN} \x00 nonsense" * 4000)
+    result = assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "run", workers=2)
+    assert result.stopped_because == "budget of queries spent"
+
+
+def test_a_problem_object_may_bring_its_own_client(client, stub):
+    stub.usual = choose
+    result = assess(asking_board(client()), **SMALL, budget=Budget(llm_tokens=60))
+    assert 60 <= result.usage.llm_tokens < 60 + TOKENS

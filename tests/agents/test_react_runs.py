@@ -1,0 +1,182 @@
+"""Whole assessments of `minigrid-react`, as a user starts them."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from capscope.api import resume
+from capscope.assessment.run import JOURNAL
+from capscope.cli import main
+from capscope.data.journal import Journal
+from capscope.environments.minigrid import ACTIONS
+from capscope.errors import LlmError, RunError
+from capscope.problems import load_problem
+from llm_agents import KEY
+from llm_stub import fails, say
+
+pytest_plugins = ["llm_fixtures"]
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+SOURCE = "minigrid-react:max-actions=6"
+TINY = [
+    *["assess", SOURCE, "--intents", "carrying-blue-key()", "--intents", "not is-dead()"],
+    *["--strategy", "random", "--random-length", "2", "--draws", "3", "--max-queries", "2"],
+]
+
+
+def wander(handler, request):
+    """The stub as a model: some way, by the seed and by nothing else; sometimes nonsense."""
+    chance = random.Random(request["seed"])
+    plan = chance.choices(ACTIONS, k=chance.randint(1, 4))
+    words = ["done", "I cannot fly", "", "move_forward"]
+    say("\n".join(["Thought: who knows.", "Actions:", *plan, chance.choice(words)]))(
+        handler, request
+    )
+
+
+@pytest.fixture
+def model(in_environment):
+    in_environment.usual = wander
+    return in_environment
+
+
+def run_command(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["capscope", *map(str, arguments)])
+    try:
+        main()
+    except SystemExit as end:
+        return end.code or 0
+    return 0
+
+
+def record(run):
+    """All that a run has kept, times and costs apart, as text."""
+    with closing(Journal.open(run / JOURNAL, read_only=True)) as journal:
+        draws = [journal.draws(query) for query in (0, 1)]
+        return [
+            (draw.executions, draw.cut, draw.llm_tokens, transcripts)
+            for query, made in enumerate(draws)
+            for number, draw in enumerate(made)
+            for transcripts in [
+                [journal.transcript(query, number, i) for i in range(len(draw.executions))]
+            ]
+        ]
+
+
+@pytest.fixture
+def undisturbed(model, tmp_path, monkeypatch, request):
+    """A run that nothing happened to, and how many calls it took; its cache is not used again."""
+    run = tmp_path / "undisturbed"
+    with monkeypatch.context() as own:
+        own.setenv("CAPSCOPE_CACHE", str(tmp_path / "own cache"))
+        assert run_command(own, *TINY, "--run", run) == 0
+    calls = len(model.requests)
+    model.requests.clear()
+    return record(run), calls
+
+
+def test_every_attempt_is_kept_with_its_transcript(undisturbed):
+    draws, calls = undisturbed
+    assert len(draws) == 6
+    answers = 0
+    for executions, _, _, transcripts in draws:
+        assert len(executions) == len(transcripts) == 2
+        assert all(text.startswith("system:\n  You steer an agent") for text in transcripts)
+        answers += sum(text.count("\nassistant (") for text in transcripts)
+    assert answers == calls
+    assert KEY not in repr(draws)
+
+
+@pytest.mark.parametrize("call", [1, 4])
+def test_a_killed_run_goes_on_as_if_nothing_had_happened_and_pays_for_nothing_twice(
+    call, undisturbed, model, tmp_path
+):
+    draws, calls = undisturbed
+    run = tmp_path / "killed"
+    code = "from capscope.cli import main; main()"
+    started = subprocess.Popen(
+        [sys.executable, "-c", code, *TINY, "--run", str(run)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+    def kill(handler, request):
+        os.kill(started.pid, signal.SIGKILL)
+        handler.close_connection = True
+
+    model.script.extend([*[wander] * call, kill])
+    output, _ = started.communicate(timeout=100)
+    assert started.returncode == -signal.SIGKILL, output
+    assert len(model.requests) == call + 1
+    resume(run)
+    assert record(run) == draws
+    # The one call that was under way is made again; those before it came out of the cache.
+    assert len(model.requests) == calls + 1
+
+
+def test_a_server_that_is_gone_stops_the_run_and_records_nothing(
+    undisturbed, model, tmp_path, monkeypatch, capsys
+):
+    draws, calls = undisturbed
+    run = tmp_path / "stopped"
+    model.script.extend([*[wander] * 3, *[fails(401, f"bad key {KEY}")]])
+    capsys.readouterr()
+    assert run_command(monkeypatch, *TINY, "--run", run) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert KEY not in told
+    with pytest.raises(RunError, match=r"fingerprint was '.*-stub-.*', now '.*-other-"):
+        monkeypatch.setenv("CAPSCOPE_LLM_MODEL", "other")
+        resume(run)
+    monkeypatch.setenv("CAPSCOPE_LLM_MODEL", "stub")
+    resume(run)
+    assert record(run) == draws
+    assert len(model.requests) == calls + 1
+
+
+def test_workers_change_nothing(undisturbed, model, tmp_path, monkeypatch):
+    draws, _ = undisturbed
+    run = tmp_path / "several"
+    assert run_command(monkeypatch, *TINY, "--workers", 3, "--run", run) == 0
+    assert record(run) == draws
+
+
+def test_a_problem_takes_its_options_from_behind_its_name(model):
+    problem = load_problem("minigrid-react:structured=yes,max-actions=7")
+    assert problem.agent.settings.structured
+    assert problem.agent.settings.max_actions == 7
+    assert problem.fingerprint != load_problem("minigrid-react").fingerprint
+
+
+def test_without_server_or_weights_one_line_says_what_to_do(monkeypatch, capsys):
+    monkeypatch.delenv("CAPSCOPE_LLM_BASE_URL", raising=False)
+    assert run_command(monkeypatch, "assess", "minigrid-react") == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err.count("\n")) == ("", 1)
+    assert "capscope llm fetch" in told.err
+    with pytest.raises(LlmError):
+        load_problem("minigrid-react")
+
+
+def test_the_draws_behind_a_rule_are_shown_with_what_was_said(model, tmp_path, monkeypatch, capsys):
+    run = tmp_path / "run"
+    model.usual = say("Thought: \x1b[2Jgone\u202e.\nActions:\nface_south\ndone")
+    assert run_command(monkeypatch, *TINY, "--run", run) == 0
+    capsys.readouterr()
+    assert run_command(monkeypatch, "show", run, "carrying-blue-key()", "--transcript") == 0
+    shown = capsys.readouterr().out
+    assert "query 0, draw 0, execution " in shown
+    assert r"Thought: \x1b[2Jgone\u202e." in shown
+    assert all(character.isprintable() or character == "\n" for character in shown)
+    assert shown.count("You steer an agent") == 1
+    assert (
+        run_command(monkeypatch, "show", run, "carrying-blue-key()", "--transcript", "--json") == 0
+    )
+    draws = json.loads(capsys.readouterr().out)["draws"]
+    assert all("\x1b[2Jgone" in draw["transcript"] for draw in draws)

@@ -1,0 +1,152 @@
+"""`show --draws`: what stands behind the rules of a capability."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from capscope.report.harmless import harmless
+
+TOYS = Path(__file__).parents[1] / "toy_worlds.py"
+SMALL = ["--strategy", "random", "--draws", "3", "--random-length", "6", "--max-queries", "4"]
+SMALL += ["--walks", "2", "--walk-steps", "10"]
+SHARED = "line 7 of what is always the same"
+
+
+@pytest.fixture
+def run(capscope):
+    assert capscope("assess", f"{TOYS}:board_with_a_diary", *SMALL, "--run", "run").code == 0
+    return "run"
+
+
+@pytest.fixture
+def document(capscope):
+    def shown(*arguments):
+        done = capscope("show", *arguments, "--json")
+        assert done.code == 0, done.err
+        return json.loads(done.out)
+
+    return shown
+
+
+def test_the_draws_of_a_capability_are_those_that_its_rules_count(run, document):
+    capabilities = document(run)["capabilities"]
+    assert len(capabilities) > 3
+    for capability in capabilities:
+        found = document(run, " and ".join(capability["intent"]), "--draws")
+        assert found["intent"] == capability["intent"]
+        assert found["left_out"] == 0
+        assert len(found["draws"]) == capability["executions"]
+        for number, rule in enumerate(capability["rules"]):
+            own = [draw for draw in found["draws"] if draw["rule"] == number]
+            assert len(own) == sum(outcome["count"] for outcome in rule["outcomes"])
+            for outcome in rule["outcomes"]:
+                showing = [
+                    draw
+                    for draw in own
+                    if set(draw["after"]) - set(draw["before"]) == set(outcome["adds"])
+                    and set(draw["before"]) - set(draw["after"]) == set(outcome["deletes"])
+                ]
+                assert len(showing) == outcome["count"]
+
+
+def test_draws_are_listed_below_their_rule_with_the_state_they_began_in(run, capscope, document):
+    shown = capscope("show", run, "lit(a)", "--draws").out
+    draws = document(run, "lit(a)", "--draws")["draws"]
+    lines = shown.splitlines()
+    assert lines[0] == f"lit(a)   ({len(draws)} draws)"
+    for draw in draws:
+        place = f"query {draw['query']}, draw {draw['draw']}, execution {draw['execution']}: "
+        line = next(line for line in lines if line.strip().startswith(place))
+        assert draw["ending"] in line
+        above = [other for other in lines[: lines.index(line)] if other.startswith("      in ")]
+        assert above[-1] == f"      in {', '.join(draw['before']) or 'no atom'}:"
+    assert SHARED not in shown
+
+
+def test_a_limit_says_how_many_more_there_are(run, capscope, document):
+    every = document(run, "lit(a)", "--draws")["draws"]
+    some = document(run, "lit(a)", "--draws", "--limit", 2)
+    assert some["draws"] == every[:2]
+    assert some["left_out"] == len(every) - 2
+    shown = capscope("show", run, "lit(a)", "--draws", "--limit", 2).out
+    assert shown.count("query ") == 2
+    assert f"{len(every) - 2} more draws" in shown
+
+
+def test_transcripts_are_shown_harmless_and_what_they_share_is_shown_once(run, capscope, document):
+    shown = capscope("show", run, "lit(a)", "--transcript").out
+    assert all(character.isprintable() or character == "\n" for character in shown)
+    assert r"\x1b[2J\x1b]0;mine\x07 \u202eloof" in shown
+    assert shown.count(SHARED) == 1
+    draws = document(run, "lit(a)", "--transcript")["draws"]
+    assert shown.count("(begins with the first 22 lines of query ") == len(draws) - 1 > 1
+    for draw in draws:
+        assert SHARED in draw["transcript"]
+        assert "\x1b[2J" in draw["transcript"]
+        assert draw["transcript"].splitlines()[-1] in shown
+    assert "transcript" not in document(run, "lit(a)", "--draws")["draws"][0]
+
+
+def test_what_is_left_out_of_a_transcript_ends_where_a_part_of_it_ends(capscope):
+    Path("talk.py").write_text(
+        "from toy_worlds import Presser, Pressing, board_problem\n"
+        "class Talker(Presser):\n"
+        "    def begin(self, intent, seed):\n"
+        "        attempting = Pressing(intent)\n"
+        "        rules = ''.join(f'  rule {i}\\n' for i in range(9))\n"
+        "        attempting.transcript = f'rules:\\n{rules}asked:\\n  now\\n  by {seed}'\n"
+        "        return attempting\n"
+        "def make(): return board_problem(agent=Talker())"
+    )
+    one = ["--intents", "lit(a)", "--strategy", "random", "--random-length", "1", "--draws", "2"]
+    assert capscope("assess", "talk.py:make", *one, "--max-queries", "1", "--run", "run").code == 0
+    shown = capscope("show", "run", "lit(a)", "--transcript").out
+    second = shown.split("(begins with the first 10 lines of query 0, draw 0, execution 0)\n")[1]
+    assert second.startswith("  asked:\n    now\n    by ")
+
+
+def test_an_agent_without_a_transcript_is_said_to_have_none(capscope):
+    assert capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run").code == 0
+    shown = capscope("show", "run", "lit(a)", "--transcript").out
+    assert shown.endswith("the agent wrote nothing down of these\n")
+
+
+def test_draws_need_a_capability_that_the_run_has(run, refusal):
+    assert "whose draws? Name a capability" in refusal("show", run, "--draws")
+    assert "the run has no capability lit(z)" in refusal("show", run, "lit(z)", "--draws")
+
+
+def test_an_execution_that_a_budget_cut_is_shown_and_counts_for_no_rule(capscope, document):
+    Path("idle.py").write_text(
+        "from toy_worlds import Scripted, board_problem\n"
+        "def make(): return board_problem(agent=Scripted(forever='wait'), horizon=4)"
+    )
+    cut = ["--max-steps", "10", "--intents", "lit(a)", "--run", "run"]
+    assert capscope("assess", "idle.py:make", *SMALL[:6], *cut).code == 0
+    draws = document("run", "lit(a)", "--draws")["draws"]
+    assert [(draw["ending"], draw["simulator_steps"], draw["rule"]) for draw in draws] == [
+        ("horizon reached", 4, 0),
+        ("horizon reached", 4, 0),
+        ("budget spent", 2, None),
+    ]
+    shown = capscope("show", "run", "lit(a)", "--draws").out
+    assert shown.startswith("lit(a)   (2 draws)\n")
+    counted, cut_short = shown.split("  cut short by a budget, in no rule:\n")
+    assert (counted.count("query "), cut_short.count("query ")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain grün 漢字 ☃", "plain grün 漢字 ☃"),
+        ("\x1b[31m", r"\x1b[31m"),
+        ("a\tb\rc\x00\x7f\x9b", r"a\tb\rc\x00\x7f\x9b"),
+        ("\u202e\u2066\u200b\ufeff\u2028", r"\u202e\u2066\u200b\ufeff\u2028"),
+        ("half \ud800", r"half \ud800"),
+        ("\U000e0041", r"\U000e0041"),
+    ],
+)
+def test_what_does_not_show_is_spelled_out(text, shown):
+    assert harmless(text) == shown
+    assert harmless(text).isprintable()
