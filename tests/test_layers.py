@@ -106,7 +106,7 @@ def test_no_modules_import_each_other_in_a_circle():
         ("typer", "capscope.cli"),
         ("rich", "capscope.cli"),
         ("aalpy", "capscope.baselines.aalpy"),
-        ("sqlite3", ("capscope.data.journal", "capscope.agents.llm.cache")),
+        ("sqlite3", ("capscope.data", "capscope.agents.llm.cache")),
     ],
 )
 def test_a_library_is_imported_in_its_own_place_only(package, home):

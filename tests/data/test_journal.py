@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from capscope.data.journal import FORMAT_VERSION, Draw, Execution, Journal, QueryRecord
+from capscope.data.journal import Draw, Execution, Journal, QueryRecord
+from capscope.data.journal_file import FORMAT_VERSION
 from capscope.errors import JournalError
 from capscope.symbolic import Intent
 from capscope.world import Attempt, Ending

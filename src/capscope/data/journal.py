@@ -22,47 +22,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from capscope.data.journal_file import (
+    APPLICATION_ID,
+    FORMAT_VERSION,
+    LATER_TABLES,
+    SCHEMA,
+    explained,
+    understood,
+    verify,
+)
 from capscope.data.transcripts import packed, unpacked
-from capscope.errors import JournalError, VocabularyError
+from capscope.errors import JournalError
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending
 
-APPLICATION_ID = 0x43415053  # "CAPS", so that a foreign database is recognized
-FORMAT_VERSION = 1
 _ENDINGS = tuple(Ending)
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE states (id INTEGER PRIMARY KEY, bits TEXT NOT NULL);
-CREATE TABLE intents (id INTEGER PRIMARY KEY, literals TEXT NOT NULL);
-CREATE TABLE queries (
-    id INTEGER PRIMARY KEY, start INTEGER NOT NULL, start_snapshot BLOB NOT NULL,
-    distance INTEGER NOT NULL, xi REAL NOT NULL, predicted REAL NOT NULL, telling INTEGER NOT NULL,
-    finished INTEGER NOT NULL DEFAULT 0, policy TEXT, seconds REAL NOT NULL DEFAULT 0);
-CREATE TABLE draws (
-    query INTEGER NOT NULL, draw INTEGER NOT NULL, attempts TEXT NOT NULL,
-    simulator_steps INTEGER NOT NULL, llm_tokens INTEGER NOT NULL, cut INTEGER NOT NULL,
-    seconds REAL NOT NULL, PRIMARY KEY (query, draw)) WITHOUT ROWID;
-CREATE TABLE ends (draw INTEGER PRIMARY KEY, query INTEGER NOT NULL, snapshot BLOB NOT NULL);
-CREATE TABLE snapshots (
-    state INTEGER NOT NULL, slot INTEGER NOT NULL, snapshot BLOB NOT NULL,
-    PRIMARY KEY (state, slot)) WITHOUT ROWID;
-"""
-# Journals of earlier releases lack these tables; nothing they hold would be in them.
-_STARTS = """
-CREATE TABLE IF NOT EXISTS starts (
-    draw INTEGER PRIMARY KEY, query INTEGER NOT NULL, state INTEGER NOT NULL,
-    snapshot BLOB NOT NULL)
-"""
-_COSTS = """
-CREATE TABLE IF NOT EXISTS costs (
-    query INTEGER NOT NULL, draw INTEGER NOT NULL, llm_cost REAL NOT NULL,
-    PRIMARY KEY (query, draw)) WITHOUT ROWID
-"""
-_TRANSCRIPTS = """
-CREATE TABLE IF NOT EXISTS transcripts (
-    query INTEGER NOT NULL, draw INTEGER NOT NULL, execution INTEGER NOT NULL, text BLOB NOT NULL,
-    PRIMARY KEY (query, draw, execution)) WITHOUT ROWID
-"""
 
 
 class Execution(NamedTuple):
@@ -114,7 +88,7 @@ class Journal:
         self._encoded: tuple[tuple[Execution, ...], str] = ((), "[]")
         self._load_states()
         # An earlier release's journal that is only looked at is not given the later tables.
-        with _explained(path):
+        with explained(path):
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         self._has_costs = "costs" in tables
         self._has_transcripts = "transcripts" in tables
@@ -126,13 +100,13 @@ class Journal:
             raise JournalError(f"{path} exists; resume the run or choose another directory")
         # Made under another name: a journal either says what it is or does not exist.
         draft = path.with_name(f".{path.name}.draft")
-        with _explained(path):
+        with explained(path):
             draft.unlink(missing_ok=True)
             with closing(sqlite3.connect(draft, isolation_level=None)) as db:
                 db.execute("PRAGMA journal_mode = MEMORY")
                 db.executescript(
                     f"PRAGMA application_id = {APPLICATION_ID}; "
-                    f"PRAGMA user_version = {FORMAT_VERSION}; {_SCHEMA}"
+                    f"PRAGMA user_version = {FORMAT_VERSION}; {SCHEMA}"
                 )
                 cls(draft, db).write_meta(meta)
             draft.replace(path)
@@ -143,8 +117,8 @@ class Journal:
         """Open an existing journal, or say why it cannot be read."""
         if not path.is_file():
             raise JournalError(f"no journal at {path}; is {path.parent} a run directory?")
-        with _understood(path):
-            _verify(path)
+        with understood(path):
+            verify(path)
             db = sqlite3.connect(path, isolation_level=None)
             try:
                 if read_only:
@@ -152,9 +126,8 @@ class Journal:
                 else:
                     db.execute("PRAGMA journal_mode = WAL")
                     db.execute("PRAGMA synchronous = NORMAL")
-                    db.execute(_STARTS)
-                    db.execute(_COSTS)
-                    db.execute(_TRANSCRIPTS)
+                    for table in LATER_TABLES:
+                        db.execute(table)
                 return cls(path, db)
             except BaseException:
                 db.close()
@@ -165,7 +138,7 @@ class Journal:
         self._db.close()
 
     def _load_states(self) -> None:
-        with _understood(self.path):
+        with understood(self.path):
             for number, bits in self._db.execute("SELECT id, bits FROM states ORDER BY id"):
                 if number != len(self._states):
                     raise ValueError(f"state {number} follows state {len(self._states) - 1}")
@@ -175,7 +148,7 @@ class Journal:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         known = len(self._states)
-        with _explained(self.path):
+        with explained(self.path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -200,7 +173,7 @@ class Journal:
 
     def read_meta(self) -> dict[str, Any]:
         """Return what the run was started with."""
-        with _understood(self.path):
+        with understood(self.path):
             rows = self._db.execute("SELECT key, value FROM meta").fetchall()
             return {key: json.loads(value) for key, value in rows}
 
@@ -212,7 +185,7 @@ class Journal:
 
     def intents(self) -> list[Intent]:
         """Return the intents in order."""
-        with _understood(self.path):
+        with understood(self.path):
             rows = self._db.execute("SELECT literals FROM intents ORDER BY id").fetchall()
             return [Intent(tuple(map(Literal.parse, json.loads(row[0])))) for row in rows]
 
@@ -234,7 +207,7 @@ class Journal:
 
     def query(self, number: int) -> QueryRecord | None:
         """Return what was recorded of a query; None if it was never begun."""
-        with _understood(self.path):
+        with understood(self.path):
             row = self._db.execute(
                 "SELECT start, start_snapshot, distance, xi, predicted, telling, finished, "
                 "seconds, policy FROM queries WHERE id = ?",
@@ -271,7 +244,7 @@ class Journal:
 
     def starts(self, query: int) -> list[tuple[State, bytes]]:
         """Return where each draw of the latest query starts; empty if all start alike."""
-        with _understood(self.path):
+        with understood(self.path):
             rows = self._db.execute(
                 "SELECT state, snapshot FROM starts WHERE query = ? ORDER BY draw", (query,)
             ).fetchall()
@@ -318,7 +291,7 @@ class Journal:
 
     def draws(self, query: int) -> list[Draw]:
         """Return the recorded draws of a query, in order."""
-        with _understood(self.path):
+        with understood(self.path):
             rows = self._db.execute(
                 "SELECT d.draw, attempts, d.simulator_steps, llm_tokens, seconds, cut, e.snapshot "
                 "FROM draws d LEFT JOIN ends e ON e.draw = d.draw AND e.query = d.query "
@@ -346,7 +319,7 @@ class Journal:
         """Return what the agent wrote down of an execution; empty if that was nothing."""
         if not self._has_transcripts:
             return ""
-        with _understood(self.path):
+        with understood(self.path):
             found = self._db.execute(
                 "SELECT text FROM transcripts WHERE (query, draw, execution) = (?, ?, ?)",
                 (query, draw, execution),
@@ -361,7 +334,7 @@ class Journal:
 
     def snapshots(self, state: State) -> list[bytes]:
         """Return the positions kept for a state."""
-        with _explained(self.path):
+        with explained(self.path):
             rows = self._db.execute(
                 "SELECT snapshot FROM snapshots WHERE state = ? ORDER BY slot",
                 (self._ids.get(state, -1),),
@@ -399,62 +372,6 @@ class Journal:
                 Execution(capability, Attempt(trajectory, steps, _ENDINGS[ending], *rest))
             )
         return tuple(executions)
-
-
-def _verify(path: Path) -> None:
-    """Look at a file, without changing a byte of it, and say what keeps it from being read."""
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-        if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-            raise JournalError(f"{path} is not a capscope journal; it was left untouched")
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version != FORMAT_VERSION:
-            raise JournalError(
-                f"{path} has format {version}, this capscope reads {FORMAT_VERSION}; "
-                "use the version that wrote it"
-            )
-        verdict = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
-        if verdict != "ok":
-            raise JournalError(
-                f"{path} is damaged ({verdict.splitlines()[-1]}); it was left untouched. "
-                "`sqlite3 journal.sqlite .recover` brings back what can be read"
-            )
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Turn an error of SQLite into one line that says what is kept and what to do."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        reason = " ".join(str(error).split())  # SQLite may quote a statement of many lines
-        if "full" in reason:
-            advice = "the disk is full; all finished draws are kept: free some space and resume"
-        elif "locked" in reason:
-            advice = "another process is writing to this run; wait for it or end it"
-        elif "I/O" in reason:
-            advice = "the disk failed; all finished draws are kept: mend the disk and resume"
-        elif "readonly" in reason or "unable to open" in reason:
-            advice = "the file cannot be opened for writing; check its permissions"
-        else:
-            advice = "the file is damaged or not a journal; it was left untouched"
-        raise JournalError(f"{path}: {reason}: {advice}") from error
-    except OSError as error:
-        raise JournalError(
-            f"{path}: {error.strerror}: the file cannot be written; check its permissions"
-        ) from error
-
-
-@contextmanager
-def _understood(path: Path) -> Iterator[None]:
-    """Read and decode: what cannot be decoded was written by something else."""
-    try:
-        with _explained(path):
-            yield
-    except (ValueError, IndexError, KeyError, TypeError, VocabularyError) as error:
-        raise JournalError(
-            f"{path} holds something capscope did not write ({' '.join(str(error).split())}); "
-            "it was left untouched"
-        ) from error
 
 
 def _intent_rows(intents: Sequence[Intent], first: int) -> list[tuple[int, str]]:
