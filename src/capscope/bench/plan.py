@@ -44,7 +44,7 @@ class Case:
         return self.budgets.get(strategy, Budget())
 
 
-_FEW: Mapping[str, int] = {"adaptive": 3, "mcqs-s": 2, "random": 2}
+_FEW: Mapping[str, int] = {"adaptive": 2, "mcqs-s": 1, "random": 1}
 _RESPONDERS: Mapping[str, Budget] = {"mcqs-e": Budget(executions=50_000)}
 CASES = (
     Case("blocksworld"),

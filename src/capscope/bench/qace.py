@@ -24,7 +24,7 @@ from capscope.problems import load_problem
 from capscope.query.strategies import ADAPTIVE
 from capscope.report.table import markdown_table, write_csv
 
-SECONDS = 100.0
+SECONDS = 60.0
 _TEXT = """
 QACE as we built it (`baselines/qace`): given the predicates and the capabilities that our own run
 found, it learns for each a conjunctive precondition and one list of probable effects. A hypothesis
