@@ -172,3 +172,8 @@ def test_the_same_curves_give_the_same_svg(tmp_path):
         draw_curves(CURVES, LEVELS, tmp_path, name)
         texts.append((tmp_path / f"{name}.svg").read_text("utf-8"))
     assert texts[0] == texts[1]
+
+
+def test_a_baseline_that_was_cut_before_it_had_spent_as_much_says_nothing():
+    curves = [reaching("mcqs-s", 0, 1000), reaching("random", 0, 900, level=0.5)]
+    assert ratio(curves, "mcqs-s", 0.99) is None

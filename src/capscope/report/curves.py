@@ -55,7 +55,7 @@ def ratio_to_baseline(
     """Return how many times the cost the baseline needed, and whether it was cut before that.
 
     Means over the seeds that both sides have; None if one of the strategy's own runs missed the
-    level.
+    level, or if the baseline was cut before it had spent as much: that says nothing.
     """
     runs = {curve.seed: curve for curve in own}
     base = {curve.seed: curve for curve in baseline}
@@ -66,7 +66,8 @@ def ratio_to_baseline(
     there = {seed: base[seed].first_at(level) for seed in seeds}
     spent = [getattr(there[seed] or base[seed].last, cost) for seed in seeds]
     needed = [getattr(point, cost) for point in reached.values() if point is not None]
-    return sum(spent) / max(sum(needed), 1), any(point is None for point in there.values())
+    ratio, cut = sum(spent) / max(sum(needed), 1), any(p is None for p in there.values())
+    return None if cut and ratio <= 1 else (ratio, cut)
 
 
 def needed_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
@@ -156,10 +157,11 @@ def draw_curves(
     for axis in axes.flat[len(problems) :]:
         axis.set_axis_off()
     for axis, problem in zip(axes.flat, problems, strict=False):
-        _draw_problem(axis, [c for c in curves if c.problem == problem], levels)
-        axis.set_title(problem)
+        own = [c for c in curves if c.problem == problem]
+        _draw_problem(axis, own, levels)
+        axis.set_title(f"{problem} ({own[0].measure})")
     for row in axes:
-        row[0].set_ylabel(f"{curves[0].measure} model agreement (1 − VD)")
+        row[0].set_ylabel("model agreement (1 − VD)")
     return save(figure, folder, name)
 
 
@@ -169,9 +171,8 @@ def _draw_problem(axis: Any, curves: Sequence[Curve], levels: Sequence[float]) -
         steps, middle, deviation = _band(runs)
         color, line, _ = style_of(strategy)
         axis.plot(steps, middle, color=color, linestyle=line, label=strategy)
-        axis.fill_between(
-            steps, middle - deviation, middle + deviation, color=color, alpha=0.2, lw=0
-        )
+        low, high = np.clip(middle - deviation, 0, 1), np.clip(middle + deviation, 0, 1)
+        axis.fill_between(steps, low, high, color=color, alpha=0.2, lw=0)
         if strategy != _BASELINE:
             baseline = [curve for curve in curves if curve.strategy == _BASELINE]
             arrows += _draw_arrow(axis, runs, baseline, levels, 0.13 * arrows)
