@@ -17,7 +17,7 @@ from capscope.evaluation.curve import Curve
 from capscope.query.strategies import ADAPTIVE, RANDOM
 from capscope.report.curves import draw_curves, group, groups, ratio_text, ratio_to_baseline
 from capscope.report.curves import write_points as write_curves
-from capscope.report.figure import pyplot, save, style_of
+from capscope.report.figure import paleness, pyplot, save, style_of
 from capscope.report.table import markdown_table, spread
 
 LEVEL = 0.98
@@ -77,7 +77,7 @@ def _table(curves: Sequence[Curve]) -> str:
                 spread(reached) if len(reached) == len(runs) else missed,
                 "–" if ratio is None or strategy == RANDOM else ratio_text(ratio),
                 spread([run.last.simulator_steps for run in runs]),
-                _change(curves, problem, strategy),
+                change_with_bonus(curves, problem, strategy),
                 spread([run.last.agreement for run in runs], "{:.4f}"),
                 ", ".join(dict.fromkeys(run.stopped_because for run in runs)),
                 len(runs),
@@ -86,12 +86,11 @@ def _table(curves: Sequence[Curve]) -> str:
     return markdown_table(heads, rows)
 
 
-def _change(curves: Sequence[Curve], problem: str, strategy: str) -> str:
+def change_with_bonus(curves: Sequence[Curve], problem: str, strategy: str) -> str:
     """Say how the steps until the end with ξ compare to those without."""
-    without = group(curves, problem, strategy + _WITHOUT)
-    if not without:
+    have, without = (group(curves, problem, name) for name in (strategy, strategy + _WITHOUT))
+    if not without or not _came_to_an_end([*have, *without]):
         return ""
-    have = group(curves, problem, strategy)
     steps = [statistics.fmean(r.last.simulator_steps for r in runs) for runs in (have, without)]
     return f"{steps[0] / max(steps[1], 1) - 1:+.0%}"
 
@@ -106,10 +105,10 @@ def _draw_ratios(curves: Sequence[Curve], folder: Path) -> tuple[str, ...]:
         for i, strategy in enumerate(strategies):
             heights = [_times_fewer(curves, p, strategy, axis is axes[1]) for p in problems]
             places = [j + 0.8 * (i + 0.5) / len(strategies) - 0.4 for j in range(len(problems))]
-            style = style_of(strategy.removesuffix(_WITHOUT))
+            style = style_of(strategy)
             bars = axis.bar(
                 places, heights, 0.75 / len(strategies), label=strategy, color=style.color,
-                alpha=0.45 if strategy.endswith(_WITHOUT) else 1.0, hatch=style.hatch,
+                alpha=paleness(strategy), hatch=style.hatch,
                 edgecolor="black",
             )  # fmt: skip
             axis.bar_label(bars, [f"{h:.1f}" if h else "–" for h in heights], fontsize=7)
@@ -125,7 +124,12 @@ def _times_fewer(curves: Sequence[Curve], problem: str, strategy: str, to_end: b
     if not to_end:
         ratio = ratio_to_baseline(own, baseline, LEVEL)
         return ratio[0] if ratio else 0.0
-    if not own or not baseline:
+    if not own or not baseline or not _came_to_an_end(own):
         return 0.0
     spent = [statistics.fmean(run.last.simulator_steps for run in runs) for runs in (baseline, own)]
     return spent[0] / max(spent[1], 1)
+
+
+def _came_to_an_end(runs: Sequence[Curve]) -> bool:
+    """Say whether runs ended by themselves; what a budget ended says nothing about an end."""
+    return not any(run.stopped_because.startswith("budget") for run in runs)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capscope.evaluation.curve import Curve, Point
-from capscope.report.figure import pyplot, save, style_of
+from capscope.report.figure import paleness, pyplot, save, style_of
 from capscope.report.table import markdown_table, spread, write_csv
 
 _BASELINE = "random"
@@ -170,7 +170,9 @@ def _draw_problem(axis: Any, curves: Sequence[Curve], levels: Sequence[float]) -
     for _, strategy, runs in groups(curves):
         steps, middle, deviation = _band(runs)
         color, line, _ = style_of(strategy)
-        axis.plot(steps, middle, color=color, linestyle=line, label=strategy)
+        alpha = paleness(strategy)
+        width = 1.6 if alpha == 1 else 3.2  # a variant shows beside what it varies
+        axis.plot(steps, middle, color=color, linestyle=line, lw=width, alpha=alpha, label=strategy)
         low, high = np.clip(middle - deviation, 0, 1), np.clip(middle + deviation, 0, 1)
         axis.fill_between(steps, low, high, color=color, alpha=0.2, lw=0)
         if strategy != _BASELINE:

@@ -26,9 +26,18 @@ STYLES = {
 _OTHER = Style("#5e3c99", "solid", "--")
 
 
+VARIANT = ","
+"""What stands between the name of a strategy and what is changed about it."""
+
+
 def style_of(strategy: str) -> Style:
-    """Return the style of a strategy."""
-    return STYLES.get(strategy, _OTHER)
+    """Return the style of a strategy; a variant looks like it, but paler (`paleness`)."""
+    return STYLES.get(strategy.partition(VARIANT)[0], _OTHER)
+
+
+def paleness(strategy: str) -> float:
+    """Return how opaque a strategy is drawn: a variant is half transparent."""
+    return 0.45 if VARIANT in strategy else 1.0
 
 
 def pyplot() -> ModuleType:
