@@ -98,7 +98,8 @@ def measure_agreement(bench: Bench) -> Section:
     rows = [[o.problem, o.strategy, o.seed, *found[o].values()] for o in orders]
     write_csv(bench.output / "agreement.csv", heads, rows)
     text = _TEXT.format(sequences=bench.cases[0].sequences).strip()
-    body = f"{text}\n\n{_table(found)}\n\nEvery run: [agreement.csv](agreement.csv)."
+    ordered = {order: found[order] for order in orders}
+    body = f"{text}\n\n{_table(ordered)}\n\nEvery run: [agreement.csv](agreement.csv)."
     return Section("How good the final models are", body, ("agreement.csv",))
 
 
