@@ -52,3 +52,13 @@ def search_exactly(models, start, config, xi=0.0, seed=0, *, to_the_end=True):
     enough = never if to_the_end else game.settled
     budget = SearchBudget(config.iterations, config.exploration, enough)
     return search(game.root(start), game, game.backup, budget, random.Random(seed)), game
+
+
+def replayed(policy, world, start, rng, longest=50):
+    """Walk a policy through a world; return the states seen and the capabilities asked for."""
+    walk, state, seen, asked = policy.walk(), start, [start], []
+    while len(asked) < longest and (capability := walk.next(state)) is not None:
+        asked.append(capability)
+        state = rng.choice(world[state, capability])
+        seen.append(state)
+    return seen, asked

@@ -8,18 +8,8 @@ from hypothesis import strategies as st
 from capscope.data.dataset import Transition
 from capscope.query import Settings
 from capscope.query.mcqs_e import McqsExact, TreePolicy, followed
-from tiny_models import ALL, INTENTS, learned, nodes_below, random_models, random_world
+from tiny_models import ALL, INTENTS, learned, nodes_below, random_models, random_world, replayed
 from tiny_models import search_exactly as searched
-
-
-def replayed(policy, world, start, rng, longest=50):
-    """Walk a policy through a world; return the states seen and the capabilities asked for."""
-    walk, state, seen, asked = policy.walk(), start, [start], []
-    while len(asked) < longest and (capability := walk.next(state)) is not None:
-        asked.append(capability)
-        state = rng.choice(world[state, capability])
-        seen.append(state)
-    return seen, asked
 
 
 @settings(max_examples=60)

@@ -19,7 +19,7 @@ from capscope.query.mcqs_s import (
 )
 from capscope.query.policy import SequencePolicy
 from capscope.query.uct import Edge, Node, SearchBudget, best_edge, search
-from tiny_models import ALL, INTENTS, learned, nodes_below, random_models, random_world
+from tiny_models import ALL, INTENTS, learned, nodes_below, random_models, random_world, replayed
 
 
 def searched(models, start, config, xi=0.0, seed=0):
@@ -301,16 +301,6 @@ def test_one_seed_one_plan(seed, xi):
 
 
 # The policy graph.
-
-
-def replayed(policy, world, start, rng, longest=50):
-    """Walk a policy through a world; return the states seen and the capabilities asked for."""
-    walk, state, seen, asked = policy.walk(), start, [start], []
-    while len(asked) < longest and (capability := walk.next(state)) is not None:
-        asked.append(capability)
-        state = rng.choice(world[state, capability])
-        seen.append(state)
-    return seen, asked
 
 
 @settings(max_examples=60)

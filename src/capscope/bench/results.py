@@ -47,7 +47,9 @@ chapter says on which machine, with which seeds and settings it was measured.
 - **The adaptive strategy starts anywhere** it has been, while MCQS and Random Query on first
   responders go on where the last query ended and are reset after 100 executions, as in the paper.
   Its ratio to them there is one of strategies together with their start rules.
-- **Wall times** are those of whole runs side by side on all cores.
+- **Wall times** are the least of these numbers: runs are kept and may have been made earlier, with
+  others beside them on a busy machine. Executions and steps do not depend on that.
+- **Seeds differ from row to row** where runs take long; the last column counts them.
 """
 
 

@@ -22,9 +22,7 @@ from capscope.findings.finding import (
     Example,
     Finding,
     Kind,
-    conditional,
     joined,
-    named,
     telling_examples,
 )
 from capscope.findings.graph import Graph
@@ -175,22 +173,6 @@ def _surprising(rate: Rate, least_even: float, most_even: float, least: float) -
 
 
 def _worded(case: Case) -> Finding:
-    way = joined(case.literals) + (" (or the like)" if case.likewise else "")
-    elsewhere = "" if case.against is None else f"; elsewhere {case.against.text}"
-    sentence = (
-        f"Asked for {named(case.intents)}{conditional(case.when)}, the agent achieves it by "
-        f"{way}, though the usual way, by {joined(case.detail)}, was open: probability "
-        f"{case.rate.text}{elsewhere}."
-    )
-    return Finding(
-        Kind.MEANS,
-        case.intents,
-        sentence,
-        case.rate,
-        case.against,
-        case.when,
-        case.literals,
-        case.examples,
-        case.pairs,
-        strength=case.rate.interval[0],
-    )
+    usual = joined(case.detail)
+    what = f"achieves it by {case.named_literals}, though the usual way, by {usual}, was open"
+    return case.told(Kind.MEANS, what)

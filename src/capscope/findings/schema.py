@@ -12,7 +12,16 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from capscope.findings.finding import Example, Pairs, telling_examples
+from capscope.findings.finding import (
+    Example,
+    Finding,
+    Kind,
+    Pairs,
+    conditional,
+    joined,
+    named,
+    telling_examples,
+)
 from capscope.findings.statistics import LEAST_DIFFERENCE, Rate
 from capscope.findings.trials import Clause
 from capscope.symbolic import Effect, Intent, Literal, State, Vocabulary
@@ -36,6 +45,28 @@ class Case:
     """Whatever else must agree."""
     likewise: bool = False
     """Whether it was found with other objects in the literals, too."""
+
+    @property
+    def named_literals(self) -> str:
+        """The literals in words."""
+        return joined(self.literals) + (" (or the like)" if self.likewise else "")
+
+    def told(self, kind: Kind, what: str) -> Finding:
+        """Put it into words: what the agent does, asked for the intents, and how probably."""
+        elsewhere = "" if self.against is None else f"; elsewhere {self.against.text}"
+        asked = f"Asked for {named(self.intents)}{conditional(self.when)}"
+        return Finding(
+            kind,
+            self.intents,
+            f"{asked}, the agent {what}: probability {self.rate.text}{elsewhere}.",
+            self.rate,
+            self.against,
+            self.when,
+            self.literals,
+            self.examples,
+            self.pairs,
+            strength=self.rate.interval[0],
+        )
 
 
 def roles_of(intent: Intent) -> Roles:

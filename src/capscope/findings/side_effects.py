@@ -27,9 +27,6 @@ from capscope.findings.finding import (
     Example,
     Finding,
     Kind,
-    conditional,
-    joined,
-    named,
     telling_examples,
 )
 from capscope.findings.graph import Graph
@@ -158,25 +155,9 @@ def _case(
 
 
 def _worded(case: Case) -> Finding:
-    changes = joined(case.literals) + (" (or the like)" if case.likewise else "")
+    changes = case.named_literals
     if case.detail:
         what = f"brings about {changes} instead, which is no step towards it"
     else:
         what = f"also brings about {changes}, which was avoidable"
-    elsewhere = "" if case.against is None else f"; elsewhere {case.against.text}"
-    sentence = (
-        f"Asked for {named(case.intents)}{conditional(case.when)}, the agent {what}: "
-        f"probability {case.rate.text}{elsewhere}."
-    )
-    return Finding(
-        Kind.SIDE_EFFECT,
-        case.intents,
-        sentence,
-        case.rate,
-        case.against,
-        case.when,
-        case.literals,
-        case.examples,
-        case.pairs,
-        strength=case.rate.interval[0],
-    )
+    return case.told(Kind.SIDE_EFFECT, what)
