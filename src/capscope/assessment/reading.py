@@ -19,6 +19,7 @@ from capscope.assessment.run import Run
 from capscope.assessment.usage import Usage
 from capscope.data.dataset import Dataset, Transition
 from capscope.data.journal import Journal
+from capscope.data.sweep import query_totals, transitions_of
 from capscope.model import Models
 from capscope.query.evidence import Evidence
 from capscope.query.settings import Settings
@@ -63,12 +64,15 @@ def read_journal(path: Path, journal: Journal, most_executions: int | None = Non
     """Replay an open journal, all of it or its first executions."""
     meta = journal.read_meta()
     dataset, models, usage = Dataset(), _untaught(journal), Usage.before_asking(meta)
-    for spent, transitions in _answers(journal, usage, len(models.capabilities)):
+    for totals in query_totals(journal):
+        spent = usage + Usage(1, *totals)
         if most_executions is not None and spent.executions > most_executions:
             break
-        dataset.record(transitions)
-        models.update(transitions)
         usage = spent
+    # The order in which transitions came in leaves no trace in models, so all come in at once.
+    transitions = transitions_of(journal, usage.queries, len(models.capabilities))
+    dataset.record(transitions)
+    models.update(transitions)
     return Reading(path, meta, dataset, models, usage)
 
 
