@@ -27,6 +27,7 @@ from capscope.data.journal_file import (
     FORMAT_VERSION,
     LATER_TABLES,
     SCHEMA,
+    connected_for_reading,
     explained,
     understood,
     verify,
@@ -120,11 +121,12 @@ class Journal:
             raise JournalError(f"no journal at {path}; is {path.parent} a run directory?")
         with understood(path):
             verify(path)
-            db = sqlite3.connect(path, isolation_level=None)
+            if read_only:
+                db = connected_for_reading(path)
+            else:
+                db = sqlite3.connect(path, isolation_level=None)
             try:
-                if read_only:
-                    db.execute("PRAGMA query_only = ON")
-                else:
+                if not read_only:
                     db.execute("PRAGMA journal_mode = WAL")
                     db.execute("PRAGMA synchronous = NORMAL")
                     for table in LATER_TABLES:
