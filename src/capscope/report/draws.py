@@ -98,7 +98,7 @@ def draw_lines(draws: DrawsBehind) -> Iterator[str]:
     shown: Place | None = None
     yield f"{draws.intent}   ({counted(view.executions, 'draw')})"
     for rule in view.rules:
-        yield from rule_lines(rule, draws.intent, models.vocabulary)
+        yield from rule_lines(rule, models.vocabulary)
         yield from _state_lines(_behind(rule, counting), models.vocabulary)
     cut = [b for b in draws.executions if b.attempt.ending is Ending.CUT]
     if cut:
