@@ -49,6 +49,11 @@ class Sightings:
     pair: Column
     """The number of its pair ⟨s, c⟩, in the order of first sight."""
 
+    @cached_property
+    def first_of_pair(self) -> Column:
+        """Of each pair the execution that tried it first."""
+        return self.first[np.unique(self.pair, return_index=True)[1]]
+
     def __len__(self) -> int:
         return len(self.first)
 
@@ -151,7 +156,9 @@ def transcribed(journal: Journal) -> Iterable[tuple[int, int, int]]:
     tables = {name for (name,) in journal.select("SELECT name FROM sqlite_master")}
     if "transcripts" not in tables:
         return []
-    return ((q, d, e) for q, d, e in journal.select("SELECT query, draw, execution FROM transcripts"))
+    return (
+        (q, d, e) for q, d, e in journal.select("SELECT query, draw, execution FROM transcripts")
+    )
 
 
 def refuse_unknown_capabilities(asked: Iterable[int], capabilities: int) -> None:

@@ -112,7 +112,7 @@ def draw_lines(draws: DrawsBehind) -> Iterator[str]:
         if lines:
             yield ""
             yield f"{behind.place}:"
-            yield from _indented(lines, earlier, shown)
+            yield from (f"  {line}" for line in lines_unlike(lines, earlier, shown))
             if shown is None:
                 earlier, shown = lines, behind.place
 
@@ -179,8 +179,11 @@ def _remarks(attempt: Attempt) -> str:
     return ", ".join(remarks)
 
 
-def _indented(lines: list[str], earlier: list[str], shown: Place | None) -> Iterator[str]:
-    """Show a transcript; what it shares with one shown before is not repeated."""
+def lines_unlike(lines: list[str], earlier: list[str], shown: Place | None) -> Iterator[str]:
+    """Yield the lines of a transcript; a beginning that it shares with one shown before is named.
+
+    Agents are told much the same each time.
+    """
     pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(lines, earlier, strict=False))
     common = sum(1 for _ in pairs)
     # What is indented belongs to the line above it and is not torn from it.
@@ -189,5 +192,5 @@ def _indented(lines: list[str], earlier: list[str], shown: Place | None) -> Iter
     if common < _FEWEST_LEFT_OUT:
         common = 0
     else:
-        yield f"  (begins with the first {common} lines of {shown})"
-    yield from (f"  {line}" for line in lines[common:])
+        yield f"(begins with the first {common} lines of {shown})"
+    yield from lines[common:]
