@@ -1,0 +1,86 @@
+// The draws behind a rule, written when they are asked for: the way taken, how it ended, what was said.
+"use strict";
+(() => {
+  const { element, picture, counted } = capscope;
+  const TONES = { achieved: "good", "something else": "odd" };
+
+  document.querySelector(".capabilities").addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-draws]");
+    if (!button) return;
+    const rule = button.closest(".rule");
+    const wanted = button.getAttribute("aria-expanded") !== "true";
+    button.setAttribute("aria-expanded", String(wanted));
+    rule.querySelector(".draws")?.remove();
+    if (!wanted) return;
+    const capability = capscope.data.capabilities[rule.closest(".capability").dataset.number];
+    rule.append(draws(capability, capability.rules[rule.dataset.rule]));
+  });
+
+  function draws(capability, rule) {
+    const left = rule.draws_count - rule.draws.length;
+    return element(
+      "div", { class: "draws" },
+      ...rule.draws.map((draw) => written(draw, rule.marks[draw.outcome])),
+      element(
+        "p", { class: "soft command" },
+        left > 0 ? `${counted(left, "more draw")} of this rule. ` : "",
+        "All draws of the capability: ", element("code", {}, capability.command),
+      ),
+    );
+  }
+
+  function written(draw, mark) {
+    const [query, number, execution] = draw.place;
+    const facts = [draw.ending, counted(draw.steps, "step")];
+    if (draw.tokens) facts.push(counted(draw.tokens, "token"));
+    if (draw.detail) facts.push(draw.detail);
+    return element(
+      "div", { class: "draw" },
+      element(
+        "p", {},
+        element("b", { class: `tone-${TONES[mark] ?? "idle"}` }, mark),
+        element("span", { class: "soft" }, ` · query ${query}, draw ${number}, execution ${execution} · ${facts.join(", ")}`),
+      ),
+      chain(draw.trajectory),
+      draw.transcript ? transcript(draw.transcript) : null,
+    );
+  }
+
+  /** Write the states on the way: the first with what holds, the others with what changed. */
+  function chain(trajectory) {
+    let before;
+    const steps = trajectory.map((position) => {
+      const [name, atoms, , address] = capscope.data.states[position];
+      const content = before === undefined ? atoms.map((atom) => ["", atom]) : changes(before, atoms);
+      before = atoms;
+      return element(
+        "li", {},
+        element("a", { class: "where", href: `#state-${position}`, title: "Show on the map" }, name),
+        element(
+          "span", {},
+          ...(content.length ? content : [["soft", "no change that the predicates can tell"]]).map(([kind, text]) =>
+            element("span", { class: kind === "soft" ? "soft" : `term ${kind}` }, text)),
+        ),
+        picture(address, `Picture of ${name}`),
+      );
+    });
+    if (trajectory.length === 1) steps.push(element("li", {}, "", element("span", { class: "soft" }, "and there it stayed")));
+    return element("ol", { class: "chain" }, ...steps);
+  }
+
+  function changes(before, after) {
+    const [had, has] = [new Set(before), new Set(after)];
+    return [
+      ...after.filter((atom) => !had.has(atom)).map((atom) => ["made", atom]),
+      ...before.filter((atom) => !has.has(atom)).map((atom) => ["unmade", atom]),
+    ];
+  }
+
+  function transcript(text) {
+    return element(
+      "details", {},
+      element("summary", {}, "Transcript"),
+      element("pre", { tabindex: "0" }, text),
+    );
+  }
+})();
