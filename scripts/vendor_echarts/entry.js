@@ -1,12 +1,12 @@
 // What the report uses of ECharts, and of d3-force for the places of states on the map.
 import { BarChart, GraphChart, LineChart } from "echarts/charts";
-import { AriaComponent, GridComponent, LegendComponent, TooltipComponent } from "echarts/components";
+import { GridComponent, LegendComponent, TooltipComponent } from "echarts/components";
 import { init, use } from "echarts/core";
 import { LabelLayout } from "echarts/features";
 import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 
 use([
-  AriaComponent, BarChart, CanvasRenderer, GraphChart, GridComponent, LabelLayout,
+  BarChart, CanvasRenderer, GraphChart, GridComponent, LabelLayout,
   LegendComponent, LineChart, SVGRenderer, TooltipComponent,
 ]);
 

@@ -1,16 +1,16 @@
 // The learning curve, the coverage and the budget, drawn by ECharts in the colours of the page.
 "use strict";
 (() => {
-  const { colour, grouped, share } = capscope;
-  const PARTS = ["good", "odd", "accent", "idle", "soft", "line-strong"];
+  const { grouped, share } = capscope;
+  // SVG takes its colours from the page itself, so that they change with its scheme, and in print.
+  const colour = (name) => `var(--${name})`;
+  const PARTS = ["good", "odd-bar", "good-bar", "idle-bar", "accent", "odd"];
   const logAxis = document.getElementById("log-axis");
-  const charts = [];
 
   function chart(id, option) {
     const place = document.getElementById(id);
     const drawn = libraries.init(place, null, { renderer: "svg" });
     const draw = () => drawn.setOption({ ...common(), ...option() }, { notMerge: true });
-    charts.push({ drawn, draw });
     draw();
     new ResizeObserver(() => drawn.resize()).observe(place);
     return draw;
@@ -19,7 +19,6 @@
   function common() {
     return {
       animation: false,
-      aria: { enabled: true },
       textStyle: { fontFamily: getComputedStyle(document.body).fontFamily, color: colour("ink") },
     };
   }
@@ -46,17 +45,17 @@
     const log = logAxis.checked;
     const used = log ? points.filter(([executions]) => executions > 0) : points;
     const line = (name, column, tone, yAxisIndex, type) => ({
-      name, type: "line", yAxisIndex, showSymbol: used.length < 3, data: used.map((p) => [p[0], p[column]]),
+      name, type: "line", yAxisIndex, symbol: used.length < 3 ? "circle" : "none", data: used.map((p) => [p[0], p[column]]),
       lineStyle: { color: colour(tone), width: 2, type }, itemStyle: { color: colour(tone) },
     });
     return {
-      grid: { left: 8, right: 8, top: 40, bottom: 24, containLabel: true },
-      legend: { top: 0, left: 0, textStyle: { color: colour("ink") }, itemWidth: 26, inactiveColor: colour("soft") },
+      grid: { left: 8, right: 8, top: 62, bottom: 24, containLabel: true },
+      legend: { top: 0, left: 0, textStyle: { color: colour("ink") }, itemWidth: 26, itemHeight: 2, inactiveColor: colour("soft") },
       tooltip: { ...tooltip(), trigger: "axis", formatter: told },
-      xAxis: axis("executions", { type: log ? "log" : "value", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: grouped, hideOverlap: true }, splitLine: { show: false } }),
+      xAxis: axis("executions", { type: log ? "log" : "value", nameLocation: "middle", nameGap: 26, max: "dataMax", axisLabel: { formatter: grouped, hideOverlap: true, alignMaxLabel: "right" }, splitLine: { show: false } }),
       yAxis: [
-        axis("", { type: "value", min: 0, max: 1, axisLabel: { formatter: share } }),
-        axis("", { type: "value", min: 0, splitLine: { show: false }, axisLabel: { formatter: grouped } }),
+        axis("agreement", { type: "value", min: 0, max: 1, nameGap: 10, axisLabel: { formatter: share } }),
+        axis("pairs, transitions", { type: "value", min: 0, nameGap: 10, nameTextStyle: { align: "right", color: colour("soft") }, splitLine: { show: false }, axisLabel: { formatter: grouped } }),
       ],
       series: [
         line("agreement with the final model", 1, "good", 0, "solid"),
@@ -75,14 +74,14 @@
   function coverage() {
     const bins = capscope.data.coverage;
     return {
-      grid: { left: 8, right: 8, top: 28, bottom: 24, containLabel: true },
+      grid: { left: 8, right: 48, top: 0, bottom: 0, containLabel: true },
       tooltip: { ...tooltip(), formatter: ({ name, value }) => `${name} draws: ${grouped(value)} pairs` },
-      xAxis: axis("draws", { type: "category", data: bins.map(([name]) => name), nameLocation: "middle", nameGap: 26, axisTick: { show: false }, axisLabel: { interval: 0, hideOverlap: true } }),
-      yAxis: axis("", { type: "value", axisLabel: { formatter: grouped } }),
+      xAxis: { type: "value", show: false },
+      yAxis: axis("", { type: "category", inverse: true, data: bins.map(([name]) => name), axisTick: { show: false }, axisLine: { show: false } }),
       series: [{
-        type: "bar", barCategoryGap: "25%",
-        data: bins.map(([name, pairs]) => ({ value: pairs, itemStyle: { color: colour(name === "0" ? "idle" : "good") } })),
-        label: { show: true, position: "top", color: colour("soft"), fontSize: 11, formatter: ({ value }) => grouped(value) },
+        type: "bar", barCategoryGap: "22%",
+        data: bins.map(([name, pairs]) => ({ value: pairs, itemStyle: { color: colour(name === "0" ? "idle-bar" : "good-bar") } })),
+        label: { show: true, position: "right", color: colour("ink"), fontSize: 12, formatter: ({ value }) => grouped(value) },
       }],
     };
   }
@@ -98,6 +97,7 @@
       series: parts.map(([name, executions], i) => ({
         name, type: "bar", stack: "all", data: [executions], barWidth: "100%",
         itemStyle: { color: colour(PARTS[i % PARTS.length]), borderColor: colour("paper"), borderWidth: 1 },
+        emphasis: { disabled: true },
       })),
     };
   }
@@ -109,5 +109,4 @@
   chart("coverage-chart", coverage);
   chart("spending-chart", spending);
   logAxis.addEventListener("change", drawLearning);
-  document.addEventListener("themechange", () => charts.forEach(({ draw }) => draw()));
 })();

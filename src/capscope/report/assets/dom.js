@@ -40,13 +40,15 @@ const capscope = (() => {
       read ??= JSON.parse(document.getElementById("digest").textContent);
       return read;
     },
-    /** Read a colour of the page's scheme, as it is now. */
-    colour(name) {
-      const probe = element("span", { style: `color: var(--${name})` });
-      document.body.append(probe);
-      const found = getComputedStyle(probe).color;
+    /** Read the colours of the page's scheme as they are now, for what is painted with pixels. */
+    painted(names) {
+      const probe = document.body.appendChild(element("span"));
+      const found = names.map((name) => {
+        probe.style.color = `var(--${name})`;
+        return [name, getComputedStyle(probe).color];
+      });
       probe.remove();
-      return found;
+      return Object.fromEntries(found);
     },
   };
 })();

@@ -41,39 +41,36 @@
         element("b", { class: `tone-${TONES[mark] ?? "idle"}` }, mark),
         element("span", { class: "soft" }, ` · query ${query}, draw ${number}, execution ${execution} · ${facts.join(", ")}`),
       ),
-      chain(draw.trajectory),
+      ...chain(draw.trajectory),
       draw.transcript ? transcript(draw.transcript) : null,
     );
   }
 
   /** Write the states on the way: the first with what holds, the others with what changed. */
   function chain(trajectory) {
-    let before;
-    const steps = trajectory.map((position) => {
-      const [name, atoms, , address] = capscope.data.states[position];
-      const content = before === undefined ? atoms.map((atom) => ["", atom]) : changes(before, atoms);
-      before = atoms;
-      return element(
-        "li", {},
-        element("a", { class: "where", href: `#state-${position}`, title: "Show on the map" }, name),
-        element(
-          "span", {},
-          ...(content.length ? content : [["soft", "no change that the predicates can tell"]]).map(([kind, text]) =>
-            element("span", { class: kind === "soft" ? "soft" : `term ${kind}` }, text)),
-        ),
-        picture(address, `Picture of ${name}`),
-      );
-    });
-    if (trajectory.length === 1) steps.push(element("li", {}, "", element("span", { class: "soft" }, "and there it stayed")));
-    return element("ol", { class: "chain" }, ...steps);
+    const states = trajectory.map((position) => capscope.data.states[position]);
+    const steps = states.map(([name, atoms, , address], i) => element(
+      "li", {},
+      picture(address, `Picture of ${name}`),
+      element("a", { href: `#state-${trajectory[i]}`, title: "Show on the map" }, name),
+      element("span", {}, ...(i ? changed(states[i - 1][1], atoms) : atoms.map((atom) => term("", atom)))),
+    ));
+    const pictured = states.some(([, , , address]) => address);
+    return [
+      element("ol", { class: pictured ? "chain film" : "chain" }, ...steps),
+      states.length === 1 ? element("p", { class: "soft" }, "It stayed there.") : null,
+    ];
   }
 
-  function changes(before, after) {
+  const term = (kind, text) => element("span", { class: `term ${kind}` }, text);
+
+  function changed(before, after) {
     const [had, has] = [new Set(before), new Set(after)];
-    return [
-      ...after.filter((atom) => !had.has(atom)).map((atom) => ["made", atom]),
-      ...before.filter((atom) => !has.has(atom)).map((atom) => ["unmade", atom]),
+    const changes = [
+      ...after.filter((atom) => !had.has(atom)).map((atom) => term("made", atom)),
+      ...before.filter((atom) => !has.has(atom)).map((atom) => term("unmade", atom)),
     ];
+    return changes.length ? changes : [element("span", { class: "soft" }, "no change that the predicates can tell")];
   }
 
   function transcript(text) {

@@ -1,25 +1,32 @@
 // The map of states: places found once by d3-force, which leaves nothing to chance; drawn by ECharts.
 "use strict";
 (() => {
-  const { element, picture, counted, share, colour } = capscope;
+  const { element, picture, counted, share, painted } = capscope;
   const place = document.getElementById("map-chart");
   const capabilityChoice = document.getElementById("map-capability");
   const stateChoice = document.getElementById("map-state");
   const panel = document.getElementById("state");
   const MOST_NAMED = 8;
-  let drawn, nodes;
+  const MOST_LABELS = 60;
+  const COLOURS = ["accent", "good", "ink", "line-strong", "odd", "raised", "soft"];
+  let drawn, nodes, colours;
+  let zoom = 1;
+  let labelled = true;
 
   // --- what is on the map ---
 
   const onMap = () => new Set(capscope.data.map.states);
+  const crowded = () => nodes.length > MOST_LABELS && zoom < Math.sqrt(nodes.length / MOST_LABELS);
   const numbered = (text) => (text === "" ? null : Number(text));
 
   /** Find a place for each state: those that lead to one another come to lie together. */
   function laidOut() {
     const { map, states } = capscope.data;
     const most = Math.max(1, ...map.states.map((position) => states[position][2]));
+    // The more there are, the smaller: a point takes a like part of the sheet whatever their number.
+    const largest = Math.max(10, Math.min(28, 180 / Math.sqrt(map.states.length)));
     const points = map.states.map((position) => ({
-      position, size: 7 + 21 * Math.sqrt(states[position][2] / most),
+      position, size: largest * (0.35 + 0.65 * Math.sqrt(states[position][2] / most)),
     }));
     const index = new Map(map.states.map((position, i) => [position, i]));
     const joined = new Map();
@@ -30,7 +37,7 @@
     libraries.forceSimulation(points)
       .force("links", libraries.forceLink([...joined.values()]).distance(50))
       .force("apart", libraries.forceManyBody().strength(-140))
-      .force("room", libraries.forceCollide((point) => point.size / 2 + 3))
+      .force("room", libraries.forceCollide((point) => point.size / 2 + 6))
       .force("x", libraries.forceX().strength(0.04))
       .force("y", libraries.forceY().strength(0.06))
       .stop()
@@ -53,6 +60,8 @@
   // --- drawing ---
 
   function option() {
+    colours = painted(COLOURS);
+    labelled = !crowded();
     const capability = numbered(capabilityChoice.value);
     const chosen = numbered(stateChoice.value);
     const shown = lines(capability);
@@ -62,12 +71,12 @@
       animation: false,
       textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
       tooltip: {
-        renderMode: "richText", confine: true, formatter: told, backgroundColor: colour("raised"),
-        borderColor: colour("line-strong"), textStyle: { color: colour("ink"), fontSize: 12 },
+        renderMode: "richText", confine: true, formatter: told, backgroundColor: colours.raised,
+        borderColor: colours["line-strong"], textStyle: { color: colours.ink, fontSize: 12 },
       },
       series: [{
         type: "graph", layout: "none", roam: true, scaleLimit: { min: 0.4, max: 12 },
-        left: 30, right: 30, top: 30, bottom: 30, nodeScaleRatio: 0.4,
+        left: 30, right: 45, top: 30, bottom: 30, preserveAspect: "contain", nodeScaleRatio: 0.4,
         selectedMode: false, emphasis: { scale: false },
         labelLayout: { hideOverlap: true },
         edgeSymbol: ["none", "arrow"], edgeSymbolSize: few ? 7 : 4,
@@ -82,11 +91,11 @@
     return {
       id: String(position), name: capscope.data.states[position][0], x, y, symbolSize: size,
       itemStyle: {
-        color: colour(isChosen ? "odd" : position === 0 ? "accent" : "good"),
+        color: isChosen ? colours.odd : position === 0 ? colours.accent : colours.good,
         opacity: involved || isChosen ? 1 : 0.25,
-        borderColor: colour("raised"), borderWidth: 1,
+        borderColor: colours.raised, borderWidth: 1,
       },
-      label: { show: true, position: "right", distance: 3, fontSize: 11, color: colour(isChosen ? "ink" : "soft"), fontWeight: isChosen ? 700 : 400 },
+      label: { show: isChosen || (involved && labelled), position: "right", distance: 3, fontSize: 11, color: isChosen ? colours.ink : colours.soft, fontWeight: isChosen ? 700 : 400 },
     };
   }
 
@@ -96,7 +105,7 @@
       source: String(source), target: String(target), value: probability,
       lineStyle: {
         width: 0.4 + (few ? 2.6 : 1.4) * probability, curveness: 0.12,
-        color: colour(leaves ? "odd" : "soft"), opacity: leaves ? 0.9 : few ? 0.55 : 0.22,
+        color: leaves ? colours.odd : colours.soft, opacity: leaves ? 0.9 : few ? 0.55 : 0.22,
       },
     };
   }
@@ -118,6 +127,10 @@
     nodes = laidOut();
     drawn = libraries.init(place, null, { renderer: globalThis.MAP_RENDERER ?? "canvas" });
     draw();
+    drawn.on("graphroam", ({ zoom: factor }) => {
+      zoom *= factor ?? 1;
+      if (labelled === crowded()) draw();
+    });
     drawn.on("click", ({ dataType, data }) => dataType === "node" && choose(Number(data.id)));
     new ResizeObserver(() => drawn.resize()).observe(place);
   }
@@ -184,6 +197,7 @@
     button.addEventListener("click", () => {
       begin();
       if (button.dataset.zoom === "reset") {
+        zoom = 1;
         drawn.clear();
         draw();
         return;

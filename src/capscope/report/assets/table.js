@@ -13,9 +13,10 @@
 
   // --- opening ---
 
-  function open(row, wanted) {
+  function open(row, wanted, marking = true) {
     row.body.classList.toggle("opened", wanted);
     row.button.setAttribute("aria-expanded", String(wanted));
+    if (wanted && marking) highlight(sought());
   }
   const isOpen = (row) => row.body.classList.contains("opened");
   const visible = () => [...table.tBodies].filter((body) => !body.hidden);
@@ -37,7 +38,8 @@
   const openAll = document.getElementById("open-all");
   openAll.addEventListener("click", () => {
     const wanted = openAll.textContent === "Open all";
-    for (const row of rows) if (!row.body.hidden) open(row, wanted);
+    for (const row of rows) if (!row.body.hidden) open(row, wanted, false);
+    highlight(sought());
     openAll.textContent = wanted ? "Close all" : "Open all";
   });
 
@@ -69,8 +71,10 @@
     return texts;
   }
 
+  const sought = () => search.value.toLowerCase().split(/\s+/).filter(Boolean);
+
   function apply() {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = sought();
     const all = gathered();
     let shown = 0;
     rows.forEach((row, i) => {
@@ -96,7 +100,8 @@
     const marks = new Highlight();
     if (words.length) {
       for (const body of visible()) {
-        for (const term of body.querySelectorAll(".term")) mark(term, words, marks);
+        const terms = body.classList.contains("opened") ? ".term" : ".open .term";
+        for (const term of body.querySelectorAll(terms)) mark(term, words, marks);
       }
     }
     CSS.highlights.set("found", marks);

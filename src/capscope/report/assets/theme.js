@@ -20,5 +20,18 @@
     });
     system.addEventListener("change", show);
     show();
+
+    // Paper is white, whatever the screen is.
+    let chosen;
+    addEventListener("beforeprint", () => {
+      chosen = root.dataset.theme;
+      root.dataset.theme = "light";
+      show();
+    });
+    addEventListener("afterprint", () => {
+      if (chosen === undefined) delete root.dataset.theme;
+      else root.dataset.theme = chosen;
+      show();
+    });
   });
 })();
