@@ -17,7 +17,7 @@ from capscope.world.contracts import (
     Snapshot,
     Spending,
 )
-from capscope.world.problem import Limits, Problem
+from capscope.world.problem import Limits, Problem, picture_of
 
 __all__ = [
     "Abstraction",
@@ -40,4 +40,5 @@ __all__ = [
     "Snapshot",
     "Spending",
     "check_problem",
+    "picture_of",
 ]
