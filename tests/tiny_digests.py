@@ -1,4 +1,4 @@
-"""Digests of reports, made by hand: a small one with some of everything, a hostile one, a big one."""
+"""Digests of reports, made by hand: one with some of everything, a hostile one, a big one."""
 
 from dataclasses import replace
 

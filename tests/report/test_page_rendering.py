@@ -20,10 +20,8 @@ SCRIPTS = [path for path in ASSETS if path.suffix == ".js"]
 
 def policy_of(page):
     found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
-    return dict(
-        (name, rest.split())
-        for name, _, rest in (part.strip().partition(" ") for part in found[1].split(";"))
-    )
+    parts = (part.strip().partition(" ") for part in found[1].split(";"))
+    return {name: rest.split() for name, _, rest in parts}
 
 
 def test_the_policy_lets_run_the_scripts_of_the_page_and_nothing_else():

@@ -162,7 +162,9 @@ def test_side_effects_are_marked_by_a_sign(visit):
     page.locator("button.open").first.click()
     sign = "e => getComputedStyle(e, '::before').content"
     effects = page.locator(".capability.opened .changes .term")
-    signs = dict(zip(effects.all_inner_texts(), effects.evaluate_all(f"all => all.map({sign})")))
+    signs = effects.evaluate_all(
+        f"all => Object.fromEntries(all.map(e => [e.innerText, ({sign})(e)]))"
+    )
     assert "▲" in signs["warm(room)"]
     assert "▲" not in signs["lit(lamp)"]
 
