@@ -11,12 +11,13 @@ from capscope.world.contracts import (
     InvalidAction,
     KnownTruth,
     Observation,
+    Pictured,
     SettableSimulator,
     Simulator,
     Snapshot,
     Spending,
 )
-from capscope.world.problem import Limits, Problem
+from capscope.world.problem import Limits, Problem, picture_of
 
 __all__ = [
     "Abstraction",
@@ -31,6 +32,7 @@ __all__ = [
     "KnownTruth",
     "Limits",
     "Observation",
+    "Pictured",
     "Position",
     "Problem",
     "SettableSimulator",
@@ -38,4 +40,5 @@ __all__ = [
     "Snapshot",
     "Spending",
     "check_problem",
+    "picture_of",
 ]
