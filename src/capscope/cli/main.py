@@ -11,7 +11,19 @@ import sys
 import typer
 from rich.console import Console
 
-from capscope.cli import assess, bench, check, evaluate, explain, export, listing, llm, resume, show
+from capscope.cli import (
+    assess,
+    bench,
+    check,
+    evaluate,
+    explain,
+    export,
+    listing,
+    llm,
+    plan,
+    resume,
+    show,
+)
 from capscope.errors import CapscopeError
 
 app = typer.Typer(
@@ -28,6 +40,7 @@ app.command("resume")(resume.resume_run)
 app.command("show")(show.show_run)
 app.command("explain")(explain.explain_run)
 app.command("evaluate")(evaluate.evaluate_run)
+app.command("plan")(plan.plan_run)
 app.command("export")(export.export_run)
 app.command("check")(check.check_source)
 app.command("bench")(bench.bench_suite)

@@ -5,8 +5,8 @@ of its rule. A pair that was never tried is no choice, so nothing is ever counte
 seen. A capability that was only ever seen to change nothing is no choice either: it could but pass
 the time.
 
-The optimistic model would plan through its own hopes. That is the way to choose questions; a plan is
-to be relied on.
+The optimistic model would plan through its own hopes. That is the way to choose questions; a plan
+is to be relied on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from capscope.model import Models
-from capscope.model.lattice import Block
+from capscope.model.lattice import Block, Pair
 from capscope.symbolic import State
 
 
@@ -32,6 +32,8 @@ class Choice:
     """The positions of the states that the outcomes lead to here, all different."""
     draws_here: int
     """The executions in this very state."""
+    fulfilled: int = 0
+    """Of the counts, those of outcomes in which the intent of the capability holds."""
 
     @property
     def draws(self) -> int:
@@ -57,9 +59,7 @@ class Mdp:
     states: tuple[State, ...]
     choices: tuple[tuple[Choice, ...], ...]
 
-    def restricted(
-        self, keep: Callable[[int, Choice], bool], ends: Collection[int] = ()
-    ) -> Mdp:
+    def restricted(self, keep: Callable[[int, Choice], bool], ends: Collection[int] = ()) -> Mdp:
         """Return the process with only the choices to keep, and none in the states of `ends`."""
         choices = tuple(
             () if i in ends else tuple(choice for choice in here if keep(i, choice))
@@ -71,16 +71,28 @@ class Mdp:
 def observed_mdp(models: Models) -> Mdp:
     """Write down what was seen to be possible, and how often."""
     position = {state: i for i, state in enumerate(models.places)}
+    masks = [models.vocabulary.literal_masks(intent.literals) for intent in models.capabilities]
     rules: dict[Block, int] = {}
+
+    def choice(capability: int, pair: Pair) -> Choice:
+        required, forbidden = masks[capability]
+        block, successors = pair.block, [after.state for after in pair.successors]
+        return Choice(
+            capability,
+            rules.setdefault(block, len(rules)),
+            tuple(block.counts),
+            tuple(position[state] for state in successors),
+            pair.total,
+            sum(
+                count
+                for count, state in zip(block.counts, successors, strict=True)
+                if state & required == required and not state & forbidden
+            ),
+        )
+
     choices = tuple(
         tuple(
-            Choice(
-                capability,
-                rules.setdefault(pair.block, len(rules)),
-                tuple(pair.block.counts),
-                tuple(position[after.state] for after in pair.successors),
-                pair.total,
-            )
+            choice(capability, pair)
             for capability, pair in enumerate(place.pairs)
             if pair is not None and pair.only is not place
         )

@@ -159,9 +159,7 @@ def _no_plan(
 ) -> Plan:
     outlook = Outlook.of(models, goal, start)
     # Zero is what the pessimist says; nothing that was seen speaks for or against any other figure.
-    return Plan(
-        goal, start, {}, 0.0, (0.0, 1.0), math.inf, {}, {}, chances, outlook, goal_seen
-    )
+    return Plan(goal, start, {}, 0.0, (0.0, 1.0), math.inf, {}, {}, chances, outlook, goal_seen)
 
 
 def _steps(models: Models, policy: Policy) -> dict[State, Step]:

@@ -7,10 +7,11 @@ has standing still if that were a choice. A policy of best choices attains v exa
 an end with certainty, an end being a state in which the goal holds or v is 0.
 
 So the second step looks only at best choices and asks which of them come to an end with the fewest
-executions on average. Each execution costs one, so whoever never ends pays without bound: the answer
-attains v, and takes no detour. What is left are ties between equals. They go to the choice with the
-most draws behind its probabilities, and then to the capability that was known first, so that the
-plan does not depend on the solver's order.
+executions on average. Each execution costs one, so whoever never ends pays without bound: the
+answer attains v, and takes no detour. What is left are ties between equals. Choices with less than
+half the draws of the best supported one are passed over. Of the others the one is taken that is
+likeliest to do what it is asked, so that a plan reads as it works; then the one with most draws;
+then the capability that was known first. So a plan does not depend on the solver's order.
 """
 
 from __future__ import annotations
@@ -46,9 +47,7 @@ def most_reliable(mdp: Mdp, goals: Collection[int]) -> Policy:
     best = _best_choices(mdp, goals, chances)
     ends = [i for i, here in enumerate(best.choices) if not here]
     executions = fewest_executions(best, ends)
-    chosen = {
-        i: _quickest(here, executions) for i, here in enumerate(best.choices) if here
-    }
+    chosen = {i: _quickest(here, executions) for i, here in enumerate(best.choices) if here}
     return Policy(mdp, goals, tuple(chances), tuple(executions), chosen)
 
 
@@ -65,5 +64,7 @@ def _best_choices(mdp: Mdp, goals: frozenset[int], chances: list[float]) -> Mdp:
 
 def _quickest(choices: tuple[Choice, ...], executions: list[float]) -> Choice:
     fewest = min(choice.mean(executions) for choice in choices)
-    quick = (c for c in choices if c.mean(executions) <= fewest + _ROUNDING * (1 + fewest))
-    return max(quick, key=lambda c: (c.draws, c.draws_here, -c.capability))
+    quick = [c for c in choices if c.mean(executions) <= fewest + _ROUNDING * (1 + fewest)]
+    most = max(choice.draws for choice in quick)
+    supported = (choice for choice in quick if 2 * choice.draws >= most)
+    return max(supported, key=lambda c: (c.fulfilled / c.draws, c.draws, -c.capability))
