@@ -190,6 +190,18 @@ def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[st
             for state, probability in plan.dead_ends.items()
         ],
         "why_not": None if plan.found else _no_way(plan),
+        "optimistic_way": _hope(plan),
+    }
+
+
+def _hope(plan: Plan) -> dict[str, Any] | None:
+    """Return the way that only the optimist sees."""
+    hope = None if plan.outlook is None else plan.outlook.hope
+    if hope is None:
+        return None
+    return {
+        "ask_for": [str(intent) for intent in hope.capabilities],
+        "untried": {"ask_for": str(hope.untried), "state": hex(hope.untried_in)},
     }
 
 
