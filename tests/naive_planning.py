@@ -29,7 +29,9 @@ def policies(process, ends):
 
 
 def shares(one):
-    return [(Fraction(n, one.draws), after) for n, after in zip(one.counts, one.successors)]
+    return [
+        (Fraction(n, one.draws), after) for n, after in zip(one.counts, one.successors, strict=True)
+    ]
 
 
 def solved(rows, right):
@@ -110,7 +112,11 @@ def best(process, goals):
     ends = set(goals) | {i for i in range(size) if not highest[i]}
     lengths = [executions(policy, size, ends) for policy in every]
     fewest = [
-        min(length[i] for chance, length in zip(reached, lengths) if chance[i] == highest[i])
+        min(
+            length[i]
+            for chance, length in zip(reached, lengths, strict=True)
+            if chance[i] == highest[i]
+        )
         for i in range(size)
     ]
     return highest, fewest

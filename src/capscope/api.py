@@ -143,6 +143,9 @@ def try_plan(
         spec = _spec_of(opened, problem)
         opened.require_same(spec)
         positions = opened.journal.snapshots(plan.start)
+    if not plan.found or not positions:
+        missing = "position of the start" if plan.found else "way to the goal"
+        raise RunError(f"no {missing} is known in {run}; there is nothing to try")
     tries = []
     for one in try_out(spec.problem, plan, positions, effort):
         tries.append(one)

@@ -8,9 +8,7 @@ from tiny_models import INTENTS, learned, random_models
 def choices_in(mdp, state):
     here = mdp.choices[mdp.states.index(state)]
     return {
-        c.capability: {
-            mdp.states[j]: p for j, p in zip(c.successors, c.probabilities, strict=True)
-        }
+        c.capability: {mdp.states[j]: p for j, p in zip(c.successors, c.probabilities, strict=True)}
         for c in here
     }
 

@@ -2,11 +2,12 @@ from contextlib import closing
 
 import pytest
 
-from capscope.assessment import Run
+from capscope.assessment import Run, RunSpec
 from capscope.data.dataset import Transition
 from capscope.errors import CapscopeError, RunError
 from capscope.planning.origin import states_described, where_it_began
 from tiny_models import learned
+from toy_worlds import board_problem
 
 MODELS = learned({Transition(0, 0, 1): 3, Transition(1, 1, 3): 9, Transition(3, 2, 3): 2})
 
@@ -29,9 +30,6 @@ def test_what_was_never_seen_is_no_place_to_begin():
 
 
 def test_a_run_that_has_asked_nothing_began_nowhere(tmp_path):
-    from capscope.assessment import RunSpec
-    from toy_worlds import board_problem
-
     with closing(Run.create(tmp_path / "run", RunSpec(board_problem(), "board"))):
         pass
     with pytest.raises(RunError, match="has asked nothing yet"):

@@ -50,9 +50,7 @@ def test_chance_makes_it_a_policy_with_its_dead_ends():
 
 
 def test_more_draws_make_a_narrower_interval():
-    few, many = (
-        planned({key: times * n for key, n in DICE.items()}, "q", 0) for times in (1, 100)
-    )
+    few, many = (planned({key: times * n for key, n in DICE.items()}, "q", 0) for times in (1, 100))
     assert few.success == pytest.approx(many.success)
     assert few.interval[0] < many.interval[0] < 0.9 < many.interval[1] < few.interval[1]
 
@@ -96,6 +94,11 @@ def test_where_the_goal_holds_already_there_is_nothing_to_plan():
         planned(CERTAIN, "p", 1)
     with pytest.raises(CapscopeError, match="holds already"):
         planned(CERTAIN, "p", 1, 3)
+
+
+def test_where_nothing_was_tried_there_is_nothing_to_plan_with():
+    with pytest.raises(CapscopeError, match="nothing was tried yet where the plan is to begin"):
+        planned({}, "p", 0)
 
 
 def test_of_several_starts_the_least_favourable_with_a_way_is_taken():

@@ -139,6 +139,8 @@ def plan_for(models: Models, goal: Goal, starts: Sequence[State], seed: int = 0)
     """
     mdp = observed_mdp(models)
     position = {state: i for i, state in enumerate(mdp.states)}
+    if not position.keys() >= set(starts):
+        raise CapscopeError("nothing was tried yet where the plan is to begin; assess longer")
     open_starts = [state for state in starts if not goal.holds(state)]
     if not open_starts:
         raise CapscopeError(

@@ -22,7 +22,7 @@ def trial_lines(trial: Trial) -> Iterator[str]:
 
 def _lines(trial: Trial) -> Iterator[str]:
     number = len(trial.tries)
-    yield f"tried {number} times; none of this is recorded in the run"
+    yield f"tried {counted(number, 'time')}; none of this is recorded in the run"
     if not number:
         return
     low, high = trial.interval
@@ -33,7 +33,7 @@ def _lines(trial: Trial) -> Iterator[str]:
     yield f"{trial.executions / number:.1f} executions on average"
     too_long = sum(one.end is TryEnd.TOO_LONG for one in trial.tries)
     if too_long:
-        yield f"not done after {trial.longest} executions: {counted(too_long, 'time')}"
+        yield f"not done after {counted(trial.longest, 'execution')}: {counted(too_long, 'time')}"
     yield from _lost_lines(trial)
     yield from _unforeseen_lines(trial)
 
