@@ -2,20 +2,24 @@
 
 from capscope.world.allowance import Allowance, AllowanceSpent
 from capscope.world.attempt import Attempt, Ending, Position
-from capscope.world.checks import check_problem
+from capscope.world.checks import check_problem, notes_on
 from capscope.world.contracts import (
     Abstraction,
     Action,
     Agent,
     Attempting,
+    InspectableSimulator,
+    Inspection,
     InvalidAction,
     KnownTruth,
+    Noting,
     Observation,
     SettableSimulator,
     Simulator,
     Snapshot,
     Spending,
 )
+from capscope.world.functions import FunctionAgent, FunctionWords, FunctionWorld
 from capscope.world.problem import Limits, Problem
 
 __all__ = [
@@ -27,9 +31,15 @@ __all__ = [
     "Attempt",
     "Attempting",
     "Ending",
+    "FunctionAgent",
+    "FunctionWords",
+    "FunctionWorld",
+    "InspectableSimulator",
+    "Inspection",
     "InvalidAction",
     "KnownTruth",
     "Limits",
+    "Noting",
     "Observation",
     "Position",
     "Problem",
@@ -38,4 +48,5 @@ __all__ = [
     "Snapshot",
     "Spending",
     "check_problem",
+    "notes_on",
 ]
