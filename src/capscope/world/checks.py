@@ -15,20 +15,16 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from capscope.errors import VocabularyError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending, Position, pursue
-from capscope.world.contracts import (
-    InspectableSimulator,
-    Inspection,
-    Noting,
-    Observation,
-    Snapshot,
-)
+from capscope.world.contracts import Inspection, Noting, Observation, Snapshot
+from capscope.world.inspection import inspected, not_put_back, outlasting, remedy, suspects, told
 from capscope.world.problem import Problem
 from capscope.world.shared_generators import SharedGenerators
 
@@ -39,7 +35,6 @@ RESETS = 12
 RESTORES = 200
 ATTEMPT_VISITS = 4
 ATTEMPT_INTENTS = 4
-SUSPECTS_NAMED = 4
 
 Elsewhere = Callable[[Sequence[Snapshot]], list[State]]
 """Restores snapshots in another process and returns the states seen there."""
@@ -62,8 +57,8 @@ class Visit:
 
     snapshot: Snapshot
     state: State
-    parts: Mapping[str, str] = field(default_factory=dict)
-    """What was told there, and what was inside, of a simulator that can be inspected."""
+    inside: Inspection
+    """What else was there, in a simulator that can be inspected."""
 
 
 Visits = Sequence[Visit]
@@ -109,27 +104,12 @@ def _walk(problem: Problem, seed: int) -> Iterator[Visit]:
     rng = random.Random(child_seed(seed, 0))
     state = look(simulator.reset(seed))
     for step in range(WALK_STEPS):
-        yield Visit(simulator.snapshot(), state, _parts(problem))
+        yield Visit(simulator.snapshot(), state, inspected(simulator))
         actions = list(simulator.actions())
         if actions:
             state = look(simulator.step(rng.choice(actions)))
         else:
             state = look(simulator.reset(child_seed(seed, 1, step)))
-
-
-def _parts(problem: Problem) -> Mapping[str, str]:
-    """Return what a restore must put back beyond the symbolic state, as far as it is told."""
-    simulator = problem.simulator
-    if not isinstance(simulator, InspectableSimulator):
-        return {}
-    return {**simulator.told(), **simulator.inspect().parts}
-
-
-def _remedy(problem: Problem, of_chance: bool = False) -> str:
-    simulator = problem.simulator
-    if not isinstance(simulator, InspectableSimulator):
-        return ""
-    return f"; {simulator.remedy(of_chance)}"
 
 
 def _no_global_chance(drawn_from: Sequence[str]) -> Iterator[str]:
@@ -168,33 +148,21 @@ def _restore_restores(problem: Problem, visits: Visits, seed: int) -> Iterator[s
             yield f"snapshot() returned {type(visit.snapshot).__name__}; it must return bytes"
             return
         state = look(simulator.restore(visit.snapshot, seed))
+        now = inspected(simulator)
+        wrong = ""
         if state != visit.state:
             changed = [str(a) for a in problem.vocabulary.holding(state ^ visit.state)]
-            yield (
+            wrong = (
                 "restoring a snapshot gave another state than the one it was taken in: "
                 f"{', '.join(changed)} differ; restore() must put back everything that is observed"
-                f"{_remedy(problem)}"
             )
+        elif changes := not_put_back(visit.inside, now):
+            wrong = f"restoring a snapshot did not put everything back: {changes}"
+        elif look(simulator.restore(simulator.snapshot(), seed)) != visit.state:
+            wrong = "a snapshot taken right after a restore does not lead back to the same state"
+        if wrong:
+            yield f"{wrong}{outlasting(visit.inside, now)}{remedy(simulator)}"
             return
-        differing = _differing(visit.parts, _parts(problem))
-        if differing:
-            yield (
-                "restoring a snapshot did not put everything back: "
-                + ", ".join(f"{n} was {visit.parts.get(n)} and is {now}" for n, now in differing)
-                + (_remedy(problem) or "; restore() must put it back")
-            )
-            return
-        again = simulator.snapshot()
-        if look(simulator.restore(again, seed)) != visit.state:
-            yield "a snapshot taken right after a restore does not lead back to the same state"
-            return
-
-
-def _differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return a few parts that are not as they were, with what they are now."""
-    names = dict.fromkeys([*before, *now])
-    changed = [(n, now.get(n, "gone")) for n in names if before.get(n) != now.get(n)]
-    return changed[:SUSPECTS_NAMED]
 
 
 Sign = tuple[State, tuple[str, ...]]
@@ -202,9 +170,7 @@ Sign = tuple[State, tuple[str, ...]]
 
 
 def _sign(problem: Problem, now: Observation) -> Sign:
-    simulator = problem.simulator
-    told = simulator.told() if isinstance(simulator, InspectableSimulator) else {}
-    return problem.abstraction(now), tuple(told.values())
+    return problem.abstraction(now), told(problem.simulator)
 
 
 def _future(problem: Problem, now: Observation, seed: int) -> tuple[Sign, ...]:
@@ -227,18 +193,22 @@ def _chance_comes_from_the_seed(problem: Problem, visits: Visits, seed: int) -> 
     def restored(snapshot: Snapshot, draw: int) -> tuple[Sign, ...]:
         return _future(problem, simulator.restore(snapshot, child_seed(seed, 3, draw)), seed)
 
+    def reset() -> tuple[Sign, ...]:
+        return _future(problem, simulator.reset(seed), seed)
+
     compared = _spread(visits, VISITS_COMPARED)
     if any(restored(visit.snapshot, 0) != restored(visit.snapshot, 0) for visit in compared):
         yield (
             "the same snapshot, seed and actions led to different states; all chance in the "
             "simulator must come from restore()'s seed, and restore() must leave nothing as it was"
-            f"{_suspects(problem, compared, seed)}{_remedy(problem, of_chance=True)}"
+            f"{_reason(problem, compared, seed)}"
         )
-    elif len({_future(problem, simulator.reset(seed), seed) for _ in range(2)}) > 1:
+    elif reset() != reset():
+        first, second = (_inside(problem, lambda: simulator.reset(seed), seed) for _ in range(2))
         yield (
             "the same reset seed and actions led to different states; all chance in the "
-            "simulator must come from the seed given to reset()"
-            f"{_remedy(problem, of_chance=True)}"
+            "simulator must come from the seed given to reset(), and nothing may outlast it"
+            f"{suspects(first, second) or remedy(simulator, of_chance=True)}"
         )
     elif _chance_after_reset(problem, seed):
         simulator.reset(child_seed(seed, 4, 0))
@@ -250,7 +220,7 @@ def _chance_comes_from_the_seed(problem: Problem, visits: Visits, seed: int) -> 
                 f"{RESTORES} restores with {RESTORES} seeds gave one and the same future although "
                 "resets to the same position do not; restore() must draw later chance from its "
                 "seed and not from the snapshot, or all draws are copies of one"
-                f"{_remedy(problem, of_chance=True)}"
+                f"{remedy(simulator, of_chance=True)}"
             )
 
 
@@ -267,43 +237,42 @@ def _chance_after_reset(problem: Problem, seed: int) -> bool:
     return False
 
 
-def _suspects(problem: Problem, visits: Visits, seed: int) -> str:
-    """Name what differs inside after two restores of one snapshot by one seed."""
-    if not isinstance(problem.simulator, InspectableSimulator):
-        return ""
-    for visit in visits:
-        first, second = (_inside(problem, visit, child_seed(seed, 3, 0), seed) for _ in range(2))
-        found = [n for a, b in zip(first, second, strict=True) for n, _ in _differing(a, b)]
-        if found:
-            names = ", ".join(found[:SUSPECTS_NAMED])
-            return f"; not the same after two restores: {names}"
-    return ""
-
-
-def _inside(problem: Problem, visit: Visit, restore_seed: int, seed: int) -> Inspection:
-    """Restore, look inside, and go on a little, so that the next restore has something to undo."""
+def _reason(problem: Problem, visits: Visits, seed: int) -> str:
+    """Name what differs inside after two restores of one snapshot by one seed, and the remedy."""
     simulator = problem.simulator
-    assert isinstance(simulator, InspectableSimulator)
-    now = problem.simulator.restore(visit.snapshot, restore_seed)
-    found = simulator.inspect()
+    for visit in visits:
+        restore = partial(simulator.restore, visit.snapshot, child_seed(seed, 3, 0))
+        first, second = (_inside(problem, restore, seed) for _ in range(2))
+        if found := suspects(first, second):
+            of_chance = first.generators != second.generators
+            return f"{found}{remedy(simulator, of_chance=of_chance)}"
+    return f"{remedy(simulator)}{remedy(simulator, of_chance=True)}"
+
+
+def _inside(problem: Problem, go: Callable[[], Observation], seed: int) -> Inspection:
+    """Go somewhere, look inside, and go on a little: the next time there is something to undo."""
+    now = go()
+    found = inspected(problem.simulator)
     _future(problem, now, seed)
     return found
 
 
 def _generators_are_reseeded(problem: Problem, visits: Visits, seed: int) -> Iterator[str]:
     """Look at the generators themselves: chance that is rare does not show in a few futures."""
-    if not isinstance(problem.simulator, InspectableSimulator):
-        return
+    restore = problem.simulator.restore
     for visit in _spread(visits, VISITS_COMPARED):
-        seeds = (child_seed(seed, 3, draw) for draw in (0, 0, 1))
-        first, again, other = (_inside(problem, visit, s, seed).generators for s in seeds)
-        wild = [name for name, state in first.items() if again.get(name) != state]
-        stuck = [name for name, state in first.items() if other.get(name) == state]
+        first, again, other = (
+            _inside(problem, partial(restore, visit.snapshot, child_seed(seed, 3, draw)), seed)
+            for draw in (0, 0, 1)
+        )
+        states = first.generators.items()
+        wild = [name for name, state in states if again.generators.get(name) != state]
+        stuck = [name for name, state in states if other.generators.get(name) == state]
         if wild or stuck:
             how = "takes no heed of" if stuck else "is not fixed by"
             yield (
                 f"the random generator {(stuck or wild)[0]} {how} restore()'s seed"
-                f"{_remedy(problem, of_chance=True)}"
+                f"{remedy(problem.simulator, of_chance=True)}"
             )
             return
 

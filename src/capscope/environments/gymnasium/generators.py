@@ -16,25 +16,18 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import deque
-from collections.abc import Iterator, Mapping
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium import Env
 
 from capscope.environments.gymnasium.layers import layers
+from capscope.environments.gymnasium.parts import LEAVES, Path, Step, children, follow, name_of
 from capscope.seeds import child_seed
 
 Generator: TypeAlias = np.random.Generator | np.random.RandomState | random.Random
-Path: TypeAlias = tuple[tuple[str, Any], ...]
-"""Steps from the environment to a generator: ("attribute", name) or ("item", key)."""
-
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
-_LEAVES = (
-    str, bytes, int, float, complex, np.ndarray, np.generic, type, ModuleType, FunctionType,
-    BuiltinFunctionType, MethodType, type(None),
-)  # fmt: skip
 _MOST_OBJECTS = 50_000
 
 
@@ -42,8 +35,9 @@ class Generators:
     """The generators of an environment, by their paths."""
 
     def __init__(self, env: Env[Any, Any]) -> None:
+        # Generators are often made when they are first asked for: now they are there.
+        _ = env.unwrapped.np_random
         for layer in layers(env):
-            # Spaces make their generators when they are first asked: now they have them.
             for space in (layer.action_space, layer.observation_space):
                 space.seed(0)
         self._paths = tuple(_found(env))
@@ -51,7 +45,7 @@ class Generators:
     def reseed(self, env: Env[Any, Any], seed: int) -> None:
         """Give each generator a stream of its own by the seed."""
         for place, path in enumerate(self._paths):
-            generator = _at(env, path)
+            generator = follow(env, path)
             if isinstance(generator, _GENERATORS):
                 _reseed(generator, child_seed(seed, place))
 
@@ -68,8 +62,8 @@ def _found(root: Any) -> dict[Path, Generator]:
     ahead: deque[tuple[Path, Any]] = deque([((), root)])
     while ahead and len(met) < _MOST_OBJECTS:
         path, thing = ahead.popleft()
-        for step, child in _children(thing):
-            if isinstance(child, _LEAVES) or id(child) in met:
+        for step, child in children(thing):
+            if isinstance(child, LEAVES) or id(child) in met:
                 continue
             met.add(id(child))
             if isinstance(child, _GENERATORS):
@@ -77,32 +71,6 @@ def _found(root: Any) -> dict[Path, Generator]:
             else:
                 ahead.append(((*path, step), child))
     return found
-
-
-def _children(thing: Any) -> Iterator[tuple[tuple[str, Any], Any]]:
-    if isinstance(thing, Mapping):
-        yield from ((("item", key), child) for key, child in list(thing.items()))
-    elif isinstance(thing, list | tuple | deque):
-        yield from ((("item", place), child) for place, child in enumerate(thing))
-    names = dict.fromkeys(vars(thing)) if hasattr(thing, "__dict__") else {}
-    for kind in type(thing).__mro__:
-        slots = vars(kind).get("__slots__", ())
-        names |= dict.fromkeys([slots] if isinstance(slots, str) else slots)
-    for name in names:
-        try:
-            yield ("attribute", name), getattr(thing, name)
-        except Exception:  # a slot that is empty, or a property that complains
-            continue
-
-
-def _at(root: Any, path: Path) -> Any:
-    """Follow a path; None if it has come to lead nowhere."""
-    for kind, key in path:
-        try:
-            root = getattr(root, key) if kind == "attribute" else root[key]
-        except (AttributeError, LookupError, TypeError):
-            return None
-    return root
 
 
 def _reseed(generator: Generator, seed: int) -> None:
@@ -144,11 +112,7 @@ def _with_arrays_spelt_out(state: Any) -> Any:
 
 
 def _named(env: Env[Any, Any], path: Path) -> str:
-    """Say where a generator is: the class of its layer, and the way from there."""
-    thing: Any = env
-    while path and path[0] == ("attribute", "env"):
-        thing, path = thing.env, path[1:]
-    name = type(thing).__name__
-    for kind, key in path:
-        name += f".{key}" if kind == "attribute" else f"[{key!r}]"
-    return name
+    """Say where a generator is, from its layer on."""
+    while path and path[0] == Step(False, "env"):
+        env, path = follow(env, path[:1]), path[1:]
+    return name_of(env, path)

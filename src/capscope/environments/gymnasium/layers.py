@@ -2,25 +2,28 @@
 
 A position in Gymnasium is not only that of the innermost environment. Wrappers count steps, stack
 frames, remember the last action and refuse to go on after an end; all of it is in their attributes.
-Here those attributes are read and put back by one rule: plain values, and objects that hold nothing
-but plain values. What a wrapper is given when it is made belongs to them as well and does no harm.
+Here they are read and put back by one rule: all plain values that attributes lead to, through
+objects and containers. What a wrapper was given when it was made is among them and does no harm.
 """
 
 from __future__ import annotations
 
 import hashlib
+import random
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from gymnasium import Env, Wrapper
+import numpy as np
+from gymnasium import Env, Space, Wrapper
 from gymnasium.wrappers import PassiveEnvChecker, TimeLimit
 
+from capscope.environments.gymnasium.parts import LEAVES, Path, Step, children, name_of, put
 from capscope.world import plain
 
-Kept: TypeAlias = list[dict[str, Any]]
-"""For each layer the values of its attributes; for an object, those of its own."""
+Kept: TypeAlias = list[list[tuple[Path, Any]]]
+"""For each wrapper its plain values, by the path to them."""
 
-_OBJECT = "attributes of an object"
 # What a layer is put together of.
 _FRAME = frozenset(
     {
@@ -29,6 +32,10 @@ _FRAME = frozenset(
         "_np_random", "_np_random_seed",
     }
 )  # fmt: skip
+
+# What is not looked into: generators and spaces are seen to elsewhere.
+_STRANGERS = (*LEAVES, np.random.Generator, np.random.RandomState, random.Random, Space)
+_MOST_OBJECTS = 2_000
 
 
 def layers(env: Env[Any, Any]) -> list[Env[Any, Any]]:
@@ -55,26 +62,22 @@ def without_time_limit(env: Env[Any, Any]) -> tuple[Env[Any, Any], int | None]:
 
 def kept_by_wrappers(env: Env[Any, Any]) -> Kept:
     """Return what the wrappers hold, without the environment inside them."""
-    return [_kept(layer) for layer in layers(env)[:-1]]
+    return [_held(layer) for layer in layers(env)[:-1]]
 
 
 def give_back(env: Env[Any, Any], kept: Kept) -> None:
     """Put back into the wrappers what they held."""
     for layer, values in zip(layers(env)[:-1], kept, strict=True):
-        for name, value in values.items():
-            held = getattr(layer, name, None)
-            if isinstance(value, dict) and _OBJECT in value and held is not None:
-                vars(held).update(value[_OBJECT])
-            else:
-                vars(layer)[name] = value
+        for path, value in values:
+            put(layer, tuple(Step(*step) for step in path), value)
 
 
 def attributes(env: Env[Any, Any]) -> Mapping[str, str]:
-    """Return the attributes of all layers as text, by names like `TimeLimit._elapsed_steps`."""
+    """Return the plain values in all layers as text, by names like `TimeLimit._elapsed_steps`."""
     return {
-        f"{type(layer).__name__}.{name}": text_of(value)
+        name_of(layer, path): text_of(value)
         for layer in layers(env)
-        for name, value in _kept(layer).items()
+        for path, value in _held(layer)
     }
 
 
@@ -93,17 +96,22 @@ def hash_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:8]
 
 
-def _kept(layer: Env[Any, Any]) -> dict[str, Any]:
+def _held(layer: Env[Any, Any]) -> list[tuple[Path, Any]]:
+    """Find the plain values below a layer; of what is plain as a whole, the whole."""
     if isinstance(layer, PassiveEnvChecker):
-        return {}  # what it has checked so far has no part in any position
-    held = {}
-    for name, value in vars(layer).items():
-        if name in _FRAME:
-            continue
+        return []  # what it has checked so far has no part in any position
+    held: list[tuple[Path, Any]] = []
+    met = {id(layer)}
+    ahead: deque[tuple[Path, Any]] = deque(
+        ((step,), value) for step, value in children(layer) if step.key not in _FRAME
+    )
+    while ahead and len(met) < _MOST_OBJECTS:
+        path, value = ahead.popleft()
         if _is_plain(value):
-            held[name] = value
-        elif hasattr(value, "__dict__") and not callable(value) and _is_plain(vars(value)):
-            held[name] = {_OBJECT: dict(vars(value))}
+            held.append((path, value))
+        elif id(value) not in met and not isinstance(value, _STRANGERS):
+            met.add(id(value))
+            ahead.extend(((*path, step), child) for step, child in children(value))
     return held
 
 

@@ -51,9 +51,9 @@ class Replay:
 
     unimportant: Sequence[str] = ()
     remedy = (
-        "replaying needs an environment in which the same seed and actions lead to the same "
-        "position: draw all chance from self.np_random, and let reset() set everything that "
-        'changes; or declare restore="native" with what get_state() and set_state() cover'
+        "replaying needs the same seed and actions to lead to the same position: let all chance "
+        "come from self.np_random and let reset() set everything that changes, or declare "
+        'restore="native"'
     )
 
     def written(self, episode: Episode) -> Snapshot:
@@ -74,9 +74,8 @@ class Native:
     """
 
     remedy = (
-        "what is taken out by get_state() or Native(get, put) must hold everything that changes in "
-        "an episode, and all of it must be put back; an attribute that does not matter can be "
-        'left out by name: Native(get, put, ignore=["..."])'
+        "get_state() and set_state(), or Native(get, put), must cover everything that changes in "
+        'an episode; what does not matter can be named: Native(get, put, ignore=["..."])'
     )
 
     def __init__(
@@ -108,8 +107,11 @@ class Native:
         """Write down the environment's state, what its wrappers hold, and what was told last."""
         state = self._get(episode.base)
         try:
-            parts = [state, kept_by_wrappers(episode.env), *episode.told]
-            return _STATE + plain.to_bytes(parts)
+            kept = [
+                [([tuple(step) for step in path], value) for path, value in values]
+                for values in kept_by_wrappers(episode.env)
+            ]
+            return _STATE + plain.to_bytes([state, kept, *episode.told])
         except plain.NotPlain as error:
             raise ProblemError(
                 f"the state or the observation holds a {error}, which cannot be written as bytes; "
@@ -129,8 +131,8 @@ class Copy(Replay):
     """Replay, with deep copies of up to `keep` restored environments to start from."""
 
     remedy = (
-        "a deep copy of the environment is not independent of it, or a replay in another process "
-        f"leads elsewhere; {Replay.remedy}"
+        "the environment keeps something where copy.deepcopy does not reach, or draws from a "
+        'generator outside of it; declare restore="replay" or restore="native"'
     )
 
     def __init__(self, keep: int = 256) -> None:

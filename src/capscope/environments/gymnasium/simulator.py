@@ -118,8 +118,8 @@ class GymnasiumSimulator:
 
     def told(self) -> Mapping[str, str]:
         """Say what the last step told."""
-        told = self._episode.told
-        return {f"the {name}": text_of(value) for name, value in told._asdict().items()}
+        names = ("the observation", "the reward", "terminated", "truncated", "the action mask")
+        return dict(zip(names, map(text_of, self._episode.told), strict=True))
 
     def inspect(self) -> Inspection:
         """Name the attributes of all layers and the states of all generators.
