@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from capscope.data.chronicle import Flags
+from capscope.data.journal import Draw
 from capscope.report.digest.choice import Slot
 from capscope.report.digest.record import Record
 from capscope.report.digest.room import Room, shortened
 from capscope.report.digest.shape import DrawDigest
 from capscope.report.digest.states import Listing
 from capscope.report.draws import Place, lines_unlike
-from capscope.report.harmless import harmless, harmless_lines
+from capscope.report.harmless import harmless_lines
 from capscope.world import Attempt
 
 NO_ROOM = "[left out for want of room]"
@@ -42,11 +43,14 @@ def shown_draws(
 ) -> list[Shown]:
     """Read the chosen executions, with the states they pass through, as far as they fit."""
     shown = []
+    read: dict[int, list[Draw]] = {}
+    chronicle = record.chronicle
     for slot, execution in chosen:
-        chronicle = record.chronicle
         columns = (chronicle.query, chronicle.draw, chronicle.number)
         place = Place(*(int(column[execution]) for column in columns))
-        attempt = record.journal.draws(place.query)[place.draw].executions[place.execution].attempt
+        if place.query not in read:
+            read[place.query] = record.journal.draws(place.query)
+        attempt = read[place.query][place.draw].executions[place.execution].attempt
         digest = _digest(place, slot.outcome, attempt, listing)
         if written[execution]:
             digest = replace(digest, transcript=NO_ROOM)
@@ -63,7 +67,7 @@ def _digest(place: Place, outcome: int, attempt: Attempt, listing: Listing) -> D
         ending=str(attempt.ending),
         simulator_steps=attempt.simulator_steps,
         llm_tokens=attempt.llm_tokens,
-        detail=shortened(harmless(attempt.detail), _LONGEST_DETAIL),
+        detail=_fit_to_show(attempt.detail, _LONGEST_DETAIL),
         transcript="",
     )
 
@@ -74,12 +78,17 @@ def with_transcripts(record: Record, shown: Sequence[Shown], room: Room) -> Iter
     first: Place | None = None
     for one in shown:
         if one.digest.transcript:
-            lines = list(harmless_lines(record.journal.transcript(*one.place)))
+            lines = record.journal.transcript(*one.place).splitlines()
             text = "\n".join(lines_unlike(lines, earlier, first))
-            text = shortened(text, _LONGEST_TRANSCRIPT)
+            text = _fit_to_show(text, _LONGEST_TRANSCRIPT)
             if room.take(text):
                 if first is None:
                     earlier, first = lines, one.place
                 yield replace(one, digest=replace(one.digest, transcript=text))
                 continue
         yield one
+
+
+def _fit_to_show(text: str, most: int) -> str:
+    # Shortened first: spelling out a million characters that do not show takes its time.
+    return "\n".join(harmless_lines(shortened(text, most)))

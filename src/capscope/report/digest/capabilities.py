@@ -18,6 +18,9 @@ from capscope.report.harmless import harmless
 from capscope.report.text import CapabilityView, RuleView
 from capscope.symbolic import Intent, Vocabulary
 
+MOST_STATES = 24
+"""States that are named of one rule."""
+_LONG_POSITION = 99_999
 _MOST_CONDITIONS = 8
 """Conjunctions that are told of one condition; more are read by nobody."""
 
@@ -27,13 +30,15 @@ def capability_digests(
 ) -> list[CapabilityDigest]:
     """Tell of every capability, and of the rules of each as many as fit, without their draws."""
     told: list[list[RuleDigest]] = [[] for _ in views]
+    for view in views:
+        room.take(_capability(view, ()))
     # The first rule of each, then the second of each: a long list must not crowd out the others.
     most = max((len(view.rules) for view in views), default=0)
     for rank in range(most):
         for view, rules in zip(views, told, strict=True):
             if len(rules) == rank < len(view.rules):
                 rule = _rule(view.rules[rank], view.intent, vocabulary)
-                if room.take(rule):
+                if room.take(rule, [_LONG_POSITION] * min(rule.states_count, MOST_STATES)):
                     rules.append(rule)
     return [_capability(view, tuple(rules)) for view, rules in zip(views, told, strict=True)]
 

@@ -49,8 +49,8 @@ def _assessed(record: Record) -> Iterator[str]:
     either = " or " if all(len(intent.literals) == 1 for intent in intents[:2]) else ", or "
     yield (
         f"The agent of {problem} {asked} asked to bring about {things} "
-        f"{either.join(map(str, intents[:2]))}. Each thing that it can be asked for is a capability; asking "
-        "for it once, and seeing what changes, is an execution (a draw)."
+        f"{either.join(map(str, intents[:2]))}. Each thing that it can be asked for is a "
+        "capability; asking for it once, and seeing what changes, is an execution (a draw)."
     )
     if models.places:
         facts = counted(len(models.vocabulary.atoms), "fact")

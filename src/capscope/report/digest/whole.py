@@ -13,7 +13,7 @@ from pathlib import Path
 from capscope.assessment.usage import Usage
 from capscope.findings import find_surprises
 from capscope.report.digest.behind import NO_ROOM, Shown, shown_draws, with_transcripts
-from capscope.report.digest.capabilities import capability_digests
+from capscope.report.digest.capabilities import MOST_STATES, capability_digests
 from capscope.report.digest.choice import choices, ranked, written_down
 from capscope.report.digest.coverage import coverage_of
 from capscope.report.digest.facts import facts_of
@@ -33,8 +33,6 @@ _RULES = 1_000_000
 _FINDINGS = 150_000
 _MAP = 550_000
 _DRAWS = 450_000
-_MOST_STATES = 24
-"""States that are named of one rule."""
 
 
 def digest_run(path: Path, pictures: Pictures | None = None) -> Digest:
@@ -99,7 +97,7 @@ def _with_draws(
         numbers = sorted(listing.number[state] for state in views[c].rules[r].rule.states)
         states = [positions[number] for number in numbers if number in positions]
         draws = (replace(o.digest, trajectory=_at(o.digest.trajectory, positions)) for o in own)
-        return replace(rule, states=tuple(states[:_MOST_STATES]), draws=tuple(draws))
+        return replace(rule, states=tuple(states[:MOST_STATES]), draws=tuple(draws))
 
     return tuple(
         replace(one, rules=tuple(complete(c, r, rule) for r, rule in enumerate(one.rules)))
