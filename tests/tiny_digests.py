@@ -74,7 +74,12 @@ LIGHT = capability(
 GO = capability(
     "at(switch)",
     Standing.RELIABLE,
-    rule(((),), outcome(Mark.ACHIEVED, 1.0, "at(switch)"), draws=(draw(7, 0, (0, 1, 0)),)),
+    rule(
+        (("not at(switch)",),),
+        outcome(Mark.ACHIEVED, 1.0, "at(switch)"),
+        draws=(draw(7, 0, (0, 1, 0)),),
+    ),
+    replace(rule((("at(switch)",),), outcome(Mark.ACHIEVED, 1.0)), held_already=True),
     success=1.0,
     executions=1200,
 )

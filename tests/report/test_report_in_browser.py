@@ -169,6 +169,14 @@ def test_side_effects_are_marked_by_a_sign(visit):
     assert "▲" not in signs["lit(lamp)"]
 
 
+def test_a_rule_by_which_it_held_already_claims_no_success(visiting):
+    page = visiting().open(REPORT, "#capability-at-switch")
+    achieved, held = page.locator(".capability.opened .rule").all_inner_texts()
+    assert "achieved" in achieved
+    assert "It held already, and nothing changed." in held
+    assert "achieved" not in held
+
+
 def test_the_keyboard_is_enough(visit):
     page = visit(REPORT)
     press(page, "Tab")
@@ -281,7 +289,7 @@ def test_a_printed_report_has_pages_with_the_map_on_them(visiting):
 
 def test_without_scripts_all_rules_can_be_read(visiting):
     page = visiting(java_script_enabled=False).open(REPORT)
-    assert page.locator(".rule:visible").count() == 4
+    assert page.locator(".rule:visible").count() == 5
     assert not page.locator("#search").is_visible()
     assert not page.locator("#map-chart").is_visible()
     assert "drawn by a script" in page.locator("#learning").inner_text()

@@ -4,7 +4,7 @@
   const { grouped, share } = capscope;
   // SVG takes its colours from the page itself, so that they change with its scheme, and in print.
   const colour = (name) => `var(--${name})`;
-  const PARTS = ["good", "odd-bar", "good-bar", "idle-bar", "accent", "odd"];
+  const PARTS = ["good", "good-bar", "odd-bar", "idle-bar", "accent", "odd"];
   const logAxis = document.getElementById("log-axis");
 
   function chart(id, option) {
@@ -105,6 +105,9 @@
   for (const [i, tone] of PARTS.entries()) {
     for (const swatch of document.querySelectorAll(`.swatch-${i}`)) swatch.style.background = `var(--${tone})`;
   }
+  // Where nearly all is learned in the first tenth, the rest of a plain axis says nothing.
+  const points = capscope.data.learning;
+  logAxis.checked = points.some(([executions, agreement]) => agreement >= 0.9 && executions <= points.at(-1)[0] / 10);
   const drawLearning = chart("learning-chart", learning);
   chart("coverage-chart", coverage);
   chart("spending-chart", spending);

@@ -7,6 +7,7 @@
   const capabilityChoice = document.getElementById("map-capability");
   const stateChoice = document.getElementById("map-state");
   const panel = document.getElementById("state");
+  const FIRST = "s0";
   const MOST_NAMED = 8;
   const MOST_LABELS = 60;
   const COLOURS = ["accent", "good", "ink", "line-strong", "odd", "raised", "soft"];
@@ -89,10 +90,11 @@
 
   function point({ position, size, x, y }, chosen, involved) {
     const isChosen = position === chosen;
+    const [name] = capscope.data.states[position];
     return {
-      id: String(position), name: capscope.data.states[position][0], x, y, symbolSize: size,
+      id: String(position), name, x, y, symbolSize: size,
       itemStyle: {
-        color: isChosen ? colours.odd : position === 0 ? colours.accent : colours.good,
+        color: isChosen ? colours.odd : name === FIRST ? colours.accent : colours.good,
         opacity: involved || isChosen ? 1 : 0.25,
         borderColor: colours.raised, borderWidth: 1,
       },
@@ -119,8 +121,11 @@
     return [`${name}: ${counted(executions, "execution")}`, ...named].join("\n");
   }
 
-  function draw() {
-    drawn?.setOption(option(), { replaceMerge: [] });
+  function draw(centre) {
+    if (!drawn) return;
+    const wanted = option();
+    if (centre) wanted.series[0].center = [centre.x, centre.y];
+    drawn.setOption(wanted);
   }
 
   function begin() {
@@ -132,16 +137,17 @@
       zoom *= factor ?? 1;
       if (labelled === crowded()) draw();
     });
-    drawn.on("click", ({ dataType, data }) => dataType === "node" && choose(Number(data.id)));
+    drawn.on("click", ({ dataType, data }) => dataType === "node" && choose(Number(data.id), false));
     new ResizeObserver(() => drawn.resize()).observe(place);
   }
 
   // --- choosing ---
 
-  function choose(position) {
+  function choose(position, centred = true) {
     stateChoice.value = String(position);
     panel.replaceChildren(...described(position));
-    draw();
+    // On a part of the map that was zoomed into, the state may be out of sight.
+    draw(centred && zoom > 1 ? nodes?.find((node) => node.position === position) : undefined);
   }
 
   /** Write what holds in a state, how it looks, and where each capability leads from it. */
@@ -154,7 +160,7 @@
       picture(address, `Picture of ${name}`),
       element("ul", { class: "atoms" }, ...atoms.map((atom) => element("li", { class: "term" }, atom))),
       element("h3", {}, "Where capabilities lead from here"),
-      leaving.length ? leads(leaving, position) : element("p", { class: "soft" }, "Nowhere else on the map, as far as was seen."),
+      leaving.length ? leads(leaving, position) : element("p", { class: "soft" }, "To no other state on the map, as far as was seen."),
     ].filter(Boolean);
   }
 
@@ -207,9 +213,9 @@
       drawn.dispatchAction({ type: "graphRoam", seriesIndex: 0, zoom: Number(button.dataset.zoom), ...centre });
     });
   }
-  capabilityChoice.addEventListener("change", draw);
+  capabilityChoice.addEventListener("change", () => draw());
   stateChoice.addEventListener("change", () => choose(Number(stateChoice.value)));
-  document.addEventListener("themechange", draw);
+  document.addEventListener("themechange", () => draw());
   addEventListener("hashchange", follow);
   addEventListener("beforeprint", begin);
 

@@ -10,6 +10,7 @@
     values: [...body.rows[0].cells].map((cell) => cell.dataset.value),
   }));
   const standings = new Set();
+  const MOST_MARKS = 1500;
 
   // --- opening ---
 
@@ -102,6 +103,7 @@
       for (const body of visible()) {
         const terms = body.classList.contains("opened") ? ".term" : ".open .term";
         for (const term of body.querySelectorAll(terms)) mark(term, words, marks);
+        if (marks.size > MOST_MARKS) break;
       }
     }
     CSS.highlights.set("found", marks);
