@@ -26,16 +26,17 @@ class Spelling:
 
     signs: str
     """The signs allowed behind the first letter; the first of them stands for all others."""
-    reserved: frozenset[str]
+    reserved: str
+    """The words that the language keeps for itself, in small letters."""
 
     def identifiers(self, names: Iterable[str], besides: Iterable[str] = ()) -> dict[str, str]:
         """Return an identifier for each name, no two alike and none of those given already.
 
-        >>> Spelling("-_", frozenset({"and"})).identifiers(["on", "On", "and", "on(a,b)"])
+        >>> Spelling("-_", "and or").identifiers(["on", "On", "and", "on(a,b)"])
         {'on': 'on', 'On': 'on-2', 'and': 'and-2', 'on(a,b)': 'on-a-b'}
         """
         asked = list(dict.fromkeys(names))
-        taken = {*self.reserved, *besides}
+        taken = {*self.reserved.split(), *besides}
         given = {name: name for name in asked if self._legal(name) == name and name not in taken}
         taken |= set(given)
         for name in asked:

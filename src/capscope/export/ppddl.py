@@ -31,11 +31,9 @@ from capscope.symbolic.vocabulary import TYPE_ROOT
 DECIMALS = 12
 SPELLING = Spelling(
     "-_",
-    frozenset(
-        "and assign decrease define domain either exists forall goal-achieved goal-probability "
-        "imply increase maximize minimize not number object oneof or probabilistic problem reward "
-        "scale-down scale-up total-cost total-time undefined when".split()
-    ),
+    "and assign decrease define domain either exists forall goal-achieved goal-probability "
+    "imply increase maximize minimize not number object oneof or probabilistic problem reward "
+    "scale-down scale-up total-cost total-time undefined when",
 )
 _NO_ACTIONS = (
     "  ; Nothing was tried. A domain needs an action, and this one does nothing.",

@@ -27,13 +27,11 @@ from capscope.symbolic.dnf import Term
 
 SPELLING = Spelling(
     "_",
-    frozenset(
-        "bool ceil clock const csg ctmc ctmdp deadlock double dtmc endinit endinvariant endmodule "
-        "endobservables endplayer endrewards endsystem false filter floor formula func global init "
-        "int invariant label log lta ma max mdp min mod module multi nondeterministic observable "
-        "observables of partial path player pomdp popta pow prob probabilistic pta rate rewards "
-        "round smg stochastic system true unchanging untried".split()
-    ),
+    "bool ceil clock const csg ctmc ctmdp deadlock double dtmc endinit endinvariant endmodule "
+    "endobservables endplayer endrewards endsystem false filter floor formula func global init "
+    "int invariant label log lta ma max mdp min mod module multi nondeterministic observable "
+    "observables of partial path player pomdp popta pow prob probabilistic pta rate rewards "
+    "round smg stochastic system true unchanging untried",
 )
 
 Names = Mapping[str, str]
@@ -69,7 +67,7 @@ def prism_program(models: Models, problem: str) -> str:
 
 def _heading(models: Models, problem: str) -> Iterator[str]:
     yield f"// What the agent of {json.dumps(problem)} was seen to do, and nothing else."
-    yield "// An action is to ask the agent for an intent; where it was never tried it is no choice."
+    yield "// An action: to ask the agent for an intent. What was never tried is no choice."
     if models.first_state is None:
         yield "// Nothing was tried: where the run would begin is not known."
 
