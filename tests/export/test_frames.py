@@ -42,8 +42,8 @@ def test_parquet_files_hold_them_too(models):
 @pytest.mark.parametrize("models", [Models(ODD, []), tossed_models()], ids=["empty", "tossed"])
 def test_types_do_not_depend_on_the_rows(models):
     made = model_frames(models).transitions
-    kinds = {name: made[name].dtype.kind for name in ("count", "share", "held_before")}
-    assert kinds == {"count": "i", "share": "f", "held_before": "b"}
+    kinds = {name: made[name].dtype.kind for name in ("times", "share", "held_before")}
+    assert kinds == {"times": "i", "share": "f", "held_before": "b"}
     assert pandas.api.types.is_string_dtype(made["before"])
 
 

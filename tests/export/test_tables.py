@@ -32,7 +32,7 @@ def test_transitions_are_those_of_the_dataset(kept):
         (hex(t.before), str(capabilities[t.capability]), hex(t.after)): n
         for t, n in reading.dataset
     }
-    assert {(row.before, row.capability, row.after): row.count for row in transitions} == counts
+    assert {(row.before, row.capability, row.after): row.times for row in transitions} == counts
     assert len(transitions) == len(counts)
 
 
@@ -45,7 +45,7 @@ def test_a_transition_tells_what_the_model_predicts(models):
         before, after = int(row.before, 16), int(row.after, 16)
         pair = models.pair(before, models.index[intent])
         assert row.executions == pair.total
-        assert row.share == row.count / row.executions
+        assert row.share == row.times / row.executions
         assert row.held_before == intent.holds(before, ODD)
         assert row.holds_after == intent.holds(after, ODD)
         (behind,) = (
@@ -95,7 +95,7 @@ def test_rules_are_those_of_the_document():
 
 def test_queries_add_up_to_what_the_run_took(kept):
     reading, _, _, queries = kept
-    assert [row.query for row in queries] == list(range(reading.usage.queries))
+    assert [row.number for row in queries] == list(range(reading.usage.queries))
     for column in ("executions", "llm_tokens"):
         assert sum(getattr(row, column) for row in queries) == getattr(reading.usage, column)
     walked = reading.meta["discovery"]["simulator_steps"]

@@ -1,7 +1,8 @@
 """A run as three tables, for spreadsheets, data frames and databases.
 
 A row is a named tuple whose fields are the columns, in order, with their types; so what is written
-as CSV, shown as a frame and stored as Parquet is one and the same. A state is written in
+as CSV, shown as a frame and stored as Parquet is one and the same. (No column is named like a
+method of tuples or of frames, such as `count`.) A state is written in
 hexadecimal, its bits being the atoms of the vocabulary, and beside it as the atoms that hold,
 joined as in an intent: `Intent.parse` reads them back, and no atom at all is an empty text. Atoms
 that held in every state seen are left out there: they would be most of the file.
@@ -33,12 +34,12 @@ class TransitionRow(NamedTuple):
     before: str
     capability: str
     after: str
-    count: int
+    times: int
     """Executions of this pair that ended there."""
     executions: int
     """Executions of the pair."""
     share: float
-    """count / executions: of this pair alone."""
+    """times / executions: of this pair alone."""
     probability: float
     """What the model says: pooled over all states of the rule."""
     rule: int
@@ -65,7 +66,7 @@ class RuleRow(NamedTuple):
     """States in which the rule was seen."""
     executions: int
     """Executions in these states."""
-    count: int
+    times: int
     """Those with this outcome."""
     probability: float
     low: float
@@ -82,7 +83,7 @@ class RuleRow(NamedTuple):
 class QueryRow(NamedTuple):
     """A query, what it took and what it told."""
 
-    query: int
+    number: int
     """From 0."""
     start: str
     start_atoms: str
