@@ -27,6 +27,7 @@ from capscope.data.journal_file import (
     FORMAT_VERSION,
     LATER_TABLES,
     SCHEMA,
+    connected,
     connected_for_reading,
     explained,
     understood,
@@ -121,10 +122,7 @@ class Journal:
             raise JournalError(f"no journal at {path}; is {path.parent} a run directory?")
         with understood(path):
             verify(path)
-            if read_only:
-                db = connected_for_reading(path)
-            else:
-                db = sqlite3.connect(path, isolation_level=None)
+            db = connected_for_reading(path) if read_only else connected(path)
             try:
                 if not read_only:
                     db.execute("PRAGMA journal_mode = WAL")
