@@ -180,16 +180,17 @@ class Run:
         self.close()
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader, or a crash, sees the old text or the new, never a part."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file so that a reader, or a crash, sees the old one or the new, never a part."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")  # a pipe or device is written to, not replaced
+            path.write_bytes(data)  # a pipe or device is written to, not replaced
             return
         target = path.resolve()  # a link stays one
         draft = target.with_name(f".{target.name}.draft")
         try:
-            draft.write_text(text, encoding="utf-8")
+            draft.write_bytes(data)
             draft.replace(target)
         except BaseException:
             with suppress(OSError):

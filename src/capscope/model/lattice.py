@@ -137,6 +137,11 @@ class Models:
             place = self.places[state] = Place(state, len(self.capabilities))
         return place
 
+    @property
+    def first_state(self) -> State | None:
+        """The state that was seen first, where the run began; None before anything was seen."""
+        return next(iter(self.places), None)
+
     def update(self, transitions: Mapping[Transition, int]) -> Learned:
         """Take in transitions with their counts; say what was new."""
         new_pairs = new_transitions = 0
