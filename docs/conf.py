@@ -18,7 +18,8 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 80
 # Docstrings put code between single backticks.
 default_role = "code"
 # Type hints name these; their documentation is elsewhere, and a build must not need the network.

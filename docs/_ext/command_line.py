@@ -44,7 +44,7 @@ def section(name: str, command: Command) -> str:
     usage = command.get_usage(context).removeprefix("Usage: ")
     records = (parameter.get_help_record(context) for parameter in command.params)
     rows = [f"| `{_plain(called)}` | {_plain(text)} |" for called, text in filter(None, records)]
-    table = "\n".join(["| | |", "|---|---|", *rows])
+    table = "\n".join(["| given | means |", "|---|---|", *rows])
     return f"## {name}\n\n{command.help}\n\n```text\n{usage}\n```\n\n{table}\n\n"
 
 
