@@ -17,17 +17,20 @@ from pathlib import Path
 from capscope.assessment import Budget, Run, RunSpec, Usage, run_assessment
 from capscope.assessment.events import Listener, ignore
 from capscope.assessment.run import write_atomically
-from capscope.errors import RunError
+from capscope.errors import CapscopeError, RunError
 from capscope.export.model_json import model_document
 from capscope.model import CapabilityModel, Models
-from capscope.problems import canonical_source, load_problem
+from capscope.problems import canonical_source, is_named, load_problem
 from capscope.query import Settings
 from capscope.query.evidence import Evidence
 from capscope.query.strategies import DEFAULT_STRATEGY
 from capscope.query.verdict import Verdict
-from capscope.world import Problem
+from capscope.report.digest.states import Pictures
+from capscope.report.report_file import write_report
+from capscope.world import Pictured, Problem
 
 MODEL = "model.json"
+REPORT = "report.html"
 
 
 @dataclass(frozen=True)
@@ -119,11 +122,32 @@ def resume(
         return _carry_out(opened, spec, listener, keep=True)
 
 
+def report_on(run: str | Path, output: Path | None = None, *, pictures: bool | None = None) -> Path:
+    """Write the report of a run, finished or not, and return where it is.
+
+    Pictures of states take the problem itself, and loading a problem runs its code. Without a word
+    on `pictures` that is done only for problems that go by a name, and a problem that cannot be
+    loaded here is a report without pictures.
+    """
+    path = Path(run)
+    with Run.open(path, read_only=True) as opened:
+        source: str = opened.journal.read_meta()["identity"]["problem"]
+    draw = None
+    if pictures or (pictures is None and is_named(source)):
+        try:
+            draw = _pictures(load_problem(source))
+        except CapscopeError:
+            if pictures:
+                raise
+    return write_report(path, output or path / REPORT, draw)
+
+
 def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) -> Result:
     assessment = run_assessment(opened, spec, listener)
     if keep:
         document = model_document(assessment.models, spec.problem.name)
         write_atomically(opened.path / MODEL, json.dumps(document, indent=1) + "\n")
+        write_report(opened.path, opened.path / REPORT, _pictures(spec.problem))
     return Result(
         spec=spec,
         models=assessment.models,
@@ -143,6 +167,11 @@ def _copies(problem: str | Problem, number: int) -> tuple[Problem, ...]:
         )
     source = problem if isinstance(problem, str) else problem.name
     return tuple(load_problem(canonical_source([source])) for _ in range(number))
+
+
+def _pictures(problem: Problem) -> Pictures | None:
+    simulator = problem.simulator
+    return simulator.picture if isinstance(simulator, Pictured) else None
 
 
 @contextmanager

@@ -205,6 +205,16 @@ def source_slug(source: str) -> str:
     return Path(right).stem if right.endswith(".pddl") else f"{Path(left).stem}-{right}"
 
 
+def is_named(source: str) -> bool:
+    """Say whether a problem goes by a name: loading it runs no file that somebody else may hold.
+
+    >>> is_named("minigrid-react:max-actions=20"), is_named("vacuum.py:problem")
+    (True, False)
+    """
+    left, colon, _ = source.rpartition(":")
+    return not (colon and left.endswith((".py", ".pddl")))
+
+
 def load_problem(source: str) -> Problem:
     """Load a problem by name, with options, `file.py:factory` or `domain.pddl:problem.pddl`."""
     left, colon, right = source.rpartition(":")

@@ -163,3 +163,15 @@ def test_a_flipped_byte_never_shows_as_anything_but_an_error_of_the_journal(inta
         assert path.read_bytes() == content
         for file in path.parent.glob("flipped.sqlite*"):
             file.unlink()
+
+
+def test_a_journal_is_read_where_nothing_may_be_written(tmp_path, monkeypatch):
+    path = written(tmp_path / "journal.sqlite")
+    with closing(Journal.open(path)) as journal:
+        before = everything(journal)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with closing(Journal.open(path, read_only=True)) as journal:
+        assert everything(journal) == before
+        assert [child.name for child in tmp_path.iterdir()] == [path.name]
+        with pytest.raises(JournalError, match="readonly"):
+            journal.write_meta({"seed": 4})

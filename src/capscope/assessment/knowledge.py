@@ -16,6 +16,7 @@ from capscope.assessment.breakdown import breakdown_told
 from capscope.assessment.discovery import intents_of
 from capscope.assessment.stopping import is_news
 from capscope.assessment.usage import Usage
+from capscope.data.chronicle import refuse_unknown_capabilities
 from capscope.data.dataset import Dataset, Transition
 from capscope.data.journal import Draw, Journal, QueryRecord
 from capscope.errors import JournalError
@@ -156,10 +157,7 @@ class Knowledge:
 
 
 def tally(draws: Sequence[Draw], capabilities: int) -> Counter[Transition]:
-    """Count ⟨s₀, c, s_j⟩ of every execution that was not cut short by a budget.
-
-    A capability beyond those that are known was written into the journal by something else.
-    """
+    """Count ⟨s₀, c, s_j⟩ of every execution that was not cut short by a budget."""
     counts: Counter[Transition] = Counter()
     # Draws read from a journal share equal executions; those are gone through once.
     alike = Counter(id(draw.executions) for draw in draws)
@@ -170,11 +168,7 @@ def tally(draws: Sequence[Draw], capabilities: int) -> Counter[Transition]:
                 if attempt.ending is not Ending.CUT:
                     ends = attempt.trajectory[0], attempt.trajectory[-1]
                     counts[Transition(ends[0], capability, ends[1])] += times
-    if any(not 0 <= transition.capability < capabilities for transition in counts):
-        raise JournalError(
-            f"a draw in the journal asks for a capability beyond the {capabilities} that are "
-            "written down; the journal was changed by something else and was left untouched"
-        )
+    refuse_unknown_capabilities((asked for _, asked, _ in counts), capabilities)
     return counts
 
 

@@ -27,6 +27,7 @@ from capscope.data.journal_file import (
     FORMAT_VERSION,
     LATER_TABLES,
     SCHEMA,
+    connected_for_reading,
     explained,
     understood,
     verify,
@@ -36,7 +37,8 @@ from capscope.errors import JournalError
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending
 
-_ENDINGS = tuple(Ending)
+ENDINGS = tuple(Ending)
+"""An ending is written as its position."""
 
 
 class Execution(NamedTuple):
@@ -90,7 +92,7 @@ class Journal:
         # An earlier release's journal that is only looked at is not given the later tables.
         with explained(path):
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        self._has_costs = "costs" in tables
+        self.has_costs = "costs" in tables
         self._has_transcripts = "transcripts" in tables
 
     @classmethod
@@ -119,11 +121,12 @@ class Journal:
             raise JournalError(f"no journal at {path}; is {path.parent} a run directory?")
         with understood(path):
             verify(path)
-            db = sqlite3.connect(path, isolation_level=None)
+            if read_only:
+                db = connected_for_reading(path)
+            else:
+                db = sqlite3.connect(path, isolation_level=None)
             try:
-                if read_only:
-                    db.execute("PRAGMA query_only = ON")
-                else:
+                if not read_only:
                     db.execute("PRAGMA journal_mode = WAL")
                     db.execute("PRAGMA synchronous = NORMAL")
                     for table in LATER_TABLES:
@@ -137,9 +140,21 @@ class Journal:
         """Close the file; everything recorded is on disk already."""
         self._db.close()
 
+    @contextmanager
+    def at_one_moment(self) -> Iterator[None]:
+        """Read it all as it is now, whatever a run under way writes down meanwhile."""
+        with explained(self.path):
+            self._db.execute("BEGIN")
+        try:
+            self._load_states()
+            yield
+        finally:
+            self._db.execute("ROLLBACK")
+
     def _load_states(self) -> None:
+        new = "SELECT id, bits FROM states WHERE id >= ? ORDER BY id"
         with understood(self.path):
-            for number, bits in self._db.execute("SELECT id, bits FROM states ORDER BY id"):
+            for number, bits in self._db.execute(new, (len(self._states),)):
                 if number != len(self._states):
                     raise ValueError(f"state {number} follows state {len(self._states) - 1}")
                 self._ids[int(bits, 16)] = number
@@ -310,7 +325,7 @@ class Journal:
             ]  # fmt: skip
 
     def _costs(self, query: int) -> dict[int, float]:
-        if not self._has_costs:
+        if not self.has_costs:
             return {}
         rows = self._db.execute("SELECT draw, llm_cost FROM costs WHERE query = ?", (query,))
         return {draw: float(cost) for draw, cost in rows}
@@ -349,6 +364,16 @@ class Journal:
                 (self._number(state), slot, snapshot),
             )
 
+    @property
+    def states(self) -> Sequence[State]:
+        """Every state that is written down, by its number."""
+        return self._states
+
+    def select(self, statement: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
+        """Read rows by a statement of one's own, for what would take a call for each query."""
+        with explained(self.path):
+            yield from self._db.execute(statement, parameters)
+
     def _encode(self, executions: tuple[Execution, ...]) -> str:
         # Draws of one query are often alike to the letter.
         if executions == self._encoded[0]:
@@ -356,7 +381,7 @@ class Journal:
         rows: list[list[Any]] = []
         for capability, attempt in executions:
             states = [self._number(state) for state in attempt.trajectory]
-            row = [capability, states, attempt.simulator_steps, _ENDINGS.index(attempt.ending)]
+            row = [capability, states, attempt.simulator_steps, ENDINGS.index(attempt.ending)]
             if attempt.llm_tokens or attempt.detail:
                 row += [attempt.llm_tokens, attempt.detail]
             rows.append(row)
@@ -369,7 +394,7 @@ class Journal:
         for capability, numbers, steps, ending, *rest in json.loads(text):
             trajectory = tuple(states[number] for number in numbers)
             executions.append(
-                Execution(capability, Attempt(trajectory, steps, _ENDINGS[ending], *rest))
+                Execution(capability, Attempt(trajectory, steps, ENDINGS[ending], *rest))
             )
         return tuple(executions)
 

@@ -6,6 +6,7 @@ these are made when a journal is opened for writing.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -51,9 +52,20 @@ CREATE TABLE IF NOT EXISTS transcripts (
 )
 
 
+def connected_for_reading(path: Path) -> sqlite3.Connection:
+    """Open a file so that nothing can be written, also where nothing may be written."""
+    address = f"{path.resolve().as_uri()}?mode=ro"
+    # SQLite wants to keep notes beside the file for other processes. Where it cannot, and nobody
+    # else has left any, there is no other process: the file stays as it is.
+    alone = not path.with_name(f"{path.name}-wal").exists()
+    if alone and not os.access(path.parent, os.W_OK):
+        address += "&immutable=1"
+    return sqlite3.connect(address, uri=True, isolation_level=None)
+
+
 def verify(path: Path) -> None:
     """Look at a file, without changing a byte of it, and say what keeps it from being read."""
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+    with closing(connected_for_reading(path)) as db:
         if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
             raise JournalError(f"{path} is not a capscope journal; it was left untouched")
         version = db.execute("PRAGMA user_version").fetchone()[0]

@@ -52,6 +52,14 @@ class SettableSimulator(Protocol):
         """Describe a position that the abstraction maps to this state, reachable or not."""
 
 
+@runtime_checkable
+class Pictured(Protocol):
+    """What a simulator offers in addition where a position can be looked at."""
+
+    def picture(self, snapshot: Snapshot) -> bytes:
+        """Draw a position as a PNG; the world stays where it is."""
+
+
 class Attempting(Protocol):
     """An agent while it pursues one intent.
 
