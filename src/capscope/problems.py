@@ -268,9 +268,17 @@ def _from_file(path: Path, factory: str) -> Problem:
     finally:
         sys.path.remove(str(path.parent))
     make = getattr(module, factory, None)
+    if isinstance(make, Problem):
+        return make
     if not callable(make):
-        functions = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
-        raise ProblemError(f"{path} has no function {factory!r}; it has {', '.join(functions)}")
+        own = [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_")
+            and (isinstance(value, Problem) or getattr(value, "__module__", "") == path.stem)
+        ]
+        has = f"it has {', '.join(own)}" if own else "define one that returns a capscope Problem"
+        raise ProblemError(f"{path} has no function {factory!r}; {has}")
     return _call(make, f"{path}:{factory}")
 
 

@@ -145,6 +145,14 @@ class Run:
 
     def admit(self, spec: RunSpec) -> None:
         """Refuse to go on with anything but what the run was started with; name the difference."""
+        self.require_same(spec)
+        recorded = self.journal.read_meta()
+        meta = {"budget": spec.budget.as_dict(), "versions": recorded["versions"]}
+        self.journal.write_meta(meta)
+        self._write_summary({"identity": recorded["identity"], **meta})
+
+    def require_same(self, spec: RunSpec) -> None:
+        """Compare what the run was started with; name the difference. Nothing is written."""
         recorded = self.journal.read_meta()
         # A setting that there was not yet when the run was started has its default since.
         settings = Settings.from_dict(recorded["identity"]["settings"]).as_dict()
@@ -152,9 +160,6 @@ class Run:
         differences = list(_differences(identity, spec.identity()))
         if differences:
             raise RunError(f"{self.path} was started differently: {'; '.join(differences)}")
-        meta = {"budget": spec.budget.as_dict(), "versions": recorded["versions"]}
-        self.journal.write_meta(meta)
-        self._write_summary({"identity": recorded["identity"], **meta})
 
     def _write_summary(self, meta: Mapping[str, Any]) -> None:
         text = json.dumps(

@@ -20,6 +20,7 @@ from capscope.cli import (
     export,
     listing,
     llm,
+    plan,
     report,
     resume,
     show,
@@ -41,6 +42,7 @@ app.command("show")(show.show_run)
 app.command("explain")(explain.explain_run)
 app.command("report")(report.report_run)
 app.command("evaluate")(evaluate.evaluate_run)
+app.command("plan")(plan.plan_run)
 app.command("export")(export.export_run)
 app.command("check")(check.check_source)
 app.command("bench")(bench.bench_suite)

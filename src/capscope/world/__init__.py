@@ -2,14 +2,17 @@
 
 from capscope.world.allowance import Allowance, AllowanceSpent
 from capscope.world.attempt import Attempt, Ending, Position
-from capscope.world.checks import check_problem
+from capscope.world.checks import check_problem, notes_on
 from capscope.world.contracts import (
     Abstraction,
     Action,
     Agent,
     Attempting,
+    InspectableSimulator,
+    Inspection,
     InvalidAction,
     KnownTruth,
+    Noting,
     Observation,
     Pictured,
     SettableSimulator,
@@ -17,7 +20,8 @@ from capscope.world.contracts import (
     Snapshot,
     Spending,
 )
-from capscope.world.problem import Limits, Problem
+from capscope.world.functions import FunctionAgent, FunctionWords, FunctionWorld
+from capscope.world.problem import Limits, Problem, picture_of
 
 __all__ = [
     "Abstraction",
@@ -28,9 +32,15 @@ __all__ = [
     "Attempt",
     "Attempting",
     "Ending",
+    "FunctionAgent",
+    "FunctionWords",
+    "FunctionWorld",
+    "InspectableSimulator",
+    "Inspection",
     "InvalidAction",
     "KnownTruth",
     "Limits",
+    "Noting",
     "Observation",
     "Pictured",
     "Position",
@@ -40,4 +50,6 @@ __all__ = [
     "Snapshot",
     "Spending",
     "check_problem",
+    "notes_on",
+    "picture_of",
 ]

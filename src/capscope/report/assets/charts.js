@@ -77,7 +77,7 @@
       grid: { left: 8, right: 48, top: 0, bottom: 0, containLabel: true },
       tooltip: { ...tooltip(), formatter: ({ name, value }) => `${name} draws: ${grouped(value)} pairs` },
       xAxis: { type: "value", show: false },
-      yAxis: axis("", { type: "category", inverse: true, data: bins.map(([name]) => name), axisTick: { show: false }, axisLine: { show: false } }),
+      yAxis: axis("", { type: "category", inverse: true, data: bins.map(([name]) => name), axisTick: { show: false }, axisLine: { show: false }, axisLabel: { width: 120, overflow: "truncate" } }),
       series: [{
         type: "bar", barCategoryGap: "22%",
         data: bins.map(([name, pairs]) => ({ value: pairs, itemStyle: { color: colour(name === "0" ? "idle-bar" : "good-bar") } })),

@@ -55,7 +55,7 @@
       element("a", { href: `#state-${trajectory[i]}`, title: "Show on the map" }, name),
       element("span", {}, ...(i ? changed(states[i - 1][1], atoms) : atoms.map((atom) => term("", atom)))),
     ));
-    const pictured = states.some(([, , , address]) => address);
+    const pictured = steps.some((step) => step.querySelector("img"));
     return [
       element("ol", { class: pictured ? "chain film" : "chain" }, ...steps),
       states.length === 1 ? element("p", { class: "soft" }, "It stayed there.") : null,

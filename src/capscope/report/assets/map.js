@@ -3,6 +3,7 @@
 (() => {
   const { element, picture, counted, share, painted } = capscope;
   const place = document.getElementById("map-chart");
+  if (!place) return;
   const capabilityChoice = document.getElementById("map-capability");
   const stateChoice = document.getElementById("map-state");
   const panel = document.getElementById("state");
@@ -213,7 +214,7 @@
   addEventListener("beforeprint", begin);
 
   fillChoices();
-  if (capscope.data.states.length) panel.replaceChildren(...described(0));
+  choose(0);
   // Laying out takes a moment, which is spent when the map comes near.
   new IntersectionObserver((seen) => seen.some((entry) => entry.isIntersecting) && begin(), { rootMargin: "400px" }).observe(place);
   follow();

@@ -29,8 +29,9 @@ def reliability_sentences(record: Record, views: Sequence[CapabilityView]) -> It
         return
     yield f"{capabilities(tried)} {was(tried)} tried where {it(tried)} did not hold already."
     yield from _achieved(standings, tried)
-    if record.identity.get("temporal length", 1) is not None:
-        yield _asking_on(record)
+    single_changes = record.identity.get("temporal length", 1) is not None
+    if single_changes and len(standings[Standing.RELIABLE]) < tried > 1:
+        yield _asking_on(record, tried)
 
 
 def _achieved(standings: Mapping[Standing, Sequence[CapabilityView]], tried: int) -> Iterator[str]:
@@ -38,10 +39,8 @@ def _achieved(standings: Mapping[Standing, Sequence[CapabilityView]], tried: int
     never = standings[Standing.NEVER]
     if always:
         yield f"{_so_many(len(always), tried)} achieved by every execution: {_named(always)}."
-    else:
-        yield (
-            "None was achieved by every execution." if tried > 1 else "It was not always achieved."
-        )
+    elif tried not in (len(partly), len(never)):
+        yield "None was achieved by every execution."
     if partly:
         several = _so_many(len(partly), tried)
         yield f"{several} achieved by some executions and not by others{_cases(partly)}."
@@ -53,7 +52,11 @@ def _so_many(number: int, of: int) -> str:
     """Say how many of those just spoken of."""
     if number < of:
         return f"{number:,} {was(number)}"
-    return "It was" if of == 1 else f"All {of:,} were"
+    return "It was" if of == 1 else f"{_all(of).capitalize()} were"
+
+
+def _all(number: int) -> str:
+    return "both" if number == 2 else f"all {number:,}"
 
 
 def _cases(views: Sequence[CapabilityView]) -> str:
@@ -76,16 +79,20 @@ def _sure(rule: RuleView) -> bool:
     return not rule.held and rule.achieving == 1 and brief
 
 
-def _asking_on(record: Record) -> str:
+def _asking_on(record: Record, tried: int) -> str:
     """Say what comes of asking for the same thing until it holds."""
     chances = [own for own in chances_of_getting_there(record.models) if own]
     everywhere = sum(min(own) >= _SURE for own in chances)
     somewhere = sum(max(own) >= _SURE for own in chances) - everywhere
+    if everywhere == tried:
+        number = f"{_all(tried)} of these capabilities"
+    else:
+        number = f"{everywhere or 'none'} of these {capabilities(tried)}"
     some = f", and from some states for {somewhere:,} more" if somewhere else ""
     return (
         "Asked for the same thing until it holds, the agent gets there almost surely (by the "
         f"frequencies seen, with probability {_SURE:g} or more) from every state tried for "
-        f"{everywhere:,} of {capabilities(len(chances))}{some}."
+        f"{number}{some}."
     )
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from capscope.assessment.usage import Usage
 from capscope.findings import Finding
-from capscope.findings.finding import joined
 from capscope.query.settings import Settings
 from capscope.report.digest.record import Record
 from capscope.report.digest.reliability import reliability_sentences
@@ -46,9 +45,11 @@ def _assessed(record: Record) -> Iterator[str]:
         return
     asked = "is to be" if not len(record.chronicle) else "was"
     things = f"one of {len(intents):,} things, for example" if len(intents) > 2 else "this:"
+    # Where a thing is itself an "and", a comma keeps the two apart.
+    either = " or " if all(len(intent.literals) == 1 for intent in intents[:2]) else ", or "
     yield (
         f"The agent of {problem} {asked} asked to bring about {things} "
-        f"{joined(intents[:2], 'or')}. Each thing that it can be asked for is a capability; asking "
+        f"{either.join(map(str, intents[:2]))}. Each thing that it can be asked for is a capability; asking "
         "for it once, and seeing what changes, is an execution (a draw)."
     )
     if models.places:
@@ -76,11 +77,11 @@ def _cost(record: Record) -> Iterator[str]:
     usage = record.reading.usage
     discovery = Usage.before_asking(record.reading.meta).simulator_steps
     if usage.executions:
-        found = f", {discovery:,} of them to find out what can be asked for" if discovery else ""
+        found = f", {discovery:,} of them to find out what can be asked for," if discovery else ""
         yield (
             f"{counted(usage.executions, 'execution')} in {_queries(usage.queries)}, chosen by the "
             f"strategy {record.identity['strategy']}, took "
-            f"{counted(usage.simulator_steps, 'simulator step')}{found}, and "
+            f"{counted(usage.simulator_steps, 'simulator step')}{found} and "
             f"{duration(usage.seconds)}."
         )
     elif discovery:
@@ -108,12 +109,23 @@ def _end(record: Record) -> str:
     limit = record.reading.meta["budget"].get(name)
     if limit is None:
         return f"It ended for this reason: {reason}."
-    return f"It was ended by its budget of {limit:,} {name.replace('_', ' ')}, not by itself."
+    return f"It was ended by its budget ({_amount(name, limit)}), not by itself."
+
+
+def _amount(currency: str, limit: float) -> str:
+    """Say how much of a currency was allowed."""
+    if currency == "queries":
+        return _queries(int(limit))
+    if currency == "llm_cost":
+        return f"a cost of {limit:g}"
+    if currency == "seconds":
+        return f"{limit:g} second{'' if limit == 1 else 's'}"
+    return counted(int(limit), currency.removesuffix("s").removeprefix("llm_").replace("_", " "))
 
 
 def _surprises(record: Record, findings: Sequence[Finding]) -> Iterator[str]:
-    if not len(record.chronicle):
-        yield "Nothing yet: nothing was executed."
+    if not record.models.pairs_tried:
+        yield "Nothing yet: nothing was executed to its end."
     elif not findings:
         yield (
             "Nothing that was seen stands out: no side effect that was avoidable, no condition "
@@ -136,9 +148,11 @@ def _queries(number: int) -> str:
 def duration(seconds: float) -> str:
     """Say how long something took.
 
-    >>> [duration(seconds) for seconds in (0.31, 9.24, 75, 3725)]
-    ['0.3 seconds', '9 seconds', '1 min 15 s', '1 h 2 min']
+    >>> [duration(seconds) for seconds in (0.01, 0.31, 9.24, 75, 3725)]
+    ['less than 0.1 seconds', '0.3 seconds', '9 seconds', '1 min 15 s', '1 h 2 min']
     """
+    if seconds < 0.1:
+        return "less than 0.1 seconds"
     if seconds < 60:
         return f"{seconds:.{int(seconds < 5)}f} seconds"
     minutes = seconds / 60
