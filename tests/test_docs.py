@@ -237,6 +237,12 @@ def test_only_installing_is_left_to_the_reader_of_the_tutorial():
     assert all(block.caption for block in by_language["python"])
 
 
+def test_the_front_page_shows_what_the_tutorial_shows():
+    (front,) = (block for block in blocks(PAGES / "index.md") if block.language == "text")
+    shown = TUTORIAL.read_text(encoding="utf-8").split("\n")
+    assert [line for line in front.text.split("\n") if line not in shown] == []
+
+
 @every(WITH_SESSIONS)
 def test_a_page_does_what_it_shows(page, after_tutorial, tmp_path):
     folder = shutil.copytree(after_tutorial[0], tmp_path / "reader")
@@ -311,6 +317,8 @@ CALLS = {
     "show --draws": "{run} carrying() --limit 1",
     "explain": "{run}",
     "evaluate": "{run} --sequences 10",
+    "report": "{run}",
+    "plan": "{run} --goal carrying()",
     "check": "courier.py:problem",
 }
 NOT_CALLED = {"bench", "llm fetch", "llm serve"}  # they measure for hours, download, or serve

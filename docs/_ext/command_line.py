@@ -30,14 +30,6 @@ def commands(
         yield from commands(inner, f"{name} {word}")
 
 
-def options(command: Command) -> set[str]:
-    """Return every option of a command, as it is written."""
-    given = (p for p in command.params if p.param_type_name == "option")
-    return {word for option in given for word in (*option.opts, *option.secondary_opts)} | {
-        "--help"
-    }
-
-
 def section(name: str, command: Command) -> str:
     """Write a command's section in Markdown."""
     context = command.context_class(command, info_name=name)
