@@ -11,7 +11,19 @@ import sys
 import typer
 from rich.console import Console
 
-from capscope.cli import assess, bench, check, evaluate, explain, export, listing, llm, resume, show
+from capscope.cli import (
+    assess,
+    bench,
+    check,
+    diff,
+    evaluate,
+    explain,
+    export,
+    listing,
+    llm,
+    resume,
+    show,
+)
 from capscope.errors import CapscopeError
 
 app = typer.Typer(
@@ -27,6 +39,7 @@ app.command("assess")(assess.assess_problem)
 app.command("resume")(resume.resume_run)
 app.command("show")(show.show_run)
 app.command("explain")(explain.explain_run)
+app.command("diff")(diff.diff_runs)
 app.command("evaluate")(evaluate.evaluate_run)
 app.command("export")(export.export_run)
 app.command("check")(check.check_source)

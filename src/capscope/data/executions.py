@@ -75,7 +75,10 @@ def positions_of(journal: Journal) -> Mapping[int, set[bytes]]:
     Of a state met often only some are kept, drawn evenly over its visits.
     """
     known: defaultdict[int, set[bytes]] = defaultdict(set)
-    for table in ("SELECT state, snapshot FROM snapshots", "SELECT start, start_snapshot FROM queries"):
+    for table in (
+        "SELECT state, snapshot FROM snapshots",
+        "SELECT start, start_snapshot FROM queries",
+    ):
         for state, snapshot in journal.select(table):
             known[state].add(snapshot)
     return known

@@ -179,9 +179,7 @@ def _where(strata: Strata, spot: Spot, matched: Matched) -> Where:
     if spot.literal is not None:
         when: tuple[tuple[Literal, ...], ...] = ((spot.literal,),)
     else:
-        on, off = (
-            [matched.states[i] for i in strata.states[mask]] for mask in (inside, ~inside)
-        )
+        on, off = ([matched.states[i] for i in strata.states[mask]] for mask in (inside, ~inside))
         when = shortest_dnf(on, off, matched.words.vocabulary)
     others = tuple(Estimate.of(tally, strata.tosses, ~inside) for tally in (strata.a, strata.b))
     return Where(when, int(inside.sum()), size, (others[0], others[1]))

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from capscope.difference.strata import Strata, Tally
 from capscope.difference.matching import Mask
+from capscope.difference.strata import Strata, Tally
 from capscope.model.rule import credible_interval
 from capscope.symbolic import Intent, Literal, State, Vocabulary
 from capscope.symbolic.dnf import Term
@@ -165,7 +165,9 @@ class Difference:
         }
 
 
-def state_counts(strata: Strata, members: Mask, states: tuple[State, ...]) -> tuple[StateCounts, ...]:
+def state_counts(
+    strata: Strata, members: Mask, states: tuple[State, ...]
+) -> tuple[StateCounts, ...]:
     """List the states behind a difference, those with most tosses that one side won first."""
     won = strata.wins_a + strata.wins_b
     chosen = sorted(np.flatnonzero(members), key=lambda i: (-won[i], strata.states[i]))

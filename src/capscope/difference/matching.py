@@ -98,8 +98,7 @@ def match(a: Side, b: Side, *, any_position: bool = False) -> Matched:
     if any_position:
         several = np.zeros_like(several)
     tracks = [
-        _track(side, capabilities, own, several)
-        for side, own in zip((a, b), numbers, strict=True)
+        _track(side, capabilities, own, several) for side, own in zip((a, b), numbers, strict=True)
     ]
     both = np.intersect1d(tracks[0].pair, tracks[1].pair)
     first, second = (_kept(track, np.isin(track.pair, both)) for track in tracks)
@@ -194,6 +193,6 @@ def _common_rows(a: Track, b: Track) -> tuple[Numbers, Numbers]:
     """Return the rows of the two tracks that have pair, witness and turn in common, in order."""
     witnesses = 1 + max(t.witness.max(initial=0) for t in (a, b))
     turns = 1 + max(t.turn.max(initial=0) for t in (a, b))
-    keys = [(t.pair * witnesses + t.witness) * turns + t.turn for t in (a, b)]
-    _, rows_a, rows_b = np.intersect1d(*keys, assume_unique=True, return_indices=True)
+    mine, theirs = ((t.pair * witnesses + t.witness) * turns + t.turn for t in (a, b))
+    _, rows_a, rows_b = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
     return rows_a, rows_b

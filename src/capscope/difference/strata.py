@@ -47,17 +47,23 @@ class Strata:
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """The executions of one capability, with states instead of pairs."""
+class _Part:
+    """One side's executions of one capability, in order within each state."""
 
-    state_a: Numbers
-    end_a: Numbers
-    witness_a: Numbers
-    state_b: Numbers
-    end_b: Numbers
-    witness_b: Numbers
-    compared_a: Numbers
-    compared_b: Numbers
+    state: Numbers
+    end: Numbers
+    witness: Numbers
+    compared: Numbers
+    """The rows that have a counterpart on the other side, which stand in the same order there."""
+
+    def tally(self, event: Mask, kept: Numbers) -> Tally:
+        """Count an event, which is one of the state afterwards, in some of the states."""
+        size = len(event)
+        hits = np.bincount(self.state[event[self.end]], minlength=size)
+        draws = np.bincount(self.state, minlength=size)
+        witnesses = np.zeros(size, dtype=np.int64)
+        witnesses[self.state] = self.witness + 1  # the last row of a state has its last witness
+        return Tally(hits[kept], draws[kept], witnesses[kept])
 
 
 class Questions:
@@ -65,30 +71,14 @@ class Questions:
 
     def __init__(self, matched: Matched, capability: int) -> None:
         self._matched = matched
-        self._size = len(matched.states)
         self.intent: Intent = matched.capabilities[capability]
-        self._rows = self._select(capability)
+        self._a = _part(matched, matched.a, matched.rows_a, capability)
+        self._b = _part(matched, matched.b, matched.rows_b, capability)
         self._achieved = matched.holding(self.intent.literals)
-
-    def _select(self, capability: int) -> _Rows:
-        matched, size = self._matched, self._size
-        ends = np.array([capability * size, (capability + 1) * size])
-
-        def columns(track: Track) -> tuple[int, Numbers, Numbers, Numbers]:
-            low, high = np.searchsorted(track.pair, ends)
-            part = slice(low, high)
-            return int(low), track.pair[part] - ends[0], track.end[part], track.witness[part]
-
-        first_a, *a = columns(matched.a)
-        first_b, *b = columns(matched.b)
-        low, high = np.searchsorted(matched.a.pair[matched.rows_a], ends)
-        rows = matched.rows_a[low:high] - first_a, matched.rows_b[low:high] - first_b
-        return _Rows(*a, *b, *rows)
 
     def achieved(self) -> Strata:
         """Ask whether the intent holds afterwards, in states where it does not hold before."""
-        rows, reached = self._rows, self._achieved
-        return self._strata(~reached, reached, _lead(reached, rows))
+        return self._strata(self._achieved, self._lead(self._achieved))
 
     def comes_about(self, literal: Literal) -> Strata:
         """Ask whether a literal comes about, in states where it does not hold before.
@@ -97,62 +87,58 @@ class Questions:
         achieve it: a capability gained brings its own changes. So such a comparison counts as even.
         It does not matter on which side that is, so the coin stays fair.
         """
-        rows, reached = self._rows, self._achieved
         came = self._matched.holding([literal])
-        lead, ahead = _lead(came, rows), _lead(reached, rows)
-        lead = np.where((lead != 0) & (lead == ahead), 0, lead)
-        return self._strata(~came, came, lead)
+        lead, ahead = self._lead(came), self._lead(self._achieved)
+        return self._strata(came, np.where(lead == ahead, 0, lead))
 
     def literals_changed(self) -> Iterator[Literal]:
         """List the literals beyond the intent that an execution of either side brought about."""
-        rows, states = self._rows, self._matched.states
-        pairs = np.concatenate(
-            [np.stack([rows.state_a, rows.end_a]), np.stack([rows.state_b, rows.end_b])], axis=1
-        )
+        states = self._matched.states
+        codes = [np.unique(part.state * len(states) + part.end) for part in (self._a, self._b)]
         adds = deletes = 0
-        for code in np.unique(pairs[0] * self._size + pairs[1]).tolist():
-            before, after = divmod(code, self._size)
+        for code in np.unique(np.concatenate(codes)).tolist():
+            before, after = divmod(code, len(states))
             effect = Effect.between(states[before], states[after])
             adds |= effect.adds
             deletes |= effect.deletes
-        vocabulary = self._matched.words.vocabulary
-        for literal in Effect(adds, deletes).literals(vocabulary):
+        for literal in Effect(adds, deletes).literals(self._matched.words.vocabulary):
             if literal not in self.intent.literals:
                 yield literal
 
-    def _strata(self, asked: Mask, event: Mask, lead: Numbers) -> Strata:
-        """Count in the states that are asked about; `lead` says in which draws A is ahead."""
-        rows, size = self._rows, self._size
-        state = rows.state_a[rows.compared_a]
-        witness = rows.witness_a[rows.compared_a]
+    def _lead(self, event: Mask) -> Numbers:
+        """Say of each draw compared whether the event is on A's side only (1) or on B's (−1)."""
+        on_a, on_b = (event[part.end[part.compared]] for part in (self._a, self._b))
+        return on_a.astype(np.int64) - on_b
+
+    def _strata(self, event: Mask, lead: Numbers) -> Strata:
+        """Count an event in the states in which it is not the case already."""
+        a, size = self._a, len(event)
+        state, witness = a.state[a.compared], a.witness[a.compared]
         # The draws of a witness are together one toss.
         code = state * (witness.max(initial=0) + 1) + witness
-        begins = np.flatnonzero(np.r_[True, code[1:] != code[:-1]]) if len(code) else code
-        won = np.sign(np.add.reduceat(lead, begins)) if len(code) else lead
+        begins = np.flatnonzero(np.diff(code, prepend=-1))
+        won = np.sign(np.add.reduceat(lead, begins)) if len(begins) else lead
         tossed = state[begins]
         tosses = np.bincount(tossed, minlength=size)
-        kept = np.flatnonzero(asked & (tosses > 0))
+        kept = np.flatnonzero(~event & (tosses > 0))
         return Strata(
             kept,
-            self._tally(rows.state_a, rows.end_a, rows.witness_a, event, kept),
-            self._tally(rows.state_b, rows.end_b, rows.witness_b, event, kept),
+            a.tally(event, kept),
+            self._b.tally(event, kept),
             tosses[kept],
             np.bincount(tossed[won > 0], minlength=size)[kept],
             np.bincount(tossed[won < 0], minlength=size)[kept],
         )
 
-    def _tally(
-        self, state: Numbers, end: Numbers, witness: Numbers, event: Mask, kept: Numbers
-    ) -> Tally:
-        size = self._size
-        hits = np.bincount(state[event[end]], minlength=size)
-        draws = np.bincount(state, minlength=size)
-        witnesses = np.zeros(size, dtype=np.int64)
-        witnesses[state] = witness + 1  # the last row of a state has its last witness
-        return Tally(hits[kept], draws[kept], witnesses[kept])
 
-
-def _lead(event: Mask, rows: _Rows) -> Numbers:
-    """Say of each draw compared whether the event came about on A's side only (1) or B's (−1)."""
-    on_a = event[rows.end_a[rows.compared_a]].astype(np.int64)
-    return on_a - event[rows.end_b[rows.compared_b]]
+def _part(matched: Matched, track: Track, rows: Numbers, capability: int) -> _Part:
+    size = len(matched.states)
+    ends = np.array([capability * size, (capability + 1) * size])
+    low, high = np.searchsorted(track.pair, ends)
+    first, last = np.searchsorted(rows, (low, high))
+    return _Part(
+        track.pair[low:high] - ends[0],
+        track.end[low:high],
+        track.witness[low:high],
+        rows[first:last] - low,
+    )

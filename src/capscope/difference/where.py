@@ -75,14 +75,20 @@ class Places:
         """
         size = self.halves.shape[1]
         everywhere, literal, state = self.log_prices()
-        found = [(everywhere, None, np.ones(size, dtype=bool))]
+        found: list[tuple[float, Literal | None, Mask]] = [
+            (everywhere, None, np.ones(size, dtype=bool))
+        ]
         if size > 1:
             found += [(literal, x, h) for x, h in zip(self.literals, self.halves, strict=True)]
             found += [(state, None, np.arange(size) == i) for i in np.flatnonzero(wins > losses)]
         spots = []
         for price, holds, members in found:
             won, lost = int(wins[members].sum()), int(losses[members].sum())
-            evidence = log_evidence(won, lost) if won > lost else -math.inf
-            if evidence - price >= bar:
+            # No coin explains the tosses better than this; most places are passed over by it.
+            most = math.log(2) * (won - lost) ** 2 / max(won + lost, 1)
+            if won <= lost or most < bar + price:
+                continue
+            evidence = log_evidence(won, lost)
+            if evidence >= bar + price:
                 spots.append(Spot(members, holds, won, lost, evidence, price))
         return max(spots, key=lambda s: (s.log_evidence, -int(s.members.sum())), default=None)
