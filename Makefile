@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test weights lint types bench clean
+.PHONY: help demo test weights browser assets lint types bench clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -29,7 +29,22 @@ demo: $(VENV)/.installed  ## Assess a planning agent in Blocksworld and print wh
 weights: $(VENV)/.installed-dev  ## Fetch the small language model that a test runs (93 MB, once)
 	@if $(BIN)/python -c 'import xllamacpp' 2>/dev/null; then $(BIN)/capscope llm fetch; fi
 
-test: lint types weights  ## Lint, check types and run all tests
+# Without a browser the tests of pages are skipped; where CI is set, that is a failure.
+browser:  ## Install the Chromium that the tests of pages open (nothing if there is one)
+	@for name in chromium chromium-browser google-chrome; do \
+		if command -v $$name >/dev/null; then exit 0; fi; \
+	done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install --yes -qq --no-install-recommends chromium && exit 0; \
+	fi; \
+	echo 'no Chromium: install one (Debian: apt-get install chromium) so that chromium,' \
+		'chromium-browser or google-chrome is on PATH; the tests of pages are skipped without'; \
+	[ -z "$$CI" ]
+
+assets:  ## Build the library file of the report again (needs npm)
+	cd scripts/vendor_echarts && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
+
+test: lint types weights browser  ## Lint, check types and run all tests
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.installed-dev  ## Check style and formatting
