@@ -55,16 +55,3 @@ def log_evidence(wins: int, losses: int) -> float:
     if share <= 0.0:
         return -math.inf
     return (wins + losses + 1) * _LOG_TWO + mixture + math.log(share)
-
-
-@lru_cache(maxsize=4096)
-def fewest_tosses(bar: float) -> int:
-    """Return how many tosses, all won by one side, reach a bar.
-
-    >>> fewest_tosses(math.log(20))
-    7
-    """
-    tosses = 1
-    while log_evidence(tosses, 0) < bar:
-        tosses += 1
-    return tosses

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from capscope.difference.coins import fewest_tosses
 from capscope.difference.comparison import Alike, Comparison, Scope
 from capscope.difference.difference import (
     Change,
@@ -127,12 +126,11 @@ def _differences(
     question: _Asked, matched: Matched, bar: float, error_rate: float
 ) -> Iterator[Difference]:
     strata = question.strata
-    sides = ((strata.wins_a, strata.wins_b, True), (strata.wins_b, strata.wins_a, False))
-    for wins, losses, a_ahead in sides:
-        # Most questions have too few tosses to be worth a look at their places.
-        if int(wins.sum()) < fewest_tosses(bar):
+    for bets, a_ahead in zip(strata.bets(), (True, False), strict=True):
+        # Most questions show too little to be worth a look at their places.
+        if bets.most < bar:
             continue
-        spot = Places.of(strata.states, matched).best(wins, losses, bar)
+        spot = Places(strata.states, matched).best(bets, bar)
         if spot is not None:
             exceeded = spot.log_evidence - spot.log_price - bar
             adjusted = min(error_rate * math.exp(-exceeded), 1.0)
@@ -214,8 +212,7 @@ def _undecidable(asked: Sequence[_Asked], matched: Matched, bar: float) -> Itera
         if strata is None:
             yield Unknown(intent, Reason.APART)
             continue
-        price = Places.of(strata.states, matched).log_prices()[0]
-        if int(strata.tosses.sum()) < fewest_tosses(bar + price):
+        if Places(strata.states, matched).best(strata.most_possible(), bar) is None:
             draws = int(strata.a.draws.sum()), int(strata.b.draws.sum())
             yield Unknown(intent, Reason.FEW, *draws)
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from capscope.data.executions import Numbers
 from capscope.difference.matching import Mask, Matched, Track
+from capscope.difference.odds import Bets, log_odds
 from capscope.symbolic import Effect, Intent, Literal
 
 
@@ -28,6 +29,8 @@ class Tally:
 
     hits: Numbers
     draws: Numbers
+    plain: Numbers
+    """Hits that no success of the same execution may explain."""
     witnesses: Numbers
     """Draws, or positions where one state has several."""
 
@@ -37,6 +40,8 @@ class Strata:
     """The counts of a question in every state where both sides can answer it."""
 
     states: Numbers
+    single: Mask
+    """The states known in one position only: all their draws are alike."""
     a: Tally
     b: Tally
     tosses: Numbers
@@ -44,6 +49,22 @@ class Strata:
     wins_a: Numbers
     wins_b: Numbers
     """Tosses that one side won: the event came about there and not, or less often, on the other."""
+
+    def bets(self) -> tuple[Bets, Bets]:
+        """Bet on A being ahead, and on B."""
+        a, b = self.a, self.b
+        sides = (a.plain, a.draws), (b.plain, b.draws)
+        for_a, for_b = (
+            np.where(self.single, log_odds(*one, *other), 0.0)
+            for one, other in (sides, reversed(sides))
+        )
+        return Bets(self.wins_a, self.wins_b, for_a), Bets(self.wins_b, self.wins_a, for_b)
+
+    def most_possible(self) -> Bets:
+        """Bet on A as if all its draws had been hits and B's none: no counts could show more."""
+        nothing = np.zeros_like(self.tosses)
+        odds = log_odds(self.a.draws, self.a.draws, nothing, self.b.draws)
+        return Bets(self.tosses, nothing, np.where(self.single, odds, 0.0))
 
 
 @dataclass(frozen=True)
@@ -56,14 +77,16 @@ class _Part:
     compared: Numbers
     """The rows that have a counterpart on the other side, which stand in the same order there."""
 
-    def tally(self, event: Mask, kept: Numbers) -> Tally:
+    def tally(self, event: Mask, plain: Mask, kept: Numbers) -> Tally:
         """Count an event, which is one of the state afterwards, in some of the states."""
         size = len(event)
-        hits = np.bincount(self.state[event[self.end]], minlength=size)
+        hits, alone = (
+            np.bincount(self.state[came[self.end]], minlength=size) for came in (event, plain)
+        )
         draws = np.bincount(self.state, minlength=size)
         witnesses = np.zeros(size, dtype=np.int64)
         witnesses[self.state] = self.witness + 1  # the last row of a state has its last witness
-        return Tally(hits[kept], draws[kept], witnesses[kept])
+        return Tally(hits[kept], draws[kept], alone[kept], witnesses[kept])
 
 
 class Questions:
@@ -78,18 +101,19 @@ class Questions:
 
     def achieved(self) -> Strata:
         """Ask whether the intent holds afterwards, in states where it does not hold before."""
-        return self._strata(self._achieved, self._lead(self._achieved))
+        return self._strata(self._achieved, self._achieved, self._lead(self._achieved))
 
     def comes_about(self, literal: Literal) -> Strata:
         """Ask whether a literal comes about, in states where it does not hold before.
 
         What comes about along with the intent is no side effect against an execution that did not
         achieve it: a capability gained brings its own changes. So such a comparison counts as even.
-        It does not matter on which side that is, so the coin stays fair.
+        It does not matter on which side that is, so the coin stays fair. In the odds, where draws
+        have no counterpart, only what comes about without the intent counts.
         """
         came = self._matched.holding([literal])
         lead, ahead = self._lead(came), self._lead(self._achieved)
-        return self._strata(came, np.where(lead == ahead, 0, lead))
+        return self._strata(came, came & ~self._achieved, np.where(lead == ahead, 0, lead))
 
     def literals_changed(self) -> Iterator[Literal]:
         """List the literals beyond the intent that an execution of either side brought about."""
@@ -110,7 +134,7 @@ class Questions:
         on_a, on_b = (event[part.end[part.compared]] for part in (self._a, self._b))
         return on_a.astype(np.int64) - on_b
 
-    def _strata(self, event: Mask, lead: Numbers) -> Strata:
+    def _strata(self, event: Mask, plain: Mask, lead: Numbers) -> Strata:
         """Count an event in the states in which it is not the case already."""
         a, size = self._a, len(event)
         state, witness = a.state[a.compared], a.witness[a.compared]
@@ -123,8 +147,9 @@ class Questions:
         kept = np.flatnonzero(~event & (tosses > 0))
         return Strata(
             kept,
-            a.tally(event, kept),
-            self._b.tally(event, kept),
+            ~self._matched.several[kept],
+            a.tally(event, plain, kept),
+            self._b.tally(event, plain, kept),
             tosses[kept],
             np.bincount(tossed[won > 0], minlength=size)[kept],
             np.bincount(tossed[won < 0], minlength=size)[kept],

@@ -11,13 +11,15 @@ single states. Each difference that is told then stands by itself, with the plac
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from capscope.data.executions import Numbers
 from capscope.difference.coins import log_evidence
 from capscope.difference.matching import Mask, Matched
+from capscope.difference.odds import Bets
 from capscope.symbolic import Literal
 
 _EVERYWHERE, _LITERALS, _STATES = 1 / 2, 1 / 4, 1 / 4
@@ -38,57 +40,67 @@ class Spot:
     """What is paid for looking in so many places."""
 
 
-@dataclass(frozen=True)
 class Places:
     """The groups of states in which a question is looked at."""
 
-    literals: tuple[Literal, ...]
-    halves: Mask
-    """One row a literal: the states in which it holds."""
-
-    @classmethod
-    def of(cls, states: Numbers, matched: Matched) -> Places:
-        """List the literals that hold in some of the states only, one of those that agree."""
+    def __init__(self, states: Numbers, matched: Matched) -> None:
+        """Take the literals that hold in some of the states only, one of those that agree."""
+        size = len(states)
         bits, atoms = matched.bits[states], matched.words.vocabulary.atoms
-        met: dict[bytes, tuple[Literal, Mask]] = {}
+        halves: dict[bytes, tuple[Literal, Mask]] = {}
         for positive in (True, False):
             held = bits if positive else ~bits
             # A literal of a single state would be looked at twice.
             for i in np.flatnonzero((held.sum(axis=0) > 1) & ~held.all(axis=0)).tolist():
-                met.setdefault(held[:, i].tobytes(), (Literal(atoms[i], positive), held[:, i]))
-        halves = np.array([half for _, half in met.values()], dtype=bool)
-        return cls(tuple(x for x, _ in met.values()), halves.reshape(-1, len(states)))
+                halves.setdefault(held[:, i].tobytes(), (Literal(atoms[i], positive), held[:, i]))
+        self._literals = [literal for literal, _ in halves.values()]
+        self._groups = np.array(
+            [np.ones(size, dtype=bool), *(half for _, half in halves.values())], dtype=bool
+        )
+        shares = [_EVERYWHERE, *[_LITERALS / max(len(halves), 1)] * len(halves)]
+        self._prices = -np.log(shares) if size > 1 else np.zeros(1)
+        self._state_price = math.log(size / _STATES) if size > 1 else 0.0
 
-    def log_prices(self) -> tuple[float, float, float]:
-        """Return the price of looking everywhere, at one of the literals, and at one state."""
-        states = self.halves.shape[1]
-        if states < 2:
-            return 0.0, 0.0, 0.0
-        shares = _EVERYWHERE, _LITERALS / max(len(self.literals), 1), _STATES / states
-        everywhere, literal, state = (-math.log(share) for share in shares)
-        return everywhere, literal, state
-
-    def best(self, wins: Numbers, losses: Numbers, bar: float) -> Spot | None:
-        """Return the spot that shows best that the winner is ahead; None if none reaches the bar.
+    def best(self, bets: Bets, bar: float) -> Spot | None:
+        """Return the spot that shows best who is ahead; None if none reaches the bar.
 
         Of spots that show the same, the smallest says most: it leaves out states without a toss.
         """
-        size = self.halves.shape[1]
-        everywhere, literal, state = self.log_prices()
-        found: list[tuple[float, Literal | None, Mask]] = [
-            (everywhere, None, np.ones(size, dtype=bool))
-        ]
-        if size > 1:
-            found += [(literal, x, h) for x, h in zip(self.literals, self.halves, strict=True)]
-            found += [(state, None, np.arange(size) == i) for i in np.flatnonzero(wins > losses)]
-        spots = []
-        for price, holds, members in found:
-            won, lost = int(wins[members].sum()), int(losses[members].sum())
-            # No coin explains the tosses better than this; most places are passed over by it.
-            most = math.log(2) * (won - lost) ** 2 / max(won + lost, 1)
-            if won <= lost or most < bar + price:
-                continue
-            evidence = log_evidence(won, lost)
-            if evidence >= bar + price:
-                spots.append(Spot(members, holds, won, lost, evidence, price))
+        spots = [*self._group_spots(bets, bar), *self._state_spots(bets, bar)]
         return max(spots, key=lambda s: (s.log_evidence, -int(s.members.sum())), default=None)
+
+    def _group_spots(self, bets: Bets, bar: float) -> Iterator[Spot]:
+        on_odds = bets.on_odds(self._groups)
+        wins, losses = self._groups @ bets.wins, self._groups @ bets.losses
+        for i, members in enumerate(self._groups):
+            literal = self._literals[i - 1] if i else None
+            yield from _reaching(
+                bar,
+                Spot(members, literal, int(wins[i]), int(losses[i]), on_odds[i], self._prices[i]),
+            )
+
+    def _state_spots(self, bets: Bets, bar: float) -> Iterator[Spot]:
+        size = len(bets.wins)
+        if size < 2:
+            return
+        for i in np.flatnonzero(bets.wins > bets.losses).tolist():
+            won, lost = int(bets.wins[i]), int(bets.losses[i])
+            alone = np.arange(size) == i
+            yield from _reaching(
+                bar, Spot(alone, None, won, lost, float(bets.odds[i]), self._state_price)
+            )
+
+
+def _reaching(bar: float, spot: Spot) -> Iterator[Spot]:
+    """Add the evidence of the tosses to that of the odds; yield the spot if both together suffice.
+
+    The average of two bets is a bet.
+    """
+    won, lost, on_odds = spot.wins, spot.losses, spot.log_evidence
+    # No coin explains the tosses better than this; most places are passed over by it.
+    most = math.log(2) * max(won - lost, 0) ** 2 / max(won + lost, 1)
+    if max(most, on_odds) < bar + spot.log_price:
+        return
+    evidence = float(np.logaddexp(log_evidence(won, lost), on_odds)) - math.log(2)
+    if evidence >= bar + spot.log_price:
+        yield replace(spot, log_evidence=evidence)
