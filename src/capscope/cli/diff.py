@@ -12,6 +12,7 @@ from capscope.cli.options import Json
 from capscope.cli.output import print_json, print_line
 from capscope.difference import Comparison, compare_runs
 from capscope.difference.compare import ERROR_RATE
+from capscope.errors import CapscopeError
 from capscope.report.difference import comparison_lines
 
 
@@ -50,6 +51,7 @@ def diff_runs(
 ) -> None:
     """Say what two runs differ in, as far as the evidence supports it."""
     comparison = compare_runs(a, b, error_rate=error_rate, any_position=any_position)
+    code = _code(comparison, fail_on_loss, fail_on_side_effects)
     if html is not None:
         from capscope.report.page.difference import difference_page
 
@@ -61,9 +63,14 @@ def diff_runs(
             print_line(line)
         if html is not None:
             print_line(f"written: {html}")
-    raise typer.Exit(_code(comparison, fail_on_loss, fail_on_side_effects))
+    raise typer.Exit(code)
 
 
 def _code(comparison: Comparison, losses: bool, side_effects: bool) -> int:
+    if (losses or side_effects) and not (comparison.alike or comparison.differences):
+        raise CapscopeError(
+            "nothing could be compared, so nothing can be vouched for: no capability was drawn "
+            "often enough in the same states of both runs; assess both with more executions"
+        )
     failed = (losses and comparison.losses) or (side_effects and comparison.new_side_effects)
     return 1 if failed else 0

@@ -69,12 +69,14 @@ class Scope:
 
 
 TEST = (
-    "Draws of a capability in the same state are compared one to one, in the order they were made. "
-    "Where they disagree, each side is equally likely to be the one that succeeded if the agents "
-    "are alike there. A difference is told if a betting score (Jeffreys mixture) against that fair "
-    "coin exceeds the number of questions and places looked at, divided by the error rate. This "
-    "holds however the strategies chose what to draw and when to stop. The error rate is the "
-    "chance of telling any difference at all between two agents that are alike."
+    "Within one state only, and never by what was seen there, the draws of a capability are "
+    "compared in two ways: one to one in the order they were made, where each draw that only one "
+    "side achieved is the toss of a fair coin if the agents are alike; and all together, against "
+    "the best probability that both sides could share. Each way is a betting score, which stays "
+    "valid however the strategies chose what to draw and when to stop. A difference is told if the "
+    "mean of the two exceeds the number of questions asked and places looked at, divided by the "
+    "error rate. The error rate is the chance of telling any difference at all between two agents "
+    "that are alike."
 )
 """The test in words, for every report."""
 

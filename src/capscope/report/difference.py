@@ -41,13 +41,14 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     yield f"A: {run_words(comparison.a)}"
     yield f"B: {run_words(comparison.b)}"
     yield from scope_sentences(comparison)
+    yield ""
+    yield verdict(comparison)
     for change, differences in groupby(comparison.differences, key=lambda d: d.change):
         yield ""
         yield f"{change}"
         for difference in differences:
             yield from (f"  {line}" for line in difference_lines(difference))
     yield ""
-    yield verdict(comparison)
     if comparison.alike:
         yield alike_sentence(comparison.alike)
     if comparison.unknown:
@@ -156,8 +157,9 @@ def alike_sentence(alike: Sequence[Alike]) -> str:
     widest = max(alike, key=room)
     noun = "capability" if len(alike) == 1 else "capabilities"
     return (
-        f"no difference in whether they are achieved was seen in {len(alike):,} {noun}; a change "
-        f"of up to {room(widest):.2f} may have gone unseen ({widest.capability})"
+        f"no difference in whether they are achieved was seen in {len(alike):,} {noun}; over all "
+        f"states of one, a change of up to {room(widest):.2f} may have gone unseen "
+        f"({widest.capability})"
     )
 
 
