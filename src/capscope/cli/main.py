@@ -15,6 +15,7 @@ from capscope.cli import (
     assess,
     bench,
     check,
+    diff,
     evaluate,
     explain,
     export,
@@ -41,6 +42,7 @@ app.command("resume")(resume.resume_run)
 app.command("show")(show.show_run)
 app.command("explain")(explain.explain_run)
 app.command("report")(report.report_run)
+app.command("diff")(diff.diff_runs)
 app.command("evaluate")(evaluate.evaluate_run)
 app.command("plan")(plan.plan_run)
 app.command("export")(export.export_run)

@@ -279,6 +279,11 @@ class _Extreme:
         self._models = models
 
     @property
+    def models(self) -> Models:
+        """Both models, with the counts behind them."""
+        return self._models
+
+    @property
     def capabilities(self) -> Sequence[Intent]:
         """The intents that the model speaks of."""
         return self._models.capabilities

@@ -1,0 +1,76 @@
+"""`capscope diff A B`: what B can do that A could not, and the other way round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from capscope.assessment.run import write_atomically
+from capscope.cli.options import Json
+from capscope.cli.output import print_json, print_line
+from capscope.difference import Comparison, compare_runs
+from capscope.difference.compare import ERROR_RATE
+from capscope.errors import CapscopeError
+from capscope.report.difference import comparison_lines
+
+
+def diff_runs(
+    a: Annotated[str, typer.Argument(metavar="A", help="The run directory to compare with.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The run directory of the other agent.")],
+    error_rate: Annotated[
+        float,
+        typer.Option(help="The chance of telling any difference between agents that are alike."),
+    ] = ERROR_RATE,
+    fail_on_loss: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-loss", help="Exit with 1 if something was lost or became less reliable."
+        ),
+    ] = False,
+    fail_on_side_effects: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-side-effects",
+            help="Exit with 1 if a side effect is new or became more frequent.",
+        ),
+    ] = False,
+    any_position: Annotated[
+        bool,
+        typer.Option(
+            "--any-position",
+            help="Take the symbolic state to say all that matters: draws from different positions "
+            "of the simulator count as alike.",
+        ),
+    ] = False,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also write the comparison as a page.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Say what two runs differ in, as far as the evidence supports it."""
+    comparison = compare_runs(a, b, error_rate=error_rate, any_position=any_position)
+    code = _code(comparison, fail_on_loss, fail_on_side_effects)
+    if html is not None:
+        from capscope.report.page.difference import difference_page
+
+        write_atomically(Path(html), difference_page(comparison))
+    if json:
+        print_json({**comparison.as_dict(), "html": html})
+    else:
+        for line in comparison_lines(comparison):
+            print_line(line)
+        if html is not None:
+            print_line(f"written: {html}")
+    raise typer.Exit(code)
+
+
+def _code(comparison: Comparison, losses: bool, side_effects: bool) -> int:
+    if (losses or side_effects) and not (comparison.alike or comparison.differences):
+        raise CapscopeError(
+            "nothing could be compared, so nothing can be vouched for: no capability was drawn "
+            "often enough in the same states of both runs; assess both with more executions"
+        )
+    failed = (losses and comparison.losses) or (side_effects and comparison.new_side_effects)
+    return 1 if failed else 0

@@ -1,0 +1,73 @@
+"""A second bet, for what is clear within a few draws of a single state.
+
+Tosses (`coins`) add up small differences over many states, but each of them says little: at most a
+factor of two. An agent that achieved something in twelve draws of twelve and now in none of twelve
+has surely changed, and twelve tosses do not show it. Two draws that disagree are surprising also
+because there is one probability at most that explains both sides, and a poor one.
+
+So all draws of a state, in whatever numbers, are given a likelihood under "A succeeds with p, B
+with q", averaged over some p above q, and compared with the largest that one common probability can
+give. However the strategies chose and stopped, an agent compared with itself lets this ratio reach
+1/α with a chance of α at most: an average of likelihoods is a bet, and the best common probability
+is at least as likely as the true one (universal inference). It is poor at small differences, since
+it pays for not knowing the probability of each state.
+
+**Several states.** The product over states would pay for every state in which nothing changed. So
+it is betted that a share ε of the states changed: the product of 1 − ε + ε·ratio, averaged over a
+few ε. That is an average of products over all subsets of the states, hence a bet as well, whatever
+one state has to do with which others are reached.
+
+It needs draws that are alike and independent, so states known in several positions are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capscope.data.executions import Numbers
+from capscope.findings.statistics import Scores, log_likelihood
+
+_GRID = np.array([0.002, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.998])
+_AHEAD, _BEHIND = np.tril_indices(len(_GRID), -1)
+# Small differences are left to the tosses.
+_WEIGHTS = (_GRID[_AHEAD] - _GRID[_BEHIND]) ** 2
+_LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
+_SHARES = (1 / 2, 1 / 8, 1 / 32)
+
+
+def log_odds(hits: Numbers, draws: Numbers, other_hits: Numbers, other_draws: Numbers) -> Scores:
+    """Return, state by state, the log ratio against "the first is not ahead of the other"."""
+    ahead = log_likelihood(hits[:, None], draws[:, None], _GRID)[:, _AHEAD]
+    behind = log_likelihood(other_hits[:, None], other_draws[:, None], _GRID)[:, _BEHIND]
+    all_hits, all_draws = hits + other_hits, draws + other_draws
+    common = log_likelihood(all_hits, all_draws, all_hits / np.maximum(all_draws, 1))
+    odds: Scores = np.logaddexp.reduce(ahead + behind + _LOG_WEIGHTS, axis=1) - common
+    return odds
+
+
+@dataclass(frozen=True)
+class Bets:
+    """What is known, state by state, of one side being ahead."""
+
+    wins: Numbers
+    losses: Numbers
+    odds: Scores
+    """Log odds; zero where they do not apply."""
+
+    @property
+    def most(self) -> float:
+        """No group of states can show more than this."""
+        return float(max(math.log(2) * self.wins.sum(), np.maximum(self.odds, 0).sum()))
+
+    def on_odds(self, groups: NDArray[np.bool_]) -> Scores:
+        """Return the log bet, for each row of groups, that some of its states changed."""
+        if len(self.odds) == 1:
+            return self.odds
+        shares = np.log(_SHARES)
+        stakes = np.logaddexp(np.log1p(-np.exp(shares)), shares + self.odds[:, None])
+        bets: Scores = np.logaddexp.reduce(groups.astype(np.float64) @ stakes, axis=1)
+        return bets - math.log(len(_SHARES))

@@ -1,0 +1,169 @@
+"""Count, state by state, what the two runs showed of one question.
+
+A question is about one capability: is its intent achieved, or does a literal beyond the intent come
+about? Pooled over states the two runs could differ only in where they asked. So every count is
+within a state, and what is summed over states are tosses (`coins`), each of them fair under its own
+state's probability.
+
+States are never grouped by what was seen in them. The rules of a model are: states that showed the
+same outcomes. To compare within a rule would choose the states by their answers, and find
+differences between an agent and itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from capscope.data.executions import Numbers
+from capscope.difference.matching import Mask, Matched, Track
+from capscope.difference.odds import Bets, log_odds
+from capscope.symbolic import Effect, Intent, Literal
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Of each state: how often an event came about on one side."""
+
+    hits: Numbers
+    draws: Numbers
+    plain: Numbers
+    """Hits that no success of the same execution may explain."""
+    witnesses: Numbers
+    """Draws, or positions where one state has several."""
+
+
+@dataclass(frozen=True)
+class Strata:
+    """The counts of a question in every state where both sides can answer it."""
+
+    states: Numbers
+    single: Mask
+    """The states known in one position only: all their draws are alike."""
+    a: Tally
+    b: Tally
+    tosses: Numbers
+    """Comparisons of a witness with a witness, those that ended alike included."""
+    wins_a: Numbers
+    wins_b: Numbers
+    """Tosses that one side won: the event came about there and not, or less often, on the other."""
+
+    def bets(self) -> tuple[Bets, Bets]:
+        """Bet on A being ahead, and on B."""
+        a, b = self.a, self.b
+        sides = (a.plain, a.draws), (b.plain, b.draws)
+        for_a, for_b = (
+            np.where(self.single, log_odds(*one, *other), 0.0)
+            for one, other in (sides, reversed(sides))
+        )
+        return Bets(self.wins_a, self.wins_b, for_a), Bets(self.wins_b, self.wins_a, for_b)
+
+    def most_possible(self) -> Bets:
+        """Bet on A as if all its draws had been hits and B's none: no counts could show more."""
+        nothing = np.zeros_like(self.tosses)
+        odds = log_odds(self.a.draws, self.a.draws, nothing, self.b.draws)
+        return Bets(self.tosses, nothing, np.where(self.single, odds, 0.0))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One side's executions of one capability, in order within each state."""
+
+    state: Numbers
+    end: Numbers
+    witness: Numbers
+    compared: Numbers
+    """The rows that have a counterpart on the other side, which stand in the same order there."""
+
+    def tally(self, event: Mask, plain: Mask, kept: Numbers) -> Tally:
+        """Count an event, which is one of the state afterwards, in some of the states."""
+        size = len(event)
+        hits, alone = (
+            np.bincount(self.state[came[self.end]], minlength=size) for came in (event, plain)
+        )
+        draws = np.bincount(self.state, minlength=size)
+        witnesses = np.zeros(size, dtype=np.int64)
+        witnesses[self.state] = self.witness + 1  # the last row of a state has its last witness
+        return Tally(hits[kept], draws[kept], alone[kept], witnesses[kept])
+
+
+class Questions:
+    """Asks questions about one capability."""
+
+    def __init__(self, matched: Matched, capability: int) -> None:
+        self._matched = matched
+        self.intent: Intent = matched.capabilities[capability]
+        self._a = _part(matched, matched.a, matched.rows_a, capability)
+        self._b = _part(matched, matched.b, matched.rows_b, capability)
+        self._achieved = matched.holding(self.intent.literals)
+
+    def achieved(self) -> Strata:
+        """Ask whether the intent holds afterwards, in states where it does not hold before."""
+        return self._strata(self._achieved, self._achieved, self._lead(self._achieved))
+
+    def comes_about(self, literal: Literal) -> Strata:
+        """Ask whether a literal comes about, in states where it does not hold before.
+
+        What comes about along with the intent is no side effect against an execution that did not
+        achieve it: a capability gained brings its own changes. So such a comparison counts as even.
+        It does not matter on which side that is, so the coin stays fair. In the odds, where draws
+        have no counterpart, only what comes about without the intent counts.
+        """
+        came = self._matched.holding([literal])
+        lead, ahead = self._lead(came), self._lead(self._achieved)
+        return self._strata(came, came & ~self._achieved, np.where(lead == ahead, 0, lead))
+
+    def literals_changed(self) -> Iterator[Literal]:
+        """List the literals beyond the intent that an execution of either side brought about."""
+        states = self._matched.states
+        codes = [np.unique(part.state * len(states) + part.end) for part in (self._a, self._b)]
+        adds = deletes = 0
+        for code in np.unique(np.concatenate(codes)).tolist():
+            before, after = divmod(code, len(states))
+            effect = Effect.between(states[before], states[after])
+            adds |= effect.adds
+            deletes |= effect.deletes
+        for literal in Effect(adds, deletes).literals(self._matched.words.vocabulary):
+            if literal not in self.intent.literals:
+                yield literal
+
+    def _lead(self, event: Mask) -> Numbers:
+        """Say of each draw compared whether the event is on A's side only (1) or on B's (−1)."""
+        on_a, on_b = (event[part.end[part.compared]] for part in (self._a, self._b))
+        return on_a.astype(np.int64) - on_b
+
+    def _strata(self, event: Mask, plain: Mask, lead: Numbers) -> Strata:
+        """Count an event in the states in which it is not the case already."""
+        a, size = self._a, len(event)
+        state, witness = a.state[a.compared], a.witness[a.compared]
+        # The draws of a witness are together one toss.
+        code = state * (witness.max(initial=0) + 1) + witness
+        begins = np.flatnonzero(np.diff(code, prepend=-1))
+        won = np.sign(np.add.reduceat(lead, begins)) if len(begins) else lead
+        tossed = state[begins]
+        tosses = np.bincount(tossed, minlength=size)
+        kept = np.flatnonzero(~event & (tosses > 0))
+        return Strata(
+            kept,
+            ~self._matched.several[kept],
+            a.tally(event, plain, kept),
+            self._b.tally(event, plain, kept),
+            tosses[kept],
+            np.bincount(tossed[won > 0], minlength=size)[kept],
+            np.bincount(tossed[won < 0], minlength=size)[kept],
+        )
+
+
+def _part(matched: Matched, track: Track, rows: Numbers, capability: int) -> _Part:
+    size = len(matched.states)
+    ends = np.array([capability * size, (capability + 1) * size])
+    low, high = np.searchsorted(track.pair, ends)
+    first, last = np.searchsorted(rows, (low, high))
+    return _Part(
+        track.pair[low:high] - ends[0],
+        track.end[low:high],
+        track.witness[low:high],
+        rows[first:last] - low,
+    )

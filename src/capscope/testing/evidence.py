@@ -1,0 +1,115 @@
+"""The evidence for an assertion: the states it speaks of, and what was drawn in each."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from capscope.api import Result
+from capscope.assessment.reading import Reading, read_run
+from capscope.errors import CapscopeError
+from capscope.model import CapabilityModel, Models
+from capscope.model.lattice import Pair
+from capscope.symbolic import Effect, Intent, Literal, State, Vocabulary
+
+Source = Result | Reading | Models | CapabilityModel | str | Path
+"""A result, a run that was read, its models or one of them, or a run directory."""
+When = str | Iterable[str] | None
+"""A conjunction: `"holding(a) and not on(b,c)"`, or its literals."""
+
+_LIKE_IT = 3
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was drawn in one state."""
+
+    state: State
+    hits: int
+    draws: int
+    outcomes: tuple[tuple[Effect, int], ...]
+
+    @property
+    def share(self) -> float:
+        """The share of hits; a state without draws stands behind all others."""
+        return self.hits / self.draws if self.draws else 2.0
+
+
+@dataclass(frozen=True)
+class Body:
+    """All states that an assertion speaks of."""
+
+    vocabulary: Vocabulary
+    seen: tuple[Seen, ...]
+
+    @property
+    def hits(self) -> int:
+        """The hits in all states."""
+        return sum(seen.hits for seen in self.seen)
+
+    @property
+    def draws(self) -> int:
+        """The draws in all states."""
+        return sum(seen.draws for seen in self.seen)
+
+    @property
+    def tried(self) -> tuple[Seen, ...]:
+        """The states with draws."""
+        return tuple(seen for seen in self.seen if seen.draws)
+
+
+def models_of(source: Source) -> Models:
+    """Return the models behind whatever an assertion was given."""
+    if isinstance(source, str | Path):
+        return read_run(Path(source)).models
+    found = source if isinstance(source, Models) else getattr(source, "models", None)
+    if not isinstance(found, Models):
+        raise CapscopeError(
+            f"no models in a {type(source).__name__}; give what assess() returned, its models or "
+            "a run directory"
+        )
+    return found
+
+
+def known(models: Models, name: str | Intent) -> Intent:
+    """Return the capability of that name, or say which ones are like it."""
+    intent = Intent.parse(name) if isinstance(name, str) else name
+    if intent not in models.index:
+        names = [str(capability) for capability in models.capabilities]
+        near = difflib.get_close_matches(str(intent), names, _LIKE_IT)
+        advice = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(names[:5])}"
+        raise CapscopeError(
+            f"no capability {intent} among {len(names)} that were assessed; {advice}"
+        )
+    return intent
+
+
+def literals_of(when: When) -> tuple[Literal, ...]:
+    """Read a condition."""
+    if when is None:
+        return ()
+    parts = [when] if isinstance(when, str) else list(when)
+    return tuple(literal for part in parts for literal in Intent.parse(part).literals)
+
+
+def gathered(
+    models: Models, intent: Intent, when: tuple[Literal, ...], event: Callable[[State], bool]
+) -> Body:
+    """Collect the states in which the condition holds and the event does not hold already."""
+    words, number = models.vocabulary, models.index[intent]
+    required, forbidden = words.literal_masks(when)
+    matching = [
+        state
+        for state in models.places
+        if state & required == required and not state & forbidden and not event(state)
+    ]
+    return Body(words, tuple(_seen(s, models.pair(s, number), event) for s in matching))
+
+
+def _seen(state: State, pair: Pair | None, event: Callable[[State], bool]) -> Seen:
+    counts = {} if pair is None else pair.counts
+    hits = sum(count for effect, count in counts.items() if event(effect.apply(state)))
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return Seen(state, hits, sum(counts.values()), tuple(ranked))
