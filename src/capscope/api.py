@@ -19,6 +19,7 @@ from capscope.assessment.events import Listener, ignore
 from capscope.assessment.reading import Reading, read_run
 from capscope.assessment.run import write_atomically
 from capscope.errors import CapscopeError, RunError
+from capscope.export.frames import Frames, model_frames, run_frames
 from capscope.export.model_json import model_document
 from capscope.model import CapabilityModel, Models
 from capscope.planning import Effort, Goal, Plan, Trial, Try, plan_for
@@ -29,6 +30,7 @@ from capscope.query import Settings
 from capscope.query.evidence import Evidence
 from capscope.query.strategies import DEFAULT_STRATEGY
 from capscope.query.verdict import Verdict
+from capscope.report.notebook import Shown, result_html, shown_capability
 from capscope.report.report_file import write_report
 from capscope.world import Problem
 from capscope.world.problem import picture_of
@@ -59,6 +61,28 @@ class Result:
     def model(self) -> CapabilityModel:
         """The pessimistic model: what was seen, and nothing else."""
         return self.models.pessimistic
+
+    def show(self, capability: str) -> Shown:
+        """Say when a capability does what, as text; for a list of them show the result itself."""
+        return shown_capability(self.models, self.models.known(capability))
+
+    def frames(self) -> Frames:
+        """Return the tables as pandas frames: transitions, rules and, of a kept run, queries.
+
+        Those of a kept run are read from its directory, as it is now.
+        """
+        return model_frames(self.models) if self.run is None else run_frames(self.run)
+
+    def _repr_html_(self) -> str:
+        usage = self.usage
+        said = [
+            f"{self.spec.problem.name}: {len(self.models.capabilities):,} capabilities, "
+            f"{self.states:,} states seen",
+            f"{usage.executions:,} executions in {usage.queries:,} queries, "
+            f"{usage.simulator_steps:,} simulator steps; ended: {self.stopped_because}",
+            str(self.verdict),
+        ]
+        return result_html(said, self.models)
 
 
 def assess(

@@ -66,6 +66,14 @@ def test_a_report_of_nothing_opens(visit):
     assert page.locator("#map p").inner_text() == "No state was seen."
 
 
+def test_a_map_of_one_state_is_drawn(visit):
+    alone = replace(DIGEST.map, states=(0,), edges=())
+    page = visit(report_page(replace(DIGEST, map=alone)))
+    painted = "(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(x => x))"
+    drawn(page)
+    assert page.evaluate(f"{painted}(document.querySelector('#map-chart canvas'))")
+
+
 def test_search_looks_into_intents_conditions_and_effects(visit):
     page = visit(REPORT)
     for sought, found in [

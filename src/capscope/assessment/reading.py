@@ -11,6 +11,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from capscope.assessment.usage import Usage
 from capscope.data.chronicle import Chronicle
 from capscope.data.dataset import Dataset, Transition
 from capscope.data.journal import Journal
-from capscope.data.sweep import query_totals
+from capscope.data.sweep import QueryTotals, query_totals
 from capscope.model import Models
 from capscope.query.evidence import Evidence
 from capscope.query.settings import Settings
@@ -71,12 +72,13 @@ def read_in_order(
 ) -> tuple[Reading, Chronicle]:
     """Replay an open journal; return also the executions it was read from, in order."""
     meta = journal.read_meta()
-    dataset, models, usage = Dataset(), _untaught(journal), Usage.before_asking(meta)
+    dataset, models = Dataset(), _untaught(journal)
+    queries, asking = 0, QueryTotals(0, 0, 0, 0.0, 0.0)
     for totals in query_totals(journal):
-        spent = usage + Usage(1, *totals)
-        if most_executions is not None and spent.executions > most_executions:
+        if most_executions is not None and asking.executions + totals.executions > most_executions:
             break
-        usage = spent
+        queries, asking = queries + 1, QueryTotals(*map(add, asking, totals))
+    usage = Usage.before_asking(meta) + Usage(queries, *asking)
     # The order in which transitions came in leaves no trace in models, so all come in at once.
     chronicle = Chronicle.of(journal, usage.queries, len(models.capabilities))
     transitions = chronicle.transitions()

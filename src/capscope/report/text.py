@@ -83,11 +83,12 @@ class CapabilityView:
 
 def capability_views(models: Models) -> list[CapabilityView]:
     """Return every capability, most interesting first."""
-    views = [_view(models, intent) for intent in models.capabilities]
+    views = [capability_view(models, intent) for intent in models.capabilities]
     return sorted(views, key=lambda view: (view.interest, str(view.intent)), reverse=True)
 
 
-def _view(models: Models, intent: Intent) -> CapabilityView:
+def capability_view(models: Models, intent: Intent) -> CapabilityView:
+    """Return one capability with its rules, most interesting first."""
     parts = [part for rule in models.rules(intent) for part in _parts(rule, intent, models)]
     conditions = readable_conditions(tuple(part.rule for part in parts), models.vocabulary)
     views = [replace(part, when=when) for part, when in zip(parts, conditions, strict=True)]
