@@ -16,8 +16,11 @@ from naive_planning import best, chances, choice, executions, mdp
 SIZE = 5
 
 
+FEW = some.integers(1, 4)
+
+
 @some.composite
-def processes(draw, counts=some.integers(1, 4)):
+def processes(draw, counts=FEW):
     """Draw small processes with every kind of loop; the last state has no choice."""
     here = some.lists(
         some.dictionaries(some.integers(0, SIZE - 1), counts, min_size=1, max_size=3), max_size=3

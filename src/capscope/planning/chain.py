@@ -7,9 +7,10 @@ where it ends, and how sure all that is.
 **How sure.** The probabilities of a rule are frequencies, and those of five draws are worth less
 than those of five hundred. So each rule's probabilities are drawn from what its counts leave open:
 a Dirichlet distribution with half a count added to each outcome, which is Jeffreys' prior, as in
-the intervals of rules. Where only one outcome was ever seen, half a count goes to one that was not:
-three draws that were alike do not make it certain. Nobody knows where that one leads, so it counts
-as failure. States of one rule share a draw, since they share its counts. The chain is solved for
+the intervals of rules. There may be an outcome that was never seen: three draws that were alike do
+not make it certain. It gets half a count where one outcome was seen, and half as much where two
+were, and so on: the more was seen, the less is hidden. Nobody knows where it leads, so it counts as
+failure. States of one rule share a draw, since they share its counts. The chain is solved for
 each draw; the spread of the results is the spread of the plan's success. It rests on the model's
 own assumption that all states of a rule behave alike, and it knows nothing of the choice: where
 many equally good choices were compared, the best looking one owes some of its looks to luck.
@@ -77,15 +78,15 @@ class Chain:
     def drawn(self, samples: int, seed: int) -> Values:
         """Draw the probabilities of all edges from what the counts leave open: a row a sample.
 
-        What was never seen has no edge: there the probabilities of a choice are less than one.
+        What was never seen has no edge, so the probabilities of a choice are less than one.
         """
         rng = np.random.default_rng(seed)
         rules: dict[int, Values] = {}
         for choice in self.choices:
             if choice.rule not in rules:
-                outcomes = len(choice.counts)
-                counts = np.array([*choice.counts, 0] if outcomes == 1 else choice.counts)
-                rules[choice.rule] = rng.dirichlet(counts + _HALF, samples)[:, :outcomes]
+                unseen = _HALF / len(choice.counts)
+                weights = [*(count + _HALF for count in choice.counts), unseen]
+                rules[choice.rule] = rng.dirichlet(weights, samples)[:, :-1]
         return np.hstack([rules[choice.rule] for choice in self.choices])
 
     def visits(self, probabilities: Values) -> Values:
