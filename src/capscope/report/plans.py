@@ -43,6 +43,8 @@ def _lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
         f"{plan.executions:.1f} executions on average"
     )
     yield "[95 % interval; an outcome never seen counts as failure]   [draws behind a step's rule]"
+    if plan.success < 1:
+        yield "chosen by these very frequencies, so the figure tends to be high; --try measures it"
     way = plan.most_likely_way()
     number = {step.state: i for i, step in enumerate(way, start=1)}
     if plan.is_sequence:
