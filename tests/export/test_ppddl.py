@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from capscope import Budget, assess
 from capscope.assessment.reading import read_run
@@ -128,11 +128,13 @@ def check_same_model(models, files, *, silent_elsewhere=True):
 
 
 @given(odd_models())
+@settings(max_examples=50)
 def test_any_model_with_any_names_is_the_same_model_again(models):
     check_same_model(models, ppddl_files(models, 'a "name"\n'))
 
 
 @given(odd_models())
+@settings(max_examples=50)
 def test_readable_conditions_are_the_same_model_where_something_was_tried(models):
     files = ppddl_files(models, "odd", Conditions.READABLE)
     check_same_model(models, files, silent_elsewhere=False)
