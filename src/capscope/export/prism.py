@@ -29,8 +29,8 @@ SPELLING = Spelling(
     "_",
     "agent bool ceil clock const csg ctmc ctmdp deadlock double dtmc endinit endinvariant "
     "endmodule endobservables endplayer endrewards endsystem false filter floor formula func "
-    "global init int invariant label log lta ma max mdp min mod module multi nondeterministic observable "
-    "observables of partial path player pomdp popta pow prob probabilistic pta rate rewards "
+    "global init int invariant label log lta ma max mdp min mod module multi nondeterministic "
+    "observable observables of partial path player pomdp popta pow prob probabilistic pta rate rewards "
     "round smg stochastic system true unchanging untried",
 )
 
