@@ -202,7 +202,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class StateMap:
-    """The states visited, or the most visited of them, and what leads from one to another."""
+    """The states visited, or those nearest to the beginning, and what leads from one to another."""
 
     states: tuple[int, ...]
     """Positions in `Digest.states`."""
