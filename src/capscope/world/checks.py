@@ -213,9 +213,9 @@ def _chance_comes_from_the_seed(problem: Problem, visits: Visits, seed: int) -> 
     elif _chance_after_reset(problem, seed):
         simulator.reset(child_seed(seed, 4, 0))
         initial = simulator.snapshot()
-        first = restored(initial, 0)
+        one = restored(initial, 0)
         # A rare event may fail to show in a few restores; it will not in all of these.
-        if all(restored(initial, draw) == first for draw in range(1, RESTORES)):
+        if all(restored(initial, draw) == one for draw in range(1, RESTORES)):
             yield (
                 f"{RESTORES} restores with {RESTORES} seeds gave one and the same future although "
                 "resets to the same position do not; restore() must draw later chance from its "
@@ -294,6 +294,8 @@ def notes_on(problem: Problem, seed: int = 0) -> list[str]:
 
 
 def _looks(problem: Problem, observation: Observation) -> bytes:
+    if parts := inspected(problem.simulator).parts:
+        return pickle.dumps(sorted(parts.items()))
     try:
         return pickle.dumps(observation)
     except Exception:  # whatever a user's class raises: then its symbolic state must do

@@ -78,3 +78,17 @@ def name_of(root: Any, path: Path) -> str:
     for is_item, key in path:
         name += f"[{key!r}]" if is_item else f".{key}"
     return name
+
+
+def is_table(thing: Any, most: int = 1_000) -> bool:
+    """Say whether a container holds more than a step would change: looking into it takes long."""
+    seen, ahead = 0, [thing]
+    while ahead and seen <= most:
+        held = ahead.pop()
+        if isinstance(held, Mapping):
+            held = held.values()
+        elif not isinstance(held, list | tuple | set | frozenset | deque):
+            continue
+        seen += len(held)
+        ahead.extend(held)
+    return seen > most
