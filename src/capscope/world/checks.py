@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from capscope.errors import VocabularyError
+from capscope.errors import CapscopeError, VocabularyError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending, Position, pursue
@@ -74,6 +74,8 @@ def check_problem(
         visits = list(_walk(problem, seed))
     except VocabularyError as error:
         return [Finding("vocabulary", f"the abstraction cannot say what it sees: {error}")]
+    except CapscopeError as error:
+        return [Finding("walk", str(error))]
     except Exception as error:
         return [Finding("walk", f"a random walk raised {type(error).__name__}: {error}")]
     drawn_from = SharedGenerators.now().drawn_since(before)
