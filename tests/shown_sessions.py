@@ -143,7 +143,7 @@ class Session:
             done = subprocess.run(
                 ["bash", "-c", exchange.command],
                 cwd=self.folder,
-                env={**os.environ, "PATH": path},
+                env={**os.environ, "PATH": path, "COLUMNS": "80"},
                 capture_output=True,
                 text=True,
             )

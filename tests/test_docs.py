@@ -17,6 +17,7 @@ import typer
 import capscope
 from capscope.cli.main import app
 from capscope.data.journal_file import LATER_TABLES, SCHEMA
+from capscope.export.tables import QueryRow, RuleRow, TransitionRow
 from capscope.world import Ending
 from shown_sessions import PAGES, ROOT, TUTORIAL, Exchange, Session, agrees, blocks, exchanges
 
@@ -301,6 +302,12 @@ def test_the_tables_of_the_journal_are_as_the_page_says():
     assert told == created
 
 
+def test_the_tables_that_are_exported_are_as_the_page_says():
+    told = {name: keys(text) for name, text in sections(FORMATS, "### File ").items()}
+    kinds = {"transitions": TransitionRow, "rules": RuleRow, "queries": QueryRow}
+    assert told == {name: list(kind._fields) for name, kind in kinds.items()}
+
+
 def test_the_endings_are_as_the_pages_say():
     journal = re.search(r"`ending` counts from 0: ([^.]*)\.", FORMATS.read_text(encoding="utf-8"))
     assert journal[1].split(", ") == list(Ending)
@@ -318,7 +325,9 @@ CALLS = {
     "explain": "{run}",
     "evaluate": "{run} --sequences 10",
     "report": "{run}",
+    "diff": "{run} {run}",
     "plan": "{run} --goal carrying()",
+    "export": "{run} --to csv --output tables",
     "check": "courier.py:problem",
 }
 NOT_CALLED = {"bench", "llm fetch", "llm serve"}  # they measure for hours, download, or serve
@@ -329,7 +338,7 @@ def test_every_command_has_its_json_on_the_page():
     told = {heading.removesuffix(" --json") for heading in sections(FORMATS, "### capscope ")}
     assert told == {*CALLS, *NOT_CALLED}
     commands = {name.removeprefix("capscope ") for name in COMMANDS}
-    assert commands - {*CALLS, *NOT_CALLED} == {"resume", "export"}  # told with assess and show
+    assert commands - {*CALLS, *NOT_CALLED} == {"resume"}  # told with assess
 
 
 @pytest.mark.parametrize("command", CALLS)
