@@ -1,5 +1,7 @@
 """Examples are what users copy: they must keep the contracts and be learnable."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 from capscope import Budget, Intent, assess, check_problem
@@ -29,3 +31,12 @@ def test_the_grid_example_trains_an_agent_that_opens_the_door_of_its_own_grid():
     required, _ = result.models.vocabulary.literal_masks(opened.literals)
     rules = result.models.rules(opened)
     assert any(outcome.effect.adds & required for rule in rules for outcome in rule.outcomes)
+
+
+def test_the_example_of_a_test_passes_under_pytest():
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, str(EXAMPLES / "test_my_agent.py")], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
