@@ -16,13 +16,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from variants import Still
-
 from capscope import Budget, Problem, Settings, assess
 from capscope.difference import Comparison, Side, compare_sides, read_side
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
 from capscope.world import Agent, Attempting
+from variants import Still
 
 # Rules are never known well enough, so a budget is always spent.
 SETTINGS = Settings(precision=0.001)

@@ -1,9 +1,11 @@
 from contextlib import closing
 
 import numpy as np
+import pytest
 
 from capscope.data.executions import executions_of, positions_of
 from capscope.data.journal import Draw, Execution, Journal, QueryRecord
+from capscope.errors import JournalError
 from capscope.world import Attempt, Ending
 from small_journals import INTENTS, META, QUERY, simple_draw, written
 
@@ -88,3 +90,11 @@ def test_the_positions_of_a_state_are_those_kept_and_those_started_from(tmp_path
         known = {journal.states[n]: found for n, found in positions_of(journal).items()}
     assert known[0] == {b"snapshot" * 10, b"elsewhere", b"third"}
     assert known[QUERY.start] == {QUERY.start_snapshot}
+
+
+def test_a_draw_of_a_capability_that_is_not_written_down_is_refused(tmp_path):
+    with (
+        journal_of(tmp_path / "j.sqlite", [(5, b"x", [draw((7, attempt(5, 5)))])]) as journal,
+        pytest.raises(JournalError, match="not written down"),
+    ):
+        executions_of(journal)

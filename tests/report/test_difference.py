@@ -91,3 +91,12 @@ def test_the_page_says_what_the_text_says(pair):
 def test_a_page_without_differences_says_so(pair):
     page = difference_page(compare_sides(pair[0], pair[0]))
     assert "None that the evidence supports" in page
+
+
+def test_other_strategies_in_states_of_several_positions_are_warned_of():
+    known = {0: {b"x", b"y"}}
+    a, b = (
+        side(tried(0, 0, [1] * 9), positions=known, strategy=name) for name in ("random", "mcqs-s")
+    )
+    assert "may be one of positions" in " ".join(lines(a, b))
+    assert "may be one of positions" not in " ".join(lines(a, a))
