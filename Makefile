@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test weights browser assets lint types bench clean
+.PHONY: help demo test weights browser assets lint types docs bench clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -14,7 +14,7 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,dev,docs]'
 # There are wheels of xllamacpp for most platforms; building it would take a compiler and an hour.
 	$(BIN)/pip install --quiet --disable-pip-version-check --only-binary xllamacpp \
 		--editable '.[local-llm]' || echo 'no local model here: the test that runs one is skipped'
@@ -48,14 +48,18 @@ test: lint types weights browser  ## Lint, check types and run all tests
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.installed-dev  ## Check style and formatting
-	$(BIN)/ruff check src tests benchmarks scripts examples
-	$(BIN)/ruff format --check src tests benchmarks scripts examples
+	$(BIN)/ruff check src tests benchmarks scripts examples docs
+	$(BIN)/ruff format --check src tests benchmarks scripts examples docs
 
 types: $(VENV)/.installed-dev  ## Check types
 	$(BIN)/mypy
+
+docs: $(VENV)/.installed-dev  ## Build the documentation into docs/_build/html
+	$(BIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going docs docs/_build/html
+	@echo 'open docs/_build/html/index.html'
 
 bench: $(VENV)/.installed-dev  ## Measure speed against the baselines, as ratios in one run
 	$(BIN)/python benchmarks/run.py
 
 clean:  ## Remove the environment, caches and demo run
-	rm -rf $(VENV) runs/demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) runs/demo docs/_build .pytest_cache .mypy_cache .ruff_cache

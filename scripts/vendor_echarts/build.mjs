@@ -23,7 +23,9 @@ const told = Object.entries(PACKAGES).map(([name, files]) => {
 
 // A report is a copy of these libraries, so the notices that copies must carry stand in the file;
 // the long Apache licence is named there and stands beside it.
-const short = told.map(({ title, texts }, i) => [title, ...(i === 0 ? texts.filter((_, j) => j !== 1) : texts)].join("\n\n"));
+const short = told.map(({ title, texts }, i) =>
+  [title, ...(i === 0 ? texts.filter((_, j) => j !== 1) : texts)].join("\n\n"),
+);
 const banner = `/*\nWhat the report uses of these libraries, unchanged but minified:\n\n${short.join("\n\n").replaceAll("*/", "* /")}\n*/`;
 const line = "=".repeat(80);
 const all = told.map(({ title, texts }) => `${line}\n${title}\n${line}\n\n${texts.join("\n\n")}\n`);
@@ -31,7 +33,14 @@ writeFileSync(new URL("libraries.licences.txt", ASSETS), all.join("\n"));
 
 const entry = new URL("entry.js", import.meta.url).pathname;
 const { outputFiles } = await build({
-  entryPoints: [entry], bundle: true, minify: true, write: false, format: "iife",
-  globalName: "libraries", target: "es2022", legalComments: "none", banner: { js: banner },
+  entryPoints: [entry],
+  bundle: true,
+  minify: true,
+  write: false,
+  format: "iife",
+  globalName: "libraries",
+  target: "es2022",
+  legalComments: "none",
+  banner: { js: banner },
 });
 writeFileSync(new URL("libraries.js", ASSETS), outputFiles[0].contents);

@@ -6,8 +6,15 @@ import { LabelLayout } from "echarts/features";
 import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 
 use([
-  BarChart, CanvasRenderer, GraphChart, GridComponent, LabelLayout,
-  LegendComponent, LineChart, SVGRenderer, TooltipComponent,
+  BarChart,
+  CanvasRenderer,
+  GraphChart,
+  GridComponent,
+  LabelLayout,
+  LegendComponent,
+  LineChart,
+  SVGRenderer,
+  TooltipComponent,
 ]);
 
 export { init };

@@ -1,6 +1,6 @@
 """Find out what an AI agent can do, when, and with what side effects."""
 
-from capscope.api import Result, assess, resume
+from capscope.api import Result, assess, plan, resume, try_plan
 from capscope.assessment import Budget, Usage
 from capscope.errors import CapscopeError
 from capscope.query import Settings
@@ -26,5 +26,7 @@ __all__ = [
     "Vocabulary",
     "assess",
     "check_problem",
+    "plan",
     "resume",
+    "try_plan",
 ]

@@ -1,4 +1,4 @@
-"""The same in Python as on the command line: assess, resume, read back.
+"""The same in Python as on the command line: assess, resume, plan, try a plan.
 
 >>> from capscope import Budget, assess
 >>> assess("blocksworld", budget=Budget(executions=500)).usage.executions
@@ -9,25 +9,34 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from capscope.assessment import Budget, Run, RunSpec, Usage, run_assessment
 from capscope.assessment.events import Listener, ignore
+from capscope.assessment.reading import Reading, read_run
 from capscope.assessment.run import write_atomically
-from capscope.errors import RunError
+from capscope.errors import CapscopeError, RunError
+from capscope.export.frames import Frames, model_frames, run_frames
 from capscope.export.model_json import model_document
 from capscope.model import CapabilityModel, Models
-from capscope.problems import canonical_source, load_problem
+from capscope.planning import Effort, Goal, Plan, Trial, Try, plan_for
+from capscope.planning.origin import states_described, where_it_began
+from capscope.planning.trial import try_out
+from capscope.problems import canonical_source, is_named, load_problem
 from capscope.query import Settings
 from capscope.query.evidence import Evidence
 from capscope.query.strategies import DEFAULT_STRATEGY
 from capscope.query.verdict import Verdict
+from capscope.report.notebook import Shown, result_html, shown_capability
+from capscope.report.report_file import write_report
 from capscope.world import Problem
+from capscope.world.problem import picture_of
 
 MODEL = "model.json"
+REPORT = "report.html"
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,28 @@ class Result:
     def model(self) -> CapabilityModel:
         """The pessimistic model: what was seen, and nothing else."""
         return self.models.pessimistic
+
+    def show(self, capability: str) -> Shown:
+        """Say when a capability does what, as text; for a list of them show the result itself."""
+        return shown_capability(self.models, self.models.known(capability))
+
+    def frames(self) -> Frames:
+        """Return the tables as pandas frames: transitions, rules and, of a kept run, queries.
+
+        Those of a kept run are read from its directory, as it is now.
+        """
+        return model_frames(self.models) if self.run is None else run_frames(self.run)
+
+    def _repr_html_(self) -> str:
+        usage = self.usage
+        said = [
+            f"{self.spec.problem.name}: {len(self.models.capabilities):,} capabilities, "
+            f"{self.states:,} states seen",
+            f"{usage.executions:,} executions in {usage.queries:,} queries, "
+            f"{usage.simulator_steps:,} simulator steps; ended: {self.stopped_because}",
+            str(self.verdict),
+        ]
+        return result_html(said, self.models)
 
 
 def assess(
@@ -103,20 +134,87 @@ def resume(
     `problem` is needed for a run that was started with a `Problem` object of one's own.
     """
     with Run.open(Path(run)) as opened:
-        meta = opened.journal.read_meta()
-        identity = meta["identity"]
-        loaded = problem or load_problem(identity["problem"])
-        spec = RunSpec(
-            loaded,
-            identity["problem"],
-            identity["strategy"],
-            identity["seed"],
-            Settings.from_dict(identity["settings"]),
-            budget or Budget(**meta["budget"]),
-            _copies(problem or identity["problem"], workers - 1),
-        )
+        spec = _spec_of(opened, problem, budget, workers)
         opened.admit(spec)
         return _carry_out(opened, spec, listener, keep=True)
+
+
+def report_on(run: str | Path, output: Path | None = None, *, pictures: bool | None = None) -> Path:
+    """Write the report of a run, finished or not, and return where it is.
+
+    Pictures of states take the problem itself, and loading a problem runs its code. Without a word
+    on `pictures` that is done only for problems that go by a name, and a problem that cannot be
+    loaded here is a report without pictures.
+    """
+    path = Path(run)
+    with Run.open(path, read_only=True) as opened:
+        source: str = opened.journal.read_meta()["identity"]["problem"]
+    draw = None
+    if pictures or (pictures is None and is_named(source)):
+        try:
+            draw = picture_of(load_problem(source))
+        except CapscopeError:
+            if pictures:
+                raise
+    return write_report(path, output or path / REPORT, draw)
+
+
+def plan(run: str | Path | Reading, goal: str, *, start: str | None = None) -> Plan:
+    """Plan with the pessimistic model of a run: the most reliable policy of capabilities.
+
+    `run` is a directory, or one that was read already. `goal` is a conjunction of literals. `start`
+    is one too, or a state's number as in model.json; without it the plan begins where the run did.
+    Needs the extra `plan`.
+    """
+    reading = run if isinstance(run, Reading) else read_run(Path(run))
+    models = reading.models
+    wanted = Goal.parse(goal, models.vocabulary)
+    starts = [where_it_began(reading.path)] if start is None else states_described(start, models)
+    return plan_for(models, wanted, starts)
+
+
+def try_plan(
+    run: str | Path,
+    plan: Plan,
+    effort: Effort,
+    *,
+    problem: Problem | None = None,
+    heard: Callable[[Try], None] = lambda _: None,
+) -> Trial:
+    """Try a plan on the agent of a run, from positions kept of its start; nothing is recorded.
+
+    `problem` is needed for a run that was started with a `Problem` object of one's own. `heard` is
+    told of each try.
+    """
+    with Run.open(Path(run), read_only=True) as opened:
+        spec = _spec_of(opened, problem)
+        opened.require_same(spec)
+        positions = opened.journal.snapshots(plan.start)
+    if not plan.found or not positions:
+        missing = "position of the start" if plan.found else "way to the goal"
+        raise RunError(f"no {missing} is known in {run}; there is nothing to try")
+    tries = []
+    for one in try_out(spec.problem, plan, positions, effort):
+        tries.append(one)
+        heard(one)
+    return Trial(plan, tuple(tries), effort.longest)
+
+
+def _spec_of(
+    opened: Run, problem: Problem | None, budget: Budget | None = None, workers: int = 1
+) -> RunSpec:
+    """Return what a run was started with, its problem loaded anew."""
+    meta = opened.journal.read_meta()
+    identity = meta["identity"]
+    return RunSpec(
+        problem or load_problem(identity["problem"]),
+        identity["problem"],
+        identity["strategy"],
+        identity["seed"],
+        Settings.from_dict(identity["settings"]),
+        budget or Budget(**meta["budget"]),
+        _copies(problem or identity["problem"], workers - 1),
+    )
 
 
 def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) -> Result:
@@ -124,6 +222,7 @@ def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) ->
     if keep:
         document = model_document(assessment.models, spec.problem.name)
         write_atomically(opened.path / MODEL, json.dumps(document, indent=1) + "\n")
+        write_report(opened.path, opened.path / REPORT, picture_of(spec.problem))
     return Result(
         spec=spec,
         models=assessment.models,

@@ -205,6 +205,16 @@ def source_slug(source: str) -> str:
     return Path(right).stem if right.endswith(".pddl") else f"{Path(left).stem}-{right}"
 
 
+def is_named(source: str) -> bool:
+    """Say whether a problem goes by a name: loading it runs no file that somebody else may hold.
+
+    >>> is_named("minigrid-react:max-actions=20"), is_named("vacuum.py:problem")
+    (True, False)
+    """
+    left, colon, _ = source.rpartition(":")
+    return not (colon and left.endswith((".py", ".pddl")))
+
+
 def load_problem(source: str) -> Problem:
     """Load a problem by name, with options, `file.py:factory` or `domain.pddl:problem.pddl`."""
     left, colon, right = source.rpartition(":")
@@ -258,9 +268,17 @@ def _from_file(path: Path, factory: str) -> Problem:
     finally:
         sys.path.remove(str(path.parent))
     make = getattr(module, factory, None)
+    if isinstance(make, Problem):
+        return make
     if not callable(make):
-        functions = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
-        raise ProblemError(f"{path} has no function {factory!r}; it has {', '.join(functions)}")
+        own = [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_")
+            and (isinstance(value, Problem) or getattr(value, "__module__", "") == path.stem)
+        ]
+        has = f"it has {', '.join(own)}" if own else "define one that returns a capscope Problem"
+        raise ProblemError(f"{path} has no function {factory!r}; {has}")
     return _call(make, f"{path}:{factory}")
 
 

@@ -102,6 +102,7 @@ def test_show_and_export_print_the_model(answer, capscope):
     assert answer("export", run, "--output", "copy.json") == {
         "written": "copy.json",
         "format": "json",
+        "files": ["copy.json"],
     }
     assert json.loads(Path("copy.json").read_text()) == model
 

@@ -1,16 +1,13 @@
 """One sweep against the same read query by query."""
 
 import itertools
-from collections import Counter
 from contextlib import closing
 
 import pytest
 
 from capscope import Budget, Settings, assess
-from capscope.assessment.knowledge import tally
-from capscope.data.dataset import Transition
 from capscope.data.journal import Draw, Execution, Journal
-from capscope.data.sweep import QueryTotals, query_totals, transitions_of
+from capscope.data.sweep import QueryTotals, query_totals
 from capscope.errors import JournalError
 from capscope.world import Attempt, Ending
 from small_journals import INTENTS, META, QUERY, simple_draw
@@ -50,14 +47,6 @@ def test_a_sweep_counts_what_the_queries_show_one_by_one(tmp_path):
         budget = Budget(executions=211)
         assess(problem, strategy=strategy, settings=settings, budget=budget, run=path)
         with closing(Journal.open(path / "journal.sqlite", read_only=True)) as journal:
-            capabilities = len(journal.intents())
-            everything = list(draws_of(journal))
-            for queries in (0, 1, len(everything) // 2, len(everything)):
-                one_by_one = Counter()
-                for draws in everything[:queries]:
-                    one_by_one.update(tally(draws, capabilities))
-                swept = transitions_of(journal, queries, capabilities)
-                assert list(swept.items()) == list(one_by_one.items())
             for swept, by_hand in zip(query_totals(journal), totals_by_hand(journal), strict=True):
                 assert swept == pytest.approx(by_hand)
 
@@ -81,27 +70,9 @@ def test_a_query_under_way_has_taken_as_long_as_its_draws(journal):
     assert [totals.seconds for totals in query_totals(journal)] == [0.5]
 
 
-def test_an_execution_that_was_cut_is_no_transition(journal):
-    journal.begin_query(0, QUERY)
-    cut = Execution(0, Attempt((1, 2), 1, Ending.CUT))
-    whole = Execution(0, Attempt((0, 3, 1), 1, Ending.STOPPED))
-    journal.add_draw(0, 0, Draw((whole, cut), 2, 0, 0.5, True), {})
-    assert transitions_of(journal, 1, 1) == {Transition(0, 0, 1): 1}
-
-
-def test_a_capability_that_nobody_wrote_down_is_refused(journal):
-    journal.begin_query(0, QUERY)
-    journal.add_draw(0, 0, simple_draw(0, 1), {})
-    with pytest.raises(JournalError, match="beyond the 0 that are"):
-        transitions_of(journal, 1, 0)
-
-
 def test_what_is_no_attempt_is_said_to_be_foreign(journal):
     journal.begin_query(0, QUERY)
     journal.add_draw(0, 0, simple_draw(0, 1), {})
-    list(journal.select("UPDATE draws SET attempts = ?", "[[0, [99], 1, 0]]"))
-    with pytest.raises(JournalError, match="something capscope did not write"):
-        transitions_of(journal, 1, 3)
     list(journal.select("UPDATE draws SET attempts = ?", "nonsense"))
     with pytest.raises(JournalError, match="left untouched"):
         list(query_totals(journal))

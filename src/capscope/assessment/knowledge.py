@@ -16,9 +16,9 @@ from capscope.assessment.breakdown import breakdown_told
 from capscope.assessment.discovery import intents_of
 from capscope.assessment.stopping import is_news
 from capscope.assessment.usage import Usage
+from capscope.data.chronicle import refuse_unknown_capabilities
 from capscope.data.dataset import Dataset, Transition
 from capscope.data.journal import Draw, Journal, QueryRecord
-from capscope.data.sweep import refuse_unknown_capabilities
 from capscope.errors import JournalError
 from capscope.model import Learned, Models
 from capscope.query.evidence import Evidence
@@ -168,7 +168,7 @@ def tally(draws: Sequence[Draw], capabilities: int) -> Counter[Transition]:
                 if attempt.ending is not Ending.CUT:
                     ends = attempt.trajectory[0], attempt.trajectory[-1]
                     counts[Transition(ends[0], capability, ends[1])] += times
-    refuse_unknown_capabilities(counts, capabilities)
+    refuse_unknown_capabilities((asked for _, asked, _ in counts), capabilities)
     return counts
 
 

@@ -11,15 +11,17 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import add
 from pathlib import Path
 from typing import Any
 
 from capscope.assessment.knowledge import tally
 from capscope.assessment.run import Run
 from capscope.assessment.usage import Usage
+from capscope.data.chronicle import Chronicle
 from capscope.data.dataset import Dataset, Transition
 from capscope.data.journal import Journal
-from capscope.data.sweep import query_totals, transitions_of
+from capscope.data.sweep import QueryTotals, query_totals
 from capscope.model import Models
 from capscope.query.evidence import Evidence
 from capscope.query.settings import Settings
@@ -62,18 +64,27 @@ def read_run(path: Path, most_executions: int | None = None) -> Reading:
 
 def read_journal(path: Path, journal: Journal, most_executions: int | None = None) -> Reading:
     """Replay an open journal, all of it or its first executions."""
+    return read_in_order(path, journal, most_executions)[0]
+
+
+def read_in_order(
+    path: Path, journal: Journal, most_executions: int | None = None
+) -> tuple[Reading, Chronicle]:
+    """Replay an open journal; return also the executions it was read from, in order."""
     meta = journal.read_meta()
-    dataset, models, usage = Dataset(), _untaught(journal), Usage.before_asking(meta)
+    dataset, models = Dataset(), _untaught(journal)
+    queries, asking = 0, QueryTotals(0, 0, 0, 0.0, 0.0)
     for totals in query_totals(journal):
-        spent = usage + Usage(1, *totals)
-        if most_executions is not None and spent.executions > most_executions:
+        if most_executions is not None and asking.executions + totals.executions > most_executions:
             break
-        usage = spent
+        queries, asking = queries + 1, QueryTotals(*map(add, asking, totals))
+    usage = Usage.before_asking(meta) + Usage(queries, *asking)
     # The order in which transitions came in leaves no trace in models, so all come in at once.
-    transitions = transitions_of(journal, usage.queries, len(models.capabilities))
+    chronicle = Chronicle.of(journal, usage.queries, len(models.capabilities))
+    transitions = chronicle.transitions()
     dataset.record(transitions)
     models.update(transitions)
-    return Reading(path, meta, dataset, models, usage)
+    return Reading(path, meta, dataset, models, usage), chronicle
 
 
 def replay(journal: Journal) -> Iterator[tuple[Usage, Models]]:

@@ -145,6 +145,14 @@ class Run:
 
     def admit(self, spec: RunSpec) -> None:
         """Refuse to go on with anything but what the run was started with; name the difference."""
+        self.require_same(spec)
+        recorded = self.journal.read_meta()
+        meta = {"budget": spec.budget.as_dict(), "versions": recorded["versions"]}
+        self.journal.write_meta(meta)
+        self._write_summary({"identity": recorded["identity"], **meta})
+
+    def require_same(self, spec: RunSpec) -> None:
+        """Compare what the run was started with; name the difference. Nothing is written."""
         recorded = self.journal.read_meta()
         # A setting that there was not yet when the run was started has its default since.
         settings = Settings.from_dict(recorded["identity"]["settings"]).as_dict()
@@ -152,9 +160,6 @@ class Run:
         differences = list(_differences(identity, spec.identity()))
         if differences:
             raise RunError(f"{self.path} was started differently: {'; '.join(differences)}")
-        meta = {"budget": spec.budget.as_dict(), "versions": recorded["versions"]}
-        self.journal.write_meta(meta)
-        self._write_summary({"identity": recorded["identity"], **meta})
 
     def _write_summary(self, meta: Mapping[str, Any]) -> None:
         text = json.dumps(
@@ -175,16 +180,17 @@ class Run:
         self.close()
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader, or a crash, sees the old text or the new, never a part."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file so that a reader, or a crash, sees the old one or the new, never a part."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")  # a pipe or device is written to, not replaced
+            path.write_bytes(data)  # a pipe or device is written to, not replaced
             return
         target = path.resolve()  # a link stays one
         draft = target.with_name(f".{target.name}.draft")
         try:
-            draft.write_text(text, encoding="utf-8")
+            draft.write_bytes(data)
             draft.replace(target)
         except BaseException:
             with suppress(OSError):

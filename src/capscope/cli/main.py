@@ -21,6 +21,8 @@ from capscope.cli import (
     export,
     listing,
     llm,
+    plan,
+    report,
     resume,
     show,
 )
@@ -39,8 +41,10 @@ app.command("assess")(assess.assess_problem)
 app.command("resume")(resume.resume_run)
 app.command("show")(show.show_run)
 app.command("explain")(explain.explain_run)
+app.command("report")(report.report_run)
 app.command("diff")(diff.diff_runs)
 app.command("evaluate")(evaluate.evaluate_run)
+app.command("plan")(plan.plan_run)
 app.command("export")(export.export_run)
 app.command("check")(check.check_source)
 app.command("bench")(bench.bench_suite)

@@ -43,7 +43,7 @@ def show_run(
 ) -> None:
     """Print the learned model, the most interesting capabilities first."""
     reading = read_run(Path(run))
-    wanted = None if capability is None else _known(Intent.parse(capability), reading)
+    wanted = None if capability is None else reading.models.known(capability)
     if draws or transcript:
         _show_draws(reading, wanted, limit, transcript, json)
     elif surprises:
@@ -52,13 +52,6 @@ def show_run(
         print_json(model_document(reading.models, reading.problem))
     else:
         _show_model(reading, wanted, limit)
-
-
-def _known(wanted: Intent, reading: Reading) -> Intent:
-    if wanted not in reading.models.index:
-        known = ", ".join(str(intent) for intent in reading.models.capabilities[:5])
-        raise CapscopeError(f"the run has no capability {wanted}; it has {known}, …")
-    return wanted
 
 
 def _show_model(reading: Reading, wanted: Intent | None, limit: int | None) -> None:

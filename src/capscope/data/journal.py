@@ -27,6 +27,7 @@ from capscope.data.journal_file import (
     FORMAT_VERSION,
     LATER_TABLES,
     SCHEMA,
+    connected,
     connected_for_reading,
     explained,
     understood,
@@ -121,10 +122,7 @@ class Journal:
             raise JournalError(f"no journal at {path}; is {path.parent} a run directory?")
         with understood(path):
             verify(path)
-            if read_only:
-                db = connected_for_reading(path)
-            else:
-                db = sqlite3.connect(path, isolation_level=None)
+            db = connected_for_reading(path) if read_only else connected(path)
             try:
                 if not read_only:
                     db.execute("PRAGMA journal_mode = WAL")
@@ -140,9 +138,21 @@ class Journal:
         """Close the file; everything recorded is on disk already."""
         self._db.close()
 
+    @contextmanager
+    def at_one_moment(self) -> Iterator[None]:
+        """Read it all as it is now, whatever a run under way writes down meanwhile."""
+        with explained(self.path):
+            self._db.execute("BEGIN")
+        try:
+            self._load_states()
+            yield
+        finally:
+            self._db.execute("ROLLBACK")
+
     def _load_states(self) -> None:
+        new = "SELECT id, bits FROM states WHERE id >= ? ORDER BY id"
         with understood(self.path):
-            for number, bits in self._db.execute("SELECT id, bits FROM states ORDER BY id"):
+            for number, bits in self._db.execute(new, (len(self._states),)):
                 if number != len(self._states):
                     raise ValueError(f"state {number} follows state {len(self._states) - 1}")
                 self._ids[int(bits, 16)] = number

@@ -52,11 +52,27 @@ CREATE TABLE IF NOT EXISTS transcripts (
 )
 
 
+def connected(path: Path) -> sqlite3.Connection:
+    """Open a file for reading and writing."""
+    return sqlite3.connect(path, isolation_level=None)
+
+
 def connected_for_reading(path: Path) -> sqlite3.Connection:
-    """Open a file so that nothing can be written, also where nothing may be written."""
+    """Open a file so that nothing is written, also where nothing may be written.
+
+    SQLite keeps notes for other processes beside the file. Only a connection that could write
+    takes them away again when it is closed.
+    """
+    if not os.access(path.parent, os.W_OK):
+        return _untouched(path)
+    db = connected(path)
+    db.execute("PRAGMA query_only = ON")
+    return db
+
+
+def _untouched(path: Path) -> sqlite3.Connection:
     address = f"{path.resolve().as_uri()}?mode=ro"
-    # SQLite wants to keep notes beside the file for other processes. Where it cannot, and nobody
-    # else has left any, there is no other process: the file stays as it is.
+    # Where no notes can be kept and nobody else has left any, there is no other process.
     alone = not path.with_name(f"{path.name}-wal").exists()
     if alone and not os.access(path.parent, os.W_OK):
         address += "&immutable=1"
@@ -65,7 +81,7 @@ def connected_for_reading(path: Path) -> sqlite3.Connection:
 
 def verify(path: Path) -> None:
     """Look at a file, without changing a byte of it, and say what keeps it from being read."""
-    with closing(connected_for_reading(path)) as db:
+    with closing(_untouched(path)) as db:
         if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
             raise JournalError(f"{path} is not a capscope journal; it was left untouched")
         version = db.execute("PRAGMA user_version").fetchone()[0]

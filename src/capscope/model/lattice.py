@@ -19,9 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from capscope.data.dataset import Transition
+from capscope.errors import CapscopeError
 from capscope.model.capability_model import ConditionalRule, Prediction, RuleModel
+from capscope.model.html import escaped, rules_html
 from capscope.model.rule import Outcome, Rule
 from capscope.symbolic import Effect, Intent, State, Vocabulary
 from capscope.symbolic.condition import ConditionSpace
@@ -130,12 +133,25 @@ class Models:
             place.open += range(len(place.pairs), len(self.capabilities))
             place.pairs += [None] * (len(self.capabilities) - len(place.pairs))
 
+    def known(self, text: str) -> Intent:
+        """Read the name of a capability, or say that there is none of that name."""
+        intent = Intent.parse(text)
+        if intent not in self.index:
+            some = ", ".join(map(str, self.capabilities[:5]))
+            raise CapscopeError(f"the run has no capability {intent}; it has {some}, …")
+        return intent
+
     def place(self, state: State) -> Place:
         """Return the place of a state, made on first sight."""
         place = self.places.get(state)
         if place is None:
             place = self.places[state] = Place(state, len(self.capabilities))
         return place
+
+    @property
+    def first_state(self) -> State | None:
+        """The state that was seen first, where the run began; None before anything was seen."""
+        return next(iter(self.places), None)
 
     def update(self, transitions: Mapping[Transition, int]) -> Learned:
         """Take in transitions with their counts; say what was new."""
@@ -251,6 +267,10 @@ class Models:
         ]
         return tuple(sorted(rules, key=lambda rule: (-rule.executions, rule.states)))
 
+    def _repr_html_(self) -> str:
+        rules = {intent: self.rules(intent) for intent in self.capabilities}
+        return rules_html(rules, len(self.places), self.vocabulary)
+
     def symbolic(self, space: ConditionSpace, *, optimistic: bool) -> RuleModel:
         """Write one of the two models out with symbolic conditions."""
         written: dict[Intent, tuple[ConditionalRule, ...]] = {}
@@ -270,8 +290,14 @@ class Models:
 
 
 class _Extreme:
+    SAYS: ClassVar[str]
+    """What the model is, for a heading."""
+
     def __init__(self, models: Models) -> None:
         self._models = models
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escaped(self.SAYS)}</p>{self._models._repr_html_()}"
 
     @property
     def models(self) -> Models:
@@ -295,6 +321,8 @@ def _seen(pair: Pair) -> dict[State, float]:
 class Pessimistic(_Extreme):
     """h∧: what was seen, and nothing else."""
 
+    SAYS = "The pessimistic model: what was seen, and nothing else."
+
     def predict(self, state: State, capability: Intent) -> Prediction:
         """Return the distribution of the state's block; empty for an untried pair."""
         pair = self._models.pair(state, self._models.index[capability])
@@ -303,6 +331,11 @@ class Pessimistic(_Extreme):
 
 class Optimistic(_Extreme):
     """h∨: where nothing was tried, everything that was seen elsewhere."""
+
+    SAYS = (
+        "The optimistic model: where a capability was tried, what was seen; "
+        "elsewhere, everything that it was seen to do."
+    )
 
     def predict(self, state: State, capability: Intent) -> Prediction:
         """Return the distribution of the state's block, or of all rules for an untried pair."""

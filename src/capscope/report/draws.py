@@ -98,7 +98,7 @@ def draw_lines(draws: DrawsBehind) -> Iterator[str]:
     shown: Place | None = None
     yield f"{draws.intent}   ({counted(view.executions, 'draw')})"
     for rule in view.rules:
-        yield from rule_lines(rule, draws.intent, models.vocabulary)
+        yield from rule_lines(rule, models.vocabulary)
         yield from _state_lines(_behind(rule, counting), models.vocabulary)
     cut = [b for b in draws.executions if b.attempt.ending is Ending.CUT]
     if cut:
@@ -112,7 +112,7 @@ def draw_lines(draws: DrawsBehind) -> Iterator[str]:
         if lines:
             yield ""
             yield f"{behind.place}:"
-            yield from _indented(lines, earlier, shown)
+            yield from (f"  {line}" for line in lines_unlike(lines, earlier, shown))
             if shown is None:
                 earlier, shown = lines, behind.place
 
@@ -179,8 +179,11 @@ def _remarks(attempt: Attempt) -> str:
     return ", ".join(remarks)
 
 
-def _indented(lines: list[str], earlier: list[str], shown: Place | None) -> Iterator[str]:
-    """Show a transcript; what it shares with one shown before is not repeated."""
+def lines_unlike(lines: list[str], earlier: list[str], shown: Place | None) -> Iterator[str]:
+    """Yield the lines of a transcript; a beginning that it shares with one shown before is named.
+
+    Agents are told much the same each time.
+    """
     pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(lines, earlier, strict=False))
     common = sum(1 for _ in pairs)
     # What is indented belongs to the line above it and is not torn from it.
@@ -189,5 +192,5 @@ def _indented(lines: list[str], earlier: list[str], shown: Place | None) -> Iter
     if common < _FEWEST_LEFT_OUT:
         common = 0
     else:
-        yield f"  (begins with the first {common} lines of {shown})"
-    yield from (f"  {line}" for line in lines[common:])
+        yield f"(begins with the first {common} lines of {shown})"
+    yield from lines[common:]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import reduce
 from operator import and_
 
-from capscope.findings import Finding
+from capscope.findings import Example, Finding
 from capscope.model import Models
-from capscope.symbolic import State
+from capscope.symbolic import Effect, State
 
 
 def always_holding(models: Models) -> State:
@@ -22,15 +22,18 @@ def finding_lines(finding: Finding, constant: State = 0, width: int = 96) -> Ite
     yield str(finding.kind)
     yield from _wrapped(finding.sentence, width, "  ")
     for example in finding.examples[:1]:
-        told = example.as_dict()
-        changes = ", ".join(told["changes"]) or "nothing changes"
-        holding = ", ".join(map(str, example.vocabulary.holding(example.state & ~constant)))
-        yield from _wrapped(
-            f"for example {example.count} of {example.draws}: asked for {example.intent} in "
-            f"{told['state']} ({holding or 'no atom holds'}): {changes}",
-            width,
-            "    ",
-        )
+        yield from _wrapped(f"for {example_text(example, constant)}", width, "    ")
+
+
+def example_text(example: Example, constant: State = 0, name: str | None = None) -> str:
+    """Tell an example in a line; its state is called by a name, or else as in `model.json`."""
+    changes = Effect.between(example.state, example.after).literals(example.vocabulary)
+    holding = example.vocabulary.holding(example.state & ~constant)
+    return (
+        f"example {example.count:,} of {example.draws:,}: asked for {example.intent} in "
+        f"{name or hex(example.state)} ({', '.join(map(str, holding)) or 'no atom holds'}): "
+        f"{', '.join(map(str, changes)) or 'nothing changes'}"
+    )
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:

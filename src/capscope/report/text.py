@@ -9,12 +9,12 @@ cannot.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from capscope.export.model_json import readable_conditions
 from capscope.model import Models, Outcome, Rule
-from capscope.symbolic import Intent, Vocabulary
+from capscope.symbolic import Intent, State, Vocabulary
 from capscope.symbolic.dnf import Term
 
 _MOST_TERMS = 4
@@ -27,12 +27,24 @@ class RuleView:
 
     rule: Rule
     when: tuple[Term, ...]
-    achieving: float
-    """The probability that the intent holds afterwards."""
-    acts: bool
-    """Whether anything ever changed."""
+    held: bool
+    """Whether the intent held before, the same in every state of the rule."""
+    achieved: tuple[bool, ...]
+    """Of each outcome: whether the intent holds after it, the same from every state."""
     side_effects: int
     """Literals that changed beyond the intent, in the outcome with the most of them."""
+
+    @property
+    def achieving(self) -> float:
+        """The probability that the intent holds afterwards."""
+        counts = zip(self.achieved, self.rule.outcomes, strict=True)
+        # Counts and not probabilities: what always succeeds is exactly 1.
+        return sum(o.count for achieved, o in counts if achieved) / self.rule.executions
+
+    @property
+    def acts(self) -> bool:
+        """Whether anything ever changed."""
+        return any(o.effect.adds or o.effect.deletes for o in self.rule.outcomes)
 
     @property
     def interest(self) -> tuple[int, int]:
@@ -71,51 +83,55 @@ class CapabilityView:
 
 def capability_views(models: Models) -> list[CapabilityView]:
     """Return every capability, most interesting first."""
-    views = [_view(models, intent) for intent in models.capabilities]
+    views = [capability_view(models, intent) for intent in models.capabilities]
     return sorted(views, key=lambda view: (view.interest, str(view.intent)), reverse=True)
 
 
-def _view(models: Models, intent: Intent) -> CapabilityView:
-    rules = tuple(part for rule in models.rules(intent) for part in _parts(rule, intent, models))
-    conditions = readable_conditions(rules, models.vocabulary)
-    views = [
-        _rule_view(rule, when, intent, models.vocabulary)
-        for rule, when in zip(rules, conditions, strict=True)
-    ]
+def capability_view(models: Models, intent: Intent) -> CapabilityView:
+    """Return one capability with its rules, most interesting first."""
+    parts = [part for rule in models.rules(intent) for part in _parts(rule, intent, models)]
+    conditions = readable_conditions(tuple(part.rule for part in parts), models.vocabulary)
+    views = [replace(part, when=when) for part, when in zip(parts, conditions, strict=True)]
     views.sort(key=lambda view: (view.interest, view.rule.executions), reverse=True)
     return CapabilityView(intent, tuple(views), len(models.places))
 
 
-def _parts(rule: Rule, intent: Intent, models: Models) -> Iterator[Rule]:
-    """Split a rule by which nothing changes: the intent held already, or the agent did nothing.
+def _parts(rule: Rule, intent: Intent, models: Models) -> Iterator[RuleView]:
+    """Split a rule by what it means for the intent, before it and after each of its outcomes.
 
-    To the model both are one rule; to a person the first is no news and the second a limit.
+    To the model an effect is the same wherever it shows. To a person it is not: where nothing
+    changes the intent held already, which is no news, or it did not, which is a limit; and an
+    effect that leaves a literal of the intent as it is achieves the intent where that is true.
     """
-    effect = rule.outcomes[0].effect
-    if len(rule.outcomes) > 1 or effect.adds or effect.deletes:
-        yield rule
-        return
-    index = models.index[intent]
-    for held in (True, False):
-        states = tuple(s for s in rule.states if intent.holds(s, models.vocabulary) is held)
-        pairs = [models.pair(state, index) for state in states]
-        draws = sum(pair.total for pair in pairs if pair is not None)
-        if states:
-            yield Rule(states, (Outcome(effect, draws, 1.0),))
+    required, forbidden = models.vocabulary.literal_masks(intent.literals)
 
+    def holds(state: State) -> bool:
+        return state & required == required and not state & forbidden
 
-def _rule_view(rule: Rule, when: tuple[Term, ...], intent: Intent, words: Vocabulary) -> RuleView:
-    required, forbidden = words.literal_masks(intent.literals)
-    some_state = rule.states[0]
-    achieving = sum(
-        o.probability for o in rule.outcomes if intent.holds(o.effect.apply(some_state), words)
-    )
+    meanings: dict[tuple[bool, ...], list[State]] = {}
+    for state in rule.states:
+        after = (holds(outcome.effect.apply(state)) for outcome in rule.outcomes)
+        meanings.setdefault((holds(state), *after), []).append(state)
     side_effects = max(
         (o.effect.adds & ~required).bit_count() + (o.effect.deletes & ~forbidden).bit_count()
         for o in rule.outcomes
     )
-    acts = any(o.effect.adds or o.effect.deletes for o in rule.outcomes)
-    return RuleView(rule, when, achieving, acts, side_effects)
+    for meaning in sorted(meanings, reverse=True):
+        states = meanings[meaning]
+        part = rule if len(meanings) == 1 else _part(rule, states, models, models.index[intent])
+        yield RuleView(part, (), meaning[0], meaning[1:], side_effects)
+
+
+def _part(rule: Rule, states: Sequence[State], models: Models, capability: int) -> Rule:
+    """Restrict a rule to some of its states; its outcomes keep their order."""
+    pairs = [pair for state in states if (pair := models.pair(state, capability)) is not None]
+    total = sum(pair.total for pair in pairs)
+    counts = [sum(pair.counts[o.effect] for pair in pairs) for o in rule.outcomes]
+    outcomes = (
+        Outcome(outcome.effect, count, count / total)
+        for outcome, count in zip(rule.outcomes, counts, strict=True)
+    )
+    return Rule(tuple(states), tuple(outcomes))
 
 
 def capability_lines(
@@ -129,13 +145,13 @@ def capability_lines(
     tried = counted(view.states_tried, "state")
     yield f"{view.intent}   ({counted(view.executions, 'draw')} in {tried})"
     for rule in view.rules:
-        yield from rule_lines(rule, view.intent, vocabulary, width)
+        yield from rule_lines(rule, vocabulary, width)
     untried = view.states_seen - view.states_tried
     if untried > 0:
         yield f"  elsewhere: unknown, never tried in {counted(untried, 'other state')} seen"
 
 
-def rule_lines(view: RuleView, intent: Intent, words: Vocabulary, width: int = 96) -> Iterator[str]:
+def rule_lines(view: RuleView, words: Vocabulary, width: int = 96) -> Iterator[str]:
     """Write one rule down: when it holds, and what happened how often."""
     behind = f"[{counted(len(view.rule.states), 'state')}, {counted(view.rule.executions, 'draw')}]"
     terms = [_conjunction(term) for term in view.when]
@@ -144,8 +160,9 @@ def rule_lines(view: RuleView, intent: Intent, words: Vocabulary, width: int = 9
         terms = [*terms[:_MOST_TERMS], f"one of {hidden} more conditions"]
     behind = behind.replace(" ", _STICKY)
     yield from _wrapped(f"when {' or '.join(terms)}  {behind}", width, "  ", "       ")
-    for outcome in view.rule.outcomes:
-        mark = _mark(view, outcome, intent, words)
+    for outcome, achieved in zip(view.rule.outcomes, view.achieved, strict=True):
+        idle = not outcome.effect.adds and not outcome.effect.deletes
+        mark = "+" if achieved else "-" if idle else "!"
         low, high = outcome.interval
         share = f"{outcome.probability:.2f} [{low:.2f}, {high:.2f}]"
         literals = (
@@ -162,13 +179,6 @@ def _wrapped(text: str, width: int, first: str, rest: str) -> Iterator[str]:
     )
     for line in wrapper.wrap(text):
         yield line.replace(_STICKY, " ")
-
-
-def _mark(view: RuleView, outcome: Outcome, intent: Intent, words: Vocabulary) -> str:
-    after = outcome.effect.apply(view.rule.states[0])
-    if intent.holds(after, words):
-        return "+"
-    return "!" if outcome.effect.adds or outcome.effect.deletes else "-"
 
 
 def _conjunction(term: Term) -> str:

@@ -108,6 +108,8 @@ class Vocabulary:
             itertools.chain.from_iterable(self._groundings[p.name] for p in self.predicates)
         )
         self.bit: Mapping[Atom, int] = {atom: 1 << i for i, atom in enumerate(self.atoms)}
+        # A labelling says the same few texts at every step; reading them each time would show.
+        self._bit_of_text: dict[str, int] = {}
 
     @classmethod
     def of_atoms(cls, names: Iterable[str]) -> Vocabulary:
@@ -160,16 +162,23 @@ class Vocabulary:
             )
         return self._groundings[predicate]
 
-    def state(self, atoms: Iterable[Atom]) -> State:
-        """Encode the set of atoms that hold."""
+    def state(self, atoms: Iterable[Atom | str]) -> State:
+        """Encode the set of atoms that hold, each an `Atom` or its text, like `"on(a,b)"`."""
+        if isinstance(atoms, str):
+            raise VocabularyError(f"{atoms!r} is one atom's text; give a set or list of atoms")
         state = 0
         for atom in atoms:
             state |= self.bit_of(atom)
         return state
 
-    def bit_of(self, atom: Atom) -> int:
+    def bit_of(self, atom: Atom | str) -> int:
         """Return the bit of an atom, or say that the vocabulary does not declare it."""
         try:
+            if isinstance(atom, str):
+                bit = self._bit_of_text.get(atom)
+                if bit is None:
+                    bit = self._bit_of_text[atom] = self.bit[Atom.parse(atom)]
+                return bit
             return self.bit[atom]
         except KeyError:
             raise VocabularyError(

@@ -2,21 +2,26 @@
 
 from capscope.world.allowance import Allowance, AllowanceSpent
 from capscope.world.attempt import Attempt, Ending, Position
-from capscope.world.checks import check_problem
+from capscope.world.checks import check_problem, notes_on
 from capscope.world.contracts import (
     Abstraction,
     Action,
     Agent,
     Attempting,
+    InspectableSimulator,
+    Inspection,
     InvalidAction,
     KnownTruth,
+    Noting,
     Observation,
+    Pictured,
     SettableSimulator,
     Simulator,
     Snapshot,
     Spending,
 )
-from capscope.world.problem import Limits, Problem
+from capscope.world.functions import FunctionAgent, FunctionWords, FunctionWorld
+from capscope.world.problem import Limits, Problem, picture_of
 
 __all__ = [
     "Abstraction",
@@ -27,10 +32,17 @@ __all__ = [
     "Attempt",
     "Attempting",
     "Ending",
+    "FunctionAgent",
+    "FunctionWords",
+    "FunctionWorld",
+    "InspectableSimulator",
+    "Inspection",
     "InvalidAction",
     "KnownTruth",
     "Limits",
+    "Noting",
     "Observation",
+    "Pictured",
     "Position",
     "Problem",
     "SettableSimulator",
@@ -38,4 +50,6 @@ __all__ = [
     "Snapshot",
     "Spending",
     "check_problem",
+    "notes_on",
+    "picture_of",
 ]

@@ -4,6 +4,9 @@ Each check exercises the real parts on a short random walk and answers in plain 
 finds nothing is no proof, but each of these mistakes was made in practice and would silently
 spoil a model: draws that are copies of one another look like certainty.
 
+Symbolic states are few and forget much. A simulator that lets itself be inspected is compared in
+full: what its last step told, its counters and hidden parts, and the states of its generators.
+
 Each check trusts what those before it have tested, so the first that finds something is the last
 that is asked: chance cannot be judged in a world whose restore does not restore.
 """
@@ -14,13 +17,16 @@ import pickle
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from capscope.errors import VocabularyError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending, Position, pursue
-from capscope.world.contracts import Observation, Snapshot
+from capscope.world.contracts import Inspection, Noting, Observation, Snapshot
+from capscope.world.inspection import inspected, not_put_back, outlasting, remedy, suspects, told
 from capscope.world.problem import Problem
+from capscope.world.shared_generators import SharedGenerators
 
 WALK_STEPS = 60
 FUTURE_STEPS = 31  # a prime, or what is not restored might come round again
@@ -51,6 +57,8 @@ class Visit:
 
     snapshot: Snapshot
     state: State
+    inside: Inspection
+    """What else was there, in a simulator that can be inspected."""
 
 
 Visits = Sequence[Visit]
@@ -61,21 +69,26 @@ def check_problem(
     problem: Problem, seed: int = 0, elsewhere: Elsewhere | None = None
 ) -> list[Finding]:
     """List what is wrong with a problem's parts; with `elsewhere`, with its snapshots too."""
+    before = SharedGenerators.now()
     try:
         visits = list(_walk(problem, seed))
     except VocabularyError as error:
         return [Finding("vocabulary", f"the abstraction cannot say what it sees: {error}")]
     except Exception as error:
         return [Finding("walk", f"a random walk raised {type(error).__name__}: {error}")]
-    checks: dict[str, Check] = {
-        "vocabulary": _states_fit_the_vocabulary,
-        "restore": _restore_restores,
-        "chance": _chance_comes_from_the_seed,
-        "agent": _agent_starts_afresh,
-    }
+    drawn_from = SharedGenerators.now().drawn_since(before)
+    checks: list[tuple[str, Check]] = [
+        ("vocabulary", _states_fit_the_vocabulary),
+        # Before the restore: chance that no seed reaches is why many a restore fails.
+        ("chance", lambda *_: _no_global_chance(drawn_from)),
+        ("restore", _restore_restores),
+        ("chance", _chance_comes_from_the_seed),
+        ("chance", _generators_are_reseeded),
+        ("agent", _agent_starts_afresh),
+    ]
     if elsewhere is not None:
-        checks["process"] = lambda _, visits, __: _others_restore(visits, elsewhere)
-    for name, check in checks.items():
+        checks.append(("process", lambda _, visits, __: _others_restore(visits, elsewhere)))
+    for name, check in checks:
         try:
             findings = [Finding(name, message) for message in check(problem, visits, seed)]
         except Exception as error:
@@ -91,12 +104,21 @@ def _walk(problem: Problem, seed: int) -> Iterator[Visit]:
     rng = random.Random(child_seed(seed, 0))
     state = look(simulator.reset(seed))
     for step in range(WALK_STEPS):
-        yield Visit(simulator.snapshot(), state)
+        yield Visit(simulator.snapshot(), state, inspected(simulator))
         actions = list(simulator.actions())
         if actions:
             state = look(simulator.step(rng.choice(actions)))
         else:
             state = look(simulator.reset(child_seed(seed, 1, step)))
+
+
+def _no_global_chance(drawn_from: Sequence[str]) -> Iterator[str]:
+    if drawn_from:
+        yield (
+            f"the simulator or the abstraction draws from {' and '.join(drawn_from)}, which no "
+            "seed of reset() or restore() reaches; give it a generator of its own that they seed "
+            "(in a Gymnasium environment self.np_random)"
+        )
 
 
 def _spread(visits: Visits, count: int) -> Visits:
@@ -126,49 +148,67 @@ def _restore_restores(problem: Problem, visits: Visits, seed: int) -> Iterator[s
             yield f"snapshot() returned {type(visit.snapshot).__name__}; it must return bytes"
             return
         state = look(simulator.restore(visit.snapshot, seed))
+        now = inspected(simulator)
+        wrong = ""
         if state != visit.state:
             changed = [str(a) for a in problem.vocabulary.holding(state ^ visit.state)]
-            yield (
+            wrong = (
                 "restoring a snapshot gave another state than the one it was taken in: "
                 f"{', '.join(changed)} differ; restore() must put back everything that is observed"
             )
-            return
-        again = simulator.snapshot()
-        if look(simulator.restore(again, seed)) != visit.state:
-            yield "a snapshot taken right after a restore does not lead back to the same state"
+        elif changes := not_put_back(visit.inside, now):
+            wrong = f"restoring a snapshot did not put everything back: {changes}"
+        elif look(simulator.restore(simulator.snapshot(), seed)) != visit.state:
+            wrong = "a snapshot taken right after a restore does not lead back to the same state"
+        if wrong:
+            yield f"{wrong}{outlasting(visit.inside, now)}{remedy(simulator)}"
             return
 
 
-def _future(problem: Problem, now: Observation, seed: int) -> tuple[State, ...]:
-    """Take the actions that a seed picks; return the states from now on."""
-    simulator, look = problem.simulator, problem.abstraction
+Sign = tuple[State, tuple[str, ...]]
+"""What a step shows: the symbolic state, and what was told of an inspectable simulator."""
+
+
+def _sign(problem: Problem, now: Observation) -> Sign:
+    return problem.abstraction(now), told(problem.simulator)
+
+
+def _future(problem: Problem, now: Observation, seed: int) -> tuple[Sign, ...]:
+    """Take the actions that a seed picks; return what shows from now on."""
+    simulator = problem.simulator
     rng = random.Random(child_seed(seed, 2))
-    states = [look(now)]
+    signs = [_sign(problem, now)]
     for _ in range(FUTURE_STEPS):
         actions = list(simulator.actions())
         if not actions:
             break
-        states.append(look(simulator.step(rng.choice(actions))))
-    return tuple(states)
+        signs.append(_sign(problem, simulator.step(rng.choice(actions))))
+    return tuple(signs)
 
 
 def _chance_comes_from_the_seed(problem: Problem, visits: Visits, seed: int) -> Iterator[str]:
     """Find futures that the seed does not fix, and futures that it does not touch."""
     simulator = problem.simulator
 
-    def restored(snapshot: Snapshot, draw: int) -> tuple[State, ...]:
+    def restored(snapshot: Snapshot, draw: int) -> tuple[Sign, ...]:
         return _future(problem, simulator.restore(snapshot, child_seed(seed, 3, draw)), seed)
+
+    def reset() -> tuple[Sign, ...]:
+        return _future(problem, simulator.reset(seed), seed)
 
     compared = _spread(visits, VISITS_COMPARED)
     if any(restored(visit.snapshot, 0) != restored(visit.snapshot, 0) for visit in compared):
         yield (
             "the same snapshot, seed and actions led to different states; all chance in the "
             "simulator must come from restore()'s seed, and restore() must leave nothing as it was"
+            f"{_reason(problem, compared, seed)}"
         )
-    elif len({_future(problem, simulator.reset(seed), seed) for _ in range(2)}) > 1:
+    elif reset() != reset():
+        first, second = (_inside(problem, lambda: simulator.reset(seed), seed) for _ in range(2))
         yield (
             "the same reset seed and actions led to different states; all chance in the "
-            "simulator must come from the seed given to reset()"
+            "simulator must come from the seed given to reset(), and nothing may outlast it"
+            f"{suspects(first, second) or remedy(simulator, of_chance=True)}"
         )
     elif _chance_after_reset(problem, seed):
         simulator.reset(child_seed(seed, 4, 0))
@@ -180,12 +220,13 @@ def _chance_comes_from_the_seed(problem: Problem, visits: Visits, seed: int) -> 
                 f"{RESTORES} restores with {RESTORES} seeds gave one and the same future although "
                 "resets to the same position do not; restore() must draw later chance from its "
                 "seed and not from the snapshot, or all draws are copies of one"
+                f"{remedy(simulator, of_chance=True)}"
             )
 
 
 def _chance_after_reset(problem: Problem, seed: int) -> bool:
     """Say whether resets that look alike have different futures: the world is stochastic."""
-    futures: dict[bytes, tuple[State, ...]] = {}
+    futures: dict[bytes, tuple[Sign, ...]] = {}
     for draw in range(RESETS):
         observation = problem.simulator.reset(child_seed(seed, 4, draw))
         # A world that is laid out anew by each reset is not stochastic for that.
@@ -194,6 +235,62 @@ def _chance_after_reset(problem: Problem, seed: int) -> bool:
         if futures.setdefault(looks, future) != future:
             return True
     return False
+
+
+def _reason(problem: Problem, visits: Visits, seed: int) -> str:
+    """Name what differs inside after two restores of one snapshot by one seed, and the remedy."""
+    simulator = problem.simulator
+    for visit in visits:
+        restore = partial(simulator.restore, visit.snapshot, child_seed(seed, 3, 0))
+        first, second = (_inside(problem, restore, seed) for _ in range(2))
+        if found := suspects(first, second):
+            of_chance = first.generators != second.generators
+            return f"{found}{remedy(simulator, of_chance=of_chance)}"
+    return f"{remedy(simulator)}{remedy(simulator, of_chance=True)}"
+
+
+def _inside(problem: Problem, go: Callable[[], Observation], seed: int) -> Inspection:
+    """Go somewhere, look inside, and go on a little: the next time there is something to undo."""
+    now = go()
+    found = inspected(problem.simulator)
+    _future(problem, now, seed)
+    return found
+
+
+def _generators_are_reseeded(problem: Problem, visits: Visits, seed: int) -> Iterator[str]:
+    """Look at the generators themselves: chance that is rare does not show in a few futures."""
+    restore = problem.simulator.restore
+    for visit in _spread(visits, VISITS_COMPARED):
+        first, again, other = (
+            _inside(problem, partial(restore, visit.snapshot, child_seed(seed, 3, draw)), seed)
+            for draw in (0, 0, 1)
+        )
+        states = first.generators.items()
+        wild = [name for name, state in states if again.generators.get(name) != state]
+        stuck = [name for name, state in states if other.generators.get(name) == state]
+        if wild or stuck:
+            how = "takes no heed of" if stuck else "is not fixed by"
+            yield (
+                f"the random generator {(stuck or wild)[0]} {how} restore()'s seed"
+                f"{remedy(problem.simulator, of_chance=True)}"
+            )
+            return
+
+
+def notes_on(problem: Problem, seed: int = 0) -> list[str]:
+    """Say what is not wrong with a problem, but may surprise its user."""
+    notes = [
+        note
+        for part in (problem.simulator, problem.agent, problem.abstraction)
+        if isinstance(part, Noting)
+        for note in part.notes()
+    ]
+    if len({visit.state for visit in _walk(problem, seed)}) == 1:
+        notes.append(
+            f"{WALK_STEPS} random steps never changed the symbolic state; if longer walks do not "
+            "either, name what the agent is to be asked for with --intents"
+        )
+    return notes
 
 
 def _looks(problem: Problem, observation: Observation) -> bytes:
@@ -207,6 +304,7 @@ def _agent_starts_afresh(problem: Problem, visits: Visits, seed: int) -> Iterato
     """Repeat an attempt with one seed after other attempts: a memory shows as a difference."""
     simulator, look = problem.simulator, problem.abstraction
     intents = _intents_seen(problem, visits)[:ATTEMPT_INTENTS]
+    untouched = SharedGenerators.now()
 
     def once(visit: Visit, intent: Intent) -> Attempt:
         observation = simulator.restore(visit.snapshot, child_seed(seed, 5))
@@ -221,9 +319,11 @@ def _agent_starts_afresh(problem: Problem, visits: Visits, seed: int) -> Iterato
                 yield f"the agent raised on intent {intent}: {before.detail}"
                 return
             if before[:3] != after[:3]:
+                drawn_from = SharedGenerators.now().drawn_since(untouched)
                 yield (
                     f"asked twice for {intent} from one position with one seed, the agent did "
                     "different things; begin() must start afresh, with chance from its seed only"
+                    + (f"; it draws from {' and '.join(drawn_from)}" if drawn_from else "")
                 )
                 return
 

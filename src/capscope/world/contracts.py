@@ -7,7 +7,7 @@ agree on. A snapshot is bytes, so that it can be written down and restored in an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from capscope.symbolic import Intent, State, Vocabulary
 from capscope.world.allowance import Allowance
@@ -50,6 +50,51 @@ class SettableSimulator(Protocol):
 
     def snapshot_of(self, state: State) -> Snapshot:
         """Describe a position that the abstraction maps to this state, reachable or not."""
+
+
+@runtime_checkable
+class Pictured(Protocol):
+    """What a simulator offers in addition where a position can be looked at."""
+
+    def picture(self, snapshot: Snapshot) -> bytes:
+        """Draw a position as a PNG; the world stays where it is."""
+
+
+class Inspection(NamedTuple):
+    """The inside of a simulator, part by part: names for people, and values as text."""
+
+    parts: Mapping[str, str]
+    """What a restore must put back."""
+    others: Mapping[str, str]
+    """What may differ, and is named when something is wrong and nobody knows why."""
+    generators: Mapping[str, str]
+    """The random generators; a restore puts each where its seed says."""
+
+
+@runtime_checkable
+class InspectableSimulator(Protocol):
+    """What a simulator offers in addition so that a check can look behind symbolic states.
+
+    Two positions with one symbolic state are not one position: a counter, a reward or a generator
+    may differ, and show later.
+    """
+
+    def told(self) -> Mapping[str, str]:
+        """Say what the last step told: the observation and whatever came with it."""
+
+    def inspect(self) -> Inspection:
+        """Name everything inside that can be told apart."""
+
+    def remedy(self, of_chance: bool) -> str:
+        """Say what to change if a restore does not restore, or does not reseed."""
+
+
+@runtime_checkable
+class Noting(Protocol):
+    """What a part of a problem offers in addition where its user should know something about it."""
+
+    def notes(self) -> Sequence[str]:
+        """Say in a sentence each what is as it should be, but may surprise."""
 
 
 class Attempting(Protocol):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from capscope.symbolic import Vocabulary
-from capscope.world.contracts import Abstraction, Agent, KnownTruth, Simulator
+from capscope.world.contracts import Abstraction, Agent, KnownTruth, Pictured, Simulator, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +48,9 @@ class Problem:
     def vocabulary(self) -> Vocabulary:
         """The vocabulary of the abstraction."""
         return self.abstraction.vocabulary
+
+
+def picture_of(problem: Problem) -> Callable[[Snapshot], bytes] | None:
+    """Return what draws a position of a problem as a PNG; None where there are no pictures."""
+    simulator = problem.simulator
+    return simulator.picture if isinstance(simulator, Pictured) else None

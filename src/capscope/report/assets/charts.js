@@ -4,7 +4,7 @@
   const { grouped, share } = capscope;
   // SVG takes its colours from the page itself, so that they change with its scheme, and in print.
   const colour = (name) => `var(--${name})`;
-  const PARTS = ["good", "odd-bar", "good-bar", "idle-bar", "accent", "odd"];
+  const PARTS = ["good", "good-bar", "odd-bar", "idle-bar", "accent", "odd"];
   const logAxis = document.getElementById("log-axis");
 
   function chart(id, option) {
@@ -45,17 +45,49 @@
     const log = logAxis.checked;
     const used = log ? points.filter(([executions]) => executions > 0) : points;
     const line = (name, column, tone, yAxisIndex, type) => ({
-      name, type: "line", yAxisIndex, symbol: used.length < 3 ? "circle" : "none", data: used.map((p) => [p[0], p[column]]),
-      lineStyle: { color: colour(tone), width: 2, type }, itemStyle: { color: colour(tone) },
+      name,
+      type: "line",
+      yAxisIndex,
+      symbol: used.length < 3 ? "circle" : "none",
+      data: used.map((p) => [p[0], p[column]]),
+      lineStyle: { color: colour(tone), width: 2, type },
+      itemStyle: { color: colour(tone) },
     });
     return {
       grid: { left: 8, right: 8, top: 62, bottom: 24, containLabel: true },
-      legend: { top: 0, left: 0, textStyle: { color: colour("ink") }, itemWidth: 26, itemHeight: 2, inactiveColor: colour("soft") },
+      legend: {
+        top: 0,
+        left: 0,
+        textStyle: { color: colour("ink") },
+        itemWidth: 26,
+        itemHeight: 2,
+        inactiveColor: colour("soft"),
+      },
       tooltip: { ...tooltip(), trigger: "axis", formatter: told },
-      xAxis: axis("executions", { type: log ? "log" : "value", nameLocation: "middle", nameGap: 26, max: "dataMax", axisLabel: { formatter: grouped, hideOverlap: true, alignMaxLabel: "right" }, splitLine: { show: false } }),
+      xAxis: axis("executions", {
+        type: log ? "log" : "value",
+        nameLocation: "middle",
+        nameGap: 26,
+        max: "dataMax",
+        axisLabel: { formatter: grouped, hideOverlap: true, alignMaxLabel: "right" },
+        splitLine: { show: false },
+      }),
       yAxis: [
-        axis("agreement", { type: "value", min: 0, max: 1, nameGap: 10, axisLabel: { formatter: share } }),
-        axis("pairs, transitions", { type: "value", min: 0, nameGap: 10, nameTextStyle: { align: "right", color: colour("soft") }, splitLine: { show: false }, axisLabel: { formatter: grouped } }),
+        axis("agreement", {
+          type: "value",
+          min: 0,
+          max: 1,
+          nameGap: 10,
+          axisLabel: { formatter: share },
+        }),
+        axis("pairs, transitions", {
+          type: "value",
+          min: 0,
+          nameGap: 10,
+          nameTextStyle: { align: "right", color: colour("soft") },
+          splitLine: { show: false },
+          axisLabel: { formatter: grouped },
+        }),
       ],
       series: [
         line("agreement with the final model", 1, "good", 0, "solid"),
@@ -67,22 +99,49 @@
 
   function told(lines) {
     const at = `after ${grouped(lines[0].value[0])} executions`;
-    return [at, ...lines.map(({ seriesName, seriesIndex, value }) =>
-      `${seriesName}: ${seriesIndex === 0 ? share(value[1]) : grouped(value[1])}`)].join("\n");
+    return [
+      at,
+      ...lines.map(
+        ({ seriesName, seriesIndex, value }) =>
+          `${seriesName}: ${seriesIndex === 0 ? share(value[1]) : grouped(value[1])}`,
+      ),
+    ].join("\n");
   }
 
   function coverage() {
     const bins = capscope.data.coverage;
     return {
       grid: { left: 8, right: 48, top: 0, bottom: 0, containLabel: true },
-      tooltip: { ...tooltip(), formatter: ({ name, value }) => `${name} draws: ${grouped(value)} pairs` },
+      tooltip: {
+        ...tooltip(),
+        formatter: ({ name, value }) => `${name} draws: ${grouped(value)} pairs`,
+      },
       xAxis: { type: "value", show: false },
-      yAxis: axis("", { type: "category", inverse: true, data: bins.map(([name]) => name), axisTick: { show: false }, axisLine: { show: false } }),
-      series: [{
-        type: "bar", barCategoryGap: "22%",
-        data: bins.map(([name, pairs]) => ({ value: pairs, itemStyle: { color: colour(name === "0" ? "idle-bar" : "good-bar") } })),
-        label: { show: true, position: "right", color: colour("ink"), fontSize: 12, formatter: ({ value }) => grouped(value) },
-      }],
+      yAxis: axis("", {
+        type: "category",
+        inverse: true,
+        data: bins.map(([name]) => name),
+        axisTick: { show: false },
+        axisLine: { show: false },
+        axisLabel: { width: 120, overflow: "truncate" },
+      }),
+      series: [
+        {
+          type: "bar",
+          barCategoryGap: "22%",
+          data: bins.map(([name, pairs]) => ({
+            value: pairs,
+            itemStyle: { color: colour(name === "0" ? "idle-bar" : "good-bar") },
+          })),
+          label: {
+            show: true,
+            position: "right",
+            color: colour("ink"),
+            fontSize: 12,
+            formatter: ({ value }) => grouped(value),
+          },
+        },
+      ],
     };
   }
 
@@ -91,20 +150,38 @@
     const total = parts.reduce((sum, [, executions]) => sum + executions, 0);
     return {
       grid: { left: 0, right: 0, top: 8, bottom: 8 },
-      tooltip: { ...tooltip(), formatter: ({ seriesName, value }) => `${seriesName}: ${grouped(value)} executions, ${share(value / total)}` },
+      tooltip: {
+        ...tooltip(),
+        formatter: ({ seriesName, value }) =>
+          `${seriesName}: ${grouped(value)} executions, ${share(value / total)}`,
+      },
       xAxis: { type: "value", max: total, show: false },
       yAxis: { type: "category", data: ["executions"], show: false },
       series: parts.map(([name, executions], i) => ({
-        name, type: "bar", stack: "all", data: [executions], barWidth: "100%",
-        itemStyle: { color: colour(PARTS[i % PARTS.length]), borderColor: colour("paper"), borderWidth: 1 },
+        name,
+        type: "bar",
+        stack: "all",
+        data: [executions],
+        barWidth: "100%",
+        itemStyle: {
+          color: colour(PARTS[i % PARTS.length]),
+          borderColor: colour("paper"),
+          borderWidth: 1,
+        },
         emphasis: { disabled: true },
       })),
     };
   }
 
   for (const [i, tone] of PARTS.entries()) {
-    for (const swatch of document.querySelectorAll(`.swatch-${i}`)) swatch.style.background = `var(--${tone})`;
+    for (const swatch of document.querySelectorAll(`.swatch-${i}`))
+      swatch.style.background = `var(--${tone})`;
   }
+  // Where nearly all is learned in the first tenth, the rest of a plain axis says nothing.
+  const points = capscope.data.learning;
+  logAxis.checked = points.some(
+    ([executions, agreement]) => agreement >= 0.9 && executions <= points.at(-1)[0] / 10,
+  );
   const drawLearning = chart("learning-chart", learning);
   chart("coverage-chart", coverage);
   chart("spending-chart", spending);

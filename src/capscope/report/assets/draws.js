@@ -1,4 +1,4 @@
-// The draws behind a rule, written when they are asked for: the way taken, how it ended, what was said.
+// The draws behind a rule, written when asked for: the way taken, how it ended, what was said.
 "use strict";
 (() => {
   const { element, picture, counted } = capscope;
@@ -19,12 +19,15 @@
   function draws(capability, rule) {
     const left = rule.draws_count - rule.draws.length;
     return element(
-      "div", { class: "draws" },
+      "div",
+      { class: "draws" },
       ...rule.draws.map((draw) => written(draw, rule.marks[draw.outcome])),
       element(
-        "p", { class: "soft command" },
+        "p",
+        { class: "soft command" },
         left > 0 ? `${counted(left, "more draw")} of this rule. ` : "",
-        "All draws of the capability: ", element("code", {}, capability.command),
+        "All draws of the capability: ",
+        element("code", {}, capability.command),
       ),
     );
   }
@@ -35,11 +38,17 @@
     if (draw.tokens) facts.push(counted(draw.tokens, "token"));
     if (draw.detail) facts.push(draw.detail);
     return element(
-      "div", { class: "draw" },
+      "div",
+      { class: "draw" },
       element(
-        "p", {},
+        "p",
+        {},
         element("b", { class: `tone-${TONES[mark] ?? "idle"}` }, mark),
-        element("span", { class: "soft" }, ` · query ${query}, draw ${number}, execution ${execution} · ${facts.join(", ")}`),
+        element(
+          "span",
+          { class: "soft" },
+          ` · query ${query}, draw ${number}, execution ${execution} · ${facts.join(", ")}`,
+        ),
       ),
       ...chain(draw.trajectory),
       draw.transcript ? transcript(draw.transcript) : null,
@@ -49,13 +58,20 @@
   /** Write the states on the way: the first with what holds, the others with what changed. */
   function chain(trajectory) {
     const states = trajectory.map((position) => capscope.data.states[position]);
-    const steps = states.map(([name, atoms, , address], i) => element(
-      "li", {},
-      picture(address, `Picture of ${name}`),
-      element("a", { href: `#state-${trajectory[i]}`, title: "Show on the map" }, name),
-      element("span", {}, ...(i ? changed(states[i - 1][1], atoms) : atoms.map((atom) => term("", atom)))),
-    ));
-    const pictured = states.some(([, , , address]) => address);
+    const steps = states.map(([name, atoms, , address], i) =>
+      element(
+        "li",
+        {},
+        picture(address, `Picture of ${name}`),
+        element("a", { href: `#state-${trajectory[i]}`, title: "Show on the map" }, name),
+        element(
+          "span",
+          {},
+          ...(i ? changed(states[i - 1][1], atoms) : atoms.map((atom) => term("", atom))),
+        ),
+      ),
+    );
+    const pictured = steps.some((step) => step.querySelector("img"));
     return [
       element("ol", { class: pictured ? "chain film" : "chain" }, ...steps),
       states.length === 1 ? element("p", { class: "soft" }, "It stayed there.") : null,
@@ -70,12 +86,15 @@
       ...after.filter((atom) => !had.has(atom)).map((atom) => term("made", atom)),
       ...before.filter((atom) => !has.has(atom)).map((atom) => term("unmade", atom)),
     ];
-    return changes.length ? changes : [element("span", { class: "soft" }, "no change that the predicates can tell")];
+    return changes.length
+      ? changes
+      : [element("span", { class: "soft" }, "no change that the predicates can tell")];
   }
 
   function transcript(text) {
     return element(
-      "details", {},
+      "details",
+      {},
       element("summary", {}, "Transcript"),
       element("pre", { tabindex: "0" }, text),
     );

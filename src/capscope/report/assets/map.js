@@ -1,11 +1,14 @@
-// The map of states: places found once by d3-force, which leaves nothing to chance; drawn by ECharts.
+// The map of states: laid out by d3-force, which leaves nothing to chance, and drawn by ECharts.
+// On canvas: with thousands of lines, SVG takes several times as long for each frame of a zoom.
 "use strict";
 (() => {
   const { element, picture, counted, share, painted } = capscope;
   const place = document.getElementById("map-chart");
+  if (!place) return;
   const capabilityChoice = document.getElementById("map-capability");
   const stateChoice = document.getElementById("map-state");
   const panel = document.getElementById("state");
+  const FIRST = "s0";
   const MOST_NAMED = 8;
   const MOST_LABELS = 60;
   const COLOURS = ["accent", "good", "ink", "line-strong", "odd", "raised", "soft"];
@@ -15,7 +18,6 @@
 
   // --- what is on the map ---
 
-  const onMap = () => new Set(capscope.data.map.states);
   const crowded = () => nodes.length > MOST_LABELS && zoom < Math.sqrt(nodes.length / MOST_LABELS);
   const numbered = (text) => (text === "" ? null : Number(text));
 
@@ -23,21 +25,26 @@
   function laidOut() {
     const { map, states } = capscope.data;
     const most = Math.max(1, ...map.states.map((position) => states[position][2]));
-    // The more there are, the smaller: a point takes a like part of the sheet whatever their number.
+    // The more points, the smaller, so that they cover a like part of the sheet.
     const largest = Math.max(10, Math.min(28, 180 / Math.sqrt(map.states.length)));
     const points = map.states.map((position) => ({
-      position, size: largest * (0.35 + 0.65 * Math.sqrt(states[position][2] / most)),
+      position,
+      size: largest * (0.35 + 0.65 * Math.sqrt(states[position][2] / most)),
     }));
     const index = new Map(map.states.map((position, i) => [position, i]));
     const joined = new Map();
     for (const [source, target] of map.edges) {
       const [a, b] = [index.get(source), index.get(target)].sort((x, y) => x - y);
-      if (a !== b) joined.set(`${a} ${b}`, { source: a, target: b });
+      if (a !== b && b !== undefined) joined.set(`${a} ${b}`, { source: a, target: b });
     }
-    libraries.forceSimulation(points)
+    libraries
+      .forceSimulation(points)
       .force("links", libraries.forceLink([...joined.values()]).distance(50))
       .force("apart", libraries.forceManyBody().strength(-140))
-      .force("room", libraries.forceCollide((point) => point.size / 2 + 6))
+      .force(
+        "room",
+        libraries.forceCollide((point) => point.size / 2 + 6),
+      )
       .force("x", libraries.forceX().strength(0.04))
       .force("y", libraries.forceY().strength(0.06))
       .stop()
@@ -71,41 +78,76 @@
       animation: false,
       textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
       tooltip: {
-        renderMode: "richText", confine: true, formatter: told, backgroundColor: colours.raised,
-        borderColor: colours["line-strong"], textStyle: { color: colours.ink, fontSize: 12 },
+        renderMode: "richText",
+        confine: true,
+        formatter: told,
+        backgroundColor: colours.raised,
+        borderColor: colours["line-strong"],
+        textStyle: { color: colours.ink, fontSize: 12 },
       },
-      series: [{
-        type: "graph", layout: "none", roam: true, scaleLimit: { min: 0.4, max: 12 },
-        left: 30, right: 45, top: 30, bottom: 30, preserveAspect: "contain", nodeScaleRatio: 0.4,
-        selectedMode: false, emphasis: { scale: false },
-        labelLayout: { hideOverlap: true },
-        edgeSymbol: ["none", "arrow"], edgeSymbolSize: few ? 7 : 4,
-        data: nodes.map((node) => point(node, chosen, capability === null || touched.has(node.position))),
-        links: shown.map((edge) => line(edge, chosen, few)),
-      }],
+      series: [
+        {
+          type: "graph",
+          layout: "none",
+          roam: true,
+          scaleLimit: { min: 0.4, max: 12 },
+          left: 30,
+          right: 45,
+          top: 30,
+          bottom: 30,
+          preserveAspect: "contain",
+          nodeScaleRatio: 0.4,
+          selectedMode: false,
+          emphasis: { scale: false },
+          labelLayout: { hideOverlap: true },
+          edgeSymbol: ["none", "arrow"],
+          edgeSymbolSize: few ? 7 : 4,
+          data: nodes.map((node) =>
+            point(node, chosen, capability === null || touched.has(node.position)),
+          ),
+          links: shown.map((edge) => line(edge, chosen, few)),
+        },
+      ],
     };
   }
 
   function point({ position, size, x, y }, chosen, involved) {
     const isChosen = position === chosen;
+    const [name] = capscope.data.states[position];
     return {
-      id: String(position), name: capscope.data.states[position][0], x, y, symbolSize: size,
+      id: String(position),
+      name,
+      x,
+      y,
+      symbolSize: size,
       itemStyle: {
-        color: isChosen ? colours.odd : position === 0 ? colours.accent : colours.good,
+        color: isChosen ? colours.odd : name === FIRST ? colours.accent : colours.good,
         opacity: involved || isChosen ? 1 : 0.25,
-        borderColor: colours.raised, borderWidth: 1,
+        borderColor: colours.raised,
+        borderWidth: 1,
       },
-      label: { show: isChosen || (involved && labelled), position: "right", distance: 3, fontSize: 11, color: isChosen ? colours.ink : colours.soft, fontWeight: isChosen ? 700 : 400 },
+      label: {
+        show: isChosen || (involved && labelled),
+        position: "right",
+        distance: 3,
+        fontSize: 11,
+        color: isChosen ? colours.ink : colours.soft,
+        fontWeight: isChosen ? 700 : 400,
+      },
     };
   }
 
   function line([source, target, , probability], chosen, few) {
     const leaves = source === chosen;
     return {
-      source: String(source), target: String(target), value: probability,
+      source: String(source),
+      target: String(target),
+      value: probability,
       lineStyle: {
-        width: 0.4 + (few ? 2.6 : 1.4) * probability, curveness: 0.12,
-        color: leaves ? colours.odd : colours.soft, opacity: leaves ? 0.9 : few ? 0.55 : 0.22,
+        width: 0.4 + (few ? 2.6 : 1.4) * probability,
+        curveness: 0.12,
+        color: leaves ? colours.odd : colours.soft,
+        opacity: leaves ? 0.9 : few ? 0.55 : 0.22,
       },
     };
   }
@@ -118,57 +160,84 @@
     return [`${name}: ${counted(executions, "execution")}`, ...named].join("\n");
   }
 
-  function draw() {
-    drawn?.setOption(option(), { replaceMerge: [] });
+  function draw(centre) {
+    if (!drawn) return;
+    const wanted = option();
+    if (centre) wanted.series[0].center = [centre.x, centre.y];
+    drawn.setOption(wanted);
   }
 
   function begin() {
     if (drawn) return;
     nodes = laidOut();
-    drawn = libraries.init(place, null, { renderer: globalThis.MAP_RENDERER ?? "canvas" });
+    drawn = libraries.init(place, null, { renderer: "canvas" });
     draw();
     drawn.on("graphroam", ({ zoom: factor }) => {
       zoom *= factor ?? 1;
       if (labelled === crowded()) draw();
     });
-    drawn.on("click", ({ dataType, data }) => dataType === "node" && choose(Number(data.id)));
+    drawn.on(
+      "click",
+      ({ dataType, data }) => dataType === "node" && choose(Number(data.id), false),
+    );
     new ResizeObserver(() => drawn.resize()).observe(place);
   }
 
   // --- choosing ---
 
-  function choose(position) {
+  function choose(position, centred = true) {
     stateChoice.value = String(position);
     panel.replaceChildren(...described(position));
-    draw();
+    // On a part of the map that was zoomed into, the state may be out of sight.
+    draw(centred && zoom > 1 ? nodes?.find((node) => node.position === position) : undefined);
   }
 
   /** Write what holds in a state, how it looks, and where each capability leads from it. */
   function described(position) {
     const [name, atoms, executions, address] = capscope.data.states[position];
-    const leaving = capscope.data.map.edges.filter(([source]) => source === position)
+    const leaving = capscope.data.map.edges
+      .filter(([source]) => source === position)
       .toSorted((a, b) => a[2] - b[2] || b[3] - a[3]);
     return [
       element("p", { class: "soft" }, `${name}: ${counted(executions, "execution")} began here.`),
       picture(address, `Picture of ${name}`),
-      element("ul", { class: "atoms" }, ...atoms.map((atom) => element("li", { class: "term" }, atom))),
+      element(
+        "ul",
+        { class: "atoms" },
+        ...atoms.map((atom) => element("li", { class: "term" }, atom)),
+      ),
       element("h3", {}, "Where capabilities lead from here"),
-      leaving.length ? leads(leaving, position) : element("p", { class: "soft" }, "Nowhere else on the map, as far as was seen."),
+      leaving.length
+        ? leads(leaving, position)
+        : element("p", { class: "soft" }, "To no other state on the map, as far as was seen."),
     ].filter(Boolean);
   }
 
   function leads(leaving, position) {
-    return element("table", {}, element("tbody", {}, ...leaving.map(([, target, number, probability, draws]) => {
-      const { intent, anchor } = capscope.data.capabilities[number];
-      const to = capscope.data.states[target][0];
-      return element(
-        "tr", {},
-        element("td", {}, element("a", { class: "term", href: `#${anchor}` }, intent)),
-        element("td", {}, target === position ? "stays" : element("a", { href: `#state-${target}` }, to)),
-        element("td", { class: "number" }, share(probability)),
-        element("td", { class: "number soft" }, counted(draws, "draw")),
-      );
-    })));
+    return element(
+      "table",
+      {},
+      element(
+        "tbody",
+        {},
+        ...leaving.map(([, target, number, probability, draws]) => {
+          const { intent, anchor } = capscope.data.capabilities[number];
+          const to = capscope.data.states[target][0];
+          return element(
+            "tr",
+            {},
+            element("td", {}, element("a", { class: "term", href: `#${anchor}` }, intent)),
+            element(
+              "td",
+              {},
+              target === position ? "stays" : element("a", { href: `#state-${target}` }, to),
+            ),
+            element("td", { class: "number" }, share(probability)),
+            element("td", { class: "number soft" }, counted(draws, "draw")),
+          );
+        }),
+      ),
+    );
   }
 
   function follow() {
@@ -184,12 +253,19 @@
     const { capabilities, map, states } = capscope.data;
     const leading = new Set(map.edges.map(([, , number]) => number));
     capabilities.forEach(({ intent }, number) => {
-      if (leading.has(number)) capabilityChoice.append(element("option", { value: number }, intent));
+      if (leading.has(number))
+        capabilityChoice.append(element("option", { value: number }, intent));
     });
-    const placed = onMap();
+    const placed = new Set(map.states);
     states.forEach(([name, , executions], position) => {
       const remark = placed.has(position) ? "" : ", not on the map";
-      stateChoice.append(element("option", { value: position }, `${name} (${counted(executions, "execution")}${remark})`));
+      stateChoice.append(
+        element(
+          "option",
+          { value: position },
+          `${name} (${counted(executions, "execution")}${remark})`,
+        ),
+      );
     });
   }
 
@@ -203,18 +279,25 @@
         return;
       }
       const centre = { originX: drawn.getWidth() / 2, originY: drawn.getHeight() / 2 };
-      drawn.dispatchAction({ type: "graphRoam", seriesIndex: 0, zoom: Number(button.dataset.zoom), ...centre });
+      drawn.dispatchAction({
+        type: "graphRoam",
+        seriesIndex: 0,
+        zoom: Number(button.dataset.zoom),
+        ...centre,
+      });
     });
   }
-  capabilityChoice.addEventListener("change", draw);
+  capabilityChoice.addEventListener("change", () => draw());
   stateChoice.addEventListener("change", () => choose(Number(stateChoice.value)));
-  document.addEventListener("themechange", draw);
+  document.addEventListener("themechange", () => draw());
   addEventListener("hashchange", follow);
   addEventListener("beforeprint", begin);
 
   fillChoices();
-  if (capscope.data.states.length) panel.replaceChildren(...described(0));
+  choose(0);
   // Laying out takes a moment, which is spent when the map comes near.
-  new IntersectionObserver((seen) => seen.some((entry) => entry.isIntersecting) && begin(), { rootMargin: "400px" }).observe(place);
+  new IntersectionObserver((seen) => seen.some((entry) => entry.isIntersecting) && begin(), {
+    rootMargin: "400px",
+  }).observe(place);
   follow();
 })();

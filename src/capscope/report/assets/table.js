@@ -10,6 +10,7 @@
     values: [...body.rows[0].cells].map((cell) => cell.dataset.value),
   }));
   const standings = new Set();
+  const MOST_MARKS = 1500;
 
   // --- opening ---
 
@@ -65,7 +66,10 @@
       intent: body.querySelector("button.open").textContent.toLowerCase(),
       rules: [...body.querySelectorAll(".rule")].map((rule) => ({
         rule,
-        text: [...rule.querySelectorAll(".term")].map((term) => term.textContent).join("\n").toLowerCase(),
+        text: [...rule.querySelectorAll(".term")]
+          .map((term) => term.textContent)
+          .join("\n")
+          .toLowerCase(),
       })),
     }));
     return texts;
@@ -82,14 +86,18 @@
       const missing = words.filter((word) => !intent.includes(word));
       const telling = rules.filter(({ text }) => missing.every((word) => text.includes(word)));
       const matches = missing.length === 0 || telling.length > 0;
-      row.body.hidden = !(matches && (standings.size === 0 || standings.has(row.body.dataset.standing)));
+      row.body.hidden = !(
+        matches &&
+        (standings.size === 0 || standings.has(row.body.dataset.standing))
+      );
       if (row.body.hidden) return;
       shown += 1;
       // Words found in the intent are found in all of its rules.
       for (const { rule } of rules) rule.classList.toggle("apart", missing.length > 0);
       for (const { rule } of telling) rule.classList.remove("apart");
     });
-    found.textContent = shown === rows.length ? `${shown} capabilities` : `${shown} of ${rows.length} capabilities`;
+    found.textContent =
+      shown === rows.length ? `${shown} capabilities` : `${shown} of ${rows.length} capabilities`;
     document.getElementById("none-found").hidden = shown > 0;
     highlight(words);
   }
@@ -102,6 +110,7 @@
       for (const body of visible()) {
         const terms = body.classList.contains("opened") ? ".term" : ".open .term";
         for (const term of body.querySelectorAll(terms)) mark(term, words, marks);
+        if (marks.size > MOST_MARKS) break;
       }
     }
     CSS.highlights.set("found", marks);
@@ -124,7 +133,8 @@
   function reset() {
     search.value = "";
     standings.clear();
-    for (const button of document.querySelectorAll(".filters button")) button.setAttribute("aria-pressed", "false");
+    for (const button of document.querySelectorAll(".filters button"))
+      button.setAttribute("aria-pressed", "false");
     apply();
   }
 
@@ -163,10 +173,12 @@
   heads.forEach((head, column) => {
     head.querySelector("button").addEventListener("click", (event) => {
       // A column is sorted one way, then the other, then not at all: as the report ranks them.
-      const [first, second] = "down" in event.currentTarget.dataset
-        ? ["descending", "ascending"]
-        : ["ascending", "descending"];
-      const next = { [first]: second, [second]: null }[head.ariaSort] ?? (head.ariaSort ? null : first);
+      const [first, second] =
+        "down" in event.currentTarget.dataset
+          ? ["descending", "ascending"]
+          : ["ascending", "descending"];
+      const next =
+        { [first]: second, [second]: null }[head.ariaSort] ?? (head.ariaSort ? null : first);
       for (const other of heads) other.removeAttribute("aria-sort");
       if (next) head.ariaSort = next;
       sort(column, next);
@@ -175,7 +187,9 @@
 
   function sort(column, direction) {
     const sign = direction === "descending" ? -1 : 1;
-    const ordered = direction ? rows.toSorted((a, b) => compared(a.values[column], b.values[column], sign)) : rows;
+    const ordered = direction
+      ? rows.toSorted((a, b) => compared(a.values[column], b.values[column], sign))
+      : rows;
     table.append(...ordered.map((row) => row.body));
   }
 
@@ -183,7 +197,9 @@
   function compared(a, b, sign) {
     if (a === "" || b === "") return (a === "") - (b === "");
     const difference = a - b;
-    return sign * (Number.isNaN(difference) ? a.localeCompare(b, "en", { numeric: true }) : difference);
+    return (
+      sign * (Number.isNaN(difference) ? a.localeCompare(b, "en", { numeric: true }) : difference)
+    );
   }
 
   // --- links ---

@@ -102,6 +102,8 @@ class RuleDigest:
     outcomes: tuple[OutcomeDigest, ...]
     draws: tuple[DrawDigest, ...]
     """Some for each outcome, the earliest first."""
+    conditions_left_out: int = 0
+    """Further conjunctions of the condition that were too many to be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +117,16 @@ class CapabilityDigest:
     states_untried: int
     """States seen in which it was never tried."""
     success: float | None
-    """The share of states, the intent not holding, weighted by success in each; None if untried."""
+    """The mean, over the states tried in which it did not hold, of its success by their rules; None
+    if there are none."""
     success_low: float
     """The success of the rule in which it is lowest, where the intent did not hold."""
     side_effects: int
     """The most literals beyond the intent that one outcome changed."""
     rules: tuple[RuleDigest, ...]
+    """The most interesting first."""
+    rules_left_out: int = 0
+    """Further rules that were too many to be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +146,8 @@ class LearningPoint:
     executions: int
     simulator_steps: int
     agreement: float
-    """One minus the mean distance between what was then known and the final model."""
+    """One minus the mean distance between what had been seen of a pair then and at the end: total
+    variation, 1 for a pair that was untried; over the pairs tried at the end."""
     pairs: int
     transitions: int
     states: int
@@ -188,12 +195,14 @@ class Edge:
     capability: int
     """Position in `Digest.capabilities`."""
     probability: float
+    """The share of the executions of the capability in the source that led to the target."""
     draws: int
+    """How many did."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateMap:
-    """The states visited, or the most visited of them, and what leads where."""
+    """The states visited, or those nearest to the beginning, and what leads from one to another."""
 
     states: tuple[int, ...]
     """Positions in `Digest.states`."""
@@ -220,7 +229,10 @@ class Digest:
     spending: tuple[Spending, ...]
     coverage: Coverage
     states: tuple[StateDigest, ...]
+    """Those that are spoken of, in the order of first sight."""
     map: StateMap
+    notes: tuple[str, ...] = ()
+    """What did not fit into the report, in sentences."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON-ready values."""

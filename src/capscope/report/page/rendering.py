@@ -14,6 +14,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -103,9 +104,11 @@ def share(value: float) -> str:
     >>> share(0.801), share(0.9987), share(0.99999), share(1), share(0)
     ('80 %', '99.9 %', '>99.9 %', '100 %', '0 %')
     """
-    per_cent = 100 * value
-    if 0 < per_cent < 0.1:
+    per_cent = Decimal(100 * value)
+    if 0 < per_cent < Decimal("0.1"):
         return "<0.1 %"
-    if 99.9 < per_cent < 100:
-        return ">99.9 %" if per_cent > 99.95 else "99.9 %"
-    return f"{per_cent:.{0 if per_cent in (0, 100) or 1 <= per_cent <= 99 else 1}f} %"
+    if Decimal("99.9") < per_cent < 100:
+        return ">99.9 %"
+    whole = per_cent in (0, 100) or 1 <= per_cent <= 99
+    # Halves go up, as scripts round, so that a share is the same wherever it is written.
+    return f"{per_cent.quantize(Decimal(1 if whole else '0.1'), ROUND_HALF_UP)} %"

@@ -1,0 +1,40 @@
+"""How the site is made: Markdown by MyST, the reference out of the code, nothing from elsewhere."""
+
+import sys
+from pathlib import Path
+
+import capscope
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "capscope"
+author = "the capscope authors"
+project_copyright = "the capscope authors"
+release = version = capscope.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "command_line", "mathml"]
+exclude_patterns = ["_build", "results/*.md"]  # those are chapters of RESULTS.md
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 80
+# Docstrings put code between single backticks.
+default_role = "code"
+# Type hints name these. They are documented elsewhere, and a build must not need the network; or
+# they are values that one hands on without looking inside.
+nitpick_ignore_regex = [
+    ("py:.*", r"(collections|pathlib|enum|threading|typing|numpy|inspect|gymnasium)\..*"),
+    ("py:.*", r"(Path|Mapping|Sequence|Iterable|Iterator|Callable|Event|Any|StrEnum|NamedTuple)"),
+    ("py:.*", r"Observation|Action|Snapshot"),  # whatever simulator and agent agree on
+    ("py:.*", r"capscope\.\w+\.\w+\..*"),
+]
+
+html_theme = "furo"
+html_title = f"capscope {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_math_renderer = "mathml"

@@ -1,0 +1,57 @@
+"""Assess a language model that brings a wolf, a goat and a cabbage across a river.
+
+export CAPSCOPE_LLM_BASE_URL=… CAPSCOPE_LLM_MODEL=…      # or: capscope llm fetch
+capscope assess examples/llm_agent.py:problem --max-executions 100 --max-tokens 100000
+capscope show runs/llm_agent-problem-adaptive-0 'across(goat)' --draws --transcript
+"""
+
+from capscope import Limits, Predicate, Problem, Vocabulary
+from capscope.agents.llm import Calls, LlmSettings, Sampling, shared_client
+from capscope.world import FunctionWords, FunctionWorld
+
+LOAD = ("wolf", "goat", "cabbage")
+WORDS = Vocabulary(
+    [Predicate("across", ("thing",)), Predicate("eaten", ("thing",))], dict.fromkeys(LOAD, "thing")
+)
+START = dict.fromkeys(("ferryman", *LOAD), "near")
+
+
+def actions(banks):
+    return ["row alone", *(f"take {what}" for what in LOAD if banks[what] == banks["ferryman"])]
+
+
+def row(banks, action):
+    other = "far" if banks["ferryman"] == "near" else "near"
+    banks = {**banks, "ferryman": other} | ({action[5:]: other} if action != "row alone" else {})
+    for eater, prey in (("wolf", "goat"), ("goat", "cabbage")):
+        if banks[eater] == banks[prey] != banks["ferryman"]:
+            banks[prey] = "eaten"
+    return banks
+
+
+def seen(banks):
+    sides = {"far": "across", "eaten": "eaten"}
+    return [f"{sides[banks[what]]}({what})" for what in LOAD if banks[what] in sides]
+
+
+class Ferryman:
+    def begin(self, intent, seed):
+        return Crossing(shared_client(LlmSettings.from_environment()), seed, intent)
+
+
+class Crossing(Calls):  # which counts tokens, and stops in time when a budget is spent
+    def __init__(self, client, seed, intent):
+        super().__init__(client, seed)
+        self.intent, self.transcript = intent, ""
+
+    def act(self, banks):
+        words = f"You row a boat. Banks: {banks}. Goal: {self.intent}. Answer with one of: done, "
+        question = {"role": "user", "content": words + ", ".join(actions(banks))}
+        answer = self.complete([question], Sampling(max_tokens=100)).text
+        self.transcript += f"{question['content']}\n> {answer}\n"
+        return next((action for action in actions(banks) if action in answer.lower()), None)
+
+
+def problem():
+    world, limits = FunctionWorld(START, row, actions), Limits(temporal_length=None, horizon=8)
+    return Problem("river", world, Ferryman(), FunctionWords(WORDS, seen), limits)

@@ -1,0 +1,59 @@
+"""Assess a driver in Gymnasium's Taxi; it has a habit that nobody was told of.
+
+capscope check examples/taxi.py:problem
+capscope assess examples/taxi.py:problem --max-executions 1500
+capscope show runs/taxi-problem-adaptive-0 --surprises
+"""
+
+from functools import cache
+
+import gymnasium as gym
+
+from capscope import Limits, Predicate, Vocabulary
+from capscope.environments.gymnasium import Native, gymnasium_problem
+
+TAXI = gym.make("Taxi-v4").unwrapped
+STANDS = dict(zip(("red", "green", "yellow", "blue"), TAXI.locs, strict=True))
+PICK_UP, DROP_OFF, RIDING = 4, 5, 4
+PREDICATES = {"taxi-at": ("stand",), "passenger-at": ("stand",), "riding": ()}
+WORDS = Vocabulary([Predicate(*p) for p in PREDICATES.items()], dict.fromkeys(STANDS, "stand"))
+
+
+def label(observation, env):
+    """Say which stand the taxi is at, if at any, and where the passenger is."""
+    row, column, passenger, _ = env.decode(observation)
+    taxi = [f"taxi-at({name})" for name, place in STANDS.items() if place == (row, column)]
+    return [*taxi, "riding" if passenger == RIDING else f"passenger-at({[*STANDS][passenger]})"]
+
+
+@cache
+def turn(place, goal):
+    """Find the first move of a shortest way from one place to another."""
+    first_moves, queue = {place: None}, [place]
+    for here in queue:
+        for move in range(4):
+            there = TAXI.decode(TAXI.P[TAXI.encode(*here, 0, 0)][move][0][1])[:2]
+            if there not in first_moves:
+                first_moves[there] = move if here == place else first_moves[here]
+                queue.append(there)
+    return first_moves[goal]
+
+
+def drive(observation, intent):
+    """Do one step towards what is asked; None is as much as: that I do not do."""
+    row, column, passenger, _ = TAXI.decode(observation)
+    place, (wanted,) = (row, column), intent.literals
+    waiting = None if passenger == RIDING else TAXI.locs[passenger]
+    if place == waiting:
+        return PICK_UP  # the habit: nobody is left standing, whatever was asked
+    if not wanted.positive:
+        return None
+    if waiting and wanted.atom.predicate != "taxi-at":
+        return turn(place, waiting)
+    stand = STANDS[wanted.atom.arguments[0]]
+    return DROP_OFF if place == stand else turn(place, stand)
+
+
+def problem():
+    back, limits = Native.of("s", "lastaction"), Limits(temporal_length=None, horizon=40)
+    return gymnasium_problem("Taxi-v4", WORDS, label, drive, restore=back, limits=limits)

@@ -1,0 +1,103 @@
+"""What can be done in an environment: a list of actions for random walks, and a door for policies.
+
+A discrete space is listed, and so is a product of a few discrete ones. A continuous space has no
+list; random walks need one all the same, so a few actions are drawn from it once and for all. A
+policy is not bound to them: it may take any action that the space contains.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import Space, spaces
+
+from capscope.errors import ProblemError
+from capscope.world import InvalidAction
+
+_MOST_LISTED = 256
+
+
+class Actions:
+    """The actions of a space."""
+
+    def __init__(self, space: Space[Any], samples: int) -> None:
+        self.space = space
+        listed = _listed(space)
+        self.sampled = listed is None
+        """Whether the list is a few actions out of many."""
+        self.listed = _drawn(space, samples) if listed is None else listed
+        self._as_action = _converter(space)
+
+    def valid(self, mask: Any) -> Sequence[Any]:
+        """List the actions that a mask lets through; all if there is none."""
+        if mask is None:
+            return self.listed
+        if not isinstance(self.space, spaces.Discrete) or len(mask) != len(self.listed):
+            raise ProblemError(
+                f"an action mask belongs to a discrete action space and has a number for each "
+                f"action; here is {mask!r} for {self.space}. Leave action_mask out"
+            )
+        return [action for action, allowed in zip(self.listed, mask, strict=True) if allowed]
+
+    def admit(self, action: Any, mask: Any = None) -> Any:
+        """Return an action as the environment takes it; refuse one that it does not have."""
+        try:
+            admitted = self._as_action(action)
+            fits = admitted in self.space
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidAction(f"{action!r} is no action of {self.space}: {error}") from error
+        if not fits:
+            raise InvalidAction(f"{action!r} is no action of {self.space}")
+        if mask is not None and admitted not in self.valid(mask):
+            raise InvalidAction(f"{action!r} is not valid here; the mask allows {self.valid(mask)}")
+        return admitted
+
+
+def _listed(space: Space[Any]) -> list[Any] | None:
+    """List a space with few elements; None for any other."""
+    if isinstance(space, spaces.Discrete):
+        first = int(space.start)
+        return list(range(first, first + int(space.n)))
+    if isinstance(space, spaces.MultiBinary):
+        sizes = np.full(space.shape, 2)
+        starts = np.zeros(space.shape, int)
+    elif isinstance(space, spaces.MultiDiscrete):
+        sizes, starts = np.asarray(space.nvec), np.asarray(space.start)
+    else:
+        return None
+    if np.prod(sizes, dtype=float) > _MOST_LISTED:
+        return None
+    choices = itertools.product(*(range(size) for size in sizes.ravel()))
+    return [
+        (np.reshape(chosen, sizes.shape) + starts).astype(space.dtype or int) for chosen in choices
+    ]
+
+
+def _drawn(space: Space[Any], number: int) -> list[Any]:
+    space.seed(0)
+    return [space.sample() for _ in range(number)]
+
+
+def _converter(space: Space[Any]) -> Callable[[Any], Any]:
+    """Return how an action of this space is put into the form that the environment expects.
+
+    Policies answer with arrays of no dimension, of length one, or of doubles.
+    """
+    if isinstance(space, spaces.Discrete):
+        return _as_integer
+    if isinstance(space, spaces.Box):
+        return lambda action: np.array(action, dtype=space.dtype).reshape(space.shape)
+    if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
+        return lambda action: np.array(action).astype(space.dtype or int, casting="same_kind")
+    return lambda action: action
+
+
+def _as_integer(action: Any) -> int:
+    if isinstance(action, np.ndarray | np.generic):
+        action = action.item()  # complains if there are several
+    if not isinstance(action, int):
+        raise TypeError("it is not an integer")
+    return int(action)

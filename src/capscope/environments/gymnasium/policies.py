@@ -1,0 +1,167 @@
+"""Policies as agents: how something that maps observations to actions is asked for an intent.
+
+An agent under assessment is asked to bring something about; a policy usually knows one task and
+never says that it is done. Four kinds are taken, told apart by what they offer:
+
+- a function of (observation, intent, rng), or of as many of the first of these as it takes; one
+  that takes only the observation pursues its own task whatever it is asked for;
+- a model with the `predict` of Stable-Baselines3;
+- a mapping from intents to policies, or `ByIntent` with a function from an intent to a policy: one
+  policy for each goal. Asked for something it has no policy for, the agent stops at once;
+- an agent as capscope knows them, with `begin`. It is given the whole `Seen`, not the observation
+  alone, and decides for itself when to stop.
+
+All but the last stop when the intent holds, which the labelling tells; and a function stops when it
+returns None. Otherwise an attempt goes on until the episode is over or a limit is reached.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from capscope.environments.gymnasium.seen import Seen
+from capscope.errors import ProblemError
+from capscope.seeds import child_seed
+from capscope.symbolic import Intent, Vocabulary
+from capscope.world import Agent, Attempting
+from capscope.world.functions import with_as_many
+
+Choose = Callable[[Seen], Any]
+"""What a policy is during one attempt: it returns an action, or None to stop."""
+
+
+class Policy(Protocol):
+    """Something that can begin an attempt."""
+
+    def choices(self, intent: Intent, seed: int) -> Choose:
+        """Start afresh on an intent."""
+
+
+class FunctionPolicy:
+    """A policy by a function of (observation, intent, rng); `rng` is a `random.Random`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = with_as_many(function, "policy", ("observation", "intent", "rng"))
+
+    def choices(self, intent: Intent, seed: int) -> Choose:
+        """Return the function with a generator for the attempt."""
+        rng = random.Random(seed)
+        return lambda seen: self._function(seen.observation, intent, rng)
+
+
+class StableBaselines:
+    """A policy by a model with the `predict` of Stable-Baselines3.
+
+    A recurrent model's state is fresh in each attempt, and a model that takes `action_masks` is
+    given the mask. With `deterministic=False` actions are drawn from torch's global generator,
+    since there is no other to draw from: it is seeded for each attempt, so such a model must not
+    be shared by workers.
+    """
+
+    def __init__(self, model: Any, deterministic: bool = True) -> None:
+        self._predict = model.predict
+        self._deterministic = deterministic
+        self._takes_masks = "action_masks" in inspect.signature(model.predict).parameters
+
+    def choices(self, intent: Intent, seed: int) -> Choose:
+        """Begin with no state."""
+        torch = sys.modules.get("torch")
+        if torch is not None and not self._deterministic:
+            torch.manual_seed(child_seed(seed, 0) % 2**31)
+        state: Any = None
+        begins = np.ones(1, dtype=bool)
+
+        def choose(seen: Seen) -> Any:
+            nonlocal state
+            masks = {"action_masks": seen.mask} if self._takes_masks else {}
+            answer = self._predict(
+                seen.observation,
+                state=state,
+                episode_start=begins.copy(),
+                deterministic=self._deterministic,
+                **masks,
+            )
+            if not isinstance(answer, tuple) or len(answer) != 2:
+                raise TypeError(
+                    f"predict() returned {type(answer).__name__}; Stable-Baselines3's returns "
+                    "(action, state). Give a function of the observation instead"
+                )
+            action, state = answer
+            begins[:] = False
+            return action
+
+        return choose
+
+
+class ByIntent:
+    """One policy for each intent, by a function from an intent to a policy, or to None."""
+
+    def __init__(self, policy_for: Callable[[Intent], Any]) -> None:
+        self._policy_for = policy_for
+
+    def choices(self, intent: Intent, seed: int) -> Choose:
+        """Begin with the policy of this intent; without one, stop at once."""
+        chosen = self._policy_for(intent)
+        return (lambda _: None) if chosen is None else policy_of(chosen).choices(intent, seed)
+
+
+def policy_of(given: Any) -> Policy:
+    """Tell which kind of policy this is."""
+    if isinstance(given, FunctionPolicy | StableBaselines | ByIntent):
+        return given
+    if isinstance(given, Mapping):
+        policies = {
+            Intent.parse(intent) if isinstance(intent, str) else intent: policy_of(policy)
+            for intent, policy in given.items()
+        }
+        return ByIntent(policies.get)
+    if callable(getattr(given, "predict", None)):
+        return StableBaselines(given)
+    if callable(given):
+        return FunctionPolicy(given)
+    raise ProblemError(
+        f"a {type(given).__name__} is no policy; give a function of (observation, intent, rng), a "
+        "model with Stable-Baselines3's predict, a mapping from intents to policies, or an agent "
+        "with begin(intent, seed)"
+    )
+
+
+class PolicyAgent:
+    """A policy that is asked for intents, and stops when they hold."""
+
+    def __init__(self, policy: Policy, vocabulary: Vocabulary) -> None:
+        self._policy = policy
+        self._vocabulary = vocabulary
+
+    def begin(self, intent: Intent, seed: int) -> Attempting:
+        """Start afresh on an intent."""
+        masks = self._vocabulary.literal_masks(intent.literals)
+        return _Pursuit(self._policy.choices(intent, seed), *masks)
+
+
+class _Pursuit:
+    def __init__(self, choose: Choose, required: int, forbidden: int) -> None:
+        self._choose = choose
+        self._required = required
+        self._forbidden = forbidden
+
+    def act(self, seen: Seen) -> Any:
+        """Stop if the intent holds, else do as the policy says."""
+        state = seen.state
+        if state & self._required == self._required and not state & self._forbidden:
+            return None
+        return self._choose(seen)
+
+
+def agent_of(given: Any, vocabulary: Vocabulary) -> Agent:
+    """Make an agent of a policy of any kind; an agent is returned as it is."""
+    if callable(getattr(given, "begin", None)):
+        agent: Agent = given
+        return agent
+    return PolicyAgent(policy_of(given), vocabulary)

@@ -1,0 +1,128 @@
+"""The states visited as a graph for Graphviz: what the agent was seen to do, as a picture.
+
+Drawn faithfully, a run is a tangle: a dozen capabilities lead from one state to the same next one,
+most change nothing, and a picture of five hundred states shows none of them. So there is one arrow
+from a state to another, as thick as the likeliest way is likely, and it names the likeliest few
+capabilities; what changes nothing is left out unless asked for; and of many states the most visited
+are drawn. What was left out is said in the title. Hovering over the SVG shows all of a state or an
+arrow.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+from capscope.model import Models
+from capscope.model.lattice import Place
+from capscope.symbolic import State
+
+MOST_STATES = 100
+_MOST_ATOMS = 8
+_MOST_CAPABILITIES = 4
+_NEXT_LINE = r"\n"
+
+
+@dataclass(frozen=True)
+class _Arrow:
+    """What leads from one state to another: capabilities with probabilities, likeliest first."""
+
+    source: State
+    target: State
+    ways: tuple[tuple[float, str], ...]
+
+
+def dot_graph(
+    models: Models, problem: str, limit: int = MOST_STATES, *, loops: bool = False
+) -> str:
+    """Draw the most visited states and what leads where among them; `loops`: also what stays."""
+    drawn = _most_visited(models, limit)
+    numbers = {state: i for i, state in enumerate(models.places)}
+    arrows = [a for a in _arrows(models) if loops or a.source != a.target]
+    inside = [a for a in arrows if a.source in drawn and a.target in drawn]
+    always = reduce(and_, models.places, models.vocabulary.mask)
+    lines = [
+        "digraph capabilities {",
+        f"  graph [label={_title(models, problem, len(drawn), len(arrows) - len(inside))}, "
+        "labelloc=t];",
+        '  node [shape=box, style=rounded, fontname="sans-serif", fontsize=10];',
+        '  edge [fontname="sans-serif", fontsize=9, color="#00000090"];',
+        *(_node(models, drawn[state], numbers[state], always) for state in drawn),
+        *(_edge(arrow, numbers) for arrow in inside),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _most_visited(models: Models, limit: int) -> dict[State, Place]:
+    """Return where the run began, and the states from which most executions began."""
+    first = models.first_state
+    places = sorted(models.places.values(), key=lambda p: (p.state != first, -_visits(p)))
+    return {place.state: place for place in places[:limit]}
+
+
+def _visits(place: Place) -> int:
+    return sum(pair.total for pair in place.pairs if pair is not None)
+
+
+def _arrows(models: Models) -> Iterator[_Arrow]:
+    for place in models.places.values():
+        ways: dict[State, list[tuple[float, str]]] = {}
+        for intent, pair in zip(models.capabilities, place.pairs, strict=True):
+            if pair is not None:
+                shares = pair.block.probabilities()
+                for after, share in zip(pair.successors, shares, strict=True):
+                    ways.setdefault(after.state, []).append((share, str(intent)))
+        for target, found in ways.items():
+            found.sort(key=lambda way: (-way[0], way[1]))
+            yield _Arrow(place.state, target, tuple(found))
+
+
+def _title(models: Models, problem: str, drawn: int, hidden: int) -> str:
+    states = len(models.places)
+    told = f"{problem}: {states} states seen"
+    if drawn < states:
+        told += f", the {drawn} most visited drawn; {hidden} arrows to or from others left out"
+    return _quoted(told)
+
+
+def _node(models: Models, place: Place, number: int, always: int) -> str:
+    atoms = [str(atom) for atom in models.vocabulary.holding(place.state & ~always)]
+    label = _quoted(f"s{number}", *_shortened(atoms, _MOST_ATOMS))
+    everything = [str(atom) for atom in models.vocabulary.holding(place.state)]
+    style = "" if place.tried else ', style="rounded,dashed"'
+    if place.state == models.first_state:
+        style += ", penwidth=3"
+    return f"  s{number} [label={label}, tooltip={_quoted(*everything)}{style}];"
+
+
+def _edge(arrow: _Arrow, numbers: dict[State, int]) -> str:
+    ways = [f"{name} {share:.2g}" for share, name in arrow.ways]
+    label, everything = _quoted(*_shortened(ways, _MOST_CAPABILITIES)), _quoted(*ways)
+    width = 0.5 + 3.5 * arrow.ways[0][0]
+    return (
+        f"  s{numbers[arrow.source]} -> s{numbers[arrow.target]} "
+        f"[label={label}, tooltip={everything}, penwidth={width:.2f}];"
+    )
+
+
+def _shortened(lines: list[str], most: int) -> list[str]:
+    hidden = len(lines) - most
+    return [*lines[:most], f"and {hidden} more"] if hidden > 1 else lines
+
+
+def _quoted(*lines: str) -> str:
+    r"""Quote lines of text for Graphviz, which reads backslashes and HTML's entities.
+
+    >>> print(_quoted('a "b" &amp; \\N', "c\td"))
+    "a \"b\" &amp;amp; \\N\nc\\td"
+    """
+    return f'"{_NEXT_LINE.join(map(_escaped, lines))}"'
+
+
+def _escaped(text: str) -> str:
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return html.escape(shown, quote=False).replace("\\", "\\\\").replace('"', '\\"')

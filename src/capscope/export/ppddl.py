@@ -1,0 +1,235 @@
+"""The learned model as a PPDDL domain and problem, for planners and simulators.
+
+An action is one rule of one capability: applicable where the rule holds, with the rule's outcomes
+as its effect. One action for a capability, with a conditional effect for each rule, would have
+fewer names; but each condition would stand there twice, and many planners do not take conditional
+effects whose effect is a matter of chance. Rules of a capability exclude each other in the states
+observed, so that in each of them a capability is one action at most, or unknown.
+
+Actions are ground and name objects, so all objects are constants of the domain; the problem has
+none of its own (an empty list, which some readers insist on), where the run began, and a goal to be
+replaced.
+
+PPDDL has no fractions. A probability is written to twelve decimals, rounded down, and the most
+frequent outcome takes what is left, so that the decimals of an action sum to exactly one and none
+is off by more than 10⁻¹² times the number of outcomes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from capscope.export.conditions import Conditioned, Conditions, rules_with_conditions
+from capscope.export.identifiers import Spelling, name_lines
+from capscope.model import Models, Rule
+from capscope.symbolic import Intent, Literal, Vocabulary
+from capscope.symbolic.dnf import Term
+from capscope.symbolic.vocabulary import TYPE_ROOT
+
+DECIMALS = 12
+SPELLING = Spelling(
+    "-_",
+    "and assign decrease define domain either exists forall goal-achieved goal-probability "
+    "imply increase maximize minimize not number object oneof or probabilistic problem reward "
+    "scale-down scale-up total-cost total-time undefined when",
+)
+_NO_ACTIONS = (
+    "  ; Nothing was tried. A domain needs an action, and this one does nothing.",
+    "  (:action do-nothing",
+    "    :parameters ()",
+    "    :precondition (and)",
+    "    :effect (and))",
+)
+_ADVICE = {
+    Conditions.OBSERVED: "exact for the states observed, and no action leads out of these",
+    Conditions.READABLE: "readable, and guesses in states where the capability was never tried",
+}
+
+
+@dataclass(frozen=True)
+class PpddlFiles:
+    """The texts of the two files."""
+
+    domain: str
+    problem: str
+
+
+def ppddl_files(
+    models: Models,
+    problem: str,
+    conditions: Conditions = Conditions.OBSERVED,
+    goal: Intent | None = None,
+) -> PpddlFiles:
+    """Write the pessimistic model down as a domain, and where the run began as a problem."""
+    names = _Names.of(models, problem)
+    rules = {
+        intent: rules_with_conditions(models, intent, conditions) for intent in models.capabilities
+    }
+    if goal is not None:
+        models.vocabulary.literal_masks(goal.literals)  # names an unknown atom
+    actions = [line for intent in rules for line in _actions(intent, rules[intent], models, names)]
+    domain = [
+        *_heading(names, problem, conditions),
+        f"(define (domain {names.domain})",
+        f"  (:requirements {' '.join(_requirements(models.vocabulary, rules, goal))})",
+        *_declarations(models.vocabulary, names),
+        *(actions or _NO_ACTIONS),
+        ")",
+    ]
+    return PpddlFiles("\n".join(domain) + "\n", _problem(models, names, goal))
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What everything is called in the files."""
+
+    domain: str
+    types: Mapping[str, str]
+    objects: Mapping[str, str]
+    predicates: Mapping[str, str]
+    capabilities: Mapping[str, str]
+
+    @classmethod
+    def of(cls, models: Models, problem: str) -> _Names:
+        words = models.vocabulary
+        types = {*words.parents, *words.parents.values(), *words.objects.values()}
+        types |= {kind for predicate in words.predicates for kind in predicate.types}
+        ranked = sorted(types - {TYPE_ROOT}, key=lambda kind: _rank(kind, words))
+        # Some readers have one set of names for all kinds of things.
+        predicates = SPELLING.identifiers(predicate.name for predicate in words.predicates)
+        objects = SPELLING.identifiers(words.objects, predicates.values())
+        given = SPELLING.identifiers(ranked, (*predicates.values(), *objects.values()))
+        return cls(
+            f"{SPELLING.identifiers([problem])[problem]}-learned",
+            {**given, TYPE_ROOT: TYPE_ROOT},
+            objects,
+            predicates,
+            SPELLING.identifiers(map(str, models.capabilities)),
+        )
+
+    def literal(self, literal: Literal) -> str:
+        atom = literal.atom
+        parts = [self.predicates[atom.predicate], *(self.objects[o] for o in atom.arguments)]
+        text = f"({' '.join(parts)})"
+        return text if literal.positive else f"(not {text})"
+
+    def conjunction(self, literals: Sequence[Literal]) -> str:
+        written = [self.literal(literal) for literal in literals]
+        return written[0] if len(written) == 1 else f"(and{''.join(f' {w}' for w in written)})"
+
+
+def _rank(kind: str, words: Vocabulary) -> tuple[int, str]:
+    """Rank types so that a supertype comes before its subtypes."""
+    steps, above = 0, words.parents.get(kind)
+    while above is not None:
+        steps, above = steps + 1, words.parents.get(above)
+    return steps, kind
+
+
+def _heading(names: _Names, problem: str, conditions: Conditions) -> Iterator[str]:
+    yield f"; What the agent of {json.dumps(problem)} was seen to do, and nothing else."
+    yield "; An action is one rule of a capability: to ask the agent for the intent named above it."
+    yield f"; Conditions are {_ADVICE[conditions]}."
+    yield "; Where no action of a capability is applicable, what it does there is unknown."
+    renamed = [
+        *name_lines("type", names.types),
+        *name_lines("object", names.objects),
+        *name_lines("predicate", names.predicates),
+    ]
+    if renamed:
+        yield "; Names that could not be kept:"
+        yield from (f";   {line}" for line in renamed)
+
+
+def _requirements(
+    words: Vocabulary, rules: Mapping[Intent, Conditioned], goal: Intent | None
+) -> Iterator[str]:
+    """Name what is really used: the fewer, the more tools read it."""
+    used = [pair for pairs in rules.values() for pair in pairs]
+    wanted = goal.literals if goal else ()
+    literals = [literal for _, when in used for term in when for literal in term]
+    yield ":strips"
+    if words.objects or any(predicate.types for predicate in words.predicates):
+        yield ":typing"
+    if any(not literal.positive for literal in (*literals, *wanted)):
+        yield ":negative-preconditions"
+    if any(len(when) > 1 for _, when in used):
+        yield ":disjunctive-preconditions"
+    if any(len(rule.outcomes) > 1 for rule, _ in used):
+        yield ":probabilistic-effects"
+
+
+def _declarations(words: Vocabulary, names: _Names) -> Iterator[str]:
+    types = [kind for kind in names.types if kind != TYPE_ROOT]
+    if types:
+        yield "  (:types"
+        for kind in types:
+            yield f"    {names.types[kind]} - {names.types[words.parents.get(kind, TYPE_ROOT)]}"
+        yield "  )"
+    if words.objects:
+        yield "  (:constants"
+        for name, kind in words.objects.items():
+            yield f"    {names.objects[name]} - {names.types[kind]}"
+        yield "  )"
+    yield "  (:predicates"
+    for predicate in words.predicates:
+        arguments = (f" ?x{i} - {names.types[t]}" for i, t in enumerate(predicate.types, 1))
+        yield f"    ({names.predicates[predicate.name]}{''.join(arguments)})"
+    yield "  )"
+
+
+def _actions(intent: Intent, rules: Conditioned, models: Models, names: _Names) -> Iterator[str]:
+    for number, (rule, when) in enumerate(rules, 1):
+        yield ""
+        yield f"  ; {json.dumps(str(intent))}, rule {number}"
+        yield f"  ; seen in states: {len(rule.states)}, executions: {rule.executions}"
+        yield f"  (:action {names.capabilities[str(intent)]}--{number}"
+        yield "    :parameters ()"
+        yield f"    :precondition {_disjunction(when, names)}"
+        yield f"    :effect {_effect(rule, models.vocabulary, names)})"
+
+
+def _disjunction(terms: Sequence[Term], names: _Names) -> str:
+    written = [names.conjunction(term) for term in terms]
+    if len(written) == 1:
+        return written[0]
+    return "\n      ".join(["(or", *written]) + ")"
+
+
+def _effect(rule: Rule, words: Vocabulary, names: _Names) -> str:
+    effects = [names.conjunction(outcome.effect.literals(words)) for outcome in rule.outcomes]
+    if len(effects) == 1:
+        return effects[0]
+    shares = decimal_shares([outcome.count for outcome in rule.outcomes])
+    pairs = zip(shares, effects, strict=True)
+    return "\n      ".join(["(probabilistic", *map(" ".join, pairs)]) + ")"
+
+
+def decimal_shares(counts: Sequence[int]) -> list[str]:
+    """Write counts as decimal shares that sum to exactly one; the first takes what is left over.
+
+    >>> decimal_shares([2, 1])
+    ['0.666666666667', '0.333333333333']
+    """
+    whole = 10**DECIMALS
+    parts = [count * whole // sum(counts) for count in counts]
+    parts[0] += whole - sum(parts)
+    digits = (f"{part // whole}.{part % whole:0{DECIMALS}d}" for part in parts)
+    return [text.rstrip("0").rstrip(".") for text in digits]
+
+
+def _problem(models: Models, names: _Names, goal: Intent | None) -> str:
+    began = models.first_state
+    lines = [f"(define (problem {names.domain}-problem)", f"  (:domain {names.domain})"]
+    if began is None:
+        lines.append("  ; Nothing was tried: where the run would begin is not known.")
+    lines += ["  (:objects)", "  (:init"]
+    held = models.vocabulary.holding(began or 0)
+    lines += [f"    {names.literal(Literal(atom))}" for atom in held]
+    lines.append("  )")
+    if goal is None:
+        lines.append("  ; Any goal will do; this one holds everywhere.")
+    lines.append(f"  (:goal {names.conjunction(goal.literals if goal else ())})")
+    return "\n".join([*lines, ")"]) + "\n"

@@ -1,0 +1,175 @@
+"""The learned model in the PRISM language: an MDP that PRISM and Storm load as it stands.
+
+Both also read lists of transitions, but not the same lists, and in a list a state is a number: a
+property would have to name numbers. Here each atom that was seen both ways is a Boolean variable,
+so that a property reads like `Pmax=? [F on_a_b & !clear_c]`, and a rule is one command. The MDP is
+that of the observed states: it begins where the run began, a command holds in the observed states
+of its rule and in no other observed one, and no command leads out of the observed states. What was
+never tried is no choice.
+
+Probabilities are the counts themselves, `7/25`, exact in an exact engine. A state in which nothing
+was tried keeps a loop without a name that costs nothing (a model checker would add one, or refuse),
+and has the label `untried`: what can happen there is unknown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
+
+from capscope.export.conditions import Conditions, among_observed, rules_with_conditions
+from capscope.export.identifiers import Spelling
+from capscope.model import Models, Rule
+from capscope.symbolic import Atom, Intent
+from capscope.symbolic.dnf import Term
+
+SPELLING = Spelling(
+    "_",
+    "bool ceil clock const csg ctmc ctmdp deadlock double dtmc endinit endinvariant endmodule "
+    "endobservables endplayer endrewards endsystem false filter floor formula func global init "
+    "int invariant label log lta ma max mdp min mod module multi nondeterministic observable "
+    "observables of partial path player pomdp popta pow prob probabilistic pta rate rewards "
+    "round smg stochastic system true unchanging untried",
+)
+
+Names = Mapping[str, str]
+
+
+def prism_program(models: Models, problem: str) -> str:
+    """Write the pessimistic model down as a program of one module."""
+    variables = SPELLING.identifiers(str(atom) for atom in models.vocabulary.atoms)
+    # An action that had the name of a variable would confuse people if not tools.
+    asked = SPELLING.identifiers(
+        (f"ask {intent}" for intent in models.capabilities), variables.values()
+    )
+    actions = {intent: asked[f"ask {intent}"] for intent in models.capabilities}
+    commands = [
+        line for i, name in actions.items() for line in _commands(models, i, name, variables)
+    ]
+    lines = [
+        *_heading(models, problem),
+        "mdp",
+        "",
+        *_constants(models, variables),
+        "module agent",
+        *_variables(models, variables),
+        *commands,
+        *_loops(models, variables),
+        "endmodule",
+        "",
+        *_labels(models, variables),
+        *_rewards(models, actions),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _heading(models: Models, problem: str) -> Iterator[str]:
+    yield f"// What the agent of {json.dumps(problem)} was seen to do, and nothing else."
+    yield "// An action: to ask the agent for an intent. What was never tried is no choice."
+    if models.first_state is None:
+        yield "// Nothing was tried: where the run would begin is not known."
+
+
+def _varying(models: Models) -> int:
+    """Return the bits that were seen both set and clear."""
+    first = models.first_state or 0
+    return reduce(or_, (state ^ first for state in models.places), 0)
+
+
+def _constants(models: Models, variables: Names) -> Iterator[str]:
+    """Declare what was the same in every state observed, so that properties may name it."""
+    for atom, value in _begins(models, ~_varying(models)):
+        name = variables[str(atom)]
+        yield f"const bool {name} = {_truth(value)};  // {json.dumps(str(atom))}"
+    yield ""
+
+
+def _variables(models: Models, variables: Names) -> Iterator[str]:
+    varying = _varying(models)
+    for atom, value in _begins(models, varying):
+        name = variables[str(atom)]
+        yield f"  {name} : bool init {_truth(value)};  // {json.dumps(str(atom))}"
+    if not varying:
+        yield "  unchanging : bool init true;"
+
+
+def _begins(models: Models, bits: int) -> Iterator[tuple[Atom, bool]]:
+    """Yield the atoms of some bits, and whether each held where the run began."""
+    first = models.first_state or 0
+    for i, atom in enumerate(models.vocabulary.atoms):
+        if bits >> i & 1:
+            yield atom, bool(first >> i & 1)
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _commands(models: Models, intent: Intent, action: str, variables: Names) -> Iterator[str]:
+    rules = rules_with_conditions(models, intent, Conditions.OBSERVED)
+    for number, (rule, when) in enumerate(rules, 1):
+        if number == 1:
+            yield ""
+            yield f"  // {action} is to ask for {json.dumps(str(intent))}"
+        yield f"  [{action}] {_guard(when, variables)} -> {_updates(rule, models, variables)};"
+
+
+def _guard(terms: Sequence[Term], variables: Names) -> str:
+    written = [
+        " & ".join(f"{'' if lit.positive else '!'}{variables[str(lit.atom)]}" for lit in term)
+        for term in terms
+    ]
+    if len(written) == 1:
+        return written[0] or "true"
+    return " | ".join(f"({term})" for term in written)
+
+
+def _updates(rule: Rule, models: Models, variables: Names) -> str:
+    updates = [
+        " & ".join(
+            f"({variables[str(literal.atom)]}'={_truth(literal.positive)})"
+            for literal in outcome.effect.literals(models.vocabulary)
+        )
+        or "true"
+        for outcome in rule.outcomes
+    ]
+    if len(updates) == 1:
+        return updates[0]
+    counts = (outcome.count for outcome in rule.outcomes)
+    shares = (f"{count}/{rule.executions} : " for count in counts)
+    return " + ".join(map("".join, zip(shares, updates, strict=True)))
+
+
+def _loops(models: Models, variables: Names) -> Iterator[str]:
+    untried = _untried(models)
+    if untried:
+        yield ""
+        yield "  // Nothing was tried here; the loop is there for tools that want one."
+        yield f"  [] {_guard(untried, variables)} -> true;"
+
+
+def _untried(models: Models) -> tuple[Term, ...]:
+    """Return the condition of the states in which nothing was tried; no term if there is none."""
+    if not models.places:
+        return ((),)
+    states = [state for state, place in models.places.items() if not place.tried]
+    return among_observed(states, models)
+
+
+def _labels(models: Models, variables: Names) -> Iterator[str]:
+    for atom in models.vocabulary.holding(_varying(models)):
+        yield f'label "{variables[str(atom)]}" = {variables[str(atom)]};'
+    untried = _untried(models)
+    yield f'label "untried" = {_guard(untried, variables) if untried else "false"};'
+    yield ""
+
+
+def _rewards(models: Models, actions: Mapping[Intent, str]) -> Iterator[str]:
+    tried = [action for intent, action in actions.items() if models.rules(intent)]
+    yield 'rewards "executions"'
+    yield from (f"  [{action}] true : 1;" for action in tried)
+    if not tried:
+        yield "  true : 0;"
+    yield "endrewards"

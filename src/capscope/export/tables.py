@@ -1,0 +1,224 @@
+"""A run as three tables, for spreadsheets, data frames and databases.
+
+A row is a named tuple whose fields are the columns, in order, with their types; so what is written
+as CSV, shown as a frame and stored as Parquet is one and the same. (No column is named like a
+method of tuples or of frames, such as `count`.) A state is written in
+hexadecimal, its bits being the atoms of the vocabulary, and beside it as the atoms that hold,
+joined as in an intent: `Intent.parse` reads them back, and no atom at all is an empty text. Atoms
+that held in every state seen are left out there: they would be most of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from operator import and_
+from pathlib import Path
+from typing import NamedTuple, get_type_hints
+
+from capscope.assessment.reading import read_in_order
+from capscope.assessment.run import Run
+from capscope.data.query_log import QueryEntry, query_log
+from capscope.export.model_json import readable_conditions
+from capscope.model import Models
+from capscope.model.lattice import Pair
+from capscope.symbolic import Effect, Intent, State, Vocabulary
+from capscope.symbolic.dnf import Term
+
+
+class TransitionRow(NamedTuple):
+    """A capability in a state, and one of the states that it led to."""
+
+    before: str
+    capability: str
+    after: str
+    times: int
+    """Executions of this pair that ended there."""
+    executions: int
+    """Executions of the pair."""
+    share: float
+    """times / executions: of this pair alone."""
+    probability: float
+    """What the model says: pooled over all states of the rule."""
+    rule: int
+    """The number of the rule, from 1, in the table of rules."""
+    held_before: bool
+    """The intent held before."""
+    holds_after: bool
+    """The intent holds afterwards."""
+    before_atoms: str
+    after_atoms: str
+    adds: str
+    deletes: str
+
+
+class RuleRow(NamedTuple):
+    """A rule of a capability, and one of its outcomes."""
+
+    capability: str
+    rule: int
+    """From 1, the best supported first."""
+    outcome: int
+    """From 1, the most frequent first."""
+    states: int
+    """States in which the rule was seen."""
+    executions: int
+    """Executions in these states."""
+    times: int
+    """Those with this outcome."""
+    probability: float
+    low: float
+    """The central 95 % credible interval of the probability."""
+    high: float
+    achieving_states: int
+    """States of the rule in which the intent holds after this outcome."""
+    adds: str
+    deletes: str
+    when: str
+    """The readable condition."""
+
+
+class QueryRow(NamedTuple):
+    """A query, what it took and what it told."""
+
+    number: int
+    """From 0."""
+    start: str
+    start_atoms: str
+    draws: int
+    executions: int
+    simulator_steps: int
+    llm_tokens: int
+    llm_cost: float
+    """In the currency of the prices."""
+    seconds: float
+    predicted: float
+    """What it promised to tell, in the measure of the strategy."""
+    telling: bool
+    """The promise was above the run's threshold."""
+    finished: bool
+    new_pairs: int
+    """Pairs of state and capability tried for the first time."""
+    new_transitions: int
+    """Transitions seen for the first time."""
+
+
+Row = TransitionRow | RuleRow | QueryRow
+
+
+@dataclass(frozen=True)
+class Table:
+    """A name, the kind of its rows, and the rows, to be gone through once."""
+
+    name: str
+    kind: type[Row]
+    rows: Iterable[Row]
+
+    @property
+    def columns(self) -> dict[str, type]:
+        """The columns in order, each with its type: `str`, `int`, `float` or `bool`."""
+        return get_type_hints(self.kind)
+
+
+def model_tables(models: Models) -> tuple[Table, Table]:
+    """Return the transitions and the rules of the pessimistic model."""
+    return (
+        Table("transitions", TransitionRow, _transitions(models)),
+        Table("rules", RuleRow, _rules(models)),
+    )
+
+
+@contextmanager
+def run_tables(path: Path) -> Iterator[tuple[Table, Table, Table]]:
+    """Read transitions, rules and queries of a run as it is at this moment.
+
+    The queries are read from the journal as they are gone through: use them inside.
+    """
+    with Run.open(path, read_only=True) as run, run.journal.at_one_moment():
+        reading, chronicle = read_in_order(path, run.journal)
+        log = query_log(run.journal, chronicle, reading.usage.queries)
+        yield *model_tables(reading.models), query_table(log, reading.models)
+
+
+def query_table(log: Iterable[QueryEntry], models: Models) -> Table:
+    """Return what was asked, query by query."""
+    return Table("queries", QueryRow, _queries(log, models))
+
+
+class _Words:
+    """Names of states and effects; a state is met again and again."""
+
+    def __init__(self, models: Models) -> None:
+        self._vocabulary = models.vocabulary
+        self._always = reduce(and_, models.places) if models.places else 0
+        self.atoms = lru_cache(maxsize=1 << 16)(self._atoms)
+
+    def _atoms(self, state: State) -> str:
+        held = self._vocabulary.holding(state & ~self._always)
+        return legible(" and ".join(map(str, held)))
+
+    def changes(self, effect: Effect) -> tuple[str, str]:
+        return self.atoms(effect.adds), self.atoms(effect.deletes)
+
+
+def legible(text: str) -> str:
+    """Spell out the halves of characters that no file can hold."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _transitions(models: Models) -> Iterator[TransitionRow]:
+    words = _Words(models)
+    for index, intent in enumerate(models.capabilities):
+        number = {s: k for k, rule in enumerate(models.rules(intent), 1) for s in rule.states}
+        for state, place in models.places.items():
+            pair = place.pairs[index]
+            if pair is not None:
+                yield from _pair_rows(state, intent, pair, number[state], words, models.vocabulary)
+
+
+def _pair_rows(
+    state: State, intent: Intent, pair: Pair, rule: int, words: _Words, vocabulary: Vocabulary
+) -> Iterator[TransitionRow]:
+    held = intent.holds(state, vocabulary)
+    for (effect, probability), after in zip(pair.block.spread(), pair.successors, strict=True):
+        count = pair.counts[effect]
+        yield TransitionRow(
+            hex(state), legible(str(intent)), hex(after.state), count, pair.total,
+            count / pair.total, probability, rule, held, intent.holds(after.state, vocabulary),
+            words.atoms(state), words.atoms(after.state), *words.changes(effect),
+        )  # fmt: skip
+
+
+def _rules(models: Models) -> Iterator[RuleRow]:
+    vocabulary = models.vocabulary
+    words = _Words(models)
+    for intent in models.capabilities:
+        rules = models.rules(intent)
+        conditions = readable_conditions(rules, vocabulary)
+        for number, (rule, when) in enumerate(zip(rules, conditions, strict=True), 1):
+            for place, outcome in enumerate(rule.outcomes, 1):
+                after = (outcome.effect.apply(state) for state in rule.states)
+                achieving = sum(intent.holds(state, vocabulary) for state in after)
+                yield RuleRow(
+                    legible(str(intent)), number, place, len(rule.states), rule.executions,
+                    outcome.count, outcome.probability, *outcome.interval, achieving,
+                    *words.changes(outcome.effect), legible(_disjunction(when)),
+                )  # fmt: skip
+
+
+def _disjunction(terms: tuple[Term, ...]) -> str:
+    return " or ".join(" and ".join(map(str, term)) or "always" for term in terms)
+
+
+def _queries(log: Iterable[QueryEntry], models: Models) -> Iterator[QueryRow]:
+    words = _Words(models)
+    for entry in log:
+        totals = entry.totals
+        yield QueryRow(
+            entry.number, hex(entry.start), words.atoms(entry.start), entry.draws,
+            totals.executions, totals.simulator_steps, totals.llm_tokens, totals.llm_cost,
+            totals.seconds, entry.predicted, entry.telling, entry.finished,
+            entry.new_pairs, entry.new_transitions,
+        )  # fmt: skip

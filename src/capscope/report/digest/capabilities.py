@@ -1,0 +1,108 @@
+"""The rows of the table, and the rules that they open into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from capscope.model import Outcome
+from capscope.report.digest.room import Room
+from capscope.report.digest.shape import (
+    CapabilityDigest,
+    Change,
+    Mark,
+    OutcomeDigest,
+    RuleDigest,
+    Standing,
+)
+from capscope.report.harmless import harmless
+from capscope.report.text import CapabilityView, RuleView
+from capscope.symbolic import Intent, Vocabulary
+
+MOST_STATES = 24
+"""States that are named of one rule."""
+_LONG_POSITION = 99_999
+_MOST_CONDITIONS = 8
+"""Conjunctions that are told of one condition; more are read by nobody."""
+
+
+def capability_digests(
+    views: Sequence[CapabilityView], vocabulary: Vocabulary, room: Room
+) -> list[CapabilityDigest]:
+    """Tell of every capability, and of the rules of each as many as fit, without their draws."""
+    told: list[list[RuleDigest]] = [[] for _ in views]
+    for view in views:
+        room.take(_capability(view, ()))
+    # The first rule of each, then the second of each: a long list must not crowd out the others.
+    most = max((len(view.rules) for view in views), default=0)
+    for rank in range(most):
+        for view, rules in zip(views, told, strict=True):
+            if len(rules) == rank < len(view.rules):
+                rule = _rule(view.rules[rank], view.intent, vocabulary)
+                if room.take(rule, [_LONG_POSITION] * min(rule.states_count, MOST_STATES)):
+                    rules.append(rule)
+    return [_capability(view, tuple(rules)) for view, rules in zip(views, told, strict=True)]
+
+
+def standing_of(view: CapabilityView) -> Standing:
+    """Say what a capability comes to where its intent did not hold already."""
+    successes = [rule.achieving for rule in view.rules if not rule.held]
+    if not successes:
+        return Standing.UNTRIED
+    if min(successes) == 1:
+        return Standing.RELIABLE
+    return Standing.SOMETIMES if max(successes) > 0 else Standing.NEVER
+
+
+def _capability(view: CapabilityView, rules: tuple[RuleDigest, ...]) -> CapabilityDigest:
+    counting = [rule for rule in view.rules if not rule.held]
+    states = sum(len(rule.rule.states) for rule in counting)
+    successes = sum(rule.achieving * len(rule.rule.states) for rule in counting)
+    return CapabilityDigest(
+        intent=harmless(str(view.intent)),
+        standing=standing_of(view),
+        executions=view.executions,
+        states_tried=view.states_tried,
+        states_untried=view.states_seen - view.states_tried,
+        success=brief(successes / states) if states else None,
+        success_low=brief(min((rule.achieving for rule in counting), default=0.0)),
+        side_effects=max((rule.side_effects for rule in view.rules), default=0),
+        rules=rules,
+        rules_left_out=len(view.rules) - len(rules),
+    )
+
+
+def _rule(view: RuleView, intent: Intent, vocabulary: Vocabulary) -> RuleDigest:
+    outcomes = zip(view.rule.outcomes, view.achieved, strict=True)
+    conditions = [tuple(harmless(str(literal)) for literal in term) for term in view.when]
+    return RuleDigest(
+        when=tuple(conditions[:_MOST_CONDITIONS]),
+        states=(),
+        states_count=len(view.rule.states),
+        draws_count=view.rule.executions,
+        achieving=brief(view.achieving),
+        held_already=view.held and not view.acts,
+        outcomes=tuple(_outcome(outcome, yes, intent, vocabulary) for outcome, yes in outcomes),
+        draws=(),
+        conditions_left_out=max(len(conditions) - _MOST_CONDITIONS, 0),
+    )
+
+
+def _outcome(
+    outcome: Outcome, achieved: bool, intent: Intent, vocabulary: Vocabulary
+) -> OutcomeDigest:
+    changed = outcome.effect.literals(vocabulary)
+    mark = Mark.ACHIEVED if achieved else Mark.OTHER if changed else Mark.NOTHING
+    low, high = outcome.interval
+    changes = (Change(harmless(str(x)), x not in intent.literals) for x in changed)
+    return OutcomeDigest(
+        mark, brief(outcome.probability), brief(low), brief(high), outcome.count, tuple(changes)
+    )
+
+
+def brief(number: float) -> float:
+    """Round to six digits: what a reader could never see would be half of the file.
+
+    >>> brief(2 / 3), brief(0.99999)
+    (0.666667, 0.99999)
+    """
+    return float(f"{number:.6g}")

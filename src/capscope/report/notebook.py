@@ -1,0 +1,37 @@
+"""What a notebook shows of an assessment and of a capability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from capscope.model import Models
+from capscope.model.html import escaped
+from capscope.report.harmless import harmless
+from capscope.report.text import capability_lines, capability_view
+from capscope.symbolic import Intent
+
+
+class Shown(str):
+    """A text of several lines that a notebook, and a console, show as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        lines = "\n".join(map(escaped, self.splitlines()))
+        return f'<pre style="text-align:left">{lines}</pre>'
+
+
+def shown_capability(models: Models, intent: Intent) -> Shown:
+    """Write a capability down: when, and what happened how often."""
+    lines = capability_lines(capability_view(models, intent), models.vocabulary)
+    return Shown("\n".join(map(harmless, lines)))
+
+
+def result_html(said: Sequence[str], models: Models) -> str:
+    """Put sentences about a run above the table of its model."""
+    title, *sentences = map(escaped, said)
+    paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences)
+    return f"<p><b>{title}</b></p>{paragraphs}{models._repr_html_()}"

@@ -1,0 +1,134 @@
+"""`capscope export`: what is written where, in which format."""
+
+import csv
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from capscope import Budget, Settings, assess
+from capscope.assessment.reading import read_run
+from capscope.export.conditions import Conditions
+from capscope.export.csv_text import csv_text
+from capscope.export.dot import dot_graph
+from capscope.export.model_json import model_document
+from capscope.export.ppddl import ppddl_files
+from capscope.export.prism import prism_program
+from capscope.export.tables import run_tables
+from capscope.symbolic import Intent
+from toy_worlds import Board, board_problem
+
+SMALL = Settings(draws=3, random_length=6, walks=2, walk_steps=10, patience=3)
+FILES = {
+    "ppddl": ["domain.pddl", "problem.pddl"],
+    "csv": ["transitions.csv", "rules.csv", "queries.csv"],
+    "parquet": ["transitions.parquet", "rules.parquet", "queries.parquet"],
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = tmp_path_factory.mktemp("made") / "run"
+    problem = board_problem(Board(slip=0.3))
+    assess(problem, strategy="random", settings=SMALL, budget=Budget(executions=100), run=path)
+    return path
+
+
+@pytest.fixture
+def run(made, tmp_path):
+    shutil.copytree(made, tmp_path / "run")
+    return Path("run")
+
+
+@pytest.mark.parametrize("to", ["json", "prism", "dot"])
+def test_one_text_goes_to_standard_output_or_into_a_file(to, run, capscope):
+    reading = read_run(run)
+    printed = capscope("export", run, "--to", to)
+    assert printed.err == ""
+    told = capscope("export", run, "--to", to, "--output", "made.txt")
+    assert told.out == "written: made.txt\n"
+    text = Path("made.txt").read_text()
+    assert text == printed.out
+    expected = {
+        "json": json.dumps(model_document(reading.models, "board"), indent=1) + "\n",
+        "prism": prism_program(reading.models, "board"),
+        "dot": dot_graph(reading.models, "board"),
+    }
+    assert text == expected[to]
+    one = json.loads(capscope("export", run, "--to", to, "--json").out)
+    assert one == (json.loads(text) if to == "json" else {"format": to, "text": text})
+
+
+@pytest.mark.parametrize("to", FILES)
+@pytest.mark.parametrize("output", [None, "elsewhere/deep"])
+def test_several_files_go_into_a_directory(to, output, run, capscope):
+    if to == "parquet":
+        pytest.importorskip("pyarrow")
+    where = run / "export" if output is None else Path(output)
+    arguments = ["export", run, "--to", to, *([] if output is None else ["--output", output])]
+    files = [str(where / name) for name in FILES[to]]
+    told = capscope(*arguments)
+    assert told.out.splitlines() == [f"written: {file}" for file in files]
+    assert sorted(str(path) for path in where.iterdir()) == sorted(files)
+    first = [Path(file).read_bytes() for file in files]
+    answer = json.loads(capscope(*arguments, "--json").out)
+    assert answer == {"written": str(where), "format": to, "files": files}
+    assert [Path(file).read_bytes() for file in files] == first
+
+
+def test_the_files_hold_what_the_exports_give(run, capscope):
+    for to in ("csv", "ppddl"):
+        assert capscope("export", run, "--to", to).code == 0
+    with run_tables(run) as tables:
+        for table in tables:
+            written = (run / "export" / f"{table.name}.csv").read_bytes().decode()
+            assert written == csv_text(table)
+    with (run / "export" / "queries.csv").open(newline="") as rows:
+        assert sum(int(row["executions"]) for row in csv.DictReader(rows)) == 100
+    files = ppddl_files(read_run(run).models, "board")
+    assert (run / "export" / "domain.pddl").read_text() == files.domain
+    assert (run / "export" / "problem.pddl").read_text() == files.problem
+
+
+def test_options_reach_their_format(run, capscope):
+    models = read_run(run).models
+    capscope("export", run, "--to", "ppddl", "--conditions", "readable", "--goal", "not lit(a)")
+    files = ppddl_files(models, "board", Conditions.READABLE, Intent.parse("not lit(a)"))
+    assert (run / "export" / "domain.pddl").read_text() == files.domain
+    assert (run / "export" / "problem.pddl").read_text() == files.problem
+    drawn = capscope("export", run, "--to", "dot", "--limit", 2, "--loops").out
+    assert drawn == dot_graph(models, "board", 2, loops=True)
+
+
+@pytest.mark.parametrize("to", ["json", "prism", "dot", *FILES])
+def test_a_run_without_executions_is_exported_too(to, tmp_path, capscope):
+    if to == "parquet":
+        pytest.importorskip("pyarrow")
+    assess(board_problem(), settings=SMALL, budget=Budget(executions=0), run=tmp_path / "run")
+    assert capscope("export", "run", "--to", to, "--json").code == 0
+
+
+def test_wrong_input_is_one_line_that_says_what_to_do(run, refusal):
+    every = "json, ppddl, prism, csv, parquet, dot"
+    line = refusal("export", run, "--to", "PPDDL")
+    assert line == f"capscope: no format 'PPDDL'; choose one of {every}"
+    line = refusal("export", run, "--to", "csv", "--limit", 3)
+    assert line == "capscope: --limit is for --to dot, not for --to csv"
+    assert "choose one of observed, readable" in refusal(
+        "export", run, "--to", "ppddl", "--conditions", "some"
+    )
+    assert "atom z() is not in the vocabulary" in refusal(
+        "export", run, "--to", "ppddl", "--goal", "z"
+    )
+    Path("taken").touch()
+    line = refusal("export", run, "--to", "csv", "--output", "taken")
+    assert "cannot make the directory taken: File exists" in line
+
+
+def test_parquet_without_its_packages_names_the_extra(run, refusal, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    line = refusal("export", run, "--to", "parquet")
+    assert "pip install 'capscope[frames]'" in line
+    assert not (run / "export").exists()

@@ -1,0 +1,124 @@
+"""The graph of states, read back by a reader of quoted strings and, where it is, by Graphviz."""
+
+import html
+import re
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+
+from capscope.export.dot import dot_graph
+from capscope.model import Models
+from odd_names import BREAKOUT, ODD, odd_models, tossed_models
+
+ATTRIBUTE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|[\w.]+)')
+NODE = re.compile(r"  s(\d+) \[(.*)\];")
+EDGE = re.compile(r"  s(\d+) -> s(\d+) \[(.*)\];")
+
+
+def attributes(text):
+    """Read attributes as Graphviz does: a backslash before n ends a line, else it escapes."""
+    assert re.fullmatch(rf"{ATTRIBUTE.pattern}(?:, {ATTRIBUTE.pattern})*", text), text
+    return {name: value.strip('"') for name, value in ATTRIBUTE.findall(text)}
+
+
+def lines_of(value):
+    parts = re.findall(r"\\(.)|([^\\]+)", value)
+    text = "".join(plain or {"n": "\n"}.get(escaped, escaped) for escaped, plain in parts)
+    return [html.unescape(line) for line in text.split("\n")]
+
+
+def read(text):
+    first, title, _, _, *rest, last = text.splitlines()
+    assert (first, last) == ("digraph capabilities {", "}")
+    edges = {}
+    nodes = {}
+    for line in rest:
+        if found := EDGE.fullmatch(line):
+            edges[int(found[1]), int(found[2])] = attributes(found[3])
+        else:
+            found = NODE.fullmatch(line)
+            nodes[int(found[1])] = attributes(found[2])
+    label = attributes(re.fullmatch(r"  graph \[(.*)\];", title)[1])["label"]
+    return nodes, edges, " ".join(lines_of(label))
+
+
+def expected_ways(models, loops):
+    numbers = {state: i for i, state in enumerate(models.places)}
+    found = {}
+    for state in models.places:
+        for intent in models.capabilities:
+            for after, p in models.pessimistic.predict(state, intent).items():
+                if loops or after != state:
+                    key = numbers[state], numbers[after]
+                    found.setdefault(key, []).append((p, str(intent)))
+    return found
+
+
+def shown(text):
+    """Spell a name as it is shown."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+@given(odd_models())
+@pytest.mark.parametrize("loops", [False, True])
+def test_every_transition_is_on_an_arrow_as_thick_as_it_is_likely(loops, models):
+    nodes, edges, _ = read(dot_graph(models, BREAKOUT, loops=loops))
+    ways = expected_ways(models, loops)
+    assert nodes.keys() == set(range(len(models.places)))
+    assert edges.keys() == ways.keys()
+    for key, found in ways.items():
+        told = lines_of(edges[key]["tooltip"])
+        assert sorted(told) == sorted(f"{shown(name)} {p:.2g}" for p, name in found)
+        likeliest = max(p for p, _ in found)
+        assert float(edges[key]["penwidth"]) == pytest.approx(0.5 + 3.5 * likeliest, abs=0.01)
+
+
+@given(odd_models())
+def test_a_state_tells_what_holds_in_it(models):
+    nodes, _, _ = read(dot_graph(models, "odd"))
+    for number, state in enumerate(models.places):
+        told = [line for line in lines_of(nodes[number]["tooltip"]) if line]
+        assert told == [shown(str(atom)) for atom in ODD.holding(state)]
+
+
+def test_labels_leave_out_what_always_holds_and_the_first_state_stands_out():
+    models = tossed_models()
+    nodes, _, title = read(dot_graph(models, "toss"))
+    assert title == "toss: 4 states seen"
+    assert lines_of(nodes[0]["label"]) == ["s0"]
+    assert nodes[0]["penwidth"] == "3"
+    assert lines_of(nodes[1]["label"]) == ["s1", "p()"]
+    assert "dashed" not in nodes[1].get("style", "")
+    assert "dashed" in nodes[2]["style"]  # nothing was tried there
+
+
+def test_of_many_states_the_most_visited_are_drawn_and_the_title_says_so():
+    models = tossed_models()
+    nodes, edges, title = read(dot_graph(models, "toss", limit=2))
+    # 28 executions began in 0b001, none in 0b111.
+    assert nodes.keys() == {0, 1}
+    assert edges.keys() == {(0, 1), (1, 0)}
+    assert title == (
+        "toss: 4 states seen, the 2 most visited drawn; 3 arrows to or from others left out"
+    )
+
+
+def test_an_empty_run_is_an_empty_graph():
+    assert read(dot_graph(Models(ODD, []), "empty")) == ({}, {}, "empty: 0 states seen")
+
+
+@pytest.mark.skipif(not shutil.which("dot"), reason="Graphviz is not installed")
+@given(odd_models())
+@settings(max_examples=10)
+@pytest.mark.parametrize("loops", [False, True])
+def test_graphviz_draws_it(loops, models):
+    text = dot_graph(models, BREAKOUT, loops=loops)
+    drawn = subprocess.run(
+        ["dot", "-Tplain"], input=text, capture_output=True, text=True, check=True
+    )
+    assert not drawn.stderr
+    kinds = [line.partition(" ")[0] for line in drawn.stdout.splitlines()]
+    assert kinds.count("node") == len(models.places)
+    assert kinds.count("edge") == len(expected_ways(models, loops))

@@ -1,0 +1,66 @@
+"""Data frames and Parquet files hold what the tables hold."""
+
+import io
+import sys
+
+import pytest
+from hypothesis import given, settings
+
+from capscope import Budget, assess
+from capscope.errors import CapscopeError
+from capscope.export.frames import frame, model_frames, parquet_bytes, run_frames
+from capscope.export.tables import model_tables, run_tables
+from capscope.model import Models
+from odd_names import ODD, odd_models, tossed_models
+from toy_worlds import Board, board_problem
+
+pandas = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+
+def check_same(made, table):
+    assert list(made.columns) == list(table.columns)
+    assert [tuple(row) for row in made.itertuples(index=False, name=None)] == [*table.rows]
+
+
+@given(odd_models())
+@settings(max_examples=20)
+def test_frames_hold_the_rows_of_the_tables(models):
+    made = model_frames(models)
+    for kept, table in zip((made.transitions, made.rules), model_tables(models), strict=True):
+        check_same(kept, table)
+    assert made.queries is None
+
+
+@given(odd_models())
+@settings(max_examples=20)
+def test_parquet_files_hold_them_too(models):
+    for before, again in zip(model_tables(models), model_tables(models), strict=True):
+        check_same(pandas.read_parquet(io.BytesIO(parquet_bytes(before))), again)
+
+
+@pytest.mark.parametrize("models", [Models(ODD, []), tossed_models()], ids=["empty", "tossed"])
+def test_types_do_not_depend_on_the_rows(models):
+    made = model_frames(models).transitions
+    kinds = {name: made[name].dtype.kind for name in ("times", "share", "held_before")}
+    assert kinds == {"times": "i", "share": "f", "held_before": "b"}
+    assert pandas.api.types.is_string_dtype(made["before"])
+
+
+def test_a_kept_run_has_its_queries_in_a_frame(tmp_path):
+    problem = board_problem(Board(slip=0.3))
+    assess(problem, budget=Budget(executions=60), run=tmp_path / "run")
+    made = run_frames(tmp_path / "run")
+    assert made.queries["executions"].sum() == 60
+    with run_tables(tmp_path / "run") as tables:
+        for kept, table in zip((made.transitions, made.rules, made.queries), tables, strict=True):
+            check_same(kept, table)
+
+
+@pytest.mark.parametrize(
+    ("package", "made"), [("pandas", frame), ("pandas", parquet_bytes), ("pyarrow", parquet_bytes)]
+)
+def test_a_missing_package_names_the_extra(package, made, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(CapscopeError, match=r"pip install 'capscope\[frames\]'"):
+        made(model_tables(tossed_models())[0])

@@ -1,0 +1,51 @@
+"""Names that another language takes."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capscope.export.identifiers import Spelling, name_lines
+
+PLAIN = Spelling("_", "true label")
+
+
+@given(
+    st.lists(st.text('aAb2_-(), \n"ß=Ω;', max_size=8)),
+    st.lists(st.sampled_from(["a", "b", "x", "x_2"])),
+)
+def test_identifiers_are_legal_and_differ_whatever_the_names(names, besides):
+    given_names = PLAIN.identifiers(names, besides)
+    assert list(given_names) == list(dict.fromkeys(names))
+    identifiers = list(given_names.values())
+    assert len(set(identifiers)) == len(identifiers)
+    assert all(re.fullmatch("[a-z][a-z0-9_]*", name) for name in identifiers)
+    assert not {*identifiers} & {"true", "label", *besides}
+
+
+@given(st.lists(st.sampled_from(["a", "A", "a_2", "b c", "b_c", "true", "True"])))
+def test_a_legal_name_is_kept_whoever_comes_first(names):
+    given_names = PLAIN.identifiers(names)
+    assert all(given_names[name] == name for name in {"a", "a_2", "b_c"} & set(names))
+
+
+@pytest.mark.parametrize(
+    ("name", "identifier"),
+    [
+        ("on(a,b)", "on_a_b"),
+        ("not on(a,b) and p()", "not_on_a_b_and_p"),
+        ("9 lives", "x_9_lives"),
+        ("ähm", "hm"),
+        ("Ω", "x"),
+        ("", "x"),
+        ("true", "true_2"),
+    ],
+)
+def test_an_identifier_stays_near_to_its_name(name, identifier):
+    assert PLAIN.identifiers([name]) == {name: identifier}
+
+
+def test_lines_of_names_stay_on_their_line():
+    (line,) = name_lines("object", PLAIN.identifiers(['evil"\n\u2028;']))
+    assert line == r'object evil is "evil\"\n\u2028;"'

@@ -1,0 +1,194 @@
+"""The PRISM export: what Storm builds of it is the pessimistic model, choice by choice."""
+
+import json
+import re
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+
+from capscope import Budget, assess
+from capscope.export.prism import prism_program
+from capscope.model import Models
+from capscope.symbolic import Intent, Vocabulary
+from odd_names import BREAKOUT, ODD, odd_models, tossed_models
+from toy_worlds import Board, board_problem
+
+stormpy = pytest.importorskip("stormpy")
+
+VARIABLE = re.compile(r'^  (\w+) : bool init (true|false);  // (".*")$', re.MULTILINE)
+CONSTANT = re.compile(r'^const bool (\w+) = (true|false);  // (".*")$', re.MULTILINE)
+ACTION = re.compile(r'^  // (\w+) is to ask for (".*")$', re.MULTILINE)
+
+
+class Loaded:
+    """A program as Storm builds it, with states and capabilities by the names of the run."""
+
+    def __init__(self, text, models, path):
+        path.write_text(text)
+        self.program = stormpy.parse_prism_program(str(path))
+        options = stormpy.BuilderOptions(build_full=True)
+        self.model = stormpy.build_model[stormpy.Rational](self.program, options=options)
+        bit = {str(atom): bit for atom, bit in models.vocabulary.bit.items()}
+        meaning = {name: bit[json.loads(atom)] for name, _, atom in VARIABLE.findall(text)}
+        valuations = self.model.state_valuations
+        variables = [v for v in valuations.get_all_variables() if v.name in meaning]
+        # Storm makes constants of variables that no update assigns.
+        fixed = [row for row in VARIABLE.findall(text) if f"({row[0]}'=" not in text]
+        assert len(variables) >= len(meaning) - len(fixed)
+        known = {v.name for v in variables}
+        always = sum(
+            bit[json.loads(atom)]
+            for name, value, atom in (*CONSTANT.findall(text), *fixed)
+            if value == "true" and name not in known
+        )
+        self.states = [
+            always + sum(meaning[v.name] for v in variables if valuations.get_boolean_value(i, v))
+            for i in range(self.model.nr_states)
+        ]
+        self.intents = {name: json.loads(intent) for name, intent in ACTION.findall(text)}
+
+    def choices(self, state):
+        """Return where each choice of a state leads; those of no name under None."""
+        number = self.states.index(state)
+        first = self.model.transition_matrix.get_row_group_start(number)
+        found = {}
+        for action in self.model.states[number].actions:
+            labels = self.model.choice_labeling.get_labels_of_choice(first + action.id)
+            name = self.intents[labels.pop()] if labels else None
+            assert name not in found
+            found[name] = {
+                self.states[t.column]: Fraction(str(t.value)) for t in action.transitions
+            }
+        return found
+
+    def value(self, formula):
+        """Check a property at the state in which the run began."""
+        (wanted,) = stormpy.parse_properties(formula, self.program)
+        model = stormpy.build_model(self.program, [wanted])
+        return stormpy.model_checking(model, wanted).get_value(model.initial_states[0])
+
+    def labels(self, state):
+        return self.model.labeling.get_labels_of_state(self.states.index(state))
+
+
+def expected_choices(models, state):
+    """Return what the counts say, as fractions."""
+    found = {}
+    for intent in models.capabilities:
+        pair = models.pair(state, models.index[intent])
+        if pair is not None:
+            block = pair.block
+            found[str(intent)] = {
+                effect.apply(state): Fraction(count, block.total)
+                for effect, count in zip(block.effects, block.counts, strict=True)
+            }
+    return found or {None: {state: 1}}
+
+
+def reachable(models):
+    found = {models.first_state: None}
+    for state in (queue := list(found)):
+        for after in (s for ends in expected_choices(models, state).values() for s in ends):
+            if after not in found:
+                found[after] = None
+                queue.append(after)
+    return set(found)
+
+
+def check_same_model(models, loaded):
+    assert len(set(loaded.states)) == len(loaded.states)
+    assert set(loaded.states) == reachable(models)
+    assert loaded.states[loaded.model.initial_states[0]] == models.first_state
+    for state in loaded.states:
+        assert loaded.choices(state) == expected_choices(models, state)
+        assert ("untried" in loaded.labels(state)) == (not models.places[state].tried)
+
+
+@given(odd_models().filter(lambda models: models.places))
+@settings(max_examples=25)
+def test_any_model_with_any_names_is_the_same_model_in_storm(tmp_path_factory, models):
+    path = tmp_path_factory.mktemp("odd") / "odd.prism"
+    check_same_model(models, Loaded(prism_program(models, BREAKOUT), models, path))
+
+
+@pytest.fixture(scope="module")
+def tireworld(tmp_path_factory):
+    models = assess("tireworld", budget=Budget(executions=1500)).models
+    path = tmp_path_factory.mktemp("tireworld") / "tireworld.prism"
+    return models, Loaded(prism_program(models, "tireworld"), models, path)
+
+
+def test_a_run_with_chance_is_the_same_model_in_storm(tireworld):
+    models, loaded = tireworld
+    assert set(loaded.states) == set(models.places)
+    check_same_model(models, loaded)
+
+
+def most_likely(models, holds, sweeps=60):
+    """Find the largest probability of reaching a goal from the first state, the naive way."""
+    value = {state: float(holds(state)) for state in models.places}
+    for _ in range(sweeps):
+        for state in value:
+            chances = [
+                sum(p * value[after] for after, p in prediction.items())
+                for intent in models.capabilities
+                if (prediction := models.pessimistic.predict(state, intent))
+            ]
+            value[state] = max([value[state], *chances])
+    return value[models.first_state]
+
+
+@pytest.mark.parametrize(
+    ("goal", "formula"),
+    [
+        ("vehicle-at(l-1-3)", "vehicle_at_l_1_3"),
+        ("vehicle-at(l-1-3) and not-flattire()", "vehicle_at_l_1_3 & not_flattire"),
+        ("vehicle-at(l-2-2) and not not-flattire()", '"vehicle_at_l_2_2" & !"not_flattire"'),
+        ("vehicle-at(l-1-1)", "vehicle_at_l_1_1"),
+    ],
+)
+def test_the_best_chance_of_a_goal_is_that_of_value_iteration(tireworld, goal, formula):
+    models, loaded = tireworld
+    intent = Intent.parse(goal)
+    expected = most_likely(models, lambda state: intent.holds(state, models.vocabulary))
+    assert loaded.value(f"Pmax=? [F {formula}]") == pytest.approx(expected, abs=1e-5)
+    assert 0 <= expected <= 1
+
+
+def test_each_execution_costs_one_and_waiting_where_nothing_is_known_costs_nothing(tmp_path):
+    models = tossed_models()
+    loaded = Loaded(prism_program(models, "toss"), models, tmp_path / "toss.prism")
+    # p is reached in 1 / (2/3) executions.
+    assert loaded.value('R{"executions"}min=? [F p]') == pytest.approx(1.5)
+    assert loaded.labels(0b111) >= {"untried", "p", "q", "r"}
+    assert loaded.value('Pmax=? [F "untried"]') == pytest.approx(1.0)
+    # From 0b111 nothing was tried: whoever gets there stays.
+    assert loaded.value('R{"executions"}max=? [C<=3]') == pytest.approx(3)
+    assert loaded.choices(0b111) == {None: {0b111: 1}}
+
+
+def test_what_was_never_tried_is_no_choice(tmp_path):
+    models = tossed_models()
+    loaded = Loaded(prism_program(models, "toss"), models, tmp_path / "toss.prism")
+    assert loaded.choices(0b011).keys() == {"not q()"}
+    assert loaded.choices(0b000).keys() == {"p()", "not q()"}
+
+
+@pytest.mark.parametrize("words", [ODD, Vocabulary.of_atoms("pq")])
+def test_an_empty_run_is_valid(words, tmp_path):
+    models = Models(words, [Intent.parse("p")] if words is not ODD else [])
+    text = prism_program(models, "empty")
+    assert "where the run would begin is not known" in text
+    loaded = Loaded(text, models, tmp_path / "empty.prism")
+    assert loaded.states == [0]
+    assert loaded.choices(0) == {None: {0: 1}}
+    assert loaded.value('R{"executions"}max=? [C<=3]') == 0
+    assert "untried" in loaded.labels(0)
+
+
+def test_a_finished_run_of_the_board_has_all_its_pairs(tmp_path):
+    found = assess(board_problem(Board(slip=0.3)), budget=Budget(executions=400))
+    loaded = Loaded(prism_program(found.models, "board"), found.models, tmp_path / "board.prism")
+    check_same_model(found.models, loaded)
+    assert loaded.model.nr_choices == found.models.pairs_tried

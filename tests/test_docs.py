@@ -1,0 +1,361 @@
+"""The documentation: it builds, its links lead somewhere, and what it shows is what happens."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import typer
+
+import capscope
+from capscope.cli.main import app
+from capscope.data.journal_file import LATER_TABLES, SCHEMA
+from capscope.world import Ending
+from shown_sessions import PAGES, ROOT, TUTORIAL, Exchange, Session, agrees, blocks, exchanges
+
+WRITTEN = [p for p in sorted(PAGES.rglob("*.md")) if not p.is_relative_to(PAGES / "results")]
+READ_FIRST = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
+WITH_SESSIONS = [
+    page
+    for page in WRITTEN
+    if page != TUTORIAL and any(b.language in ("console", "pycon") for b in blocks(page))
+]
+
+
+def named(page):
+    return str(page.relative_to(ROOT))
+
+
+def every(pages):
+    return pytest.mark.parametrize("page", pages, ids=named)
+
+
+# The site
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Build the site as `make docs` does."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-E", "-n", "-W", "--keep-going"]
+    done = subprocess.run(
+        [*command, "-d", str(folder / "doctrees"), str(PAGES), str(folder / "html")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+class Page(HTMLParser):
+    """The addresses in a page of the site, and the places that can be linked to."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.fetched, self.ids = [], [], set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.ids |= {given.get("id"), given.get("name") if tag == "a" else None} - {None}
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        elif tag == "link" and given.get("rel") not in ("index", "search", "next", "prev"):
+            self.fetched.append(given["href"])
+        self.fetched += [given[key] for key in ("src", "data", "poster") if given.get(key)]
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {path: Page(path) for path in sorted(site.rglob("*.html"))}
+
+
+def test_the_site_has_every_page_that_was_written(site):
+    for page in WRITTEN:
+        assert (site / page.relative_to(PAGES)).with_suffix(".html").is_file(), page
+
+
+def test_every_link_of_the_site_leads_somewhere(pages):
+    lost = []
+    for path, page in pages.items():
+        for link in [*page.links, *page.fetched]:
+            parts = urlsplit(link)
+            if parts.scheme:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchored = not parts.fragment or parts.fragment in getattr(
+                pages.get(target), "ids", {parts.fragment}
+            )
+            if not target.is_file() or not anchored:
+                lost.append(f"{path.name}: {link}")
+    assert not lost
+
+
+def test_a_page_fetches_nothing_from_elsewhere(site, pages):
+    addresses = {f"{path.name}: {a}" for path, page in pages.items() for a in page.fetched}
+    assert not {a for a in addresses if re.search(r": (https?:)?//", a)}
+    for sheet in site.rglob("*.css"):
+        text = sheet.read_text(encoding="utf-8")
+        assert not re.search(r"(@import|url\()\s*['\"]?(https?:)?//", text), sheet
+
+
+def test_the_reference_has_every_public_name(site):
+    ids = Page(site / "reference" / "python.html").ids
+    missing = [name for name in capscope.__all__ if f"capscope.{name}" not in ids]
+    assert not missing
+
+
+def test_the_reference_has_every_command_with_every_option(site):
+    text = (site / "reference" / "command-line.html").read_text(encoding="utf-8")
+    for name, options in COMMANDS.items():
+        section = text.split(f'id="{name.replace(" ", "-")}"')[1].split("</section>")[0]
+        assert [o for o in options - {"--help"} if o not in section] == [], name
+
+
+# What the pages name
+
+
+def _commands(command, name):
+    if not hasattr(command, "commands"):
+        return {
+            name: {"--help"}
+            | {o for p in command.params if p.param_type_name == "option" for o in p.opts}
+        }
+    return {
+        full: options
+        for word, inner in command.commands.items()
+        for full, options in _commands(inner, f"{name} {word}").items()
+    }
+
+
+COMMANDS = _commands(typer.main.get_command(app), "capscope")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+@cache
+def code_of(page):
+    """Return the pieces of code of a page: its spans, and the lines of its blocks."""
+    text = page.read_text(encoding="utf-8")
+    spans = re.findall(
+        r"(?<!`)`([^`\n]+)`(?!`)", re.sub(r"^(`{3,}).*?^\1", "", text, flags=re.M | re.S)
+    )
+    lines = [
+        line.removeprefix("$ ")
+        for block in blocks(page)
+        if block.language in ("console", "sh", "")
+        for line in block.text.replace("\\\n", " ").split("\n")
+    ]
+    return [*spans, *lines]
+
+
+def mistakes_of_calls(code):
+    """Find calls of commands that do not exist, or with options they do not have."""
+    for call in re.findall(r"(?:^|\s|/)capscope ([a-z][^`#|]*)", code):
+        words = call.split()
+        name = next(
+            (n for k in (2, 1) if (n := " ".join(["capscope", *words[:k]])) in COMMANDS), None
+        )
+        if name is None:
+            # `capscope llm fetch|serve`, or a family of commands named as one.
+            if not any(known.startswith(f"capscope {words[0]} ") for known in COMMANDS):
+                yield f"no command: capscope {call}"
+            continue
+        for option in OPTION.findall(call):
+            if option not in COMMANDS[name]:
+                yield f"{name} has no {option}"
+
+
+@every([*WRITTEN, *READ_FIRST])
+def test_every_command_that_a_page_names_exists(page):
+    assert [wrong for code in code_of(page) for wrong in mistakes_of_calls(code)] == []
+
+
+@every([*WRITTEN, *READ_FIRST])
+def test_every_option_that_a_page_names_exists(page):
+    known = set().union(*COMMANDS.values())
+    spans = [code for code in code_of(page) if code.startswith("--")]
+    assert [o for code in spans for o in OPTION.findall(code) if o not in known] == []
+
+
+def test_a_wrong_command_or_option_would_be_noticed():
+    assert list(mistakes_of_calls("capscope asess tireworld")) != []
+    assert list(mistakes_of_calls("capscope show DIR --sequences 3")) != []
+    assert list(mistakes_of_calls("capscope llm fetch --json")) == []
+
+
+@every([*WRITTEN, *READ_FIRST])
+def test_every_extra_that_a_page_installs_exists(page):
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = set(tomllib.load(file)["project"]["optional-dependencies"])
+    text = page.read_text(encoding="utf-8")
+    wanted = re.findall(r"pip install '(?:capscope|\.)\[([a-z,-]+)\]'", text)
+    assert {extra for words in wanted for extra in words.split(",")} <= extras
+
+
+@every([*WRITTEN, *READ_FIRST, ROOT / "RESULTS.md"])
+def test_every_file_that_a_page_links_to_exists(page):
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
+    here = [link for link in links if not urlsplit(link).scheme]
+    assert [link for link in here if not (page.parent / unquote(link)).exists()] == []
+
+
+@every(WRITTEN)
+def test_the_python_of_a_page_can_be_parsed(page):
+    for block in blocks(page):
+        if block.language == "python":
+            ast.parse(block.text)
+
+
+# What the pages show
+
+
+@pytest.fixture(scope="module")
+def after_tutorial(tmp_path_factory):
+    """The folder of a reader who has done the tutorial, and what went otherwise than it says."""
+    folder = tmp_path_factory.mktemp("reader")
+    return folder, Session(folder).follow(TUTORIAL)
+
+
+def test_the_tutorial_does_what_it_shows(after_tutorial):
+    assert after_tutorial[1] == []
+
+
+def test_only_installing_is_left_to_the_reader_of_the_tutorial():
+    by_language = {}
+    for block in blocks(TUTORIAL):
+        by_language.setdefault(block.language, []).append(block)
+    assert len(by_language.pop("sh")) == 1
+    assert set(by_language) <= {"console", "pycon", "python"}
+    assert all(block.caption for block in by_language["python"])
+
+
+def test_the_front_page_shows_what_the_tutorial_shows():
+    (front,) = (block for block in blocks(PAGES / "index.md") if block.language == "text")
+    shown = TUTORIAL.read_text(encoding="utf-8").split("\n")
+    assert [line for line in front.text.split("\n") if line not in shown] == []
+
+
+@every(WITH_SESSIONS)
+def test_a_page_does_what_it_shows(page, after_tutorial, tmp_path):
+    folder = shutil.copytree(after_tutorial[0], tmp_path / "reader")
+    assert Session(folder).follow(page) == []
+
+
+def test_an_output_that_differs_would_be_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ capscope check nothing\nall is well\n$ echo $?\n0\n```\n")
+    wrong = Session(tmp_path).follow(page)
+    assert len(wrong) == 2
+    assert "no problem 'nothing'" in wrong[0]
+
+
+def test_a_command_that_fails_unasked_would_be_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ capscope show nowhere\n…\n```\n")
+    assert "failed with 2" in Session(tmp_path).follow(page)[0]
+
+
+def test_dots_stand_for_a_part_of_a_line_or_for_lines():
+    assert agrees("in … s", "in 1.2 s\n")
+    assert agrees("a\n…\nz", "a\nb\nc\nz\n")
+    assert not agrees("in … s", "in 1.2 s\nand more\n")
+    assert not agrees("a", "b\n")
+
+
+# The page of formats
+
+
+def sections(page, mark):
+    """Return the sections of a page under headings that begin with a mark, by the rest of it."""
+    parts = re.split(rf"^{re.escape(mark)}", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {part.partition("\n")[0]: part.partition("\n")[2].split("\n#")[0] for part in parts[1:]}
+
+
+def keys(section):
+    """Return what the first table of a section lists."""
+    rows = re.search(r"^\|---.*\n((?:\|.*\n?)+)", section, re.MULTILINE)
+    return re.findall(r"^\| `([^`]+)`", rows[1], re.MULTILINE)
+
+
+FORMATS = PAGES / "formats.md"
+
+
+def test_the_tables_of_the_journal_are_as_the_page_says():
+    created = {
+        name: re.findall(r"(?:^|,)\s*([a-z_]+) (?:INTEGER|TEXT|REAL|BLOB)", columns)
+        for name, columns in re.findall(
+            r"CREATE TABLE (?:IF NOT EXISTS )?(\w+) \((.*?)\)(?: WITHOUT ROWID)?\s*(?:;|\Z)",
+            ";".join([SCHEMA, *(table.strip() for table in LATER_TABLES)]),
+            re.DOTALL,
+        )
+    }
+    told = {name: keys(text) for name, text in sections(FORMATS, "### Table ").items()}
+    assert told == created
+
+
+def test_the_endings_are_as_the_pages_say():
+    journal = re.search(r"`ending` counts from 0: ([^.]*)\.", FORMATS.read_text(encoding="utf-8"))
+    assert journal[1].split(", ") == list(Ending)
+    why = (PAGES / "how-to" / "why.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([a-z ]+) \|", why.split("| ending |")[1], re.MULTILINE)
+    assert rows == list(Ending)
+
+
+CALLS = {
+    "list": "",
+    "assess": "courier.py:problem --max-executions 50 --run runs/json",
+    "show": "{run}",
+    "show --surprises": "{run}",
+    "show --draws": "{run} carrying() --limit 1",
+    "explain": "{run}",
+    "evaluate": "{run} --sequences 10",
+    "report": "{run}",
+    "plan": "{run} --goal carrying()",
+    "check": "courier.py:problem",
+}
+NOT_CALLED = {"bench", "llm fetch", "llm serve"}  # they measure for hours, download, or serve
+RUN = "runs/courier-problem-adaptive-0"
+
+
+def test_every_command_has_its_json_on_the_page():
+    told = {heading.removesuffix(" --json") for heading in sections(FORMATS, "### capscope ")}
+    assert told == {*CALLS, *NOT_CALLED}
+    commands = {name.removeprefix("capscope ") for name in COMMANDS}
+    assert commands - {*CALLS, *NOT_CALLED} == {"resume", "export"}  # told with assess and show
+
+
+@pytest.mark.parametrize("command", CALLS)
+def test_the_json_of_a_command_is_as_the_page_says(command, after_tutorial, tmp_path):
+    folder = shutil.copytree(after_tutorial[0], tmp_path / "reader")
+    word, *options = command.split()
+    words = ["capscope", word, *CALLS[command].format(run=RUN).split(), *options, "--json"]
+    printed = Session(folder).printed_by(Exchange(["$ " + " ".join(f"'{w}'" for w in words)], []))
+    section = sections(FORMATS, "### capscope ")[f"{command} --json"]
+    if command == "show":
+        section = sections(FORMATS, "## ")["model.json"]
+    assert keys(section) == list(json.loads(printed))
+
+
+def test_the_parts_of_the_model_are_as_the_page_says(after_tutorial):
+    document = json.loads((after_tutorial[0] / RUN / "model.json").read_text(encoding="utf-8"))
+    tables = sections(FORMATS, "## ")["model.json"].split("\n\nA")
+    capability = document["capabilities"][0]
+    rule = capability["rules"][0]
+    parts = (document, capability, rule, rule["outcomes"][0])
+    assert [keys(table) for table in tables] == [list(part) for part in parts]
+
+
+def test_exchanges_may_go_over_several_lines(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ echo a \\\n    b\na b\n```\n")
+    (block,) = blocks(page)
+    assert exchanges(block) == [Exchange(["$ echo a \\", "    b"], ["a b"])]
+    assert Session(tmp_path).follow(page) == []
