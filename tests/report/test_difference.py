@@ -57,7 +57,7 @@ def test_atoms_of_one_side_and_several_positions_are_told():
     b = side(tried(0, 0, [1] * 9), Vocabulary.of_atoms("pqrs"), positions=known)
     text = " ".join(lines(a, b))
     assert "only B knows s(); the states are compared without" in text
-    assert "1 state of these are known in several positions" in text
+    assert "known in several positions of the simulator: 1 state of these" in text
 
 
 def hostile_pair():

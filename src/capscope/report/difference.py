@@ -77,8 +77,8 @@ def scope_sentences(comparison: Comparison) -> Iterator[str]:
     if scope.states_in_several_positions:
         several = scope.states_in_several_positions
         yield (
-            f"{counted(several, 'state')} of these are known in several positions of the "
-            "simulator; draws that started from one position count once there"
+            f"known in several positions of the simulator: {counted(several, 'state')} of these; "
+            "draws that started from one position count once there"
         )
         if comparison.a["strategy"] != comparison.b["strategy"]:
             yield (
