@@ -1,6 +1,8 @@
 """Examples are what users copy: they must keep the contracts, be short, and show the truth."""
 
 import hashlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,3 +123,12 @@ def test_the_wolf_eats_the_goat(monkeypatch):
     assert river.row(river.START, "take cabbage")["goat"] == "eaten"
     assert river.row(river.START, "take goat") == river.START | {"ferryman": "far", "goat": "far"}
     assert river.actions(river.row(river.START, "row alone")) == ["row alone"]
+
+
+def test_the_example_of_a_test_passes_under_pytest():
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, str(EXAMPLES / "test_my_agent.py")], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
