@@ -12,6 +12,7 @@ from gymnasium import spaces
 
 from capscope.environments.gymnasium import gymnasium_problem
 from capscope.symbolic import Predicate, Vocabulary
+from capscope.world import Limits
 
 CELLS = ("pit-left", "left", "middle", "right", "pit-right")
 WORDS = Vocabulary([Predicate("at", ("cell",))], dict.fromkeys(CELLS, "cell"))
@@ -228,6 +229,36 @@ class Grudge(gym.Wrapper):
         return self.env.step(self.wind.turned(action))
 
 
+class MaskedCorridor(Corridor):
+    """Says which actions are valid: only that to the right."""
+
+    mask = (0, 1)
+
+    def __init__(self):
+        super().__init__(slip=0.0)
+
+    def reset(self, *, seed=None, options=None):
+        cell, _ = super().reset(seed=seed)
+        return cell, {"mask": np.array(self.mask, np.int8)}
+
+    def step(self, action):
+        *told, _ = super().step(action)
+        return *told, {"mask": np.array(self.mask, np.int8)}
+
+
+class DrawnCorridor(CorridorWithState):
+    """Draws itself as a row of pixels, with an ink that cannot be copied."""
+
+    render_mode = "rgb_array"
+    ink = None
+
+    def render(self):
+        self.ink = self.ink or (number for number in [255])
+        pixels = np.zeros((1, 5, 3), np.uint8)
+        pixels[0, self.cell] = 255
+        return pixels
+
+
 class OldCorridor:
     """Not an environment of Gymnasium."""
 
@@ -238,4 +269,5 @@ def go(observation, intent):
 
 
 def corridor_problem(make=Corridor, policy=go, **given):
+    given.setdefault("limits", Limits())
     return gymnasium_problem(make, WORDS, lambda cell: [f"at({CELLS[cell]})"], policy, **given)

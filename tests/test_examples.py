@@ -1,31 +1,134 @@
-"""Examples are what users copy: they must keep the contracts and be learnable."""
+"""Examples are what users copy: they must keep the contracts, be short, and show the truth."""
 
+import hashlib
+import subprocess
+import sys
 from pathlib import Path
 
-from capscope import Budget, Intent, assess, check_problem
+import pytest
+
+from capscope import Budget, Intent, Settings, assess, check_problem
+from capscope.findings import find_surprises
 from capscope.problems import load_problem
+from llm_stub import say
+
+pytest_plugins = ["llm_fixtures"]
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-VACUUM = f"{EXAMPLES / 'vacuum.py'}:problem"
+SHORT = ("frozen_lake", "function_agent", "llm_agent", "taxi", "vault")
 
 
-def test_the_vacuum_example_keeps_the_contracts():
-    assert check_problem(load_problem(VACUUM)) == []
+def source(name):
+    return f"{EXAMPLES / name}.py:problem"
+
+
+def achieved(result, text):
+    """The outcomes of an intent that bring it about."""
+    intent = Intent.parse(text)
+    required, _ = result.models.vocabulary.literal_masks(intent.literals)
+    rules = result.models.rules(intent)
+    return [
+        outcome for rule in rules for outcome in rule.outcomes if outcome.effect.adds & required
+    ]
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_an_example_is_short(name):
+    assert len((EXAMPLES / f"{name}.py").read_text().splitlines()) < 60
+
+
+@pytest.mark.parametrize("name", ["vacuum", "vault", "function_agent", "frozen_lake", "taxi"])
+def test_an_example_keeps_the_contracts(name):
+    assert check_problem(load_problem(source(name))) == []
 
 
 def test_the_vacuum_example_learns_that_the_robot_can_clean_the_kitchen():
-    result = assess(VACUUM, budget=Budget(executions=3000))
-    clean = Intent.parse("clean(kitchen)")
-    required, _ = result.models.vocabulary.literal_masks(clean.literals)
-    rules = result.models.rules(clean)
-    assert any(outcome.effect.adds & required for rule in rules for outcome in rule.outcomes)
+    assert achieved(assess(source("vacuum"), budget=Budget(executions=3000)), "clean(kitchen)")
 
 
 def test_the_grid_example_trains_an_agent_that_opens_the_door_of_its_own_grid():
-    problem = load_problem(f"{EXAMPLES / 'vault.py'}:problem")
+    assert achieved(assess(source("vault"), budget=Budget(executions=400)), "yellow-door-open()")
+
+
+def test_the_butler_lights_nine_lamps_in_ten():
+    result = assess(source("function_agent"))
+    for room in ("hall", "study"):
+        (lit,) = achieved(result, f"lit({room})")
+        assert abs(lit.probability - 0.9) < 0.05  # as closely as the run says it knows
+
+
+def ice(example, cell, action):
+    """Where one is next, if anywhere else, by the rules of the lake."""
+    ways = {}
+    for probability, to, _, _ in example.LAKE.P[cell][action]:
+        if to != cell:
+            ways[to] = ways.get(to, 0.0) + probability
+    return {to: probability / sum(ways.values()) for to, probability in ways.items()}
+
+
+def test_the_model_of_the_agent_on_ice_shows_how_slippery_it_is(monkeypatch):
+    pytest.importorskip("gymnasium")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    import frozen_lake as example
+
+    states = {example.WORDS.state(example.label(cell)): cell for cell in example.LAKE.P}
+    result = assess(source("frozen_lake"), budget=Budget(executions=2000))
+    thirds = covered = all_outcomes = 0
+    for intent in result.models.capabilities:
+        for rule in result.models.rules(intent):
+            if len(rule.states) > 1 or len(rule.outcomes) < 2:
+                continue
+            (state,) = rule.states
+            truth = ice(example, states[state], example.plan(intent)[states[state]])
+            for outcome in rule.outcomes:
+                true = truth[states[outcome.effect.apply(state)]]
+                low, high = outcome.interval
+                thirds += abs(true - 1 / 3) < 1e-9
+                covered += low <= true <= high
+                all_outcomes += 1
+    assert thirds > 100
+    assert covered / all_outcomes > 0.93
+
+
+def test_the_drivers_habit_is_found():
+    pytest.importorskip("gymnasium")
+    result = assess(source("taxi"), budget=Budget(executions=1500))
+    found = [finding.sentence for finding in find_surprises(result.models, temporal_length=None)]
+    assert any("taxi-at(red)" in text and "riding()" in text for text in found), found
+
+
+def ferry(handler, request):
+    """A model that takes the goat whatever is asked, or gives up; by the question and its seed."""
+    words = f"{request['messages'][-1]['content']}{request['seed']}"
+    chance = hashlib.sha256(words.encode()).digest()[0] % 4
+    say(("I take goat.", "Take Goat", "row alone", "done")[chance])(handler, request)
+
+
+def test_the_language_model_brings_the_goat_across(in_environment, own_cache):
+    in_environment.usual = ferry
+    problem = load_problem(source("llm_agent"))
     assert check_problem(problem) == []
-    result = assess(problem, budget=Budget(executions=400))
-    opened = Intent.parse("yellow-door-open()")
-    required, _ = result.models.vocabulary.literal_masks(opened.literals)
-    rules = result.models.rules(opened)
-    assert any(outcome.effect.adds & required for rule in rules for outcome in rule.outcomes)
+    result = assess(problem, budget=Budget(executions=60), settings=Settings(walks=2))
+    assert achieved(result, "across(goat)")
+    assert result.usage.llm_tokens > 60
+    assert "Goal: across(goat)" in str(in_environment.requests)
+
+
+def test_the_wolf_eats_the_goat(monkeypatch):
+    pytest.importorskip("openai")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    import llm_agent as river
+
+    assert river.row(river.START, "take wolf")["cabbage"] == "eaten"
+    assert river.row(river.START, "take cabbage")["goat"] == "eaten"
+    assert river.row(river.START, "take goat") == river.START | {"ferryman": "far", "goat": "far"}
+    assert river.actions(river.row(river.START, "row alone")) == ["row alone"]
+
+
+def test_the_example_of_a_test_passes_under_pytest():
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, str(EXAMPLES / "test_my_agent.py")], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout

@@ -84,6 +84,30 @@ def test_a_file_named_like_a_package_does_not_take_its_place(tmp_path):
     assert sys.modules["json"] is json
 
 
+def test_a_problem_may_stand_in_a_file_as_it_is(tmp_path):
+    path = tmp_path / "standing.py"
+    path.write_text("from toy_worlds import slippery_board\nboard = slippery_board()")
+    assert load_problem(f"{path}:board").name == "board"
+
+
+def test_a_wrong_name_is_answered_with_what_the_file_itself_defines(tmp_path):
+    path = tmp_path / "mine_own.py"
+    path.write_text(
+        "from toy_worlds import *\nboard = slippery_board()\n"
+        "def make(): pass\ndef _part(): pass\nNUMBER = 7"
+    )
+    with pytest.raises(ProblemError, match=r"has no function 'problem'; it has board, make$"):
+        load_problem(f"{path}:problem")
+    path.write_text("")
+    with pytest.raises(ProblemError, match="define one that returns a capscope Problem"):
+        load_problem(f"{path}:problem")
+
+
+def test_a_file_without_a_function_is_told_to_name_one(tmp_path):
+    with pytest.raises(ProblemError, match=r"name of the function in it: mine\.py:problem"):
+        load_problem("mine.py")
+
+
 def test_a_changed_file_is_read_anew(tmp_path):
     path = tmp_path / "changing.py"
     for horizon in (5, 6):
@@ -177,6 +201,19 @@ def test_another_package_may_register_a_problem(monkeypatch):
     assert load_problem("blocksworld").name == "blocksworld"  # its own names come first
     with pytest.raises(ProblemError, match="returned int, not a capscope Problem"):
         load_problem("sevens")
+
+
+def test_an_installed_package_is_known_by_what_its_metadata_says(monkeypatch, tmp_path):
+    (tmp_path / "lamps.py").write_text("from toy_worlds import slippery_board as lamps")
+    installed = tmp_path / "lamp_worlds-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: lamp-worlds\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text("[capscope.problems]\nlamps = lamps:lamps\n")
+    assert "lamps" not in registered_problems()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert registered_problems()["lamps"].summary == "from lamp-worlds"
+    assert load_problem("lamps").name == "board"
+    assert canonical_source(["lamps"]) == "lamps"
 
 
 def test_a_package_that_cannot_be_imported_is_an_error_of_the_problem(monkeypatch):

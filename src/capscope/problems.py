@@ -222,6 +222,8 @@ def load_problem(source: str) -> Problem:
         return planning_problem(Path(left), Path(right), Path(right).stem, Limits())
     if colon and left.endswith(".py"):
         return _from_file(Path(left), right)
+    if source.endswith(".py"):
+        raise ProblemError(f"{source} needs the name of the function in it: {source}:problem")
     problems = registered_problems()
     name, colon, words = source.partition(":")
     if name not in problems:

@@ -153,6 +153,7 @@ def test_check_exits_with_0_where_nothing_is_wrong_and_with_1_where_something_is
         "problem": "board",
         "ok": True,
         "findings": [],
+        "notes": [],
     }
     done = capscope("check", f"{TOYS}:slippery_board")
     assert (done.code, done.out) == (0, "board: nothing wrong found\n")

@@ -4,7 +4,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from capscope.export.csv_text import csv_text
 from capscope.export.tables import QueryRow, RuleRow, Table, model_tables
@@ -27,6 +27,7 @@ def read_back(text, columns):
 
 
 @given(odd_models())
+@settings(max_examples=50)
 @pytest.mark.parametrize("which", [0, 1])
 def test_any_table_is_read_back_to_the_bit(which, models):
     table = model_tables(models)[which]

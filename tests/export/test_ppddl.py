@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from capscope import Budget, assess
 from capscope.assessment.reading import read_run
@@ -17,7 +17,7 @@ from capscope.errors import VocabularyError
 from capscope.export.conditions import Conditions
 from capscope.export.ppddl import decimal_shares, ppddl_files
 from capscope.model import Models
-from capscope.symbolic import Intent, Vocabulary
+from capscope.symbolic import Intent, Predicate, Vocabulary
 from odd_names import BREAKOUT, ODD, odd_models, tossed_models
 from toy_worlds import Board, board_problem
 
@@ -128,11 +128,13 @@ def check_same_model(models, files, *, silent_elsewhere=True):
 
 
 @given(odd_models())
+@settings(max_examples=50)
 def test_any_model_with_any_names_is_the_same_model_again(models):
     check_same_model(models, ppddl_files(models, 'a "name"\n'))
 
 
 @given(odd_models())
+@settings(max_examples=50)
 def test_readable_conditions_are_the_same_model_where_something_was_tried(models):
     files = ppddl_files(models, "odd", Conditions.READABLE)
     check_same_model(models, files, silent_elsewhere=False)
@@ -170,6 +172,11 @@ def test_no_name_gets_out_of_its_comment():
     assert "(:action evil" in text
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(";")]
     assert [line for line in lines if ":action" in line] == ["  (:action do-nothing"]
+
+
+def test_types_above_the_root_are_of_no_account():
+    words = Vocabulary([Predicate("p", ("t",))], {"a": "t"}, {"t": "object", "object": "t"})
+    assert "  (:types\n    t - object\n  )\n" in ppddl_files(Models(words), "round").domain
 
 
 def test_names_of_all_kinds_differ_for_readers_that_keep_one_set_of_names():

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capscope.data.dataset import Transition
+from capscope.errors import CapscopeError
 from capscope.model import Models
 from capscope.model.capability_model import sample
 from capscope.model.compare import at_most, consistent, equivalent
@@ -375,3 +376,18 @@ def test_a_sample_follows_the_prediction_and_is_none_where_there_is_none():
     assert set(drawn) == {1, 2}
     assert drawn[1] / 4000 == pytest.approx(0.25, abs=0.03)
     assert sample({}, rng) is None
+
+
+def test_the_first_state_is_where_the_first_transition_began():
+    models = Models(WORDS, INTENTS)
+    assert models.first_state is None
+    models.update({Transition(5, 1, 3): 1, Transition(0, 0, 1): 2})
+    models.update({Transition(3, 0, 2): 1})
+    assert models.first_state == 5
+
+
+def test_a_capability_is_known_by_its_name_in_any_order_of_its_literals():
+    models = Models(WORDS, INTENTS)
+    assert models.known("r and not q") == INTENTS[1]
+    with pytest.raises(CapscopeError, match=r"no capability q\(\); it has p\(\), not q\(\) and r"):
+        models.known("q")

@@ -2,8 +2,9 @@ import pytest
 
 from capscope.data.dataset import Transition
 from capscope.errors import CapscopeError
+from capscope.model import Models
 from capscope.planning import Goal, plan_for
-from capscope.symbolic import Intent
+from capscope.symbolic import Intent, Vocabulary
 from tiny_models import WORDS, learned
 
 # Capabilities: 0 is p (bit 1), 1 is q (bit 2), 2 is not r (bit 4).
@@ -148,3 +149,17 @@ def test_forecasts_begin_with_the_frequencies_and_know_of_limits():
 def test_one_seed_one_plan():
     assert planned(DICE, "q", 0, seed=3) == planned(DICE, "q", 0, seed=3)
     assert planned(DICE, "q", 0, seed=3).interval != planned(DICE, "q", 0, seed=4).interval
+
+
+def test_a_way_that_takes_for_ever_is_refused_and_not_told_wrongly():
+    # Twenty steps, each of which starts all over again but once in seven hundred.
+    atoms = [f"s{i}" for i in range(6)]
+    words = Vocabulary.of_atoms(atoms)
+    models = Models(words, [Intent.parse("s0")])
+    seen = {Transition(state, 0, state + 1): 1 for state in range(20)}
+    seen |= {Transition(state, 0, 40): 699 + state for state in range(20)}
+    seen |= {Transition(40, 0, 0): 1}
+    models.update(seen)
+    goal = Goal.parse("not s0 and not s1 and s2 and not s3 and s4 and not s5", words)
+    with pytest.raises(CapscopeError, match="plan for a nearer goal"):
+        plan_for(models, goal, [0])

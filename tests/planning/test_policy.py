@@ -16,12 +16,14 @@ from naive_planning import best, chances, choice, executions, mdp
 SIZE = 5
 
 
+FEW = some.integers(1, 4)
+
+
 @some.composite
-def processes(draw):
+def processes(draw, counts=FEW):
     """Draw small processes with every kind of loop; the last state has no choice."""
     here = some.lists(
-        some.dictionaries(some.integers(0, SIZE - 1), some.integers(1, 4), min_size=1, max_size=3),
-        max_size=3,
+        some.dictionaries(some.integers(0, SIZE - 1), counts, min_size=1, max_size=3), max_size=3
     )
     states = []
     for i in range(SIZE - 1):
@@ -37,7 +39,7 @@ def processes(draw):
 def test_the_policy_is_that_of_the_twin_which_tries_every_policy(process, goals):
     policy = most_reliable(process, goals)
     highest, fewest = best(process, goals)
-    assert policy.chances == pytest.approx([float(chance) for chance in highest], abs=1e-12)
+    assert policy.chances == pytest.approx([float(chance) for chance in highest], rel=1e-8)
     assert policy.executions == pytest.approx([float(length) for length in fewest])
     # What was chosen attains it, whatever the solver's values look like.
     ends = goals | {i for i in range(SIZE) if not highest[i]}
@@ -45,6 +47,16 @@ def test_the_policy_is_that_of_the_twin_which_tries_every_policy(process, goals)
     assert chosen.keys() == set(range(SIZE)) - ends
     assert chances(chosen, SIZE, goals) == highest
     assert executions(chosen, SIZE, ends) == fewest
+
+
+@settings(max_examples=40)
+@given(processes(some.sampled_from([1, 2, 5000])), some.integers(0, SIZE - 1))
+def test_what_takes_thousands_of_executions_is_solved_too(process, goal):
+    policy = most_reliable(process, {goal})
+    highest, _ = best(process, {goal})
+    attained = chances(dict(policy.choices), SIZE, {goal})
+    for solved in (policy.chances, attained):
+        assert [float(c) for c in solved] == pytest.approx([float(c) for c in highest], rel=1e-5)
 
 
 @settings(max_examples=40)
@@ -105,6 +117,20 @@ def test_a_hardly_probable_way_is_better_than_a_dead_end():
     policy = most_reliable(process, {1})
     assert policy.chances[0] == pytest.approx(1e-12)
     assert capabilities(policy) == {0: 1}
+
+
+def test_choices_that_tie_exactly_do_not_keep_the_solver_going_round():
+    # Storm's policy iteration never came back from this one.
+    process = mdp(
+        [choice(c, (21, 1), (9, 2)) for c in range(2)],
+        [choice(c, (23, 3), (7, 4)) for c in range(2)],
+        [],
+        [choice(0, (26, 5), (4, 6))],
+        *([], [], []),
+    )
+    policy = most_reliable(process, {5})
+    assert policy.chances[0] == pytest.approx(0.7 * 23 / 30 * 26 / 30)
+    assert policy.executions[0] == pytest.approx(1 + 0.7 * (1 + 23 / 30))
 
 
 def test_without_a_goal_there_is_nothing_to_choose():

@@ -58,8 +58,13 @@ def test_several_starts_are_told():
     shown = text(planned({**DICE, (7, 1, 3): 5}, "q and not r", 0, 7, 5), "p or not q")
     assert (
         "3 of the states seen fit p or not q; success 0.90 to 1.00; no way is known from 1 of "
-        "them; this\n  is the least favourable, 0x0"
+        "them;\n  planned from the least favourable, 0x0"
     ) in shown
+
+
+def test_of_starts_that_are_alike_the_most_visited_is_said_to_be_taken():
+    shown = text(planned({(0, 1, 2): 3, (1, 1, 3): 9}, "q", 1, 0), "not q")
+    assert "2 of the states seen fit not q; planned from the most visited, 0x1" in shown
 
 
 def test_that_no_way_is_known_does_not_mean_that_there_is_none():

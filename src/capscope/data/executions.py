@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from capscope.data.journal import ENDINGS, Journal
 from capscope.data.journal_file import understood
-from capscope.errors import JournalError
 from capscope.world.attempt import Ending
 
 _CUT = ENDINGS.index(Ending.CUT)
@@ -52,20 +51,15 @@ def executions_of(journal: Journal, *, own_starts: bool = False) -> Executions:
             "SELECT query, attempts FROM draws ORDER BY query, draw"
         )
     ]
-    kept, lengths = _decoded(journal, texts)
     queries, kinds = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-    positions = np.arange(len(rows)) if own_starts else _starts(journal)[queries]
+    with understood(journal.path):
+        kept, lengths = _decoded(texts, len(journal.intents()), len(journal.states))
+        positions = np.arange(len(rows)) if own_starts else _starts(journal)[queries]
     begins = np.concatenate([[0], np.cumsum(lengths)])
     times = lengths[kinds]
-    ends = np.cumsum(times)
     # Row i of a draw is row i of its text: where the text begins, plus how far into the draw.
-    within = np.arange(times.sum()) - np.repeat(ends - times, times)
+    within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
     capability, before, after = kept[np.repeat(begins[kinds], times) + within].T
-    if len(kept) and not 0 <= kept[:, 0].min() <= kept[:, 0].max() < len(journal.intents()):
-        raise JournalError(
-            f"{journal.path}: a draw asks for a capability that is not written down; the journal "
-            "was changed by something else and was left untouched"
-        )
     return Executions(capability, before, after, np.repeat(positions, times))
 
 
@@ -84,19 +78,17 @@ def positions_of(journal: Journal) -> Mapping[int, set[bytes]]:
     return known
 
 
-def _decoded(journal: Journal, texts: Mapping[str, int]) -> tuple[Numbers, Numbers]:
+def _decoded(texts: Iterable[str], capabilities: int, states: int) -> tuple[Numbers, Numbers]:
     """Return (capability, before, after) of all texts in a row, and how many each text has."""
     kept: list[tuple[int, int, int]] = []
     lengths = []
-    with understood(journal.path):
-        most = len(journal.states)
-        for executions in json.loads(f"[{','.join(texts)}]"):
-            found = [(c, s[0], s[-1]) for c, s, _, ending, *_ in executions if ending != _CUT]
-            kept += found
-            lengths.append(len(found))
-        columns = np.array(kept, dtype=np.int64).reshape(-1, 3)
-        if len(columns) and not 0 <= columns[:, 1:].min() <= columns[:, 1:].max() < most:
-            raise ValueError("a draw speaks of a state that is not written down")
+    for executions in json.loads(f"[{','.join(texts)}]"):
+        found = [(c, s[0], s[-1]) for c, s, _, ending, *_ in executions if ending != _CUT]
+        kept += found
+        lengths.append(len(found))
+    columns = np.array(kept, dtype=np.int64).reshape(-1, 3)
+    if (columns < 0).any() or (columns >= [capabilities, states, states]).any():
+        raise ValueError("a draw speaks of a capability or a state that is not written down")
     return columns, np.array(lengths, dtype=np.int64)
 
 

@@ -87,10 +87,10 @@ def compare_sides(
     ]
     found.sort(key=lambda d: (_ORDER[d.change], -abs(d.difference[0]), str(d.capability)))
     told = {d.capability for d in found if not d.literals}
-    unknown = [*_not_shared(a, b, matched), *_undecidable(achieved, matched, bars[0])]
+    unknown = [*_not_shared(a, b), *_undecidable(achieved, matched, bars[0])]
     silent = told | {u.capability for u in unknown}
     alike = [_alike(q) for q in achieved if q.intent not in silent]
-    scope = _scope(a, b, matched, len(achieved), sum(len(q.literals) for q in effects))
+    scope = _scope(a, b, matched, len(achieved), len(effects))
     return Comparison(
         a.as_dict(), b.as_dict(), error_rate, scope, tuple(found), tuple(alike), tuple(unknown)
     )
@@ -190,14 +190,12 @@ def _alike(question: _Asked) -> Alike:
     return Alike(question.intent, len(strata.states), a, b)
 
 
-def _not_shared(a: Side, b: Side, matched: Matched) -> Iterator[Unknown]:
-    shared = set(matched.capabilities)
+def _not_shared(a: Side, b: Side) -> Iterator[Unknown]:
     for side, other, reason in ((a, b, Reason.ONLY_A), (b, a, Reason.ONLY_B)):
         theirs = set(other.intents)
         for intent in side.intents:
             if intent not in theirs:
                 yield Unknown(intent, reason if _sayable(intent, other) else Reason.WORDS)
-    assert shared <= set(a.intents)
 
 
 def _sayable(intent: Intent, side: Side) -> bool:

@@ -53,6 +53,7 @@ class Scope:
     atoms_only_b: tuple[str, ...]
     achievement_questions: int
     side_effect_questions: int
+    """Literals that always came about together are one question."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready values."""

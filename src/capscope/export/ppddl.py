@@ -122,9 +122,9 @@ class _Names:
 
 def _rank(kind: str, words: Vocabulary) -> tuple[int, str]:
     """Rank types so that a supertype comes before its subtypes."""
-    steps, above = 0, words.parents.get(kind)
-    while above is not None:
-        steps, above = steps + 1, words.parents.get(above)
+    steps, above = 0, words.parents.get(kind, TYPE_ROOT)
+    while above != TYPE_ROOT:
+        steps, above = steps + 1, words.parents.get(above, TYPE_ROOT)
     return steps, kind
 
 

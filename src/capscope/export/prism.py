@@ -27,11 +27,11 @@ from capscope.symbolic.dnf import Term
 
 SPELLING = Spelling(
     "_",
-    "bool ceil clock const csg ctmc ctmdp deadlock double dtmc endinit endinvariant endmodule "
-    "endobservables endplayer endrewards endsystem false filter floor formula func global init "
-    "int invariant label log lta ma max mdp min mod module multi nondeterministic observable "
-    "observables of partial path player pomdp popta pow prob probabilistic pta rate rewards "
-    "round smg stochastic system true unchanging untried",
+    "agent bool ceil clock const csg ctmc ctmdp deadlock double dtmc endinit endinvariant "
+    "endmodule endobservables endplayer endrewards endsystem false filter floor formula func "
+    "global init int invariant label log lta ma max mdp min mod module multi nondeterministic "
+    "observable observables of partial path player pomdp popta pow prob probabilistic pta "
+    "rate rewards round smg stochastic system true unchanging untried",
 )
 
 Names = Mapping[str, str]

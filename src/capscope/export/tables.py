@@ -1,11 +1,12 @@
 """A run as three tables, for spreadsheets, data frames and databases.
 
 A row is a named tuple whose fields are the columns, in order, with their types; so what is written
-as CSV, shown as a frame and stored as Parquet is one and the same. (No column is named like a
-method of tuples or of frames, such as `count`.) A state is written in
-hexadecimal, its bits being the atoms of the vocabulary, and beside it as the atoms that hold,
-joined as in an intent: `Intent.parse` reads them back, and no atom at all is an empty text. Atoms
-that held in every state seen are left out there: they would be most of the file.
+as CSV, shown as a frame and stored as Parquet is one and the same. No column is named like a method
+of tuples or of frames, such as `count`.
+
+A state is written in hexadecimal, its bits being the atoms of the vocabulary, and beside it as the
+atoms that hold, joined as in an intent: `Intent.parse` reads them back, and no atom at all is an
+empty text. Atoms that held in every state seen are left out there: they would be most of the file.
 """
 
 from __future__ import annotations

@@ -6,11 +6,14 @@ where it ends, and how sure all that is.
 
 **How sure.** The probabilities of a rule are frequencies, and those of five draws are worth less
 than those of five hundred. So each rule's probabilities are drawn from what its counts leave open:
-a Dirichlet distribution with half a count added to each outcome (Jeffreys' prior, as in the
-intervals of rules) and half a count for an outcome that was never seen. Nobody knows where that one
-leads, so it counts as failure. States of one rule share a draw, since they share its counts. The
-chain is solved for each draw; the spread of the results is the spread of the plan's success. It is
-a statement about the model's own assumption that all states of a rule behave alike.
+a Dirichlet distribution with half a count added to each outcome, which is Jeffreys' prior, as in
+the intervals of rules. There may be an outcome that was never seen: three draws that were alike do
+not make it certain. It gets half a count where one outcome was seen, and half as much where two
+were, and so on: the more was seen, the less is hidden. Nobody knows where it leads, so it counts as
+failure. States of one rule share a draw, since they share its counts. The chain is solved for
+each draw; the spread of the results is the spread of the plan's success. It rests on the model's
+own assumption that all states of a rule behave alike, and it knows nothing of the choice: where
+many equally good choices were compared, the best looking one owes some of its looks to luck.
 """
 
 from __future__ import annotations
@@ -75,14 +78,15 @@ class Chain:
     def drawn(self, samples: int, seed: int) -> Values:
         """Draw the probabilities of all edges from what the counts leave open: a row a sample.
 
-        A row's probabilities need not sum to one: the rest is what was never seen.
+        What was never seen has no edge, so the probabilities of a choice are less than one.
         """
         rng = np.random.default_rng(seed)
         rules: dict[int, Values] = {}
         for choice in self.choices:
             if choice.rule not in rules:
-                counts = np.array([*choice.counts, 0], dtype=float)
-                rules[choice.rule] = rng.dirichlet(counts + _HALF, samples)[:, :-1]
+                unseen = _HALF / len(choice.counts)
+                weights = [*(count + _HALF for count in choice.counts), unseen]
+                rules[choice.rule] = rng.dirichlet(weights, samples)[:, :-1]
         return np.hstack([rules[choice.rule] for choice in self.choices])
 
     def visits(self, probabilities: Values) -> Values:

@@ -20,10 +20,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from capscope.planning.mdp import Choice, Mdp
-from capscope.planning.solver import fewest_executions, highest_chances
+from capscope.planning.solver import PRECISION, fewest_executions, highest_chances
 
-_ROUNDING = 1e-9
-"""Two values that differ by less than this share of them are the same, rounded differently."""
+_ROUNDING = 100 * PRECISION
+"""Two values that differ by less than this share of them are the same, solved differently."""
 
 
 @dataclass(frozen=True)

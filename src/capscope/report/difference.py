@@ -77,9 +77,14 @@ def scope_sentences(comparison: Comparison) -> Iterator[str]:
     if scope.states_in_several_positions:
         several = scope.states_in_several_positions
         yield (
-            f"{counted(several, 'state')} of these are known in several positions of the "
-            "simulator; draws that started from one position count once there"
+            f"known in several positions of the simulator: {counted(several, 'state')} of these; "
+            "draws that started from one position count once there"
         )
+        if comparison.a["strategy"] != comparison.b["strategy"]:
+            yield (
+                "the runs were made by different strategies, which may meet a state in different "
+                "positions: a difference in such a state may be one of positions"
+            )
     for name, atoms in (("A", scope.atoms_only_a), ("B", scope.atoms_only_b)):
         if atoms:
             yield f"only {name} knows {_named(atoms)}; the states are compared without"

@@ -43,6 +43,8 @@ def _lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
         f"{plan.executions:.1f} executions on average"
     )
     yield "[95 % interval; an outcome never seen counts as failure]   [draws behind a step's rule]"
+    if plan.success < 1:
+        yield "chosen by these very frequencies, so the figure tends to be high; --try measures it"
     way = plan.most_likely_way()
     number = {step.state: i for i, step in enumerate(way, start=1)}
     if plan.is_sequence:
@@ -56,14 +58,19 @@ def _lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
 
 
 def _start_lines(plan: Plan, began: str | None) -> Iterator[str]:
+    """Say which of several starts was taken, and what is known of the others."""
+    if len(plan.starts) == 1:
+        return
     known = sorted(chance for chance in plan.starts.values() if chance)
-    if len(plan.starts) > 1:
-        words = f"{len(plan.starts)} of the states seen fit {began}"
-        if known:
-            words += f"; success {known[0]:.2f} to {known[-1]:.2f}"
-        if len(known) < len(plan.starts):
-            words += f"; no way is known from {len(plan.starts) - len(known)} of them"
-        yield from wrapped(f"{words}; this is the least favourable, {plan.start:#x}")
+    words = [f"{len(plan.starts)} of the states seen fit {began}"]
+    taken = "least favourable"
+    if known and known[0] < known[-1]:
+        words.append(f"success {known[0]:.2f} to {known[-1]:.2f}")
+    else:
+        taken = "most visited"
+    if len(known) < len(plan.starts):
+        words.append(f"no way is known from {len(plan.starts) - len(known)} of them")
+    yield from wrapped(f"{'; '.join(words)}; planned from the {taken}, {plan.start:#x}")
 
 
 def _no_way(plan: Plan) -> str:

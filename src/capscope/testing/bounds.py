@@ -40,7 +40,7 @@ def lower_bound(hits: int, draws: int, confidence: float) -> float:
     """Return the largest bound that the mean probability is above, with that confidence.
 
     >>> round(lower_bound(30, 30, 0.95), 2)
-    0.86
+    0.88
     """
     if not hits:
         return 0.0

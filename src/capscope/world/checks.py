@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from capscope.errors import VocabularyError
+from capscope.errors import CapscopeError, VocabularyError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending, Position, pursue
@@ -74,6 +74,8 @@ def check_problem(
         visits = list(_walk(problem, seed))
     except VocabularyError as error:
         return [Finding("vocabulary", f"the abstraction cannot say what it sees: {error}")]
+    except CapscopeError as error:
+        return [Finding("walk", str(error))]
     except Exception as error:
         return [Finding("walk", f"a random walk raised {type(error).__name__}: {error}")]
     drawn_from = SharedGenerators.now().drawn_since(before)
@@ -213,9 +215,9 @@ def _chance_comes_from_the_seed(problem: Problem, visits: Visits, seed: int) -> 
     elif _chance_after_reset(problem, seed):
         simulator.reset(child_seed(seed, 4, 0))
         initial = simulator.snapshot()
-        first = restored(initial, 0)
+        one = restored(initial, 0)
         # A rare event may fail to show in a few restores; it will not in all of these.
-        if all(restored(initial, draw) == first for draw in range(1, RESTORES)):
+        if all(restored(initial, draw) == one for draw in range(1, RESTORES)):
             yield (
                 f"{RESTORES} restores with {RESTORES} seeds gave one and the same future although "
                 "resets to the same position do not; restore() must draw later chance from its "
@@ -294,6 +296,8 @@ def notes_on(problem: Problem, seed: int = 0) -> list[str]:
 
 
 def _looks(problem: Problem, observation: Observation) -> bytes:
+    if parts := inspected(problem.simulator).parts:
+        return pickle.dumps(sorted(parts.items()))
     try:
         return pickle.dumps(observation)
     except Exception:  # whatever a user's class raises: then its symbolic state must do

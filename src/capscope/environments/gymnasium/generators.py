@@ -7,8 +7,8 @@ they are first sampled. So the objects below an environment are searched once fo
 their paths are kept. Reseeding changes a generator's state in place: whoever else holds it (a
 wrapper, a part, an alias) holds the reseeded one.
 
-What no attribute leads to (a module's global generator, a library's own) is not found.
-`capscope check` says so.
+What no attribute leads to (a module's global generator, a library's own) is not found, nor is one
+that appears later than the first reset. `capscope check` says so.
 """
 
 from __future__ import annotations
@@ -23,12 +23,20 @@ import numpy as np
 from gymnasium import Env
 
 from capscope.environments.gymnasium.layers import layers
-from capscope.environments.gymnasium.parts import LEAVES, Path, Step, children, follow, name_of
+from capscope.environments.gymnasium.parts import (
+    LEAVES,
+    Path,
+    Step,
+    children,
+    follow,
+    is_table,
+    name_of,
+)
 from capscope.seeds import child_seed
 
 Generator: TypeAlias = np.random.Generator | np.random.RandomState | random.Random
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
-_MOST_OBJECTS = 50_000
+_MOST_OBJECTS = 10_000
 
 
 class Generators:
@@ -63,7 +71,7 @@ def _found(root: Any) -> dict[Path, Generator]:
     while ahead and len(met) < _MOST_OBJECTS:
         path, thing = ahead.popleft()
         for step, child in children(thing):
-            if isinstance(child, LEAVES) or id(child) in met:
+            if isinstance(child, LEAVES) or id(child) in met or is_table(child):
                 continue
             met.add(id(child))
             if isinstance(child, _GENERATORS):

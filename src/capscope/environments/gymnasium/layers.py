@@ -3,7 +3,8 @@
 A position in Gymnasium is not only that of the innermost environment. Wrappers count steps, stack
 frames, remember the last action and refuse to go on after an end; all of it is in their attributes.
 Here they are read and put back by one rule: all plain values that attributes lead to, through
-objects and containers. What a wrapper was given when it was made is among them and does no harm.
+objects and containers, but for large tables. What a wrapper was given when it was made is among
+them and does no harm.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ import numpy as np
 from gymnasium import Env, Space, Wrapper
 from gymnasium.wrappers import PassiveEnvChecker, TimeLimit
 
-from capscope.environments.gymnasium.parts import LEAVES, Path, Step, children, name_of, put
+from capscope.environments.gymnasium.parts import (
+    LEAVES,
+    Path,
+    Step,
+    children,
+    is_table,
+    name_of,
+    put,
+)
 from capscope.world import plain
 
 Kept: TypeAlias = list[list[tuple[Path, Any]]]
@@ -36,6 +45,7 @@ _FRAME = frozenset(
 # What is not looked into: generators and spaces are seen to elsewhere.
 _STRANGERS = (*LEAVES, np.random.Generator, np.random.RandomState, random.Random, Space)
 _MOST_OBJECTS = 2_000
+_SHORT_ARRAY, _SHORT_TEXT = 6, 40
 
 
 def layers(env: Env[Any, Any]) -> list[Env[Any, Any]]:
@@ -83,12 +93,10 @@ def attributes(env: Env[Any, Any]) -> Mapping[str, str]:
 
 def text_of(value: Any) -> str:
     """Say what a value is: itself if it is short, else enough of it to tell it from others."""
-    try:
-        data = plain.to_bytes(value)
-    except plain.NotPlain:
-        return repr(value)
-    text = repr(value.item() if hasattr(value, "item") and value.size == 1 else value)
-    return text if len(text) <= 40 else f"{text[:30]}… ({hash_of(data)})"
+    if isinstance(value, np.ndarray) and value.size > _SHORT_ARRAY:
+        return f"an array {value.shape} ({hash_of(plain.to_bytes(value))})"
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= _SHORT_TEXT else f"{text[:30]}… ({hash_of(text.encode())})"
 
 
 def hash_of(data: bytes) -> str:
@@ -107,6 +115,8 @@ def _held(layer: Env[Any, Any]) -> list[tuple[Path, Any]]:
     )
     while ahead and len(met) < _MOST_OBJECTS:
         path, value = ahead.popleft()
+        if is_table(value):
+            continue
         if _is_plain(value):
             held.append((path, value))
         elif id(value) not in met and not isinstance(value, _STRANGERS):

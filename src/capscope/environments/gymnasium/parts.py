@@ -8,7 +8,7 @@ and it has a name that people understand: `FrozenLakeEnv.dice[0]`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -33,7 +33,7 @@ LEAVES = (
 
 def children(thing: Any) -> Iterator[tuple[Step, Any]]:
     """Yield what an object holds, its items first."""
-    if isinstance(thing, Mapping):
+    if isinstance(thing, dict):
         yield from ((Step(True, key), child) for key, child in list(thing.items()))
     elif isinstance(thing, list | tuple | deque):
         yield from ((Step(True, place), child) for place, child in enumerate(thing))
@@ -78,3 +78,17 @@ def name_of(root: Any, path: Path) -> str:
     for is_item, key in path:
         name += f"[{key!r}]" if is_item else f".{key}"
     return name
+
+
+def is_table(thing: Any, most: int = 500) -> bool:
+    """Say whether a container holds more than a step would change: looking into it takes long."""
+    seen, ahead = 0, [thing]
+    while ahead and seen <= most:
+        held = ahead.pop()
+        if isinstance(held, dict):
+            held = held.values()
+        elif not isinstance(held, list | tuple | set | frozenset | deque):
+            continue
+        seen += len(held)
+        ahead.extend(held)
+    return seen > most

@@ -131,8 +131,9 @@ class Copy(Replay):
     """Replay, with deep copies of up to `keep` restored environments to start from."""
 
     remedy = (
-        "the environment keeps something where copy.deepcopy does not reach, or draws from a "
-        'generator outside of it; declare restore="replay" or restore="native"'
+        "what is copied was replayed once, so reset() must set everything that changes; and "
+        "copy.deepcopy must reach all of it, generators included. Or declare "
+        'restore="native"'
     )
 
     def __init__(self, keep: int = 256) -> None:

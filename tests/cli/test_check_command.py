@@ -1,0 +1,53 @@
+"""`capscope check` on a Gymnasium problem in a user's own file, another process included."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("gymnasium")
+
+import odd_environments
+
+HEAD = "import odd_environments as odd\n"
+NOTE = "note: the time limit of 100 steps was lifted"
+
+
+@pytest.fixture
+def checked(capscope, monkeypatch, tmp_path):
+    """Write a file and check the problem in it."""
+    folder = Path(odd_environments.__file__).parent
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+
+    def check(text, *options):
+        (tmp_path / "mine.py").write_text(HEAD + text)
+        return capscope("check", "mine.py:problem", *options)
+
+    return check
+
+
+@pytest.mark.parametrize("restore", ["replay", "copy"])
+def test_a_problem_as_it_stands_in_a_file_is_restored_in_another_process(checked, restore):
+    done = checked(f"problem = odd.corridor_problem(restore={restore!r})")
+    assert (done.code, done.out) == (0, "Corridor: nothing wrong found\n")
+
+
+def test_what_may_surprise_is_noted(checked):
+    text = "problem = odd.gymnasium_problem('FrozenLake-v1', odd.WORDS, lambda _: [], lambda _: 0)"
+    done = checked(text)
+    first, *notes = done.out.splitlines()
+    assert (done.code, first) == (0, "FrozenLake-v1: nothing wrong found")
+    assert notes[0].startswith(NOTE)
+
+
+def test_what_is_wrong_is_one_line_and_exit_code_1(checked):
+    done = checked("problem = odd.corridor_problem(odd.CorridorThatRemembersEpisodes)")
+    assert done.code == 1
+    assert done.out.startswith("restore: ")
+    assert ".tired" in done.out
+
+
+def test_a_missing_way_back_is_told_without_a_traceback(checked):
+    done = checked("problem = odd.corridor_problem(restore='native')")
+    assert done.code == 1
+    assert done.out.startswith('walk: restore="native" needs Corridor to have get_state()')

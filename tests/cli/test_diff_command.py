@@ -1,0 +1,87 @@
+import json
+
+import pytest
+
+from capscope import Budget, assess
+from quirky_worlds import HOUSE, STOP, problem, true
+
+
+def gives_up(intent, state, rng, step):
+    return STOP if str(intent) == "open()" else None
+
+
+def opens_first(intent, state, rng, step):
+    """Open the closed door before going for the key."""
+    closed = not true(state, "open()", HOUSE)
+    return "open" if str(intent) == "holding(key)" and closed and step == 1 else None
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    for seed, (name, quirk) in enumerate(
+        {"a": None, "same": None, "lost": gives_up, "careless": opens_first}.items()
+    ):
+        budget = Budget(executions=500)
+        assess(problem(HOUSE, quirk), budget=budget, seed=seed, run=folder / name)
+    return folder
+
+
+def test_a_difference_is_printed_and_no_failure_unless_asked_for(capscope, runs):
+    done = capscope("diff", runs / "a", runs / "lost")
+    assert done.code == 0
+    assert "lost\n  open(), wherever compared" in done.out
+    assert done.err == ""
+
+
+def test_a_loss_exits_with_one_if_asked_for(capscope, runs):
+    assert capscope("diff", runs / "a", runs / "lost", "--fail-on-loss").code == 1
+    assert capscope("diff", runs / "a", runs / "same", "--fail-on-loss").code == 0
+    assert capscope("diff", runs / "lost", runs / "a", "--fail-on-loss").code == 0
+
+
+def test_a_new_side_effect_exits_with_one_if_asked_for(capscope, runs):
+    assert capscope("diff", runs / "a", runs / "careless", "--fail-on-side-effects").code == 1
+    assert capscope("diff", runs / "careless", runs / "a", "--fail-on-side-effects").code == 0
+
+
+def test_json_has_the_numbers_of_both_sides_and_says_which_test(capscope, runs):
+    done = capscope("diff", runs / "a", runs / "lost", "--json", "--error-rate", "0.01")
+    assert done.out.count("\n") == 1
+    found = json.loads(done.out)
+    assert found["format"] == 1
+    assert found["error rate"] == 0.01
+    assert "fair coin" in found["test"]
+    assert found["a"]["run"] == str(runs / "a")
+    (loss,) = found["differences"]
+    assert (loss["change"], loss["capability"]) == ("lost", "open()")
+    assert loss["b"]["hits"] == 0 < loss["a"]["hits"] == loss["a"]["draws"]
+    assert loss["adjusted p"] < 0.01
+    assert sum(row["a"]["hits"] for row in loss["evidence"]) == loss["a"]["hits"]
+    assert {row["capability"] for row in found["alike"]} >= {"at(sw)", "holding(key)"}
+
+
+def test_a_page_is_written_where_it_is_wanted(capscope, runs, tmp_path):
+    done = capscope("diff", runs / "a", runs / "lost", "--html", "diff.html")
+    assert done.out.endswith("written: diff.html\n")
+    page = (tmp_path / "diff.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and "open(), wherever compared" in page
+
+
+def test_runs_of_different_worlds_are_refused(refusal, capscope, runs, tmp_path):
+    small = ["--strategy", "random", "--max-executions", "20"]
+    assert capscope("assess", "blocksworld", *small, "--run", tmp_path / "blocks").code == 0
+    line = refusal("diff", runs / "a", tmp_path / "blocks")
+    assert "no atom in common" in line
+
+
+def test_what_is_no_run_is_refused(refusal, runs):
+    assert "no run directory nowhere" in refusal("diff", runs / "a", "nowhere")
+    assert "between 0 and 1" in refusal("diff", runs / "a", runs / "a", "--error-rate", "2")
+
+
+def test_nothing_is_vouched_for_where_nothing_can_be_compared(refusal, capscope, runs, tmp_path):
+    assess(problem(HOUSE), budget=Budget(executions=2), run=tmp_path / "short")
+    assert capscope("diff", runs / "a", tmp_path / "short").code == 0
+    line = refusal("diff", runs / "a", tmp_path / "short", "--fail-on-loss")
+    assert "nothing could be compared" in line

@@ -1,0 +1,151 @@
+import pytest
+
+from capscope import Budget, assess
+from capscope.data.dataset import Transition
+from capscope.errors import CapscopeError
+from capscope.model import Models
+from capscope.testing import assert_capability, assert_no_loss, assert_no_side_effect
+from quirky_worlds import HOUSE, STOP, problem
+from tiny_models import INTENTS, WORDS
+
+
+def models(*counts):
+    """Learn (capability, before, after, count)."""
+    learned = Models(WORDS, INTENTS)
+    learned.update({Transition(before, c, after): n for c, before, after, n in counts})
+    return learned
+
+
+RELIABLE = models((0, 0b000, 0b001, 30), (0, 0b010, 0b011, 30))
+LOCAL = models((0, 0b000, 0b001, 200), (0, 0b010, 0b010, 20), (0, 0b100, 0b101, 4))
+
+
+def failure(assertion, *given, **options):
+    with pytest.raises(AssertionError) as caught:
+        assertion(*given, **options)
+    return str(caught.value)
+
+
+def test_a_capability_that_the_evidence_supports_passes():
+    assert_capability(RELIABLE, "p", at_least=0.9)
+    assert_capability(RELIABLE, "p", when="q() and not r()", at_least=0.8)
+    assert_capability(RELIABLE, "p", when=["not q()", "not r()"], at_least=0.8)
+    assert_capability(RELIABLE, "p", at_least=0.8, in_every_state=True)
+
+
+def test_the_models_may_come_in_any_wrapping():
+    assert_capability(RELIABLE.pessimistic, "p")
+    with pytest.raises(CapscopeError, match="no models in a dict"):
+        assert_capability({}, "p")
+
+
+def test_evidence_against_a_claim_is_told_apart_from_too_little():
+    told = failure(assert_capability, LOCAL, "p", when="q")
+    assert told.startswith("p() when q(): at least 0.8 with confidence 0.95: not shown")
+    assert "evidence against it: 0 of 20 draws achieved it: 0, between 0 and 0.1" in told
+    assert "0 of 20: q() → nothing changes ×20" in told
+    told = failure(assert_capability, LOCAL, "p", when="r")
+    assert "not enough evidence: 4 of 4 draws achieved it: 1, between" in told
+    assert "about 13 more draws like these would show it" in told
+
+
+def test_so_many_more_draws_do_show_it():
+    more = models((0, 0b100, 0b101, 4 + 13))
+    assert_capability(more, "p", when="r")
+    less = models((0, 0b100, 0b101, 4 + 12))
+    assert "about 1 more draw like these" in failure(assert_capability, less, "p", when="r")
+
+
+def test_a_mean_may_hide_a_state_that_every_state_does_not():
+    assert_capability(LOCAL, "p")
+    told = failure(assert_capability, LOCAL, "p", in_every_state=True)
+    assert "not shown in 2 of 3 states" in told
+    first, second = told.splitlines()[1:]
+    assert "evidence against it: 0 of 20" in first
+    assert "not enough evidence: 4 of 4" in second
+
+
+def test_a_state_that_was_seen_and_never_tried_is_too_little_evidence_for_every_state():
+    seen = models((0, 0b000, 0b001, 90), (1, 0b100, 0b110, 9))
+    assert_capability(seen, "p")
+    told = failure(assert_capability, seen, "p", in_every_state=True)
+    assert "not enough evidence: it was never tried" in told
+    told = failure(assert_capability, seen, "p", when="r")
+    assert "2 more matching were seen and never tried" in told
+
+
+def test_a_condition_that_no_state_meets_fails():
+    assert "no state that was seen" in failure(assert_capability, RELIABLE, "p", when="r")
+
+
+def test_states_in_which_the_intent_holds_already_do_not_count():
+    held = models((0, 0b001, 0b001, 500), (0, 0b000, 0b000, 9))
+    assert "0 of 9 draws" in failure(assert_capability, held, "p")
+
+
+def test_a_misspelt_capability_or_condition_is_no_failed_assertion():
+    house = Models(HOUSE.words, [])
+    house.extend(assess(problem(HOUSE), budget=Budget(executions=50)).models.capabilities)
+    with pytest.raises(CapscopeError, match=r"no capability holdin\(key\).*holding\(key\)"):
+        assert_capability(house, "holdin(key)")
+    with pytest.raises(CapscopeError, match=r"hodling\(key\) is not in the vocabulary"):
+        assert_capability(house, "holding(key)", when="hodling(key)")
+
+
+@pytest.mark.parametrize("options", [{"at_least": 1.0}, {"at_least": 0}, {"confidence": 1}])
+def test_certainty_cannot_be_asked_for(options):
+    with pytest.raises(CapscopeError, match="must be between 0 and 1"):
+        assert_capability(RELIABLE, "p", **options)
+
+
+def test_a_side_effect_that_never_showed_needs_draws_to_be_ruled_out():
+    clean = models((0, 0b000, 0b001, 400))
+    assert_no_side_effect(clean, "p", "q", at_most=0.01)
+    few = models((0, 0b000, 0b001, 40))
+    told = failure(assert_no_side_effect, few, "p", "q", at_most=0.01)
+    assert told.startswith("q() as a side effect of p(): at most 0.01 with confidence 0.95")
+    assert "not enough evidence: 0 of 40 draws brought it about" in told
+
+
+def test_a_side_effect_that_showed_is_told_with_the_state_it_was_worst_in():
+    careless = models((0, 0b000, 0b001, 60), (0, 0b100, 0b111, 20), (0, 0b100, 0b101, 20))
+    told = failure(assert_no_side_effect, careless, "p", "q")
+    assert "evidence against it: 20 of 100 draws brought it about" in told
+    assert "20 of 40: r() → p() ×20; p(), q() ×20" in told
+    assert_no_side_effect(careless, "p", "q", when="not r()", at_most=0.1)
+
+
+def gives_up(intent, state, rng, step):
+    return STOP if str(intent) == "open()" else None
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kept")
+
+    def run(name, quirk=None, seed=0):
+        budget = Budget(executions=500)
+        return assess(problem(HOUSE, quirk), budget=budget, seed=seed, run=folder / name)
+
+    return run("a"), run("b", seed=1), run("lost", gives_up, seed=2)
+
+
+def test_a_loss_from_one_run_to_the_next_fails_with_what_was_lost(kept):
+    before, same, lost = kept
+    assert_no_loss(before, same)
+    assert_no_loss(str(lost.run), before.run)
+    told = failure(assert_no_loss, before, lost)
+    assert told.startswith("1 lost or less reliable, at an error rate of 0.05\n  lost: open(), wh")
+    assert "change -1.00" in told
+
+
+def test_runs_that_cannot_be_compared_vouch_for_nothing(kept, tmp_path):
+    before, *_ = kept
+    short = assess(problem(HOUSE), budget=Budget(executions=2), run=tmp_path / "short")
+    assert "nothing could be compared" in failure(assert_no_loss, before, short)
+
+
+def test_a_run_that_was_not_kept_cannot_be_compared(kept):
+    before, *_ = kept
+    with pytest.raises(CapscopeError, match="was not kept"):
+        assert_no_loss(before, assess(problem(HOUSE), budget=Budget(executions=2)))

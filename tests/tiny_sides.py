@@ -1,0 +1,37 @@
+"""Sides of a comparison made by hand, over three atoms."""
+
+import random
+
+import numpy as np
+
+from capscope.data.executions import Executions
+from capscope.difference.side import Side
+from tiny_models import INTENTS, WORDS
+
+
+def side(rows, words=WORDS, intents=INTENTS, positions=None, **identity):
+    """Make a side of (capability, before, after) or (capability, before, after, position)."""
+    states = list(dict.fromkeys(s for _, before, after, *_ in rows for s in (before, after)))
+    number = {state: i for i, state in enumerate(states)}
+    columns = [(c, number[before], number[after], *(at or [0])) for c, before, after, *at in rows]
+    given = {"strategy": "adaptive", "seed": 0, "temporal length": 1, "horizon": 100} | identity
+    return Side(
+        "some/run",
+        {"name": "tiny", "identity": given},
+        words,
+        intents,
+        states,
+        Executions(*np.array(columns, dtype=np.int64).reshape(-1, 4).T),
+        {number[state]: known for state, known in (positions or {}).items()},
+    )
+
+
+def tried(capability, before, ends):
+    """List executions of one pair with the given ends."""
+    return [(capability, before, after) for after in ends]
+
+
+def drawn(capability, before, hit, miss, share, draws, seed):
+    """Draw ends that are `hit` with a probability."""
+    rng = random.Random(seed)
+    return tried(capability, before, [hit if rng.random() < share else miss for _ in range(draws)])

@@ -1,0 +1,88 @@
+import random
+
+import pytest
+
+from capscope.errors import ProblemError
+from capscope.symbolic import Intent, Vocabulary
+from capscope.world import (
+    FunctionAgent,
+    FunctionWords,
+    FunctionWorld,
+    InvalidAction,
+    Problem,
+    check_problem,
+)
+from capscope.world.functions import with_as_many
+
+NAMES = ("observation", "intent", "rng")
+TALL = Intent.parse("tall")
+
+
+@pytest.mark.parametrize(
+    ("function", "got"),
+    [
+        (lambda: (), ()),
+        (lambda a: (a,), (1,)),
+        (lambda a, b: (a, b), (1, 2)),
+        (lambda a, b, c: (a, b, c), (1, 2, 3)),
+        (lambda *all: all, (1, 2, 3)),
+        (lambda a, table=9: (a, table), (1, 9)),
+        (lambda a, *, table=9: (a, table), (1, 9)),
+        (max, 3),
+    ],
+)
+def test_a_function_is_given_as_many_arguments_as_it_takes(function, got):
+    assert with_as_many(function, "policy", NAMES)(1, 2, 3) == got
+
+
+@pytest.mark.parametrize("function", [lambda a, b, c, d: 0, lambda a, *, table: 0])
+def test_a_function_that_wants_more_is_told_what_there_is(function):
+    with pytest.raises(ProblemError, match=r"the policy takes a, .* given observation, intent"):
+        with_as_many(function, "policy", NAMES)
+
+
+def test_a_method_and_a_partial_are_functions_too():
+    class Asked:
+        def act(self, observation):
+            return observation + 1
+
+    assert FunctionAgent(Asked().act).begin(TALL, 0).act(1) == 2
+
+
+def test_the_generator_of_an_attempt_is_seeded_by_it():
+    agent = FunctionAgent(lambda observation, intent, rng: rng.random())
+    first, again, other = (agent.begin(TALL, seed).act(None) for seed in (1, 1, 2))
+    assert first == again == random.Random(1).random()
+    assert first != other
+
+
+def growing(state, action, rng):
+    return state + (1 if rng.random() < 0.5 else 0)
+
+
+def plant(actions=("water",)):
+    words = FunctionWords(Vocabulary.of_atoms(["tall"]), lambda height: ["tall"] * (height > 2))
+    return Problem("plant", FunctionWorld(0, growing, actions), FunctionAgent(water), words)
+
+
+def water(height):
+    return "water" if height < 3 else None
+
+
+def test_a_world_of_functions_keeps_the_contracts():
+    assert check_problem(plant()) == []
+    assert check_problem(plant(lambda height: ["water"] if height < 4 else [])) == []
+
+
+def test_an_action_that_is_not_listed_is_refused():
+    with pytest.raises(InvalidAction, match="'cut' is not among water"):
+        plant().simulator.step("cut")
+
+
+def test_words_may_be_texts_and_wrong_ones_are_named():
+    vocabulary = Vocabulary.of_atoms(["tall"])
+    assert FunctionWords(vocabulary, lambda _: ["tall", "tall()"])(0) == 1
+    with pytest.raises(Exception, match=r"small is not in the vocabulary"):
+        FunctionWords(vocabulary, lambda _: ["small"])(0)
+    with pytest.raises(Exception, match="'tall' is one atom's text; give a set or list"):
+        FunctionWords(vocabulary, lambda _: "tall")(0)
