@@ -25,7 +25,7 @@ default_role = "code"
 # Type hints name these. They are documented elsewhere, and a build must not need the network; or
 # they are values that one hands on without looking inside.
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|pathlib|enum|threading|typing|numpy|inspect|gymnasium)\..*"),
+    ("py:.*", r"(collections|pathlib|enum|threading|typing|numpy|pandas|gymnasium)\..*"),
     ("py:.*", r"(Path|Mapping|Sequence|Iterable|Iterator|Callable|Event|Any|StrEnum|NamedTuple)"),
     ("py:.*", r"Observation|Action|Snapshot"),  # whatever simulator and agent agree on
     ("py:.*", r"capscope\.\w+\.\w+\..*"),

@@ -9,8 +9,8 @@ A page is read from top to bottom like a session at a terminal, in one folder:
 
 Where `…` stands in an output anything may stand; alone on a line it is any number of lines. A
 command that does not succeed is followed by `echo $?`. The other pages go on where the tutorial
-ended. Run as a script, this module writes the outputs of the pages that are named anew:
-`python tests/shown_sessions.py docs/tutorial.md`.
+ended. Run as a script, this module writes outputs that no longer agree anew, in full, in the pages
+that are named: `python tests/shown_sessions.py docs/tutorial.md`.
 """
 
 from __future__ import annotations
