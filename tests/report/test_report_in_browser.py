@@ -9,7 +9,7 @@ from capscope.report.page import report_page
 from capscope.report.page.rendering import share
 from tiny_digests import DIGEST, big, hostile
 
-pytest_plugins = ["browser"]
+pytest_plugins = ["visits"]
 
 REPORT = report_page(DIGEST)
 

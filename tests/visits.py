@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of pages: `pytest_plugins = ["browser"]`.
+"""A real Chromium for the tests of pages: `pytest_plugins = ["visits"]`.
 
 Without one these tests are skipped; where CI is set, that is a failure. A page is opened from a
 file, as a user opens it. Whatever it complains about, and whatever it asks of a network, is
