@@ -9,6 +9,7 @@ from capscope.cli.main import app
 from capscope.errors import CapscopeError
 from capscope.query import STRATEGIES, Settings
 from capscope.report.explanation import explained, explanation
+from capscope.report.text import counted
 from toy_worlds import SWITCHES, Board, Scripted, board_problem
 
 SETTINGS = Settings(draws=3, batch=3, iterations=30, depth=4, random_length=4)
@@ -70,7 +71,9 @@ def test_what_was_learned_is_what_the_query_added(run):
     first = explained(run, 0)
     pairs = {(t.before, t.capability) for t in first.transitions}
     learned = next(line for line in explanation(first) if line.startswith("learned: "))
-    assert f"{len(pairs)} new pairs, {len(first.transitions)} new transitions" in learned
+    pairs_told, transitions_told = learned.removeprefix("learned: ").split(", ")[:2]
+    assert pairs_told == counted(len(pairs), "new pair")
+    assert transitions_told == counted(len(first.transitions), "new transition")
 
 
 def test_a_first_trial_is_set_against_what_the_optimist_believed(run):

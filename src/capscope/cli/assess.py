@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from capscope.api import Result, assess
+from capscope.api import REPORT, Result, assess
 from capscope.assessment import Budget
 from capscope.assessment.run import JOURNAL
 from capscope.cli.options import Json, ProblemArguments, Workers, with_budget, with_settings
@@ -18,6 +18,7 @@ from capscope.cli.output import patience_of, print_json, print_line, progress
 from capscope.problems import canonical_source, source_slug
 from capscope.query import STRATEGIES, Settings
 from capscope.query.strategies import DEFAULT_STRATEGY
+from capscope.report.text import counted
 
 
 @with_settings
@@ -78,8 +79,9 @@ def report(result: Result, json: bool) -> None:
         print_json(document)
         return
     print_line(
-        f"{document['problem']}: {document['queries']:,} queries, {document['executions']:,} "
-        f"executions, {document['simulator_steps']:,} simulator steps in "
+        f"{document['problem']}: {document['queries']:,} queries, "
+        f"{counted(document['executions'], 'execution')}, "
+        f"{counted(document['simulator_steps'], 'simulator step')} in "
         f"{document['seconds']:.1f} s; stopped: {document['stopped_because']}"
     )
     if result.usage.llm_tokens:
@@ -87,11 +89,13 @@ def report(result: Result, json: bool) -> None:
             f"{document['llm_tokens']:,} LLM tokens used; {document['llm_cost']:,.4f} paid for them"
         )
     print_line(
-        f"{document['capabilities']} capabilities, {document['states']} states, "
-        f"{document['transitions']:,} distinct transitions seen"
+        f"{counted(document['capabilities'], 'capability')}, "
+        f"{counted(document['states'], 'state')}, "
+        f"{counted(document['transitions'], 'distinct transition')} seen"
     )
     print_line(str(result.verdict))
     print_line(f"run: {document['run']}")
+    print_line(f"report: {document['report']}")
     print_line(f"read it with: capscope show {document['run']}")
 
 
@@ -103,6 +107,7 @@ def run_document(result: Result) -> dict[str, Any]:
         "strategy": result.spec.strategy,
         "seed": result.spec.seed,
         "run": str(result.run),
+        "report": str(directory / REPORT) if (directory := result.run) else None,
         "stopped_because": result.stopped_because,
         "verdict": result.verdict.as_dict(),
         "queries": usage.queries,

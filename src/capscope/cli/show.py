@@ -19,7 +19,7 @@ from capscope.export.model_json import model_document
 from capscope.findings import find_surprises
 from capscope.report.draws import draw_lines, draws_behind, draws_document
 from capscope.report.surprises import always_holding, finding_lines
-from capscope.report.text import capability_lines, capability_views
+from capscope.report.text import capability_lines, capability_views, counted
 from capscope.symbolic import Intent
 
 
@@ -105,8 +105,9 @@ def _show_draws(
 
 def _print_heading(reading: Reading) -> None:
     print_line(
-        f"{reading.problem}: {len(reading.models.capabilities)} capabilities, "
-        f"{len(reading.dataset.states)} states seen, {reading.usage.executions:,} executions"
+        f"{reading.problem}: {counted(len(reading.models.capabilities), 'capability')}, "
+        f"{counted(len(reading.dataset.states), 'state')} seen, "
+        f"{counted(reading.usage.executions, 'execution')}"
     )
     print_line(str(reading.verdict))
 

@@ -15,6 +15,7 @@ from capscope.data.dataset import Transition
 from capscope.data.journal import Draw, Journal, QueryRecord
 from capscope.errors import CapscopeError
 from capscope.model import Learned, Models
+from capscope.report.text import counted
 from capscope.symbolic import Effect, State, Vocabulary
 
 _MOST_ANSWERS = 8
@@ -150,7 +151,8 @@ def _lesson_lines(query: Explained) -> Iterator[str]:
     beliefs = {t: _belief(models, t) for t in new}
     learned: Learned = models.update(query.transitions)
     yield (
-        f"learned: {learned.new_pairs} new pairs, {learned.new_transitions} new transitions, "
+        f"learned: {counted(learned.new_pairs, 'new pair')}, "
+        f"{counted(learned.new_transitions, 'new transition')}, "
         f"largest change of a probability {learned.largest_shift:.3f}"
     )
     for transition in new[:_MOST_LESSONS]:

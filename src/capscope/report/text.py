@@ -188,7 +188,9 @@ def _conjunction(term: Term) -> str:
 def counted(number: int, noun: str) -> str:
     """Say how many there are of something.
 
-    >>> counted(1200, "draw")
-    '1,200 draws'
+    >>> counted(1200, "draw"), counted(1, "new pair"), counted(2, "capability")
+    ('1,200 draws', '1 new pair', '2 capabilities')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun[:-1]}ies" if noun.endswith("ty") else f"{number:,} {noun}s"
