@@ -28,7 +28,7 @@ SETTINGS = Settings(precision=0.001)
 PLAN = {
     1000: ("adaptive", "random"),
     3000: ("adaptive", "mcqs-s", "random"),
-    10_000: ("adaptive",),
+    20_000: ("adaptive",),
 }
 """The strategies to be measured with so many executions."""
 LOSS = 0.2
