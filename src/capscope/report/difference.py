@@ -63,7 +63,7 @@ def run_words(run: Mapping[str, Any]) -> str:
     return (
         f"{run['run']} ({run['problem']}, {run['strategy']}, seed {run['seed']}): "
         f"{counted(run['executions'], 'execution')} in {counted(run['states'], 'state')}, "
-        f"{run['capabilities']} capabilities"
+        f"{counted(run['capabilities'], 'capability')}"
     )
 
 
@@ -96,8 +96,7 @@ def verdict(comparison: Comparison) -> str:
     if not found:
         return "no difference that the evidence supports"
     capabilities = len({d.capability for d in found})
-    noun = "capability" if capabilities == 1 else "capabilities"
-    return f"{counted(len(found), 'difference')} in {capabilities} {noun}"
+    return f"{counted(len(found), 'difference')} in {counted(capabilities, 'capability')}"
 
 
 def difference_lines(difference: Difference) -> Iterator[str]:
@@ -160,9 +159,9 @@ def alike_sentence(alike: Sequence[Alike]) -> str:
         return max(-low, high)
 
     widest = max(alike, key=room)
-    noun = "capability" if len(alike) == 1 else "capabilities"
     return (
-        f"no difference in whether they are achieved was seen in {len(alike):,} {noun}; over all "
+        f"no difference in whether they are achieved was seen in "
+        f"{counted(len(alike), 'capability')}; over all "
         f"states of one, a change of up to {room(widest):.2f} may have gone unseen "
         f"({widest.capability})"
     )
