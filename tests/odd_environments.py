@@ -270,4 +270,4 @@ def go(observation, intent):
 
 def corridor_problem(make=Corridor, policy=go, **given):
     given.setdefault("limits", Limits())
-    return gymnasium_problem(make, WORDS, lambda cell: [f"at({CELLS[cell]})"], policy, **given)
+    return gymnasium_problem(make, WORDS, lambda cell: [f"at({CELLS[cell % 5]})"], policy, **given)

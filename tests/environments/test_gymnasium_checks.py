@@ -28,10 +28,13 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("make", "restore"), HARMLESS)
-def test_nothing_is_found_where_nothing_is_wrong(make, restore, seed):
-    assert check_problem(corridor_problem(make, restore=restore), seed) == []
+def test_nothing_is_found_where_nothing_is_wrong(make, restore):
+    assert check_problem(corridor_problem(make, restore=restore)) == []
+
+
+def long_corridor():
+    return odd.CorridorWithACounterLeftOut(ends=False)
 
 
 def lying_wrapper():
@@ -45,7 +48,7 @@ def normalised():
 LIES = [
     (odd.CorridorWithACounterLeftOut, "native", "restore", "LeftOut.steps was "),
     # Whoever leaves out what matters is told so by what comes of it.
-    (odd.CorridorWithACounterLeftOut, Native.of("cell", ignore=["steps"]), "chance", ".steps; "),
+    (long_corridor, Native.of("cell", ignore=["steps"]), "chance", "LeftOut.steps; "),
     (odd.CorridorWithWindLeftOut, "native", "restore", "LeftOut.wind.blows was "),
     (odd.CorridorWithWindLeftOut, "native", "restore", "must cover everything that changes"),
     (odd.CorridorOfObjects, "native", "walk", "odd_environments.Wind, which cannot be written"),

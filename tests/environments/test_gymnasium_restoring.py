@@ -1,7 +1,9 @@
 """A Gymnasium environment goes back to where it was, and forward as chance will have it."""
 
 import copy
+import importlib
 import random
+import sys
 from collections import Counter
 
 import pytest
@@ -127,7 +129,7 @@ def test_a_time_limit_is_lifted_wherever_it_is_unless_it_is_to_be_kept():
         lambda env: wrappers.TimeLimit(env, 12),
     ],
 )
-@pytest.mark.parametrize("restore", WAYS_BACK)
+@pytest.mark.parametrize("restore", ["replay", "native"])
 def test_what_wrappers_remember_comes_back(wrap, restore):
     problem = gymnasium_problem(
         lambda: wrap(odd.CorridorWithState(ends=False)),
@@ -284,3 +286,12 @@ def test_the_fingerprint_tells_environments_and_ways_back_apart():
     assert made().fingerprint == prints[0].fingerprint
     assert made().name == "FrozenLake-v1"
     assert corridor_problem().name == "Corridor"
+
+
+def test_without_gymnasium_the_extra_is_named(monkeypatch):
+    home = "capscope.environments.gymnasium"
+    for name in [n for n in sys.modules if n == home or n.startswith(f"{home}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    with pytest.raises(ProblemError, match=r"pip install 'capscope\[gymnasium\]'"):
+        importlib.import_module(home)

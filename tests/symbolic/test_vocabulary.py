@@ -139,3 +139,22 @@ def test_the_fingerprint_is_the_same_for_the_same_words():
 )
 def test_the_fingerprint_changes_with_the_meaning_of_the_bits(other):
     assert other.fingerprint != words().fingerprint
+
+
+def test_atoms_may_be_given_by_their_texts_or_with_whether_they_hold():
+    words = Vocabulary([Predicate("on", ("block", "block"))], {"a": "block", "b": "block"})
+    expected = words.state([Atom("on", ("a", "b"))])
+    assert words.state(["on(a,b)"]) == words.state({"on( a, b )"}) == expected
+    assert words.state({"on(a,b)": True, "on(b,a)": False, Atom("on", ("a", "a")): 0}) == expected
+    assert words.state([]) == words.state({}) == 0
+
+
+def test_a_text_that_is_no_atom_of_the_vocabulary_is_named_each_time():
+    words = Vocabulary.of_atoms(["lit"])
+    for _ in range(2):
+        with pytest.raises(VocabularyError, match="atom dark is not in the vocabulary"):
+            words.state(["dark"])
+    with pytest.raises(VocabularyError, match="'lit' is one atom's text"):
+        words.state("lit")
+    with pytest.raises(VocabularyError, match="is not an atom"):
+        words.state(["lit)"])

@@ -162,10 +162,15 @@ class Vocabulary:
             )
         return self._groundings[predicate]
 
-    def state(self, atoms: Iterable[Atom | str]) -> State:
-        """Encode the set of atoms that hold, each an `Atom` or its text, like `"on(a,b)"`."""
+    def state(self, atoms: Iterable[Atom | str] | Mapping[Any, Any]) -> State:
+        """Encode the set of atoms that hold, each an `Atom` or its text, like `"on(a,b)"`.
+
+        A mapping says of each atom whether it holds.
+        """
         if isinstance(atoms, str):
             raise VocabularyError(f"{atoms!r} is one atom's text; give a set or list of atoms")
+        if isinstance(atoms, Mapping):
+            atoms = [atom for atom, holds in atoms.items() if holds]
         state = 0
         for atom in atoms:
             state |= self.bit_of(atom)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from capscope.errors import ProblemError
@@ -79,11 +79,13 @@ class FunctionAttempt:
 class FunctionWords:
     """Words by one function: it maps an observation to the atoms that hold.
 
-    An atom is an `Atom` or its text, like `"on(a,b)"`.
+    An atom is an `Atom` or its text, like `"on(a,b)"`; a dict says of each whether it holds.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, label: Callable[[Observation], Iterable[Atom | str]]
+        self,
+        vocabulary: Vocabulary,
+        label: Callable[[Observation], Iterable[Atom | str] | Mapping[str, Any]],
     ) -> None:
         self.vocabulary = vocabulary
         self._label = label

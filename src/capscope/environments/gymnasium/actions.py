@@ -30,6 +30,10 @@ class Actions:
         """Whether the list is a few actions out of many."""
         self.listed = _drawn(space, samples) if listed is None else listed
         self._as_action = _converter(space)
+        # A discrete space takes as long to be asked as a step does.
+        self._contains = (
+            set(self.listed).__contains__ if isinstance(space, spaces.Discrete) else space.contains
+        )
 
     def valid(self, mask: Any) -> Sequence[Any]:
         """List the actions that a mask lets through; all if there is none."""
@@ -46,7 +50,7 @@ class Actions:
         """Return an action as the environment takes it; refuse one that it does not have."""
         try:
             admitted = self._as_action(action)
-            fits = admitted in self.space
+            fits = self._contains(admitted)
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidAction(f"{action!r} is no action of {self.space}: {error}") from error
         if not fits:

@@ -56,6 +56,8 @@ class Episode:
         self, env: Env[Any, Any], mask: str | None = None, reseed: Reseed | None = None
     ) -> None:
         self.env = env
+        self.base = layers(env)[-1]
+        """The environment inside all wrappers."""
         self._mask = mask
         self._own_reseed = reseed
         env.reset(seed=0)  # much of an environment is only there after its first reset
@@ -65,11 +67,6 @@ class Episode:
         self._seed = 0
         self._actions: list[Any] = []
         self.reset(0)
-
-    @property
-    def base(self) -> Env[Any, Any]:
-        """The environment inside all wrappers."""
-        return layers(self.env)[-1]
 
     @property
     def recipe(self) -> Recipe:
@@ -102,7 +99,7 @@ class Episode:
 
     def stand_at(self, env: Env[Any, Any], told: Told, recipe: Recipe) -> None:
         """Go on with another environment, or with the same one after it was put elsewhere."""
-        self.env, self.told = env, told
+        self.env, self.base, self.told = env, layers(env)[-1], told
         *self._past, (self._seed, actions) = recipe
         self._actions = list(actions)
 

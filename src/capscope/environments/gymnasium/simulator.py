@@ -23,7 +23,7 @@ from capscope.world import Inspection, InvalidAction, Snapshot
 
 Make: TypeAlias = str | Callable[[], Env[Any, Any]]
 """The id of a registered environment, or a function that makes one."""
-Label: TypeAlias = Callable[..., Iterable[Atom | str]]
+Label: TypeAlias = Callable[..., Iterable[Atom | str] | Mapping[str, Any]]
 """From an observation and the environment inside all wrappers to the atoms that hold."""
 _PIXELS = "rgb_array"
 _EPISODE_STEPS = 50
