@@ -25,7 +25,7 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-from capscope.errors import ProblemError
+from capscope.errors import CapscopeError, ProblemError
 from capscope.symbolic import State
 from capscope.world import Agent, Limits, Problem
 
@@ -265,6 +265,8 @@ def _from_file(path: Path, factory: str) -> Problem:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
+    except CapscopeError as error:
+        raise ProblemError(f"{path}: {error}") from error
     except Exception as error:
         raise ProblemError(f"importing {path} raised {type(error).__name__}: {error}") from error
     finally:

@@ -13,6 +13,7 @@ that is asked: chance cannot be judged in a world whose restore does not restore
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -287,12 +288,20 @@ def notes_on(problem: Problem, seed: int = 0) -> list[str]:
         if isinstance(part, Noting)
         for note in part.notes()
     ]
-    if len({visit.state for visit in _walk(problem, seed)}) == 1:
+    visits = list(_walk(problem, seed))
+    if len({visit.state for visit in visits}) == 1:
         notes.append(
             f"{WALK_STEPS} random steps never changed the symbolic state; if longer walks do not "
             "either, name what the agent is to be asked for with --intents"
         )
-    return notes
+    refused = (
+        f"asked for {intent}, the agent chose an action that is not available ({attempt.detail}); "
+        "an attempt that does so ends there and has failed"
+        for visit in _spread(visits, ATTEMPT_VISITS)
+        for intent in _intents_seen(problem, visits)[:ATTEMPT_INTENTS]
+        if (attempt := _attempted(problem, visit, intent, seed)).ending is Ending.INVALID_ACTION
+    )
+    return [*notes, *itertools.islice(refused, 1)]
 
 
 def _looks(problem: Problem, observation: Observation) -> bytes:
@@ -306,18 +315,11 @@ def _looks(problem: Problem, observation: Observation) -> bytes:
 
 def _agent_starts_afresh(problem: Problem, visits: Visits, seed: int) -> Iterator[str]:
     """Repeat an attempt with one seed after other attempts: a memory shows as a difference."""
-    simulator, look = problem.simulator, problem.abstraction
     intents = _intents_seen(problem, visits)[:ATTEMPT_INTENTS]
     untouched = SharedGenerators.now()
-
-    def once(visit: Visit, intent: Intent) -> Attempt:
-        observation = simulator.restore(visit.snapshot, child_seed(seed, 5))
-        start = Position(observation, look(observation))
-        return pursue(problem, intent, start, child_seed(seed, 6))[0]
-
     for visit in _spread(visits, ATTEMPT_VISITS):
-        first = [once(visit, intent) for intent in intents]
-        second = [once(visit, intent) for intent in reversed(intents)][::-1]
+        first = [_attempted(problem, visit, intent, seed) for intent in intents]
+        second = [_attempted(problem, visit, intent, seed) for intent in reversed(intents)][::-1]
         for intent, before, after in zip(intents, first, second, strict=True):
             if before.ending is Ending.AGENT_RAISED:
                 yield f"the agent raised on intent {intent}: {before.detail}"
@@ -330,6 +332,12 @@ def _agent_starts_afresh(problem: Problem, visits: Visits, seed: int) -> Iterato
                     + (f"; it draws from {' and '.join(drawn_from)}" if drawn_from else "")
                 )
                 return
+
+
+def _attempted(problem: Problem, visit: Visit, intent: Intent, seed: int) -> Attempt:
+    observation = problem.simulator.restore(visit.snapshot, child_seed(seed, 5))
+    start = Position(observation, problem.abstraction(observation))
+    return pursue(problem, intent, start, child_seed(seed, 6))[0]
 
 
 def _intents_seen(problem: Problem, visits: Visits) -> list[Intent]:
