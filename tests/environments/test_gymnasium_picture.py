@@ -9,6 +9,7 @@ pytest.importorskip("gymnasium")
 
 import odd_environments as odd
 from capscope.environments.gymnasium.picture import png
+from capscope.world import picture_of
 from odd_environments import corridor_problem
 
 
@@ -43,7 +44,8 @@ def test_a_position_is_drawn_without_disturbing_the_run(restore):
 
 
 def test_an_environment_that_was_not_made_to_draw_has_no_picture():
-    assert not hasattr(corridor_problem().simulator, "picture")
+    assert picture_of(corridor_problem()) is None
+    assert picture_of(corridor_problem(odd.DrawnCorridor)) is not None
 
 
 def test_the_ice_can_be_looked_at():
