@@ -17,7 +17,7 @@ from pathlib import Path
 from capscope.assessment import Budget, Run, RunSpec, Usage, run_assessment
 from capscope.assessment.events import Listener, ignore
 from capscope.assessment.reading import Reading, read_run
-from capscope.assessment.run import write_atomically
+from capscope.assessment.run import TEXTS, write_atomically
 from capscope.errors import CapscopeError, RunError
 from capscope.export.frames import Frames, model_frames, run_frames
 from capscope.export.model_json import model_document
@@ -25,7 +25,7 @@ from capscope.model import CapabilityModel, Models
 from capscope.planning import Effort, Goal, Plan, Trial, Try, plan_for
 from capscope.planning.origin import states_described, where_it_began
 from capscope.planning.trial import try_out
-from capscope.problems import canonical_source, is_named, load_problem
+from capscope.problems import canonical_source, is_named, load_problem, text_digest
 from capscope.query import Settings
 from capscope.query.evidence import Evidence
 from capscope.query.strategies import DEFAULT_STRATEGY
@@ -118,6 +118,7 @@ def assess(
     )
     spec.check()
     with _directory(run) as path, Run.create(path, spec) as opened:
+        _note_text(opened, source)
         return _carry_out(opened, spec, listener, keep=run is not None)
 
 
@@ -136,6 +137,7 @@ def resume(
     with Run.open(Path(run)) as opened:
         spec = _spec_of(opened, problem, budget, workers)
         opened.admit(spec)
+        _note_text(opened, spec.source)
         return _carry_out(opened, spec, listener, keep=True)
 
 
@@ -215,6 +217,13 @@ def _spec_of(
         budget or Budget(**meta["budget"]),
         _copies(problem or identity["problem"], workers - 1),
     )
+
+
+def _note_text(opened: Run, source: str) -> None:
+    """Write down which texts the problem's file had while the run was under way."""
+    texts, now = opened.journal.read_meta().get(TEXTS, []), text_digest(source)
+    if now is not None and now not in texts[-1:]:
+        opened.journal.write_meta({TEXTS: [*texts, now]})
 
 
 def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) -> Result:

@@ -215,6 +215,17 @@ def is_named(source: str) -> bool:
     return not (colon and left.endswith((".py", ".pddl")))
 
 
+def text_digest(source: str) -> str | None:
+    """Return a mark of the text of a problem's Python file; None for any other problem.
+
+    It is no part of the fingerprint: whoever mends a simulator that raised goes on with the run.
+    """
+    left, colon, _ = source.rpartition(":")
+    if not (colon and left.endswith(".py") and Path(left).is_file()):
+        return None
+    return hashlib.sha256(Path(left).read_bytes()).hexdigest()[:16]
+
+
 def load_problem(source: str) -> Problem:
     """Load a problem by name, with options, `file.py:factory` or `domain.pddl:problem.pddl`."""
     left, colon, right = source.rpartition(":")

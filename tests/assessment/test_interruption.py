@@ -377,22 +377,22 @@ def test_a_full_disk_stops_a_run_in_one_line_and_it_goes_on_to_the_same_end(
         assert_ended_alike(run, whole)
 
 
-@pytest.mark.parametrize("name", ["run.json", "model.json"])
+@pytest.mark.parametrize("name", ["run.json", "model.json", "report.html"])
 def test_a_disk_full_for_a_copy_stops_a_run_in_one_line_and_leaves_no_half_file(
     name, world, undisturbed, tmp_path, monkeypatch, capsys
 ):
     whole, _ = undisturbed
     run = tmp_path / "run"
-    write = Path.write_text
+    write = Path.write_bytes
 
-    def write_some(path, text, **options):
+    def write_some(path, data):
         if name in path.name:
-            write(path, text[:10], **options)
+            write(path, data[:10])
             raise OSError(28, "No space left on device")
-        return write(path, text, **options)
+        return write(path, data)
 
     with monkeypatch.context() as small:
-        small.setattr(Path, "write_text", write_some)
+        small.setattr(Path, "write_bytes", write_some)
         assert assess_here(small, *arguments(world, run)) == 2
     error = capsys.readouterr().err
     assert len(error.splitlines()) == 1

@@ -264,7 +264,7 @@ def test_a_failed_write_leaves_the_old_text(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "write_text", full)
+        patched.setattr(Path, "write_bytes", full)
         with pytest.raises(RunError, match="file: No space left on device; everything seen is"):
             write_atomically(path, "new")
     assert path.read_text() == "old"

@@ -210,7 +210,12 @@ def make(): return board_problem(Fragile(slip=0.3))
     assert "OSError: the robot's battery is empty" in done.err
     assert "what was seen so far is kept" in done.err
     (tmp_path / "mine.py").write_text(source.format(0))
-    assert capscope("resume", "broken").code == 0
+    done = capscope("resume", "broken")
+    assert done.code == 0
+    assert "mine.py:make has changed since" in done.err
+    assert capscope("resume", "broken").err == ""
+    assert "it was changed during the run" in Path("broken/report.html").read_text()
+    assert "it was changed during the run" not in Path("whole/report.html").read_text()
     assert Path("broken/model.json").read_bytes() == Path("whole/model.json").read_bytes()
 
 

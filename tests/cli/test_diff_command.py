@@ -51,7 +51,7 @@ def test_json_has_the_numbers_of_both_sides_and_says_which_test(capscope, runs):
     found = json.loads(done.out)
     assert found["format"] == 1
     assert found["error rate"] == 0.01
-    assert "fair coin" in found["test"]
+    assert "betting scores" in found["test"]
     assert found["a"]["run"] == str(runs / "a")
     (loss,) = found["differences"]
     assert (loss["change"], loss["capability"]) == ("lost", "open()")

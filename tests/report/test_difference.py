@@ -35,7 +35,7 @@ def test_a_difference_is_told_with_its_place_and_the_numbers_of_both_sides(pair)
 def test_the_test_and_its_error_rate_are_told(pair):
     text = " ".join(lines(*pair, error_rate=0.01))
     assert "error rate 0.01." in text
-    assert "toss of a fair coin" in text
+    assert "any difference at all between two agents that are alike" in text
     assert "betting score" in text
 
 

@@ -28,6 +28,8 @@ from capscope.world import Problem
 
 JOURNAL = "journal.sqlite"
 SUMMARY = "run.json"
+TEXTS = "texts of the file"
+"""What the journal calls the marks of the texts that a problem's Python file had."""
 _META = frozenset({"identity", "name", "vocabulary", "budget", "versions"})
 
 
@@ -99,7 +101,10 @@ class Run:
         """Start a run in a new or empty directory."""
         try:
             if (path / JOURNAL).exists():
-                raise RunError(f"{path} holds a run already; go on with `capscope resume {path}`")
+                raise RunError(
+                    f"{path} holds a run already; go on with `capscope resume {path}`, or begin "
+                    "another in a directory of its own: --run DIR"
+                )
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(f"cannot make the run directory {path}: {error.strerror}") from error

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from capscope.api import resume
 from capscope.assessment import Budget, Run
+from capscope.assessment.run import TEXTS
 from capscope.cli.assess import interruptible, report
 from capscope.cli.options import Json, RunDirectory, Workers, with_budget
 from capscope.cli.output import patience_of, progress
+from capscope.problems import text_digest
 
 
 @with_budget
@@ -21,6 +24,12 @@ def resume_run(
         meta = opened.journal.read_meta()
     shown = budget or Budget(**meta["budget"])
     patience = patience_of(meta["identity"]["strategy"], meta["identity"]["settings"]["patience"])
+    text = text_digest(meta["identity"]["problem"])
+    if text is not None and text not in meta.get(TEXTS, [text])[-1:]:
+        sys.stderr.write(
+            f"the file of {meta['identity']['problem']} has changed since; what is asked from here "
+            "on is asked of the new one. Another agent needs a run of its own: --run DIR\n"
+        )
     with interruptible(directory), progress(directory.name, shown, patience) as listener:
         result = resume(directory, budget=budget, listener=listener, workers=workers)
     report(result, json)

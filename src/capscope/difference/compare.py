@@ -218,11 +218,10 @@ def _undecidable(asked: Sequence[_Asked], matched: Matched, bar: float) -> Itera
 def _scope(a: Side, b: Side, matched: Matched, achieved: int, effects: int) -> Scope:
     size = max(len(matched.states), 1)
     shared = np.unique(matched.a.pair % size)
-    met = [len(set(side.states)) for side in (a, b)]
     return Scope(
         len(shared),
-        met[0] - len(shared),
-        met[1] - len(shared),
+        a.states_asked - len(shared),
+        b.states_asked - len(shared),
         int(matched.several[shared].sum()),
         matched.words.only_a,
         matched.words.only_b,

@@ -70,14 +70,12 @@ class Scope:
 
 
 TEST = (
-    "Within one state only, and never by what was seen there, the draws of a capability are "
-    "compared in two ways: one to one in the order they were made, where each draw that only one "
-    "side achieved is the toss of a fair coin if the agents are alike; and all together, against "
-    "the best probability that both sides could share. Each way is a betting score, which stays "
-    "valid however the strategies chose what to draw and when to stop. A difference is told if the "
-    "mean of the two exceeds the number of questions asked and places looked at, divided by the "
-    "error rate. The error rate is the chance of telling any difference at all between two agents "
-    "that are alike."
+    "The error rate is the chance of telling any difference at all between two agents that are "
+    "alike, however the runs chose what to draw and when to stop. The test: within each state, "
+    "draws are set one against one in the order they were made (of those that only one side "
+    "achieved, each side has half if they are alike) and all together against a common "
+    "probability; a difference is told if the mean of the two betting scores exceeds the number of "
+    "questions, divided by the error rate."
 )
 """The test in words, for every report."""
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from capscope.assessment.run import Run
 from capscope.data.executions import Executions, executions_of, positions_of
 from capscope.query.strategies import ADAPTIVE
@@ -28,6 +30,11 @@ class Side:
     """The positions known of each state, by the state's number."""
 
     @property
+    def states_asked(self) -> int:
+        """In how many states something was asked for."""
+        return len(np.unique(self.executions.before))
+
+    @property
     def problem(self) -> str:
         """The name of the problem."""
         return str(self.meta["name"])
@@ -45,7 +52,7 @@ class Side:
             "strategy": self.strategy,
             "seed": self.meta["identity"]["seed"],
             "executions": len(self.executions.capability),
-            "states": len(self.states),
+            "states": self.states_asked,
             "capabilities": len(self.intents),
         }
 

@@ -72,13 +72,14 @@ def scope_sentences(comparison: Comparison) -> Iterator[str]:
     scope = comparison.scope
     yield (
         f"compared in {counted(scope.states_shared, 'state')} in which both asked for the same; "
-        f"{scope.states_only_a:,} more were met by A, {scope.states_only_b:,} by B"
+        f"A asked in {scope.states_only_a:,} more, B in {scope.states_only_b:,} more"
     )
     if scope.states_in_several_positions:
         several = scope.states_in_several_positions
         yield (
             f"known in several positions of the simulator: {counted(several, 'state')} of these; "
-            "draws that started from one position count once there"
+            "success may depend on the position, so draws that started from one count once there; "
+            "--any-position counts each, if the words say all that matters"
         )
         if comparison.a["strategy"] != comparison.b["strategy"]:
             yield (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from capscope.assessment.run import TEXTS
 from capscope.assessment.usage import Usage
 from capscope.query.settings import Settings
 from capscope.report.digest.record import Record
@@ -41,6 +42,11 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
         yield f"version of {name}", str(version)
     if identity.get("problem fingerprint"):
         yield "fingerprint of the problem", str(identity["problem fingerprint"])
+    texts = meta.get(TEXTS, [])
+    if texts:
+        yield "text of the problem's file", texts[0]
+    if len(texts) > 1:
+        yield "it was changed during the run", f"then {', '.join(texts[1:])}"
 
 
 def _changes(length: int) -> str:
