@@ -1,4 +1,4 @@
-"""Executions in which the agent broke down: it raised, or chose an action that there is not.
+"""Executions in which the agent broke down: it raised, or chose an action that is not available.
 
 Such an attempt has failed, and a failure is an outcome like any other. But an agent with a mistake
 in its code fails everywhere in the same way, and its model then looks settled: nothing ever

@@ -14,7 +14,7 @@ _LONGEST_DETAIL = 200
 
 _WHAT_THE_AGENT_DID = {
     Ending.AGENT_RAISED: "raised",
-    Ending.INVALID_ACTION: "chose an action that there is not",
+    Ending.INVALID_ACTION: "chose an action that is not available",
 }
 
 
