@@ -18,6 +18,7 @@ from capscope.assessment import Budget, Run, RunSpec, Usage, run_assessment
 from capscope.assessment.events import Listener, ignore
 from capscope.assessment.reading import Reading, read_run
 from capscope.assessment.run import TEXTS, write_atomically
+from capscope.data.mishaps import Mishap, mishaps_of
 from capscope.errors import CapscopeError, RunError
 from capscope.export.frames import Frames, model_frames, run_frames
 from capscope.export.model_json import model_document
@@ -30,6 +31,7 @@ from capscope.query import Settings
 from capscope.query.evidence import Evidence
 from capscope.query.strategies import DEFAULT_STRATEGY
 from capscope.query.verdict import Verdict
+from capscope.report.mishaps import mishap_warnings
 from capscope.report.notebook import Shown, result_html, shown_capability
 from capscope.report.report_file import write_report
 from capscope.world import Problem
@@ -51,6 +53,8 @@ class Result:
     transitions: int
     run: Path | None
     """The run directory; None for a run that was not kept."""
+    mishaps: tuple[Mishap, ...] = ()
+    """In what ways the agent broke down."""
 
     @property
     def verdict(self) -> Verdict:
@@ -81,6 +85,7 @@ class Result:
             f"{usage.executions:,} executions in {usage.queries:,} queries, "
             f"{usage.simulator_steps:,} simulator steps; ended: {self.stopped_because}",
             str(self.verdict),
+            *mishap_warnings(self.mishaps, usage.executions, self.run or "DIR"),
         ]
         return result_html(said, self.models)
 
@@ -240,6 +245,7 @@ def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) ->
         states=len(assessment.knowledge.dataset.states),
         transitions=assessment.knowledge.dataset.distinct,
         run=opened.path if keep else None,
+        mishaps=mishaps_of(opened.journal),
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from capscope.cli import output
+from capscope.report.harmless import harmless
 
 TOYS = Path(__file__).parents[1] / "toy_worlds.py"
 SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "2"]
@@ -187,6 +188,51 @@ def test_an_agent_that_raises_does_not_stop_a_run_on_the_command_line(capscope, 
     assert done.err == ""
 
 
+@pytest.mark.parametrize(
+    ("agent", "ending", "said", "detail"),
+    [
+        ("RaisesAtOnce()", "agent raised", "the agent raised", "RuntimeError: no idea"),
+        (
+            "Scripted('z\\x1bz')",
+            "invalid action",
+            "the agent chose an action that is not available",
+            "there is no switch z\x1bz",
+        ),
+    ],
+)
+def test_an_agent_that_breaks_down_is_warned_of_wherever_its_run_is_shown(
+    capscope, answer, tmp_path, agent, ending, said, detail
+):
+    (tmp_path / "mine.py").write_text(
+        f"from toy_worlds import *\ndef make(): return board_problem(agent={agent})"
+    )
+    done = capscope("assess", "mine.py:make", *SMALL, "--run", "broken")
+    (warning,) = [line for line in done.out.splitlines() if line.startswith("warning: ")]
+    assert warning.isprintable()
+    number = warning.split()[1]
+    assert f"{number} of {number} executions ended because {said}; the first: " in warning
+    assert harmless(detail) in warning
+    for command in (["resume"], ["show"], ["show", "--surprises"]):
+        assert warning in capscope(command[0], "broken", *command[1:]).out.splitlines()
+    diff = capscope("diff", "broken", "broken").out.replace("\n", " ")
+    assert f"A: {warning}" in diff
+    assert f"B: {warning}" in diff
+    (mishap,) = answer("resume", "broken")["mishaps"]
+    assert (mishap["ending"], mishap["detail"]) == (ending, detail)
+    assert mishap["executions"] == int(number)
+    assert answer("show", "broken", "--surprises")["mishaps"] == [mishap]
+    # The command that the warning names works.
+    assert ending in capscope("show", "broken", mishap["capability"], "--draws").out
+
+
+def test_an_agent_that_copes_is_warned_of_nowhere(capscope, answer):
+    source = f"{TOYS}:slippery_board"
+    assert "warning" not in capscope("assess", source, *SMALL, "--run", "fine").out
+    assert answer("resume", "fine")["mishaps"] == []
+    assert "warning" not in capscope("show", "fine").out
+    assert "warning" not in capscope("diff", "fine", "fine").out
+
+
 def test_a_simulator_that_raises_stops_a_run_in_one_line_and_it_goes_on_once_mended(
     capscope, tmp_path
 ):
@@ -212,7 +258,7 @@ def make(): return board_problem(Fragile(slip=0.3))
     (tmp_path / "mine.py").write_text(source.format(0))
     done = capscope("resume", "broken")
     assert done.code == 0
-    assert "mine.py:make has changed since" in done.err
+    assert "mine.py:make has changed since the run was begun" in done.err
     assert capscope("resume", "broken").err == ""
     assert "it was changed during the run" in Path("broken/report.html").read_text()
     assert "it was changed during the run" not in Path("whole/report.html").read_text()

@@ -51,3 +51,9 @@ def test_a_missing_way_back_is_told_without_a_traceback(checked):
     done = checked("problem = odd.corridor_problem(restore='native')")
     assert done.code == 1
     assert done.out.startswith('walk: restore="native" needs Corridor to have get_state()')
+
+
+def test_an_agent_whose_actions_there_are_not_is_exit_code_1(checked):
+    done = checked("problem = odd.corridor_problem(policy=lambda cell: 7)")
+    assert done.code == 1
+    assert done.out.startswith("agent: asked for ")

@@ -147,8 +147,7 @@ def test_notes_say_what_may_surprise_and_nothing_else():
     assert "one of 16 actions drawn from Box" in notes_on(pendulum)[1]
 
 
-def test_a_policy_whose_actions_there_are_not_is_noted():
-    problem = corridor_problem(policy=lambda cell: 7)
-    assert check_problem(problem) == []  # an attempt that fails is an answer
-    (note,) = notes_on(problem)
-    assert "chose an action that is not available (7 is no action of Discrete(2))" in note
+def test_a_policy_whose_actions_there_are_not_is_found():
+    (finding,) = check_problem(corridor_problem(policy=lambda cell: 7))
+    assert finding.check == "agent"
+    assert "not available (7 is no action of Discrete(2))" in finding.message

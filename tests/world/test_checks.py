@@ -7,6 +7,7 @@ import toy_worlds as toy
 from capscope.environments.pddl import SHIPPED_PROBLEMS
 from capscope.problems import load_problem, restore_elsewhere
 from capscope.world import check_problem
+from capscope.world.checks import WALK_STEPS
 from toy_worlds import board_problem
 
 TOYS = Path(toy.__file__)
@@ -59,6 +60,11 @@ LIES = [
     (lambda: board_problem(agent=toy.Remembering()), "agent", "must start afresh"),
     (lambda: board_problem(agent=toy.Moody()), "agent", "chance from its seed only"),
     (lambda: board_problem(agent=toy.RaisesAtOnce()), "agent", "RuntimeError: no idea"),
+    (
+        lambda: board_problem(agent=toy.Scripted("zzz")),
+        "agent",
+        "not available (there is no switch",
+    ),
     (lambda: board_problem(toy.BrokenBoard()), "walk", "ZeroDivisionError: gears jammed"),
 ]
 
@@ -70,6 +76,52 @@ def test_a_lie_is_found_by_the_check_for_it_and_named_in_plain_words(make, check
     assert finding.check == check
     assert words in finding.message
     assert str(finding).startswith(f"{check}: ")
+
+
+class WrongInOneBranch(toy.Presser):
+    """Does something wrong where a and b are lit and c is asked for, and nowhere else."""
+
+    def __init__(self, wrong, tokens=None):
+        self.wrong, self.tokens, self.asked = wrong, tokens, 0
+
+    def begin(self, intent, seed):
+        self.asked += 1
+        attempting = toy.Pressing(intent)
+        attempting.llm_tokens = self.tokens or 0
+        press = attempting.act
+
+        def act(observation):
+            here = str(intent) == "lit(c)" and toy.Seen()(observation) == 0b011
+            return self.wrong() if here else press(observation)
+
+        attempting.act = act
+        return attempting
+
+
+def no_such_switch():
+    return "zzz"
+
+
+def division():
+    return 1 / 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [(no_such_switch, "asked for lit(c), the agent chose"), (division, "ZeroDivisionError")],
+)
+def test_an_agent_that_is_wrong_in_one_branch_only_is_found(wrong, words, seed):
+    finding = only_finding(board_problem(agent=WrongInOneBranch(wrong)), seed=seed)
+    assert finding.check == "agent"
+    assert words in finding.message
+
+
+def test_an_agent_that_pays_for_its_answers_is_not_asked_at_every_position():
+    free, paid = (WrongInOneBranch(lambda: None, tokens) for tokens in (0, 9))
+    for agent in (free, paid):
+        assert check_problem(board_problem(agent=agent)) == []
+    assert free.asked - paid.asked == WALK_STEPS - 1
 
 
 def test_a_generator_in_the_snapshot_of_a_deterministic_world_does_no_harm():

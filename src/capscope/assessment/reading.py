@@ -21,6 +21,7 @@ from capscope.assessment.usage import Usage
 from capscope.data.chronicle import Chronicle
 from capscope.data.dataset import Dataset, Transition
 from capscope.data.journal import Journal
+from capscope.data.mishaps import Mishap, mishaps_of
 from capscope.data.sweep import QueryTotals, query_totals
 from capscope.model import Models
 from capscope.query.evidence import Evidence
@@ -38,6 +39,8 @@ class Reading:
     dataset: Dataset
     models: Models
     usage: Usage
+    mishaps: tuple[Mishap, ...] = ()
+    """In what ways the agent broke down."""
 
     @property
     def verdict(self) -> Verdict:
@@ -84,7 +87,8 @@ def read_in_order(
     transitions = chronicle.transitions()
     dataset.record(transitions)
     models.update(transitions)
-    return Reading(path, meta, dataset, models, usage), chronicle
+    mishaps = mishaps_of(journal, usage.queries)
+    return Reading(path, meta, dataset, models, usage, mishaps), chronicle
 
 
 def replay(journal: Journal) -> Iterator[tuple[Usage, Models]]:

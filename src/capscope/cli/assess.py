@@ -18,6 +18,7 @@ from capscope.cli.output import patience_of, print_json, print_line, progress
 from capscope.problems import canonical_source, source_slug
 from capscope.query import STRATEGIES, Settings
 from capscope.query.strategies import DEFAULT_STRATEGY
+from capscope.report.mishaps import mishap_warnings
 from capscope.report.text import counted
 
 
@@ -94,6 +95,8 @@ def report(result: Result, json: bool) -> None:
         f"{counted(document['transitions'], 'distinct transition')} seen"
     )
     print_line(str(result.verdict))
+    for line in mishap_warnings(result.mishaps, result.usage.executions, document["run"]):
+        print_line(line)
     print_line(f"run: {document['run']}")
     print_line(f"report: {document['report']}")
     print_line(f"read it with: capscope show {document['run']}")
@@ -110,6 +113,7 @@ def run_document(result: Result) -> dict[str, Any]:
         "report": str(directory / REPORT) if (directory := result.run) else None,
         "stopped_because": result.stopped_because,
         "verdict": result.verdict.as_dict(),
+        "mishaps": [mishap.as_dict() for mishap in result.mishaps],
         "queries": usage.queries,
         "executions": usage.executions,
         "simulator_steps": usage.simulator_steps,

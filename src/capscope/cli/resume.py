@@ -24,12 +24,12 @@ def resume_run(
         meta = opened.journal.read_meta()
     shown = budget or Budget(**meta["budget"])
     patience = patience_of(meta["identity"]["strategy"], meta["identity"]["settings"]["patience"])
-    text = text_digest(meta["identity"]["problem"])
-    if text is not None and text not in meta.get(TEXTS, [text])[-1:]:
-        sys.stderr.write(
-            f"the file of {meta['identity']['problem']} has changed since; what is asked from here "
-            "on is asked of the new one. Another agent needs a run of its own: --run DIR\n"
-        )
     with interruptible(directory), progress(directory.name, shown, patience) as listener:
         result = resume(directory, budget=budget, listener=listener, workers=workers)
+    text = text_digest(result.spec.source)
+    if text is not None and text not in meta.get(TEXTS, [text])[-1:]:
+        sys.stderr.write(
+            f"warning: {result.spec.source} has changed since the run was begun; another agent "
+            "needs a run of its own: --run DIR\n"
+        )
     report(result, json)

@@ -18,6 +18,7 @@ from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
 from capscope.findings import find_surprises
 from capscope.report.draws import draw_lines, draws_behind, draws_document
+from capscope.report.mishaps import mishap_warnings
 from capscope.report.surprises import always_holding, finding_lines
 from capscope.report.text import capability_lines, capability_views, counted
 from capscope.symbolic import Intent
@@ -73,7 +74,8 @@ def _show_surprises(reading: Reading, wanted: Intent | None, limit: int | None, 
     findings = [f for f in found if wanted is None or wanted in f.intents]
     if json:
         told = [finding.as_dict() for finding in findings[:limit]]
-        print_json({"problem": reading.problem, "findings": told})
+        mishaps = [mishap.as_dict() for mishap in reading.mishaps]
+        print_json({"problem": reading.problem, "findings": told, "mishaps": mishaps})
         return
     _print_heading(reading)
     if not findings:
@@ -110,6 +112,8 @@ def _print_heading(reading: Reading) -> None:
         f"{counted(reading.usage.executions, 'execution')}"
     )
     print_line(str(reading.verdict))
+    for line in mishap_warnings(reading.mishaps, reading.usage.executions, reading.path):
+        print_line(line)
 
 
 def _print_rest(number: int, limit: int | None, command: str) -> None:

@@ -227,4 +227,6 @@ def _scope(a: Side, b: Side, matched: Matched, achieved: int, effects: int) -> S
         matched.words.only_b,
         achieved,
         effects,
+        a.mishaps,
+        b.mishaps,
     )

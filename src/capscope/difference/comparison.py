@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from capscope.data.mishaps import Mishap
 from capscope.difference.difference import (
     LOSSES,
     NEW_SIDE_EFFECTS,
@@ -54,6 +55,9 @@ class Scope:
     achievement_questions: int
     side_effect_questions: int
     """Literals that always came about together are one question."""
+    mishaps_a: tuple[Mishap, ...] = ()
+    mishaps_b: tuple[Mishap, ...] = ()
+    """In what ways the agents broke down: that alone may make a difference."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready values."""
@@ -66,6 +70,8 @@ class Scope:
             "atoms only b": list(self.atoms_only_b),
             "achievement questions": self.achievement_questions,
             "side effect questions": self.side_effect_questions,
+            "mishaps a": [mishap.as_dict() for mishap in self.mishaps_a],
+            "mishaps b": [mishap.as_dict() for mishap in self.mishaps_b],
         }
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from capscope.assessment.run import Run
 from capscope.data.executions import Executions, executions_of, positions_of
+from capscope.data.mishaps import Mishap, mishaps_of
 from capscope.query.strategies import ADAPTIVE
 from capscope.symbolic import Intent, State, Vocabulary
 
@@ -28,6 +29,8 @@ class Side:
     executions: Executions
     positions: Mapping[int, set[bytes]]
     """The positions known of each state, by the state's number."""
+    mishaps: tuple[Mishap, ...] = ()
+    """In what ways the agent broke down."""
 
     @property
     def states_asked(self) -> int:
@@ -71,4 +74,5 @@ def read_side(path: Path) -> Side:
             tuple(journal.states),
             executions_of(journal, own_starts=identity["strategy"] == ADAPTIVE and batch > 1),
             positions_of(journal),
+            mishaps_of(journal),
         )

@@ -17,6 +17,7 @@ from capscope.difference.comparison import TEST, Alike
 from capscope.difference.difference import change_between
 from capscope.findings.finding import joined
 from capscope.report.harmless import harmless
+from capscope.report.mishaps import mishap_warnings
 from capscope.report.text import counted
 
 _MOST_TERMS = 3
@@ -89,6 +90,10 @@ def scope_sentences(comparison: Comparison) -> Iterator[str]:
     for name, atoms in (("A", scope.atoms_only_a), ("B", scope.atoms_only_b)):
         if atoms:
             yield f"only {name} knows {_named(atoms)}; the states are compared without"
+    sides = (("A", comparison.a, scope.mishaps_a), ("B", comparison.b, scope.mishaps_b))
+    for name, run, mishaps in sides:
+        for warning in mishap_warnings(mishaps, run["executions"], run["run"]):
+            yield f"{name}: {warning}"
 
 
 def verdict(comparison: Comparison) -> str:

@@ -13,7 +13,6 @@ that is asked: chance cannot be judged in a world whose restore does not restore
 
 from __future__ import annotations
 
-import itertools
 import pickle
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -88,6 +87,7 @@ def check_problem(
         ("chance", _chance_comes_from_the_seed),
         ("chance", _generators_are_reseeded),
         ("agent", _agent_starts_afresh),
+        ("agent", _agent_copes_everywhere),
     ]
     if elsewhere is not None:
         checks.append(("process", lambda _, visits, __: _others_restore(visits, elsewhere)))
@@ -294,14 +294,7 @@ def notes_on(problem: Problem, seed: int = 0) -> list[str]:
             f"{WALK_STEPS} random steps never changed the symbolic state; if longer walks do not "
             "either, name what the agent is to be asked for with --intents"
         )
-    refused = (
-        f"asked for {intent}, the agent chose an action that is not available ({attempt.detail}); "
-        "an attempt that does so ends there and has failed"
-        for visit in _spread(visits, ATTEMPT_VISITS)
-        for intent in _intents_seen(problem, visits)[:ATTEMPT_INTENTS]
-        if (attempt := _attempted(problem, visit, intent, seed)).ending is Ending.INVALID_ACTION
-    )
-    return [*notes, *itertools.islice(refused, 1)]
+    return notes
 
 
 def _looks(problem: Problem, observation: Observation) -> bytes:
@@ -321,8 +314,8 @@ def _agent_starts_afresh(problem: Problem, visits: Visits, seed: int) -> Iterato
         first = [_attempted(problem, visit, intent, seed) for intent in intents]
         second = [_attempted(problem, visit, intent, seed) for intent in reversed(intents)][::-1]
         for intent, before, after in zip(intents, first, second, strict=True):
-            if before.ending is Ending.AGENT_RAISED:
-                yield f"the agent raised on intent {intent}: {before.detail}"
+            if wrong := _broken_down(intent, before):
+                yield wrong
                 return
             if before[:3] != after[:3]:
                 drawn_from = SharedGenerators.now().drawn_since(untouched)
@@ -334,10 +327,44 @@ def _agent_starts_afresh(problem: Problem, visits: Visits, seed: int) -> Iterato
                 return
 
 
-def _attempted(problem: Problem, visit: Visit, intent: Intent, seed: int) -> Attempt:
+def _agent_copes_everywhere(problem: Problem, visits: Visits, seed: int) -> Iterator[str]:
+    """Ask once at every position: an agent that is wrong in one branch is wrong in few of them."""
+    intents = _intents_seen(problem, visits)
+    words = problem.vocabulary
+    for number, visit in enumerate(visits):
+        # What holds already is no work, and shows little of the agent.
+        open_here = [i for i in intents if not i.holds(visit.state, words)] or intents
+        if not open_here:
+            return
+        intent = open_here[number % len(open_here)]
+        attempt = _attempted(problem, visit, intent, child_seed(seed, number), FUTURE_STEPS)
+        if wrong := _broken_down(intent, attempt):
+            yield wrong
+            return
+        # A language model is slow and is paid for: what was asked before has to do.
+        if attempt.llm_tokens:
+            return
+
+
+def _broken_down(intent: Intent, attempt: Attempt) -> str:
+    """Say that the agent raised or chose what it cannot do; nothing if it did neither."""
+    if attempt.ending is Ending.AGENT_RAISED:
+        return f"the agent raised on intent {intent}: {attempt.detail}"
+    if attempt.ending is Ending.INVALID_ACTION:
+        return (
+            f"asked for {intent}, the agent chose an action that is not available "
+            f"({attempt.detail}); an attempt that does so ends there and has failed: choose one of "
+            "actions(), or None to stop"
+        )
+    return ""
+
+
+def _attempted(
+    problem: Problem, visit: Visit, intent: Intent, seed: int, max_steps: int | None = None
+) -> Attempt:
     observation = problem.simulator.restore(visit.snapshot, child_seed(seed, 5))
     start = Position(observation, problem.abstraction(observation))
-    return pursue(problem, intent, start, child_seed(seed, 6))[0]
+    return pursue(problem, intent, start, child_seed(seed, 6), max_steps)[0]
 
 
 def _intents_seen(problem: Problem, visits: Visits) -> list[Intent]:

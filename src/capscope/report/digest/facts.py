@@ -10,6 +10,7 @@ from capscope.assessment.usage import Usage
 from capscope.query.settings import Settings
 from capscope.report.digest.record import Record
 from capscope.report.harmless import harmless
+from capscope.report.mishaps import what_the_agent_did
 
 
 def facts_of(record: Record) -> tuple[tuple[str, str], ...]:
@@ -28,6 +29,8 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     yield "vocabulary", f"{len(models.vocabulary.atoms):,} atoms"
     yield "capabilities", f"{len(models.capabilities):,}"
     yield from _usage(record.reading.usage, Usage.before_asking(meta).simulator_steps)
+    for mishap in record.reading.mishaps:
+        yield f"executions in which {what_the_agent_did(mishap)}", f"{mishap.executions:,}"
     for name, limit in meta["budget"].items():
         if limit is not None:
             yield f"budget of {name.replace('_', ' ')}", f"{limit:,}"

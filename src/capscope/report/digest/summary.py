@@ -18,6 +18,7 @@ from capscope.report.digest.reliability import reliability_sentences
 from capscope.report.digest.shape import Passage
 from capscope.report.digest.unknown import unknown_sentences
 from capscope.report.harmless import harmless
+from capscope.report.mishaps import mishap_warnings
 from capscope.report.text import CapabilityView, counted
 
 _MOST_FINDINGS = 3
@@ -59,6 +60,8 @@ def _assessed(record: Record) -> Iterator[str]:
             f"by {facts} (atoms), each of which holds or does not hold."
         )
     yield _ending(record.identity)
+    for warning in mishap_warnings(record.reading.mishaps, record.reading.usage.executions):
+        yield f"{warning[0].upper()}{warning[1:]}."
 
 
 def _ending(identity: dict[str, Any]) -> str:

@@ -1,0 +1,72 @@
+from dataclasses import replace
+
+from capscope import Intent
+from capscope.data.mishaps import Mishap
+from capscope.difference import compare_sides
+from capscope.report.difference import comparison_lines
+from capscope.report.digest.facts import facts_of
+from capscope.report.digest.record import opened_record
+from capscope.report.digest.summary import summary_of
+from capscope.report.mishaps import mishap_warnings
+from capscope.report.page.difference import difference_page
+from capscope.world import Ending
+from small_runs import draw, execution, small_run
+from tiny_sides import side, tried
+
+RAISED = Mishap(Ending.AGENT_RAISED, 1234, Intent.parse("not lit(a)"), "KeyError: 'b'")
+
+
+def test_a_warning_has_the_numbers_the_first_words_and_the_way_to_the_rest():
+    refused = Mishap(Ending.INVALID_ACTION, 1, Intent.parse("lit(a)"), "")
+    assert list(mishap_warnings([RAISED, refused], 5678, "my runs/a")) == [
+        "warning: 1,234 of 5,678 executions ended because the agent raised; the first: KeyError: "
+        "'b' (capscope show 'my runs/a' 'not lit(a)' --draws lists those of not lit(a))",
+        "warning: 1 of 5,678 executions ended because the agent chose an action that is not "
+        "available; the first said nothing (capscope show 'my runs/a' 'lit(a)' --draws lists "
+        "those of lit(a))",
+    ]
+
+
+def test_words_that_speak_to_the_terminal_or_never_end_are_tamed():
+    (line,) = mishap_warnings([replace(RAISED, detail="\x1b[2J\n" + "ha" * 5000)], 5678)
+    assert line.isprintable()
+    assert r"the first: \x1b[2J\nhaha" in line
+    assert len(line) < 450
+
+
+def test_the_report_warns_and_has_the_number_among_its_facts(tmp_path):
+    raised = execution(0, 1, 0, ending=Ending.AGENT_RAISED, detail="KeyError: <b>")
+    run = small_run(tmp_path / "run", [[draw((0, 0, 1)), draw(raised)]])
+    with opened_record(run) as record:
+        said = [
+            sentence for passage in summary_of(record, [], []) for sentence in passage.sentences
+        ]
+        facts = dict(facts_of(record))
+    assert [sentence for sentence in said if sentence.startswith("Warning")] == [
+        "Warning: 1 of 2 executions ended because the agent raised; the first: KeyError: <b> "
+        "(capscope show DIR 'lit(b)' --draws lists those of lit(b))."
+    ]
+    assert facts["executions in which the agent raised"] == "1"
+
+
+def test_a_report_of_an_agent_that_copes_warns_of_nothing(tmp_path):
+    with opened_record(small_run(tmp_path / "run", [[draw((0, 0, 1))]])) as record:
+        said = str(summary_of(record, [], []))
+        facts = dict(facts_of(record))
+    assert "Warning" not in said
+    assert not [name for name in facts if name.startswith("executions in which")]
+
+
+def test_a_comparison_warns_of_the_side_that_broke_down():
+    a, b = side(tried(0, 0, [1] * 9)), side(tried(0, 0, [0] * 9))
+    comparison = compare_sides(a, replace(b, mishaps=(replace(RAISED, detail="<b>\x1b"),)))
+    text = " ".join(comparison_lines(comparison))
+    assert (
+        r"B: warning: 1,234 of 9 executions ended because the agent raised; the first: <b>\x1b"
+        in text
+    )
+    assert "A: warning" not in text
+    page = difference_page(comparison)
+    assert "the first: &lt;b&gt;\\x1b" in page
+    assert comparison.as_dict()["scope"]["mishaps a"] == []
+    assert comparison.as_dict()["scope"]["mishaps b"][0]["executions"] == 1234
