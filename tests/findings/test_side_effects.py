@@ -3,7 +3,8 @@ from collections import Counter
 from capscope.data.dataset import Transition
 from capscope.findings.graph import Graph
 from capscope.findings.side_effects import NOTHING, avoidable, side_effects
-from capscope.symbolic import Effect
+from capscope.model import Models
+from capscope.symbolic import Effect, Intent, Predicate, Vocabulary
 from tiny_models import learned
 
 P, Q, R = 1, 2, 4
@@ -68,3 +69,16 @@ def test_the_rate_counts_the_draws_that_did_not_show_it():
     assert (finding.rate.hits, finding.rate.draws) == (30, 100)
     assert (finding.against.hits, finding.against.draws) == (0, 100)
     assert [str(clause) for clause in finding.when] == ["when not r()"]
+
+
+def test_each_draw_counts_once_however_many_like_changes_are_told_together():
+    words = Vocabulary([Predicate("at", ("cell",))], dict.fromkeys("abcd", "cell"))
+    start, goal, *holes = (words.state([atom]) for atom in words.atoms)
+    ends = [goal] * 20 + [holes[0]] * 40 + [holes[1]] * 40
+    models = Models(words, [Intent.parse("at(b)")])
+    models.update(Counter(Transition(start, 0, end) for end in ends))
+    models.update(Counter({Transition(hole, 0, hole): 10 for hole in holes}))
+    (finding,) = side_effects(Graph(models))
+    assert "(or the like)" in finding.sentence
+    assert finding.rate.hits == sum(end in holes for end in ends)
+    assert (finding.rate.draws, finding.rate.states) == (len(ends), 1)

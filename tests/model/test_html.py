@@ -1,10 +1,12 @@
 """Models in a notebook."""
 
 import re
+from collections import Counter
 from html.parser import HTMLParser
 
 from hypothesis import given
 
+from capscope.data.dataset import Transition
 from capscope.model import Models
 from capscope.model.html import MOST_ROWS
 from capscope.symbolic import Intent, Vocabulary
@@ -41,6 +43,15 @@ def test_a_row_tells_success_where_the_intent_did_not_hold_and_what_is_behind_it
         ["not q()", "1.00", "2 of 4", "10", "2"],
         ["p() and not r()", "unknown", "1 of 4", "23", "1"],
     ]
+
+
+def test_where_the_world_has_ended_failing_does_not_count_unless_there_is_nothing_else():
+    intents = [Intent.parse("p"), Intent.parse("q")]
+    models = Models(Vocabulary.of_atoms("pqr"), intents)
+    models.update(Counter({Transition(0b000, 0, 0b001): 1, Transition(0b000, 0, 0b100): 3}))
+    models.update(Counter({Transition(0b100, capability, 0b100): 2 for capability in (0, 1)}))
+    rows = Cells(models._repr_html_()).rows[1:]
+    assert [row[:3] for row in rows] == [["p()", "0.25", "2 of 3"], ["q()", "0.00", "1 of 3"]]
 
 
 def test_both_models_say_which_they_are():

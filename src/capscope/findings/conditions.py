@@ -22,7 +22,7 @@ from capscope.findings.finding import (
     telling_examples,
 )
 from capscope.findings.graph import Graph
-from capscope.findings.schema import Case, merged
+from capscope.findings.schema import Case, Ends, merged
 from capscope.findings.statistics import bar
 from capscope.findings.trials import Clause, Trials, best_split
 from capscope.symbolic import State
@@ -41,15 +41,13 @@ def conditions(graph: Graph) -> list[Finding]:
 
 def successes(graph: Graph, capability: int) -> Trials:
     """Count the successes of a capability where success was possible at once."""
-    return Trials.of(
-        (
-            place.state,
-            sum(n for e, n in pair.counts.items() if graph.holds(capability, e.apply(place.state))),
-            pair.total,
-        )
-        for place, pair in graph.tried(capability)
+    possible = (
+        place.state
+        for place, _ in graph.tried(capability)
         if graph.possible_at_once(capability, place.state)
     )
+    ends = ((state, _ends(graph, capability, state)) for state in possible)
+    return Trials.of((state, seen.hits, seen.draws) for state, seen in ends)
 
 
 def _cases(graph: Graph, capability: int, trials: Trials, least: float) -> Iterator[Case]:
@@ -65,16 +63,23 @@ def _cases(graph: Graph, capability: int, trials: Trials, least: float) -> Itera
         apart = ruled_out if len(again) > len(split.low.states) else []
         yield Case(
             (graph.intents[capability],),
-            split.low.rate,
-            split.high.rate,
+            {(capability, state): _ends(graph, capability, state) for state in trials.states},
+            frozenset((capability, state) for state in split.low.states),
             (split.when_low, *apart),
             (),
             _failures(graph, capability, split.low),
-            frozenset((capability, state) for state in split.low.states),
             detail=(idle, bool(ruled_out)),
         )
         ruled_out.append(split.when_high)
         trials = split.high
+
+
+def _ends(graph: Graph, capability: int, state: State) -> Ends:
+    """Return where a capability led; a success is what shows."""
+    pair = graph.models.pair(state, capability)
+    assert pair is not None
+    counts = {effect.apply(state): n for effect, n in pair.counts.items()}
+    return Ends(counts, frozenset(end for end in counts if graph.holds(capability, end)))
 
 
 def _idle(graph: Graph, capability: int, state: State) -> bool:

@@ -26,7 +26,7 @@ from capscope.findings.finding import (
     telling_examples,
 )
 from capscope.findings.graph import Graph
-from capscope.findings.schema import Case, effect_signature, merged, schema_of
+from capscope.findings.schema import Case, Ends, effect_signature, merged, schema_of
 from capscope.findings.statistics import (
     LEAST_RATE,
     Rate,
@@ -57,6 +57,13 @@ class Fork:
         taken = self.choice.taken
         hits = sum(taken[name] for name in self.unusual)
         return self.choice.state, hits, hits + sum(taken[name] for name in self.usual)
+
+    @property
+    def ends(self) -> Ends:
+        """Where the draws ended that took either way."""
+        options, taken = self.choice.options, self.choice.taken
+        counts = {options[name]: taken[name] for name in (*self.usual, *self.unusual)}
+        return Ends(counts, frozenset(options[name] for name in self.unusual))
 
     @property
     def even(self) -> float:
@@ -150,15 +157,13 @@ def _case(graph: Graph, forks: list[Fork], least: float) -> Case | None:
         for name in f.unusual
         if f.choice.taken[name]
     ]
-    elsewhere = [row for row in everywhere if row[0] not in within]
     return Case(
         (intent,),
-        trials.rate,
-        Trials.of(elsewhere).rate if elsewhere else None,
+        {(capability, f.choice.state): f.ends for f in forks if f.row[2]},
+        frozenset((capability, state) for state in within),
         tuple(when),
         first.unusual[0],
         telling_examples(examples),
-        frozenset((capability, state) for state in within),
         detail=first.usual[0],
     )
 

@@ -98,7 +98,7 @@ def couples(graph: Graph, swap: Swap, told: Pairs) -> Iterator[Couple]:
     """Yield the pairs that were tried like their mirror images, each once, if none was told."""
     for capability, intent in enumerate(graph.intents):
         mirrored = graph.models.index.get(swap.intent(intent))
-        if mirrored is None or not _comes_first(intent, swap):
+        if mirrored is None or _belongs_to_image(capability, mirrored, graph, swap):
             continue
         schema = _schema(intent, swap)
         for place, _ in graph.tried(capability):
@@ -116,6 +116,13 @@ def pair_of(graph: Graph, side: tuple[int, State]) -> Pair:
     pair = graph.models.pair(side[1], side[0])
     assert pair is not None
     return pair
+
+
+def _belongs_to_image(capability: int, mirrored: int, graph: Graph, swap: Swap) -> bool:
+    """Say whether the couples of an intent are those of its mirror image, the sides exchanged."""
+    first, image_first = (_comes_first(graph.intents[c], swap) for c in (capability, mirrored))
+    # Both may name the same object first: p(a,x) and p(b,y), p(a,y) and p(b,x).
+    return mirrored < capability if first == image_first else image_first
 
 
 def _comes_first(intent: Intent, swap: Swap) -> bool:

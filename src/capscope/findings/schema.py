@@ -4,12 +4,19 @@ Findings are made for one ground intent at a time, since agents treat objects di
 they do not, a reader should not read the same sentence for each grounding. Two cases are alike when
 the objects of one intent, put in the place of those of the other, turn condition and changes into
 each other; they are told together when their rates agree as well.
+
+Cases that are told together may rest on the same draws: asked for one thing in one state, the agent
+ends in either of two holes. Adding up their hits and draws would count each draw twice and halve
+the probability. So a case keeps the ends that were seen, by capability and state, and which of them
+show the change. Together they are one event, that any of the changes came about, counted once in
+every draw.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from capscope.findings.finding import (
@@ -30,21 +37,60 @@ Roles = dict[str, str]
 
 
 @dataclass(frozen=True)
+class Ends:
+    """Where the draws of one capability from one state ended."""
+
+    counts: Mapping[State, int]
+    """How often each end that matters came about."""
+    shown: frozenset[State]
+    """The ends that count as hits."""
+
+    @property
+    def hits(self) -> int:
+        """The draws that ended in one of those shown."""
+        return sum(n for end, n in self.counts.items() if end in self.shown)
+
+    @property
+    def draws(self) -> int:
+        """The draws that matter."""
+        return sum(self.counts.values())
+
+    def __or__(self, other: Ends) -> Ends:
+        # Both speak of the same draws, so what both know is no more than what one knows.
+        return Ends({**self.counts, **other.counts}, self.shown | other.shown)
+
+
+Seen = Mapping[tuple[int, State], Ends]
+"""The ends of each pair of a capability, by position, and a state."""
+
+
+@dataclass(frozen=True)
 class Case:
     """What was found for an intent, before it is put into words."""
 
     intents: tuple[Intent, ...]
-    rate: Rate
-    against: Rate | None
+    seen: Seen
+    """What was counted, where the condition holds and elsewhere."""
+    pairs: Pairs
+    """Those of the pairs seen where the condition holds."""
     when: tuple[Clause, ...]
     literals: tuple[Literal, ...]
     examples: tuple[Example, ...]
-    pairs: Pairs
-    """Where the rate was counted."""
     detail: Any = None
     """Whatever else must agree."""
     likewise: bool = False
     """Whether it was found with other objects in the literals, too."""
+
+    @cached_property
+    def rate(self) -> Rate:
+        """How often it came about where the condition holds."""
+        return _rate_of(self.seen, self.pairs)
+
+    @cached_property
+    def against(self) -> Rate | None:
+        """How often it came about elsewhere; None if there is nowhere else."""
+        elsewhere = self.seen.keys() - self.pairs
+        return _rate_of(self.seen, elsewhere) if elsewhere else None
 
     @property
     def named_literals(self) -> str:
@@ -111,38 +157,49 @@ def merged(cases: Iterable[Case]) -> list[Case]:
 
 
 def _grouped(cases: Iterable[Case], other: str | None) -> list[Case]:
-    groups: dict[Hashable, list[Case]] = {}
+    groups: dict[Hashable, list[list[Case]]] = {}
     for case in cases:
         roles = roles_of(case.intents[0])
         when = tuple((lifted(clause.term, roles, other), clause.holds) for clause in case.when)
         changes = lifted(case.literals, roles, other)
         alike = groups.setdefault((schema_of(case.intents[0]), when, changes, case.detail), [])
-        for i, known in enumerate(alike):
-            if _agree(known.rate, case.rate) and _agree(known.against, case.against):
-                alike[i] = _together(known, case, likewise=other is not None)
+        for group in alike:
+            # Each for itself: of several changes any is likelier than each.
+            if all(_agree(c.rate, case.rate) and _agree(c.against, case.against) for c in group):
+                group.append(case)
                 break
         else:
-            alike.append(case)
-    return [case for alike in groups.values() for case in alike]
+            alike.append([case])
+    return [
+        _together(group, likewise=other is not None) if len(group) > 1 else group[0]
+        for alike in groups.values()
+        for group in alike
+    ]
 
 
-def _together(one: Case, other: Case, *, likewise: bool) -> Case:
-    pairs = one.pairs | other.pairs
-    rate = replace(one.rate + other.rate, states=len({state for _, state in pairs}))
-    against = one.against
-    if against is not None and other.against is not None:
-        # Intents share states: as many as the larger group has were there for certain.
-        most = max(against.states, other.against.states)
-        against = replace(against + other.against, states=most)
+def _together(cases: Sequence[Case], *, likewise: bool) -> Case:
+    """Make one case of several; a draw that counted in several of them counts once."""
+    seen: dict[tuple[int, State], Ends] = {}
+    for case in cases:
+        for pair, ends in case.seen.items():
+            seen[pair] = seen[pair] | ends if pair in seen else ends
+    examples = dict.fromkeys(example for case in cases for example in case.examples)
     return replace(
-        one,
-        intents=tuple(dict.fromkeys(one.intents + other.intents)),
-        rate=rate,
-        against=against,
-        examples=telling_examples(one.examples + other.examples),
-        pairs=pairs,
-        likewise=likewise or one.likewise or other.likewise,
+        cases[0],
+        intents=tuple(dict.fromkeys(intent for case in cases for intent in case.intents)),
+        seen=seen,
+        pairs=frozenset[tuple[int, State]]().union(*(case.pairs for case in cases)),
+        examples=telling_examples(tuple(examples)),
+        likewise=likewise or any(case.likewise for case in cases),
     )
+
+
+def _rate_of(seen: Seen, pairs: Iterable[tuple[int, State]]) -> Rate:
+    counted = list(pairs)
+    hits, draws = (
+        sum(n) for n in zip(*((seen[p].hits, seen[p].draws) for p in counted), strict=True)
+    )
+    return Rate(hits, draws, len({state for _, state in counted}))
 
 
 def _agree(one: Rate | None, other: Rate | None) -> bool:

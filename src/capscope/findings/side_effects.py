@@ -20,6 +20,7 @@ or not. Counting the states that showed it would forget those that might have.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ from capscope.findings.finding import (
     telling_examples,
 )
 from capscope.findings.graph import Graph
-from capscope.findings.schema import Case, merged
+from capscope.findings.schema import Case, Ends, merged
 from capscope.findings.statistics import LEAST_RATE, bar, evidence_above
 from capscope.findings.trials import Trials, refined
 from capscope.symbolic import Effect, State
@@ -122,17 +123,24 @@ def _contains(effect: Effect, part: Effect) -> bool:
     return not part.adds & ~effect.adds and not part.deletes & ~effect.deletes
 
 
+def _ends(outcomes: list[Outcome], excess: Effect) -> dict[State, Ends]:
+    """Return where the draws ended from the states where an avoidable change could come about."""
+    counts: dict[State, dict[State, int]] = defaultdict(dict)
+    showing: dict[State, set[State]] = defaultdict(set)
+    for o in outcomes:
+        if not o.state & excess.adds and o.state & excess.deletes == excess.deletes:
+            counts[o.state][o.after] = o.count
+            if _contains(o.excess, excess):
+                showing[o.state].add(o.after)
+    return {state: Ends(counts[state], frozenset(showing[state])) for state in counts}
+
+
 def _case(
     graph: Graph, capability: int, excess: Effect, outcomes: list[Outcome], least: float
 ) -> Case | None:
     """Count an avoidable change where it could come about; None if it is rare or unsure."""
-    hits: dict[State, int] = {}
-    draws: dict[State, int] = {}
-    for o in outcomes:
-        if not o.state & excess.adds and o.state & excess.deletes == excess.deletes:
-            draws[o.state] = o.draws
-            hits[o.state] = hits.get(o.state, 0) + o.count * _contains(o.excess, excess)
-    everywhere = Trials.of((state, hits[state], draws[state]) for state in draws)
+    seen = _ends(outcomes, excess)
+    everywhere = Trials.of((state, ends.hits, ends.draws) for state, ends in seen.items())
     when, trials = refined(everywhere, graph.words, least)
     if evidence_above(trials.rate, LEAST_RATE) < least:
         return None
@@ -141,15 +149,13 @@ def _case(
     intent = graph.intents[capability]
     examples = [Example(intent, o.state, o.after, o.count, o.draws, graph.words) for o in shown]
     whole = sum(o.count for o in shown if o.excess == Effect.between(o.state, o.after))
-    elsewhere = [row for row in everywhere if row[0] not in within]
     return Case(
         (intent,),
-        trials.rate,
-        Trials.of(elsewhere).rate if elsewhere else None,
+        {(capability, state): ends for state, ends in seen.items()},
+        frozenset((capability, state) for state in within),
         tuple(when),
         excess.literals(graph.words),
         telling_examples(examples),
-        frozenset((capability, state) for state in within),
         detail=2 * whole > trials.rate.hits,
     )
 

@@ -267,9 +267,14 @@ class Models:
         ]
         return tuple(sorted(rules, key=lambda rule: (-rule.executions, rule.states)))
 
+    @property
+    def sinks(self) -> frozenset[State]:
+        """The states in which every capability was tried and none led away."""
+        return frozenset(state for state, place in self.places.items() if place.sink)
+
     def _repr_html_(self) -> str:
         rules = {intent: self.rules(intent) for intent in self.capabilities}
-        return rules_html(rules, len(self.places), self.vocabulary)
+        return rules_html(rules, len(self.places), self.sinks, self.vocabulary)
 
     def symbolic(self, space: ConditionSpace, *, optimistic: bool) -> RuleModel:
         """Write one of the two models out with symbolic conditions."""

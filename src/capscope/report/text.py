@@ -33,6 +33,8 @@ class RuleView:
     """Of each outcome: whether the intent holds after it, the same from every state."""
     side_effects: int
     """Literals that changed beyond the intent, in the outcome with the most of them."""
+    sinks: int = 0
+    """States of the rule from which no capability led away, though every one was tried."""
 
     @property
     def achieving(self) -> float:
@@ -119,7 +121,8 @@ def _parts(rule: Rule, intent: Intent, models: Models) -> Iterator[RuleView]:
     for meaning in sorted(meanings, reverse=True):
         states = meanings[meaning]
         part = rule if len(meanings) == 1 else _part(rule, states, models, models.index[intent])
-        yield RuleView(part, (), meaning[0], meaning[1:], side_effects)
+        sinks = sum(models.places[state].sink for state in states)
+        yield RuleView(part, (), meaning[0], meaning[1:], side_effects, sinks)
 
 
 def _part(rule: Rule, states: Sequence[State], models: Models, capability: int) -> Rule:

@@ -53,6 +53,24 @@ def test_a_capability_is_judged_where_its_intent_did_not_hold():
     ]  # fmt: skip
 
 
+def ended(state):
+    return {Transition(state, capability, state): 2 for capability in range(len(WISHES))}
+
+
+def test_where_the_world_has_ended_nobody_is_blamed_for_failing():
+    alive = {Transition(0b000, 0, 0b001): 2, Transition(0b000, 0, 0b100): 8}
+    told = digests(alive | ended(0b100))
+    assert (told["lit(a)"].success, told["lit(a)"].success_low) == (0.2, 0.0)
+    # Another capability leads away from the state: it is no end of the world, and failing counts.
+    told = digests(alive | ended(0b100) | {Transition(0b100, 1, 0b110): 1})
+    assert told["lit(a)"].success == 0.1
+
+
+def test_what_was_tried_only_where_the_world_had_ended_never_succeeded():
+    told = digests(ended(0b100))
+    assert (told["lit(a)"].success, told["lit(a)"].standing) == (0.0, Standing.NEVER)
+
+
 def test_an_intent_that_held_already_counts_neither_as_success_nor_as_failure():
     told = digests({Transition(0b001, 0, 0b001): 5, Transition(0b001, 0, 0b011): 5})
     assert told["lit(a)"].standing is Standing.UNTRIED

@@ -55,20 +55,27 @@ def standing_of(view: CapabilityView) -> Standing:
 
 def _capability(view: CapabilityView, rules: tuple[RuleDigest, ...]) -> CapabilityDigest:
     counting = [rule for rule in view.rules if not rule.held]
-    states = sum(len(rule.rule.states) for rule in counting)
-    successes = sum(rule.achieving * len(rule.rule.states) for rule in counting)
     return CapabilityDigest(
         intent=harmless(str(view.intent)),
         standing=standing_of(view),
         executions=view.executions,
         states_tried=view.states_tried,
         states_untried=view.states_seen - view.states_tried,
-        success=brief(successes / states) if states else None,
+        success=_success(counting),
         success_low=brief(min((rule.achieving for rule in counting), default=0.0)),
         side_effects=max((rule.side_effects for rule in view.rules), default=0),
         rules=rules,
         rules_left_out=len(view.rules) - len(rules),
     )
+
+
+def _success(counting: Sequence[RuleView]) -> float | None:
+    """Return the mean over states, sinks left out unless there are no others."""
+    states = sum(len(rule.rule.states) for rule in counting)
+    # In a sink nothing changes, so it adds nothing to the successes.
+    successes = sum(rule.achieving * len(rule.rule.states) for rule in counting)
+    alive = states - sum(rule.sinks for rule in counting)
+    return brief(successes / (alive or states)) if states else None
 
 
 def _rule(view: RuleView, intent: Intent, vocabulary: Vocabulary) -> RuleDigest:

@@ -118,7 +118,8 @@ class CapabilityDigest:
     """States seen in which it was never tried."""
     success: float | None
     """The mean, over the states tried in which it did not hold, of its success by their rules; None
-    if there are none."""
+    if there are none. States in which every capability was tried and none ever changed anything are
+    left out, unless it was tried in no others."""
     success_low: float
     """The success of the rule in which it is lowest, where the intent did not hold."""
     side_effects: int
