@@ -1,6 +1,7 @@
 """Examples are what users copy: they must keep the contracts, be short, and show the truth."""
 
 import hashlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from capscope import Budget, Intent, Settings, assess, check_problem
 from capscope.findings import find_surprises
 from capscope.problems import load_problem
+from capscope.report.text import capability_lines, capability_views
 from llm_stub import say
 
 pytest_plugins = ["llm_fixtures"]
@@ -132,3 +134,13 @@ def test_the_example_of_a_test_passes_under_pytest():
     )
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout
+
+
+def test_the_lake_of_the_readme_is_assessed_as_it_shows(tmp_path):
+    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+    _, _, story = readme.partition("This is `lake.py`, complete:")
+    (_, file), (_, _), (_, shown) = re.findall(r"```(\w*)\n(.*?)```", story, re.DOTALL)[:3]
+    (tmp_path / "lake.py").write_text(file)
+    result = assess(f"{tmp_path / 'lake.py'}:problem", settings=Settings(intents=("at(r3c3)",)))
+    (view,) = capability_views(result.models)
+    assert list(capability_lines(view, result.models.vocabulary)) == shown.splitlines()
