@@ -1,5 +1,6 @@
 """Journals with something of everything in them."""
 
+import itertools
 from contextlib import closing
 
 from capscope.data.journal import Draw, Execution, Journal, QueryRecord
@@ -26,6 +27,14 @@ def written(path, draws=30):
             journal.add_draw(0, index, draw, {(index, 0): b"snapshot" * 10})
         journal.finish_query(0, {"kind": "sequence"}, 1.5)
     return path
+
+
+def draws_of(journal):
+    """Yield the draws of each query, one query after the other."""
+    for query in itertools.count():
+        if journal.query(query) is None:
+            return
+        yield journal.draws(query)
 
 
 def everything(journal):

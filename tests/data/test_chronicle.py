@@ -15,7 +15,7 @@ from capscope.data.dataset import Dataset, Transition
 from capscope.data.journal import Draw, Execution, Journal
 from capscope.errors import JournalError
 from capscope.world import Attempt, Ending
-from small_journals import INTENTS, META, QUERY, simple_draw
+from small_journals import INTENTS, META, QUERY, draws_of, simple_draw
 from toy_worlds import Board, board_problem
 
 ATTEMPTS = st.builds(
@@ -38,13 +38,6 @@ def journal(tmp_path):
     with closing(Journal.create(tmp_path / "journal.sqlite", META)) as made:
         made.add_intents(INTENTS, 0)
         yield made
-
-
-def draws_of(journal):
-    for query in itertools.count():
-        if journal.query(query) is None:
-            return
-        yield journal.draws(query)
 
 
 def one_by_one(journal, queries):

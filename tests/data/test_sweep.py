@@ -1,6 +1,5 @@
 """One sweep against the same read query by query."""
 
-import itertools
 from contextlib import closing
 
 import pytest
@@ -10,7 +9,7 @@ from capscope.data.journal import Draw, Execution, Journal
 from capscope.data.sweep import QueryTotals, query_totals
 from capscope.errors import JournalError
 from capscope.world import Attempt, Ending
-from small_journals import INTENTS, META, QUERY, simple_draw
+from small_journals import INTENTS, META, QUERY, draws_of, simple_draw
 from toy_worlds import Board, board_problem
 
 
@@ -19,13 +18,6 @@ def journal(tmp_path):
     with closing(Journal.create(tmp_path / "journal.sqlite", META)) as made:
         made.add_intents(INTENTS, 0)
         yield made
-
-
-def draws_of(journal):
-    for query in itertools.count():
-        if journal.query(query) is None:
-            return
-        yield journal.draws(query)
 
 
 def totals_by_hand(journal):

@@ -3,26 +3,21 @@
 Counts are enough to learn a model; to compare two runs they are not. How often a pair was asked
 depends on what it answered, so what may be compared is the first answer with the first and the
 second with the second: the order matters, and so does the position a draw started from, since draws
-from one position are alike where the symbolic state does not say everything. A Python object for
-each of millions of executions would take minutes; here every distinct text of a draw is decoded
-once and the columns are put together by indexing.
+from one position are alike where the symbolic state does not say everything. The chronicle of the
+run has the order; here the positions are put beside it, and what a budget cut is left out.
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capscope.data.journal import ENDINGS, Journal
-from capscope.data.journal_file import understood
-from capscope.world.attempt import Ending
-
-_CUT = ENDINGS.index(Ending.CUT)
+from capscope.data.chronicle import Chronicle
+from capscope.data.journal import Journal
 
 Numbers = NDArray[np.int64]
 
@@ -44,23 +39,13 @@ def executions_of(journal: Journal, *, own_starts: bool = False) -> Executions:
     With `own_starts` every draw of a query had a start of its own. The journal keeps those of the
     last query only, so each draw counts as a position of its own.
     """
-    texts: dict[str, int] = {}
-    rows = [
-        (query, texts.setdefault(attempts, len(texts)))
-        for query, attempts in journal.select(
-            "SELECT query, attempts FROM draws ORDER BY query, draw"
-        )
-    ]
-    queries, kinds = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-    with understood(journal.path):
-        kept, lengths = _decoded(texts, len(journal.intents()), len(journal.states))
-        positions = np.arange(len(rows)) if own_starts else _starts(journal)[queries]
-    begins = np.concatenate([[0], np.cumsum(lengths)])
-    times = lengths[kinds]
-    # Row i of a draw is row i of its text: where the text begins, plus how far into the draw.
-    within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
-    capability, before, after = kept[np.repeat(begins[kinds], times) + within].T
-    return Executions(capability, before, after, np.repeat(positions, times))
+    starts = _starts(journal)
+    made = Chronicle.of(journal, len(starts), len(journal.intents()))
+    position = np.cumsum(made.number == 0) - 1 if own_starts else starts[made.query]
+    whole = ~made.cut
+    return Executions(
+        made.capability[whole], made.before[whole], made.after[whole], position[whole]
+    )
 
 
 def positions_of(journal: Journal) -> Mapping[int, set[bytes]]:
@@ -76,20 +61,6 @@ def positions_of(journal: Journal) -> Mapping[int, set[bytes]]:
         for state, snapshot in journal.select(table):
             known[state].add(snapshot)
     return known
-
-
-def _decoded(texts: Iterable[str], capabilities: int, states: int) -> tuple[Numbers, Numbers]:
-    """Return (capability, before, after) of all texts in a row, and how many each text has."""
-    kept: list[tuple[int, int, int]] = []
-    lengths = []
-    for executions in json.loads(f"[{','.join(texts)}]"):
-        found = [(c, s[0], s[-1]) for c, s, _, ending, *_ in executions if ending != _CUT]
-        kept += found
-        lengths.append(len(found))
-    columns = np.array(kept, dtype=np.int64).reshape(-1, 3)
-    if (columns < 0).any() or (columns >= [capabilities, states, states]).any():
-        raise ValueError("a draw speaks of a capability or a state that is not written down")
-    return columns, np.array(lengths, dtype=np.int64)
 
 
 def _starts(journal: Journal) -> Numbers:
