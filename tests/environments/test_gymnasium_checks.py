@@ -145,6 +145,7 @@ def test_notes_say_what_may_surprise_and_nothing_else():
     assert "the time limit of 100 steps was lifted" in notes_on(lake)[0]
     pendulum = gymnasium_problem("Pendulum-v1", odd.WORDS, lambda _: [], lambda _: [0.0])
     assert "one of 16 actions drawn from Box" in notes_on(pendulum)[1]
+    assert "12 resets began in 12 different positions" in notes_on(pendulum)[3]
 
 
 def test_a_policy_whose_actions_there_are_not_is_found():

@@ -294,6 +294,13 @@ def notes_on(problem: Problem, seed: int = 0) -> list[str]:
             f"{WALK_STEPS} random steps never changed the symbolic state; if longer walks do not "
             "either, name what the agent is to be asked for with --intents"
         )
+    resets = (problem.simulator.reset(child_seed(seed, 4, draw)) for draw in range(RESETS))
+    different = len({_looks(problem, observation) for observation in resets})
+    if different > 1:
+        notes.append(
+            f"{RESETS} resets began in {different} different positions; a run begins at one of "
+            "them and speaks of what can be met from there: assess with several seeds"
+        )
     return notes
 
 
