@@ -103,7 +103,6 @@ def test_no_modules_import_each_other_in_a_circle():
         ("oxidd", "capscope.symbolic.condition"),
         ("plado", "capscope.environments.pddl"),
         ("minigrid", "capscope.environments.minigrid"),
-        ("pygame", "capscope.environments.minigrid"),
         ("openai", "capscope.agents.llm.transport"),
         ("xllamacpp", "capscope.agents.llm.local"),
         ("typer", "capscope.cli"),

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("gymnasium")
 
 import odd_environments as odd
-from capscope.environments.gymnasium.picture import png
+from capscope.environments.picture import png
 from capscope.world import picture_of
 from odd_environments import corridor_problem
 

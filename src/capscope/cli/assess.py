@@ -110,7 +110,7 @@ def run_document(result: Result) -> dict[str, Any]:
         "strategy": result.spec.strategy,
         "seed": result.spec.seed,
         "run": str(result.run),
-        "report": str(directory / REPORT) if (directory := result.run) else None,
+        "report": None if result.run is None else str(result.run / REPORT),
         "stopped_because": result.stopped_because,
         "verdict": result.verdict.as_dict(),
         "mishaps": [mishap.as_dict() for mishap in result.mishaps],

@@ -19,7 +19,7 @@ from capscope.export.model_json import model_document
 from capscope.findings import find_surprises
 from capscope.report.draws import draw_lines, draws_behind, draws_document
 from capscope.report.mishaps import mishap_warnings
-from capscope.report.surprises import always_holding, finding_lines
+from capscope.report.surprises import finding_lines
 from capscope.report.text import capability_lines, capability_views, counted
 from capscope.symbolic import Intent
 
@@ -80,7 +80,7 @@ def _show_surprises(reading: Reading, wanted: Intent | None, limit: int | None, 
     _print_heading(reading)
     if not findings:
         print_line("nothing surprising was found; what was never tried is unknown")
-    constant = always_holding(reading.models)
+    constant = reading.models.always
     for finding in findings[:limit]:
         print_line()
         for line in finding_lines(finding, constant):

@@ -13,8 +13,6 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 
 from capscope.model import Models
 from capscope.model.lattice import Place
@@ -43,7 +41,7 @@ def dot_graph(
     numbers = {state: i for i, state in enumerate(models.places)}
     arrows = [a for a in _arrows(models) if loops or a.source != a.target]
     inside = [a for a in arrows if a.source in drawn and a.target in drawn]
-    always = reduce(and_, models.places, models.vocabulary.mask)
+    always = models.always
     lines = [
         "digraph capabilities {",
         f"  graph [label={_title(models, problem, len(drawn), len(arrows) - len(inside))}, "

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, reduce
-from operator import and_
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, get_type_hints
 
@@ -153,7 +152,7 @@ class _Words:
 
     def __init__(self, models: Models) -> None:
         self._vocabulary = models.vocabulary
-        self._always = reduce(and_, models.places) if models.places else 0
+        self._always = models.always
         self.atoms = lru_cache(maxsize=1 << 16)(self._atoms)
 
     def _atoms(self, state: State) -> str:

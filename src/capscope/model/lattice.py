@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import ClassVar
 
 from capscope.data.dataset import Transition
@@ -266,6 +268,11 @@ class Models:
             for block in blocks
         ]
         return tuple(sorted(rules, key=lambda rule: (-rule.executions, rule.states)))
+
+    @property
+    def always(self) -> State:
+        """The atoms that held in every state seen: they tell states apart for nobody."""
+        return reduce(and_, self.places) if self.places else 0
 
     @property
     def sinks(self) -> frozenset[State]:

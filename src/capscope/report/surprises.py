@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from functools import reduce
-from operator import and_
 
 from capscope.findings import Example, Finding
-from capscope.model import Models
 from capscope.symbolic import Effect, State
-
-
-def always_holding(models: Models) -> State:
-    """Return the atoms that held in every state seen: they tell states apart for nobody."""
-    return reduce(and_, models.places) if models.places else 0
 
 
 def finding_lines(finding: Finding, constant: State = 0, width: int = 96) -> Iterator[str]:

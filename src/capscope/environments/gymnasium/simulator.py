@@ -14,9 +14,9 @@ from capscope.environments.gymnasium.actions import Actions
 from capscope.environments.gymnasium.episode import Episode, Reseed
 from capscope.environments.gymnasium.generators import generator_states
 from capscope.environments.gymnasium.layers import attributes, text_of, without_time_limit
-from capscope.environments.gymnasium.picture import png
 from capscope.environments.gymnasium.restoring import Copy, Replay, Restoring
 from capscope.environments.gymnasium.seen import Seen
+from capscope.environments.picture import png
 from capscope.errors import ProblemError
 from capscope.symbolic import Atom, Vocabulary
 from capscope.world import Inspection, InvalidAction, Snapshot

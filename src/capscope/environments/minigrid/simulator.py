@@ -25,7 +25,7 @@ from minigrid.minigrid_env import MiniGridEnv
 
 from capscope.environments.minigrid.layout import FACINGS, LAVA, WALL, Cell, DoorState, Layout
 from capscope.environments.minigrid.observation import ACTIONS, GridObservation
-from capscope.environments.minigrid.picture import png
+from capscope.environments.picture import png
 from capscope.errors import ProblemError
 from capscope.world import InvalidAction, Snapshot
 
