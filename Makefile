@@ -45,7 +45,7 @@ assets:  ## Build the library file of the report again (needs npm)
 	cd scripts/vendor_echarts && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
 
 test: lint types weights browser  ## Lint, check types and run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(VENV)/.installed-dev  ## Check style and formatting
 	$(BIN)/ruff check src tests benchmarks scripts examples docs

@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 from markdown_it import MarkdownIt
 
@@ -39,6 +40,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs"
 TUTORIAL = PAGES / "tutorial.md"
 _EXIT_CODE = "echo $?"
+_KEPT = ("HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH")
 _TIMES = re.compile(r"\b\d+\.\d+(?= ?s\b)")
 
 
@@ -118,6 +120,16 @@ class _Checker(doctest.OutputChecker):
         return agrees(want, got)
 
 
+def _environment() -> dict[str, str]:
+    """Return what a reader's terminal has.
+
+    It is not all that is set here: programs print otherwise where CI, FORCE_COLOR or the like is.
+    """
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**kept, "PATH": path, "COLUMNS": "80"}
+
+
 class Session:
     """A reader at work in a folder."""
 
@@ -139,11 +151,10 @@ class Session:
         if words[0] == "capscope":
             self.code, out, err = self._capscope(words)
         else:
-            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
             done = subprocess.run(
                 ["bash", "-c", exchange.command],
                 cwd=self.folder,
-                env={**os.environ, "PATH": path, "COLUMNS": "80"},
+                env=_environment(),
                 capture_output=True,
                 text=True,
             )
@@ -158,6 +169,7 @@ class Session:
             contextlib.chdir(self.folder),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
+            mock.patch.dict(os.environ, _environment(), clear=True),
         ):
             sys.argv = words
             try:

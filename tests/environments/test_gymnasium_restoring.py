@@ -41,7 +41,7 @@ def walk(simulator, steps, seed=0):
     return simulator.snapshot(), seen
 
 
-@pytest.mark.parametrize("restore", ["replay", "copy", Native.of("s", "lastaction")], ids=str)
+@pytest.mark.parametrize("restore", ["replay", "copy", Native.of("s", "lastaction")], ids=WAYS_BACK)
 def test_three_hundred_draws_on_ice_are_not_one_draw(restore):
     simulator = lake(restore=restore)
     simulator.reset(0)
@@ -84,7 +84,7 @@ def test_the_end_of_an_episode_comes_back_too(restore):
     assert not simulator.actions()
 
 
-@pytest.mark.parametrize("restore", ["replay", "copy", Native.of("s", "lastaction")], ids=str)
+@pytest.mark.parametrize("restore", ["replay", "copy", Native.of("s", "lastaction")], ids=WAYS_BACK)
 def test_the_steps_that_a_time_limit_has_counted_come_back(restore):
     simulator = lake(restore=restore, options=KEPT)
     simulator.reset(3)

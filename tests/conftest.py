@@ -1,11 +1,16 @@
-"""A command line run in this process, in an empty directory."""
+"""What all tests share: a plain terminal, and a command line run in this process."""
 
+import os
 import sys
 from collections import namedtuple
 
 import pytest
 
-from capscope.cli import main
+# Programs print otherwise where these are set; Typer and Rich read some when they are imported.
+_ASKS = {"FORCE_COLOR", "NO_COLOR", "PY_COLORS", "COLORTERM", "COLUMNS", "LINES"}
+_ASKS |= {"GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}
+for _name in _ASKS & set(os.environ):
+    del os.environ[_name]
 
 Done = namedtuple("Done", "code out err")
 
@@ -13,6 +18,8 @@ Done = namedtuple("Done", "code out err")
 @pytest.fixture
 def capscope(monkeypatch, capsys, tmp_path):
     """Run a command line in an empty directory."""
+    from capscope.cli import main
+
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
