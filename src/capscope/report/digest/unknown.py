@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from capscope.findings.finding import joined
 from capscope.query.verdict import Verdict
+from capscope.report.beginnings import beginning_notes
 from capscope.report.digest.capabilities import standing_of
 from capscope.report.digest.record import Record
 from capscope.report.digest.reliability import capabilities, it, was
@@ -41,6 +42,8 @@ def unknown_sentences(record: Record, views: Sequence[CapabilityView]) -> Iterat
             f"{joined([*names, f'{more:,} more'] if more else names)}."
         )
     yield "Nothing is known of states that the run never came to."
+    for note in beginning_notes(record.reading.beginnings):
+        yield f"{note[0].upper()}{note[1:]}."
     yield from _verdict(record.reading.verdict)
     cut = int(record.chronicle.cut.sum())
     if cut:
