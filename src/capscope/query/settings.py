@@ -58,6 +58,9 @@ class Settings:
     precision: float = _setting(
         0.05, "How well the probabilities of a rule are to be known (adaptive).", 0.001, 1
     )
+    min_draws: int = _setting(
+        1, "Least executions of each pair of a state and a capability (adaptive).", 1
+    )
     resets: int = _setting(
         1, "Resets whose positions a run begins from; positions that are alike count once.", 1
     )

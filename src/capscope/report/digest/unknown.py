@@ -57,7 +57,7 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
             "Within what was tried the evidence is settled by the run's own measure: with "
             f"probability {1 - verdict.delta:g} no outcome with a chance above "
             f"{verdict.epsilon:g} was missed, and with the same probability the probabilities of "
-            f"all rules are known to within {verdict.precision:g}."
+            f"all rules with several outcomes are known to within {verdict.precision:g}."
         )
     else:
         still = list(_still_open(verdict))
@@ -83,6 +83,9 @@ def _still_open(verdict: Verdict) -> Iterator[str]:
     if verdict.imprecise:
         rules = counted(verdict.imprecise, "rule")
         yield f"the probabilities of {rules} are not yet known to within {verdict.precision:g}"
+    if verdict.thin:
+        pairs = counted(verdict.thin, "pair")
+        yield f"{pairs} {was(verdict.thin)} tried less often than was asked for (--min-draws)"
 
 
 def _share(part: int, whole: int) -> str:
