@@ -49,8 +49,10 @@ class Words:
 
 @dataclass(frozen=True)
 class Track:
-    """The executions of one side, in order within each pair of a capability and a state."""
+    """The executions of one side; those of a pair, and within it of a witness, stand together."""
 
+    made: Numbers
+    """When it was made, counted in executions."""
     pair: Numbers
     """The capability's number times the number of states, plus the state's."""
     end: Numbers
@@ -63,7 +65,7 @@ class Track:
 
     def kept(self, mask: Mask) -> Track:
         """Return some of the executions."""
-        columns = self.pair, self.end, self.past, self.witness, self.turn
+        columns = self.made, self.pair, self.end, self.past, self.witness, self.turn
         return Track(*(column[mask] for column in columns))
 
 
@@ -143,7 +145,7 @@ def match(a: Side, b: Side, *, any_position: bool = False) -> Matched:
     both = np.intersect1d(tracks[0].pair, tracks[1].pair)
     first, second = (track.kept(np.isin(track.pair, both)) for track in tracks)
     strata = _strata(first, second, both, several)
-    pairings = [_draw_by_draw(strata)]
+    pairings = [_draw_by_draw(first, second, strata)]
     if several[both % max(len(states), 1)].any():
         pairings.append(_position_by_position(first, second, strata))
     return Matched(
@@ -213,6 +215,7 @@ def _track(
     known = np.where(several[state], np.broadcast_to(past, made.before.shape)[kept] + 1, 0)
     new = _differs(heard)
     return Track(
+        order,
         pair,
         own[made.after[kept]][order],
         known[order],
@@ -250,12 +253,12 @@ def _strata(a: Track, b: Track, pairs: Numbers, several: Mask) -> Strata:
     return Strata(pair, alike, which[0], which[1])
 
 
-def _draw_by_draw(strata: Strata) -> Pairing:
+def _draw_by_draw(a: Track, b: Track, strata: Strata) -> Pairing:
     """Match the i-th draw of a stratum with the i-th, where all of them are alike."""
     rows, codes = [], []
     turns = 1 + max(len(strata.a), len(strata.b))
-    for stratum in (strata.a, strata.b):
-        order = np.argsort(stratum, kind="stable")
+    for track, stratum in ((a, strata.a), (b, strata.b)):
+        order = np.lexsort((track.made, stratum))
         order = order[strata.alike[stratum[order]]]
         turn = _since(np.arange(len(order)), _differs(stratum[order]))
         rows.append(order)
