@@ -138,6 +138,7 @@ def test_other_proportions_of_the_same_positions_are_no_difference():
 
 def test_what_comes_after_the_same_past_is_compared_draw_by_draw():
     """Both start in one position; q leads somewhere, and there p is asked for."""
+
     def walked(end):
         rows = [(1, 0b000, 0b010, 0), (0, 0b010, end, 0)] * 40
         walks = np.repeat(np.arange(40), 2), np.ones(80, dtype=bool), (b"start",)
@@ -161,7 +162,9 @@ def rare_and_hard(draws, seed):
 def test_a_long_run_is_not_ahead_of_a_short_one_for_knowing_more_positions():
     """What the short run alone knows is hard; of what the long one alone knows half is easy."""
     for seed in range(20):
-        assert not compare_sides(rare_and_hard(60, seed), rare_and_hard(1500, 100 + seed)).differences
+        assert not compare_sides(
+            rare_and_hard(60, seed), rare_and_hard(1500, 100 + seed)
+        ).differences
 
 
 def test_what_only_one_run_tried_is_unknown_and_never_a_difference():

@@ -172,9 +172,7 @@ def _change(a: Estimate, b: Estimate, a_ahead: bool, side_effect: bool) -> Chang
 
 
 def _where(counts: Counts, spot: Spot, matched: Matched) -> Where:
-    inside, outside = (
-        np.unique(counts.states[mask]) for mask in (spot.members, ~spot.members)
-    )
+    inside, outside = (np.unique(counts.states[mask]) for mask in (spot.members, ~spot.members))
     size = len(inside) + len(outside)
     if not len(outside):
         return Where(((),), size, size, None)

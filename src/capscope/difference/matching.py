@@ -148,9 +148,7 @@ def match(a: Side, b: Side, *, any_position: bool = False) -> Matched:
     pairings = [_draw_by_draw(first, second, strata)]
     if several[both % max(len(states), 1)].any():
         pairings.append(_position_by_position(first, second, strata))
-    return Matched(
-        words, capabilities, states, several, first, second, strata, tuple(pairings)
-    )
+    return Matched(words, capabilities, states, several, first, second, strata, tuple(pairings))
 
 
 def shared_words(a: Side, b: Side) -> Words:
@@ -255,16 +253,17 @@ def _strata(a: Track, b: Track, pairs: Numbers, several: Mask) -> Strata:
 
 def _draw_by_draw(a: Track, b: Track, strata: Strata) -> Pairing:
     """Match the i-th draw of a stratum with the i-th, where all of them are alike."""
-    rows, codes = [], []
     turns = 1 + max(len(strata.a), len(strata.b))
-    for track, stratum in ((a, strata.a), (b, strata.b)):
-        order = np.lexsort((track.made, stratum))
-        order = order[strata.alike[stratum[order]]]
-        turn = _since(np.arange(len(order)), _differs(stratum[order]))
-        rows.append(order)
-        codes.append(stratum[order] * turns + turn)
-    _, in_a, in_b = np.intersect1d(*codes, assume_unique=True, return_indices=True)
-    rows_a, rows_b = rows[0][in_a], rows[1][in_b]
+
+    def in_order(track: Track, stratum: Numbers) -> tuple[Numbers, Numbers]:
+        rows = np.lexsort((track.made, stratum))
+        rows = rows[strata.alike[stratum[rows]]]
+        turn = _since(np.arange(len(rows)), _differs(stratum[rows]))
+        return rows, stratum[rows] * turns + turn
+
+    (rows_a, mine), (rows_b, theirs) = in_order(a, strata.a), in_order(b, strata.b)
+    _, in_a, in_b = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+    rows_a, rows_b = rows_a[in_a], rows_b[in_b]
     return Pairing(rows_a, rows_b, np.arange(len(rows_a)), strata.a[rows_a])
 
 

@@ -11,15 +11,16 @@ that took a step the capability and the state it ended in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from capscope.data.chronicle import Flags
 from capscope.data.executions import Executions, Numbers
 from capscope.difference.side import Side
-from capscope.symbolic import Intent
+
+Thing = TypeVar("Thing")
 
 
 class _Walks(NamedTuple):
@@ -63,7 +64,7 @@ def pasts_of(sides: Sequence[Side], states: Sequence[Numbers], several: Flags) -
     return np.split(past, np.cumsum([len(own.draw) for own in walks])[:-1])
 
 
-def _numbers(things: Sequence[Intent] | Sequence[bytes], numbers: dict) -> Numbers:
+def _numbers(things: Sequence[Thing], numbers: Mapping[Thing, int]) -> Numbers:
     return np.array([numbers[thing] for thing in things], dtype=np.int64)
 
 
@@ -77,10 +78,11 @@ def _numbered(walks: _Walks, starts: int, capabilities: int, several: Flags) -> 
     place, states = np.arange(len(walks.draw)), len(several)
     known = ~several[walks.before]
     past = np.where(known, starts + walks.before, walks.start)
-    begins = np.maximum.accumulate(np.where(known | _first(walks.draw), place, 0))
+    first = np.diff(walks.draw, prepend=-1) != 0
+    begins = np.maximum.accumulate(np.where(known | first, place, 0))
     # Of each execution: how many since then took a step, and which before it was the last to do so.
-    steps = np.cumsum(walks.moved) - walks.moved
-    steps -= steps[begins]
+    before: Numbers = np.cumsum(walks.moved) - walks.moved
+    steps = before - before[begins]
     last = np.maximum.accumulate(np.where(walks.moved, place, 0))[place - 1]
     order, numbered = np.argsort(steps, kind="stable"), starts + states
     for rows in np.split(order, np.flatnonzero(np.diff(steps[order])) + 1)[1:]:
@@ -90,7 +92,3 @@ def _numbered(walks: _Walks, starts: int, capabilities: int, several: Flags) -> 
         past[rows] = numbered + which
         numbered += len(found)
     return past
-
-
-def _first(draw: Numbers) -> Flags:
-    return np.diff(draw, prepend=-1) != 0

@@ -153,9 +153,7 @@ class Questions:
             _part(track, strata, pairs, low)
             for track, strata in ((matched.a, matched.strata.a), (matched.b, matched.strata.b))
         )
-        self._compared = [
-            _compared(matched, pairing, low, high) for pairing in matched.pairings
-        ]
+        self._compared = [_compared(matched, pairing, low, high) for pairing in matched.pairings]
         self._achieved = matched.holding(self.intent.literals)
 
     def achieved(self) -> Counts:

@@ -49,9 +49,7 @@ class Places:
 
         `states` are those of the strata, so that one with several positions is there more often.
         """
-        which, self._begins, self._state = np.unique(
-            states, return_index=True, return_inverse=True
-        )
+        which, self._begins, self._state = np.unique(states, return_index=True, return_inverse=True)
         size = len(which)
         bits, atoms = matched.bits[which], matched.words.vocabulary.atoms
         halves: dict[bytes, tuple[Literal, Mask]] = {}
@@ -77,7 +75,7 @@ class Places:
 
     def _group_spots(self, bets: Bets, bar: float) -> Iterator[Spot]:
         groups = self._groups.astype(np.float64)
-        for i, *shown in _reaching(bets, lambda values: groups @ values, bar + self._prices):
+        for i, shown in _reaching(bets, lambda values: groups @ values, bar + self._prices):
             literal = self._literals[i - 1] if i else None
             yield Spot(self._groups[i], literal, *shown, float(self._prices[i]))
 
@@ -86,27 +84,27 @@ class Places:
             return
         bars = np.full(len(self._begins), bar + self._state_price)
         # The strata of a state stand together.
-        for i, *shown in _reaching(bets, lambda v: np.add.reduceat(v, self._begins), bars):
+        for i, shown in _reaching(bets, lambda v: np.add.reduceat(v, self._begins), bars):
             yield Spot(self._state == i, None, *shown, self._state_price)
 
 
 def _reaching(
     bets: Bets, total: Total, bars: Scores
-) -> Iterator[tuple[int, int, int, float]]:
+) -> Iterator[tuple[int, tuple[int, int, float]]]:
     """Yield the groups whose tosses and odds suffice, with wins, losses and the evidence.
 
-    The mean of several bets is a bet: of those on the tosses, one for each way to match draws, and
-    of that mean and the bet on the odds. Told are the wins of the way that shows most.
+    The mean of bets is a bet: there is one on the tosses for each way to match draws, and their
+    mean is taken with the bet on the odds. Told are the wins of the way that shows most.
     """
     wins, losses, on_odds = total(bets.wins.T), total(bets.losses.T), bets.on_odds(total)
     # No coin explains the tosses better than this; most places are passed over by it.
-    lead, all_tosses = np.maximum(wins - losses, 0), np.maximum(wins + losses, 1)
-    most = (math.log(2) * lead**2 / all_tosses).max(axis=1, initial=0.0)
+    lead, tosses = np.maximum(wins - losses, 0), np.maximum(wins + losses, 1)
+    most = (math.log(2) * lead**2 / tosses).max(axis=1, initial=0.0)
     ahead = (wins > losses).any(axis=1)
     for i in np.flatnonzero(ahead & (np.maximum(most, on_odds) >= bars)).tolist():
-        tossed = [(int(w), int(n)) for w, n in zip(wins[i], losses[i], strict=True)]
+        tossed = [(int(won), int(lost)) for won, lost in zip(wins[i], losses[i], strict=True)]
         scores = [log_evidence(*counts) for counts in tossed]
         on_tosses = float(np.logaddexp.reduce(scores)) - math.log(len(scores))
         evidence = float(np.logaddexp(on_tosses, on_odds[i])) - math.log(2)
         if evidence >= bars[i]:
-            yield i, *tossed[int(np.argmax(scores))], evidence
+            yield i, (*tossed[int(np.argmax(scores))], evidence)

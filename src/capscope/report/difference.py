@@ -92,13 +92,13 @@ def _position_sentences(comparison: Comparison) -> Iterator[str]:
     draws, alike = scope.draws_there, scope.draws_in_shared_positions
     yield (
         f"known in several positions of the simulator: {states} of these; {alike:,} of "
-        f"{counted(draws, 'draw')} there are from positions that both runs know, and are compared "
-        "like any"
+        f"{counted(draws, 'draw')} there are from positions that both runs know, and each of those "
+        "counts"
     )
     if alike < draws:
         yield (
-            "success may depend on the position, so draws that started from one that only one run "
-            "knows count once; --any-position counts each, if the words say all that matters"
+            "success may depend on the position, so of the others, draws that started from one "
+            "position count once; --any-position counts each, if the words say all that matters"
         )
         if comparison.a["strategy"] != comparison.b["strategy"]:
             yield (

@@ -16,13 +16,13 @@ import copyreg
 import hashlib
 import random
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
-from gymnasium import Env, Space
+from gymnasium import Space
 from gymnasium.envs.registration import EnvSpec
 
 from capscope.environments.gymnasium.parts import Step, children
@@ -42,7 +42,7 @@ _CHANCE = (
     random.Random,
 )
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType)
-_FIXED = (Env, Space, EnvSpec, ModuleType, type, *_FUNCTIONS)
+_FIXED = (Space, EnvSpec, ModuleType, type, *_FUNCTIONS)
 # What is there for drawing, for keeping threads apart and for taking notes.
 _HARMLESS = ("pygame.", "_thread", "threading", "logging")
 _TAKING_APART = ("__reduce_ex__", "__reduce__", "__getstate__")
@@ -68,13 +68,15 @@ def simple(value: Any) -> Leaf:
     return value
 
 
-def leaves_of(value: Any, path: str, most: int | None = None) -> Leaves:
+def leaves_of(value: Any, path: str, around: Sequence[Any] = (), most: int | None = None) -> Leaves:
     """Take a value apart; raise `Unseen` or `TooMany` if that cannot be done.
+
+    What is around it, and may be referred to from within, is not taken apart.
 
     >>> leaves_of({"a": [1, 2.0], "b": ()}, "bag")
     {'bag': 'dict', "bag['a']": ('list', 1, 2), "bag['b']": ('tuple',)}
     """
-    gathering = _Gathering(most)
+    gathering = _Gathering(around, most)
     gathering.add(value, path)
     return gathering.leaves
 
@@ -91,11 +93,11 @@ def weight(leaves: Leaves) -> int:
 class _Gathering:
     """Leaves while they are gathered."""
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, around: Sequence[Any], most: int | None) -> None:
         self.leaves: Leaves = {}
         self._most = most
         # By address, with the things themselves: one that is gone could leave its address behind.
-        self._met: dict[int, tuple[int, Any]] = {}
+        self._met = {id(thing): (-number, thing) for number, thing in enumerate(around, 1)}
 
     def add(self, value: Any, path: str) -> None:
         """Add the leaves of a value."""
@@ -150,10 +152,12 @@ def _name(value: Any) -> str:
 def _parts(value: Any, path: str) -> Iterator[tuple[Step, Any]]:
     """Yield what a value holds; of an object written in C what it would tell a pickle."""
     yield from children(value)
-    if _tells_all_by_attributes(type(value)):
+    kind: Any = type(value)
+    if _tells_all_by_attributes(kind):
         return
+    own_way: Callable[[Any], Any] | None = copyreg.dispatch_table.get(kind)
     try:
-        parts = copyreg.dispatch_table.get(type(value), lambda it: it.__reduce_ex__(2))(value)
+        parts = own_way(value) if own_way else value.__reduce_ex__(2)
     except Exception as error:  # there is more to it than attributes, and it does not tell
         raise Unseen(path) from error
     yield Step(False, "__reduce__"), parts if isinstance(parts, str) else list(parts[1:3])

@@ -174,12 +174,9 @@ class GymnasiumSimulator:
 
     @cached_property
     def _landmarks(self) -> Landmarks:
-        """What positions are told by; an environment of its own was watched for it."""
-        episode, _ = self._begun()
-        try:
-            return Landmarks(episode, self._step_at_random, self._restoring.unimportant)
-        finally:
-            episode.env.close()
+        """What positions are told by; finding it out takes another environment."""
+        ignored = self._restoring.unimportant
+        return Landmarks(lambda: self._begun()[0], self._step_at_random, ignored)
 
     def remedy(self, of_chance: bool) -> str:
         """Say what to change if a restore does not restore, or does not reseed."""
