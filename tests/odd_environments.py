@@ -146,6 +146,34 @@ class CorridorOfObjects(CorridorWithState):
         return Wind()
 
 
+class CorridorWithALongTrail(Corridor):
+    """Honest: keeps a long table in which a step changes little."""
+
+    def reset(self, *, seed=None, options=None):
+        self.board = [[0] * 30 for _ in range(30)]
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        told = super().step(action)
+        self.board[self.cell][action] = 1
+        return told
+
+
+class CorridorInACorridor(Corridor):
+    """Honest: steps one that it holds and that is no layer of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = CorridorWithACounterLeftOut()
+        self.inner.outer = self
+
+    def reset(self, *, seed=None, options=None):
+        return self.inner.reset(seed=seed)
+
+    def step(self, action):
+        return self.inner.step(action)
+
+
 class CorridorThatRemembersEpisodes(Corridor):
     """Lie: something outlasts a reset and matters."""
 

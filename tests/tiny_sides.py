@@ -9,8 +9,12 @@ from capscope.difference.side import Side
 from tiny_models import INTENTS, WORDS
 
 
-def side(rows, words=WORDS, intents=INTENTS, positions=None, **identity):
-    """Make a side of (capability, before, after) or (capability, before, after, position)."""
+def side(rows, words=WORDS, intents=INTENTS, positions=None, walks=None, **identity):
+    """Make a side of (capability, before, after) or (capability, before, after, position).
+
+    Each row is a draw of its own and took a step, from a position without a name, unless `walks`
+    has the draws, which of the rows took a step, and the names of the first positions.
+    """
     states = list(dict.fromkeys(s for _, before, after, *_ in rows for s in (before, after)))
     number = {state: i for i, state in enumerate(states)}
     columns = [(c, number[before], number[after], *(at or [0])) for c, before, after, *at in rows]
@@ -21,8 +25,11 @@ def side(rows, words=WORDS, intents=INTENTS, positions=None, **identity):
         words,
         intents,
         states,
-        Executions(*np.array(columns, dtype=np.int64).reshape(-1, 4).T),
-        {number[state]: known for state, known in (positions or {}).items()},
+        Executions(
+            *np.array(columns, dtype=np.int64).reshape(-1, 4).T,
+            *(walks or (np.arange(len(rows)), np.ones(len(rows), dtype=bool), ())),
+        ),
+        {number[s]: known for s, known in (positions or {}).items() if s in number},
     )
 
 

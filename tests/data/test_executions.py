@@ -7,6 +7,7 @@ from capscope.data.executions import executions_of, positions_of
 from capscope.data.journal import Draw, Execution, Journal, QueryRecord
 from capscope.errors import JournalError
 from capscope.world import Attempt, Ending
+from capscope.world.positions import name_of, named
 from small_journals import INTENTS, META, QUERY, simple_draw, written
 
 
@@ -71,10 +72,31 @@ def test_executions_come_in_the_order_they_were_made_with_the_position_of_their_
         assert [row[:3] for row in rows(journal)][:3] == [(0, 5, 7), (1, 7, 7), (2, 5, 5)]
 
 
-def test_draws_with_starts_of_their_own_are_positions_of_their_own(tmp_path):
+def test_of_draws_with_starts_of_their_own_only_the_first_one_s_is_known(tmp_path):
     once = draw((0, attempt(5, 6)), (1, attempt(6, 5)))
-    with journal_of(tmp_path / "j.sqlite", [(5, b"x", [once, once])]) as journal:
-        assert [at for *_, at in rows(journal, own_starts=True)] == [0, 0, 1, 1]
+    queries = [(5, b"x", [once, once]), (5, b"y", [once]), (5, b"x", [once, once])]
+    with journal_of(tmp_path / "j.sqlite", queries) as journal:
+        made = executions_of(journal, own_starts=True)
+    known = [made.starts[at] if at < len(made.starts) else None for at in made.position.tolist()]
+    assert known[::2] == known[1::2] == [b"x", None, b"y", b"x", None]
+    assert len(set(made.position.tolist())) == 4
+
+
+def test_executions_of_a_draw_stand_together_and_say_whether_they_took_a_step(tmp_path):
+    cut = draw((0, attempt(5, 6)), (1, attempt(6, 5, ending=Ending.CUT)))
+    still = draw((0, attempt(5)), (1, attempt(5, 6)))
+    with journal_of(tmp_path / "j.sqlite", [(5, b"x", [cut, draw(), still])]) as journal:
+        made = executions_of(journal)
+    assert made.draw.tolist() == [0, 1, 1]
+    assert made.moved.tolist() == [True, False, True]
+
+
+def test_snapshots_of_one_name_are_one_position(tmp_path):
+    there, back = named(b"left, right", b"at 0"), named(b"up, down", b"at 0")
+    queries = [(5, at, [draw((0, attempt(5, 6)))]) for at in (there, b"at 0", back)]
+    with journal_of(tmp_path / "j.sqlite", queries) as journal:
+        assert executions_of(journal).position.tolist() == [0, 1, 0]
+        assert positions_of(journal) == {0: {name_of(there), b"at 0"}}
 
 
 def test_a_journal_without_draws_has_no_executions(tmp_path):

@@ -1,5 +1,7 @@
 import math
+import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,6 +101,72 @@ def test_draws_from_one_position_count_once():
     assert cautious.unknown[0].reason is Reason.FEW
     assert cautious.scope.states_in_several_positions == 1
     assert told(compare_sides(good, bad, any_position=True)) == [("lost", "p()", ())]
+
+
+TWO_POSITIONS = {0: {b"good", b"bad"}}
+
+
+def in_positions(draws, seed, starts, **shares):
+    """Draw p in one state, in each position as often and with as much success as it says."""
+    rng = random.Random(seed)
+    rows = [
+        (0, 0, int(rng.random() < shares[name.decode()]), at)
+        for at, (name, times) in enumerate(zip(starts, draws, strict=True))
+        for _ in range(times)
+    ]
+    rng.shuffle(rows)
+    walks = np.arange(len(rows)), np.ones(len(rows), dtype=bool), starts
+    return side(rows, positions=TWO_POSITIONS, walks=walks)
+
+
+def test_in_a_position_that_both_runs_know_every_draw_counts():
+    starts = (b"good", b"bad")
+    before = in_positions((60, 60), 1, starts, good=0.95, bad=0.5)
+    after = in_positions((60, 60), 2, starts[::-1], good=0.95, bad=0.05)
+    comparison = compare_sides(before, after)
+    assert told(comparison) == [("less reliable", "p()", ())]
+    assert comparison.differences[0].a.draws == 120
+    scope = comparison.scope
+    assert (scope.draws_there, scope.draws_in_shared_positions) == (240, 240)
+
+
+def test_other_proportions_of_the_same_positions_are_no_difference():
+    starts = (b"good", b"bad")
+    easy = in_positions((400, 40), 1, starts, good=0.95, bad=0.2)
+    hard = in_positions((40, 400), 2, starts, good=0.95, bad=0.2)
+    assert not compare_sides(easy, hard).differences
+    assert compare_sides(easy, hard, any_position=True).differences
+
+
+def test_what_comes_after_the_same_past_is_compared_draw_by_draw():
+    """Both start in one position; q leads somewhere, and there p is asked for."""
+
+    def walked(end):
+        rows = [(1, 0b000, 0b010, 0), (0, 0b010, end, 0)] * 40
+        walks = np.repeat(np.arange(40), 2), np.ones(80, dtype=bool), (b"start",)
+        return side(rows, positions={0b010: {b"here", b"there"}}, walks=walks)
+
+    assert told(compare_sides(walked(0b011), walked(0b010))) == [("lost", "p()", ())]
+
+
+def rare_and_hard(draws, seed):
+    """Half of the draws are from a hundred positions, where p is easy; half from endless others."""
+    rng = random.Random(seed)
+    names = {}
+    rows = []
+    for _ in range(draws):
+        name = rng.randrange(100) if rng.random() < 0.5 else -rng.getrandbits(60)
+        rows.append((0, 0, int(name >= 0), names.setdefault(b"%d" % name, len(names))))
+    walks = np.arange(draws), np.ones(draws, dtype=bool), tuple(names)
+    return side(rows, positions=TWO_POSITIONS, walks=walks)
+
+
+def test_a_long_run_is_not_ahead_of_a_short_one_for_knowing_more_positions():
+    """What the short run alone knows is hard; of what the long one alone knows half is easy."""
+    for seed in range(20):
+        assert not compare_sides(
+            rare_and_hard(60, seed), rare_and_hard(1500, 100 + seed)
+        ).differences
 
 
 def test_what_only_one_run_tried_is_unknown_and_never_a_difference():

@@ -54,7 +54,7 @@ def test_the_odds_of_an_agent_against_itself_are_at_most_one_in_the_mean_whateve
 
 def test_a_group_bets_that_a_share_of_its_states_changed():
     found = np.array([5.0, -3.0, -3.0, 0.0])
-    bets = Bets(array(0, 0, 0, 0), array(0, 0, 0, 0), found)
+    bets = Bets(array([0] * 4), array([0] * 4), found, found != 0)
     groups = np.array([[True] * 4, [False, True, True, False]])
     naive = [
         sum(
@@ -64,9 +64,11 @@ def test_a_group_bets_that_a_share_of_its_states_changed():
         / 3
         for group in groups
     ]
-    assert np.exp(bets.on_odds(groups)) == pytest.approx(naive)
+    assert np.exp(bets.on_odds(lambda values: groups @ values)) == pytest.approx(naive)
 
 
-def test_one_state_alone_is_betted_on_directly():
-    bets = Bets(array(0), array(0), np.array([5.0]))
-    assert bets.on_odds(np.array([[True]])).tolist() == [5.0]
+def test_one_stratum_alone_is_betted_on_directly():
+    """Another beside it, in which draws are not alike, has no odds."""
+    bets = Bets(array([0, 0]), array([0, 0]), np.array([5.0, 0.0]), np.array([True, False]))
+    for group in (array([1, 0]), array([1, 1])):
+        assert bets.on_odds(lambda values, group=group: group @ values).tolist() == [5.0]

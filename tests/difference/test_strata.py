@@ -1,12 +1,14 @@
 """What is compared and counted, against the same by plain loops over lists."""
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from capscope.difference.matching import match
+from capscope.difference.pasts import pasts_of
 from capscope.difference.strata import Questions
 from capscope.errors import CapscopeError
 from capscope.symbolic import Intent, Literal, Vocabulary
@@ -17,73 +19,170 @@ P, Q, NOT_R = INTENTS
 SEVERAL = {state: {b"here", b"there"} for state in (1, 2, 5)}
 
 
-def random_side(rng, executions=300):
-    rows = [
-        (rng.randrange(3), rng.choice(ALL), rng.choice(ALL), rng.randrange(4))
-        for _ in range(executions)
-    ]
-    met = {state for _, *ends, _ in rows for state in ends}
-    return side(rows, positions={s: found for s, found in SEVERAL.items() if s in met}), rows
+class Execution(NamedTuple):
+    capability: int
+    before: int
+    after: int
+    position: int
+    past: object
+    """The start's name, or what is like nothing else, with what was asked and seen since."""
 
 
-def naive_tosses(rows_a, rows_b, capability, lead):
-    """Group the draws of each state by witness, in order, and compare them one to one."""
+def random_side(rng, names, executions=500):
+    """Draw walks of up to three executions from four positions, of which the first have names."""
+    made, draws, moved = [], [], []
+    while len(made) < executions:
+        position = rng.randrange(4)
+        past = (names[position] if position < len(names) else object(),)
+        draw, before = len(made), rng.choice(ALL)
+        for _ in range(rng.randint(1, 3)):
+            if before not in SEVERAL:
+                past = (before,)
+            capability, after = rng.randrange(2), rng.choice([before, *ALL])
+            made.append(Execution(capability, before, after, position, past))
+            draws.append(draw)
+            moved.append(after != before or rng.random() < 0.5)
+            before = after
+            if moved[-1]:
+                past = (*past, capability, after)
+    rows = [execution[:4] for execution in made]
+    walks = np.array(draws), np.array(moved), names
+    return side(rows, positions=SEVERAL, walks=walks), made
 
-    def witnesses(rows):
-        found = defaultdict(dict)
-        for i, (c, before, after, position) in enumerate(rows):
-            if c == capability:
-                key = position if before in SEVERAL else ("draw", i)
-                found[before].setdefault(key, []).append(after)
-        return {state: list(heard.values()) for state, heard in found.items()}
 
-    a, b = witnesses(rows_a), witnesses(rows_b)
-    for state in sorted(a.keys() & b.keys()):
+def two_sides(seed):
+    rng = random.Random(seed)
+    a, made_a = random_side(rng, (b"near", b"far", b"left"))
+    b, made_b = random_side(rng, (b"right", b"near"))
+    return match(a, b), made_a, made_b
+
+
+def listed(made, capability, key):
+    """Return the ends of the executions of each state and key, in order."""
+    found = defaultdict(dict)
+    for i, execution in enumerate(made):
+        if execution.capability == capability:
+            found[execution.before].setdefault(key(execution, i), []).append(execution.after)
+    return found
+
+
+def naive_draw_by_draw(made_a, made_b, capability, lead):
+    """Compare the draws of each past, or of each state with one position, one to one."""
+
+    def past(execution, i):
+        return execution.past if execution.before in SEVERAL else None
+
+    a, b = (listed(made, capability, past) for made in (made_a, made_b))
+    for state in a.keys() & b.keys():
+        for key in a[state].keys() & b[state].keys():
+            leads = [lead(x, y) for x, y in zip(a[state][key], b[state][key], strict=False)]
+            yield state, len(leads), leads.count(1), leads.count(-1)
+
+
+def naive_position_by_position(made_a, made_b, capability, lead):
+    """Group the draws of each state by witness, in order, and compare these one to one."""
+
+    def witness(execution, i):
+        return execution.position if execution.before in SEVERAL else ("draw", i)
+
+    a, b = (listed(made, capability, witness) for made in (made_a, made_b))
+    for state in a.keys() & b.keys():
         sums = [
             sum(lead(x, y) for x, y in zip(mine, theirs, strict=False))
-            for mine, theirs in zip(a[state], b[state], strict=False)
+            for mine, theirs in zip(a[state].values(), b[state].values(), strict=False)
         ]
         yield state, len(sums), sum(s > 0 for s in sums), sum(s < 0 for s in sums)
 
 
+def summed(rows):
+    """Add up what is of one state, leaving out what is nothing."""
+    total = Counter()
+    for state, *numbers in rows:
+        total += Counter({(state, i): number for i, number in enumerate(numbers)})
+    return total
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_tosses_are_those_of_comparing_draw_by_draw_and_position_by_position(seed):
-    rng = random.Random(seed)
-    (a, rows_a), (b, rows_b) = random_side(rng), random_side(rng)
-    matched = match(a, b)
-    for capability, intent in enumerate(INTENTS):
+    matched, *made = two_sides(seed)
+    assert len(matched.pairings) == 2
+    for capability, intent in enumerate(INTENTS[:2]):
 
         def achieved(state, intent=intent):
             return intent.holds(state, WORDS)
 
-        strata = Questions(matched, capability).achieved()
-        told = zip(
-            [matched.states[i] for i in strata.states],
-            strata.tosses.tolist(), strata.wins_a.tolist(), strata.wins_b.tolist(), strict=True,
-        )  # fmt: skip
-        naive = naive_tosses(rows_a, rows_b, capability, lambda x, y: achieved(x) - achieved(y))
-        assert sorted(told) == [row for row in naive if not achieved(row[0])]
+        counts = Questions(matched, capability).achieved()
+        states = [matched.states[i] for i in counts.states]
+        for way, naive in enumerate((naive_draw_by_draw, naive_position_by_position)):
+            tosses = counts.tosses.all[way], counts.tosses.wins_a[way], counts.tosses.wins_b[way]
+            told = zip(states, *(column.tolist() for column in tosses), strict=True)
+            found = naive(*made, capability, lambda x, y: achieved(x) - achieved(y))
+            assert summed(told) == summed(row for row in found if not achieved(row[0]))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_tallies_count_every_draw_and_every_witness(seed):
-    rng = random.Random(seed)
-    (a, rows_a), (b, _) = random_side(rng), random_side(rng)
-    matched = match(a, b)
-    strata = Questions(matched, 1).achieved()
-    for i, number in enumerate(strata.states):
+def test_every_draw_is_counted_in_one_stratum(seed):
+    matched, made_a, made_b = two_sides(seed)
+    counts = Questions(matched, 1).achieved()
+    ends, theirs = (
+        listed(made, 1, lambda execution, i: (execution.past, execution.position))
+        for made in (made_a, made_b)
+    )
+    for number in set(counts.states.tolist()):
         state = matched.states[number]
-        made = [(after, at) for c, before, after, at in rows_a if (c, before) == (1, state)]
-        assert strata.a.draws[i] == len(made)
-        assert strata.a.hits[i] == sum(Q.holds(after, WORDS) for after, _ in made)
-        several = len({at for _, at in made})
-        assert strata.a.witnesses[i] == (several if state in SEVERAL else len(made))
-        assert strata.single[i] == (state not in SEVERAL)
+        rows = np.flatnonzero(counts.states == number)
+        shared = {past for past, _ in ends[state]} & {past for past, _ in theirs[state]}
+        assert sum(counts.a.draws[rows]) == sum(map(len, ends[state].values()))
+        assert sum(counts.a.hits[rows]) == sum(
+            Q.holds(end, WORDS) for found in ends[state].values() for end in found
+        )
+        if state not in SEVERAL:
+            assert counts.alike[rows].tolist() == [True]
+            assert counts.a.witnesses[rows].tolist() == counts.a.draws[rows].tolist()
+            continue
+        rest, *strata = rows
+        assert not counts.alike[rest]
+        assert counts.alike[strata].all()
+        assert len(strata) == len(shared)
+        left = {position for past, position in ends[state] if past not in shared}
+        assert counts.a.witnesses[rest] == len(left)
+
+
+def test_a_past_is_the_start_and_what_was_asked_and_seen_since():
+    """Three draws from one position; the first execution of the second took no step."""
+    rows = [
+        *[(0, 1, 2, 0), (1, 2, 5, 0), (1, 5, 1, 0)],
+        *[(0, 1, 1, 0), (0, 1, 2, 0), (0, 2, 5, 0)],
+        *[(1, 1, 4, 0), (1, 4, 2, 0), (1, 2, 2, 0)],
+    ]
+    walks = np.repeat([0, 1, 2], 3), np.arange(9) != 3, (b"here",)
+    one = side(rows, positions=SEVERAL, walks=walks)
+    mine, theirs = pasts_of([one] * 2, *in_common(one))
+    assert mine.tolist() == theirs.tolist()
+    start, after_0, after_1, *second = mine[:6].tolist()
+    assert len({start, after_0, after_1}) == 3
+    assert second == [start, start, after_0]
+    # State 4 has one position: whoever comes there is in it.
+    begun, there, later = mine[6:].tolist()
+    assert begun == start
+    assert len({there, later, start, after_0, after_1}) == 5
+
+
+def in_common(one):
+    numbers = np.arange(len(one.states))
+    return [numbers, numbers], np.array([state in SEVERAL for state in one.states])
+
+
+def test_starts_that_are_not_written_down_are_like_no_other():
+    one = side([(0, 1, 2, 0), (0, 1, 2, 0), (0, 1, 2, 1)], positions=SEVERAL)
+    mine, theirs = pasts_of([one] * 2, *in_common(one))
+    assert mine[0] == mine[1] != mine[2]
+    assert not set(mine.tolist()) & set(theirs.tolist())
 
 
 def counts(a, b, literal):
-    strata = Questions(match(a, b), 0).comes_about(Literal.parse(literal))
-    return int(strata.wins_a.sum()), int(strata.wins_b.sum())
+    tosses = Questions(match(a, b), 0).comes_about(Literal.parse(literal)).tosses
+    return int(tosses.wins_a.sum()), int(tosses.wins_b.sum())
 
 
 def test_what_comes_along_with_a_capability_gained_is_no_side_effect():

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from capscope import Intent, Vocabulary
@@ -57,7 +58,19 @@ def test_atoms_of_one_side_and_several_positions_are_told():
     b = side(tried(0, 0, [1] * 9), Vocabulary.of_atoms("pqrs"), positions=known)
     text = " ".join(lines(a, b))
     assert "only B knows s(); the states are compared without" in text
-    assert "known in several positions of the simulator: 1 state of these" in text
+    assert (
+        "known in several positions of the simulator: 1 state of these; 0 of 18 draws there are "
+        "from positions that both runs know" in text
+    )
+    assert "draws that started from one position count once; --any-position counts each" in text
+
+
+def test_where_both_runs_know_all_positions_no_more_is_said_of_them():
+    known, walks = {0: {b"x", b"y"}}, (np.arange(9), np.ones(9, dtype=bool), (b"x",))
+    one = side(tried(0, 0, [1] * 9), positions=known, walks=walks)
+    text = " ".join(lines(one, one))
+    assert "18 of 18 draws there are from positions that both runs know, and each of" in text
+    assert "--any-position" not in text
 
 
 def hostile_pair():

@@ -24,8 +24,24 @@ the other run to s. `benchmarks/differences.py` measures what is left of that wi
 there are: nothing that shows.
 
 **Positions.** Where several positions of the simulator look like one symbolic state, success may
-depend on the position, and draws from one position are then no independent witnesses. Draws that
-started from one position are one toss together: the side that did better in them.
+depend on the position. A position that both runs know is compared as a state with one position is,
+and with the same right: the next draw from it is a draw from one distribution, whatever was drawn
+before and whatever the strategies made of it. The same goes for executions with the same past
+(`pasts`). Every position is such a stratum; in one that only one run knows there is nothing to
+toss, so nothing is chosen by answers.
+
+That leaves out draws from positions that only one run knows, which may be all there are. So there
+is a second way, in which positions are the witnesses: draws that started from one position are one
+toss together, for the side that did better in them, and the i-th position of one run is set against
+the i-th of the other. That is fair if it is left to chance which positions a run comes to, and to
+the same chance in both, as it is with one strategy; other strategies may come to others.
+
+The two ways are made of the same draws, so their tosses are not added up. Each has its score, and
+the mean of two scores is a score, whatever the one has to do with the other; without a state of
+several positions the two ways are one. It would not do to match in the second way only what the
+first has left over. A long run knows more positions than a short one, so those of the short run
+that the long one does not know are rarer than those of the long run that the short one does not
+know; where rare positions are hard ones, the long run would win for being long.
 """
 
 from __future__ import annotations

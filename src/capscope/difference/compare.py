@@ -28,7 +28,7 @@ from capscope.difference.difference import (
 )
 from capscope.difference.matching import Matched, match
 from capscope.difference.side import Side, read_side
-from capscope.difference.strata import Questions, Strata
+from capscope.difference.strata import Counts, Questions
 from capscope.difference.unknown import Reason, Unknown
 from capscope.difference.where import Places, Spot
 from capscope.errors import CapscopeError
@@ -50,7 +50,7 @@ class _Asked:
     intent: Intent
     literals: tuple[Literal, ...]
     """Empty: is the intent achieved?"""
-    strata: Strata
+    counts: Counts
 
 
 def compare_runs(
@@ -76,7 +76,7 @@ def compare_sides(
     matched = match(a, b, any_position=any_position)
     asked = [Questions(matched, c) for c in range(len(matched.capabilities))]
     achieved = [_Asked(q.intent, (), q.achieved()) for q in asked]
-    achieved = [question for question in achieved if len(question.strata.states)]
+    achieved = [question for question in achieved if len(question.counts.states)]
     effects = [question for q in asked for question in _side_effects(q)]
     bars = [_bar(len(kind), error_rate) for kind in (achieved, effects)]
     found = [
@@ -112,12 +112,13 @@ def _bar(questions: int, error_rate: float) -> float:
 
 def _side_effects(questions: Questions) -> Iterator[_Asked]:
     """Ask for each literal that came about; those that always came about together are one."""
-    together: defaultdict[tuple[bytes, ...], list[tuple[Literal, Strata]]] = defaultdict(list)
+    together: defaultdict[tuple[bytes, ...], list[tuple[Literal, Counts]]] = defaultdict(list)
     for literal in questions.literals_changed():
-        strata = questions.comes_about(literal)
-        if len(strata.states) and (strata.a.hits.any() or strata.b.hits.any()):
-            parts = strata.states, strata.wins_a, strata.wins_b, strata.a.hits, strata.b.hits
-            together[tuple(part.tobytes() for part in parts)].append((literal, strata))
+        counts = questions.comes_about(literal)
+        a, b, tosses = counts.a, counts.b, counts.tosses
+        if len(counts.states) and (a.hits.any() or b.hits.any()):
+            parts = counts.states, tosses.wins_a, tosses.wins_b, a.hits, b.hits
+            together[tuple(part.tobytes() for part in parts)].append((literal, counts))
     for alike in together.values():
         yield _Asked(questions.intent, tuple(literal for literal, _ in alike), alike[0][1])
 
@@ -125,12 +126,12 @@ def _side_effects(questions: Questions) -> Iterator[_Asked]:
 def _differences(
     question: _Asked, matched: Matched, bar: float, error_rate: float
 ) -> Iterator[Difference]:
-    strata = question.strata
-    for bets, a_ahead in zip(strata.bets(), (True, False), strict=True):
+    counts = question.counts
+    for bets, a_ahead in zip(counts.bets(), (True, False), strict=True):
         # Most questions show too little to be worth a look at their places.
         if bets.most < bar:
             continue
-        spot = Places(strata.states, matched).best(bets, bar)
+        spot = Places(counts.states, matched).best(bets, bar)
         if spot is not None:
             exceeded = spot.log_evidence - spot.log_price - bar
             adjusted = min(error_rate * math.exp(-exceeded), 1.0)
@@ -144,19 +145,19 @@ def _differences(
 def _told(
     question: _Asked, matched: Matched, spot: Spot, a_ahead: bool, adjusted_p: float
 ) -> Difference:
-    strata, members = question.strata, spot.members
-    a, b = (Estimate.of(tally, strata.tosses, members) for tally in (strata.a, strata.b))
+    counts, members = question.counts, spot.members
+    a, b = Estimate.of_both(counts, members)
     wins = (spot.wins, spot.losses) if a_ahead else (spot.losses, spot.wins)
     return Difference(
         _change(a, b, a_ahead, bool(question.literals)),
         question.intent,
         question.literals,
-        _where(strata, spot, matched),
+        _where(counts, spot, matched),
         a,
         b,
         *wins,
         adjusted_p,
-        state_counts(strata, members, matched.states),
+        state_counts(counts, members, matched.states),
         matched.words.vocabulary,
     )
 
@@ -174,24 +175,24 @@ def _change(a: Estimate, b: Estimate, a_ahead: bool, side_effect: bool) -> Chang
     return Change.GAINED if nothing else Change.MORE_RELIABLE
 
 
-def _where(strata: Strata, spot: Spot, matched: Matched) -> Where:
-    inside, size = spot.members, len(strata.states)
-    if inside.all():
+def _where(counts: Counts, spot: Spot, matched: Matched) -> Where:
+    inside, outside = (np.unique(counts.states[mask]) for mask in (spot.members, ~spot.members))
+    size = len(inside) + len(outside)
+    if not len(outside):
         return Where(((),), size, size, None)
     if spot.literal is not None:
         when: tuple[tuple[Literal, ...], ...] = ((spot.literal,),)
     else:
-        on, off = ([matched.states[i] for i in strata.states[mask]] for mask in (inside, ~inside))
+        on, off = ([matched.states[i] for i in some] for some in (inside, outside))
         when = shortest_dnf(on, off, matched.words.vocabulary)
-    others = tuple(Estimate.of(tally, strata.tosses, ~inside) for tally in (strata.a, strata.b))
-    return Where(when, int(inside.sum()), size, (others[0], others[1]))
+    return Where(when, len(inside), size, Estimate.of_both(counts, ~spot.members))
 
 
 def _alike(question: _Asked) -> Alike:
-    strata = question.strata
-    everywhere = np.ones(len(strata.states), dtype=bool)
-    a, b = (Estimate.of(tally, strata.tosses, everywhere) for tally in (strata.a, strata.b))
-    return Alike(question.intent, len(strata.states), a, b)
+    counts = question.counts
+    everywhere = np.ones(len(counts.states), dtype=bool)
+    states = len(np.unique(counts.states))
+    return Alike(question.intent, states, *Estimate.of_both(counts, everywhere))
 
 
 def _not_shared(a: Side, b: Side) -> Iterator[Unknown]:
@@ -208,25 +209,30 @@ def _sayable(intent: Intent, side: Side) -> bool:
 
 def _undecidable(asked: Sequence[_Asked], matched: Matched, bar: float) -> Iterator[Unknown]:
     """List the capabilities that no shared state, or too few draws, can say anything about."""
-    by_intent = {question.intent: question.strata for question in asked}
+    by_intent = {question.intent: question.counts for question in asked}
     for intent in matched.capabilities:
-        strata = by_intent.get(intent)
-        if strata is None:
+        counts = by_intent.get(intent)
+        if counts is None:
             yield Unknown(intent, Reason.APART)
             continue
-        if Places(strata.states, matched).best(strata.most_possible(), bar) is None:
-            draws = int(strata.a.draws.sum()), int(strata.b.draws.sum())
+        if Places(counts.states, matched).best(counts.most_possible(), bar) is None:
+            draws = int(counts.a.draws.sum()), int(counts.b.draws.sum())
             yield Unknown(intent, Reason.FEW, *draws)
 
 
 def _scope(a: Side, b: Side, matched: Matched, achieved: int, effects: int) -> Scope:
     size = max(len(matched.states), 1)
     shared = np.unique(matched.a.pair % size)
+    # Of every draw that is compared: where it was made.
+    strata = np.concatenate([matched.strata.a, matched.strata.b])
+    several = matched.several[matched.strata.pair % size][strata]
     return Scope(
         len(shared),
         a.states_asked - len(shared),
         b.states_asked - len(shared),
         int(matched.several[shared].sum()),
+        int(several.sum()),
+        int(matched.strata.alike[strata[several]].sum()),
         matched.words.only_a,
         matched.words.only_b,
         achieved,

@@ -49,7 +49,11 @@ class Scope:
     states_only_a: int
     states_only_b: int
     states_in_several_positions: int
-    """Of those shared; draws from one position count once there."""
+    """Of those shared; what can be compared there depends on the positions."""
+    draws_there: int
+    """Of both sides, in these states."""
+    draws_in_shared_positions: int
+    """Those of them that are compared draw by draw; of the others, positions are compared."""
     atoms_only_a: tuple[str, ...]
     atoms_only_b: tuple[str, ...]
     achievement_questions: int
@@ -66,6 +70,8 @@ class Scope:
             "states only a": self.states_only_a,
             "states only b": self.states_only_b,
             "states in several positions": self.states_in_several_positions,
+            "draws there": self.draws_there,
+            "draws in shared positions": self.draws_in_shared_positions,
             "atoms only a": list(self.atoms_only_a),
             "atoms only b": list(self.atoms_only_b),
             "achievement questions": self.achievement_questions,

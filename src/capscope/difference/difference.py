@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from capscope.data.executions import Numbers
 from capscope.difference.matching import Mask
-from capscope.difference.strata import Strata, Tally
+from capscope.difference.strata import Counts, Tally
 from capscope.model.rule import credible_interval
 from capscope.symbolic import Intent, Literal, State, Vocabulary
 from capscope.symbolic.dnf import Term
@@ -39,7 +40,7 @@ NEW_SIDE_EFFECTS = frozenset({Change.NEW_SIDE_EFFECT, Change.MORE_FREQUENT})
 class Estimate:
     """How often an event came about on one side.
 
-    The probability weighs the states alike on both sides, by the comparisons made in each; it need
+    The probability weighs the strata alike on both sides, by the comparisons made in each; it need
     not be hits / draws. The interval takes positions, where they count, for single draws.
     """
 
@@ -50,15 +51,21 @@ class Estimate:
     draws: int
 
     @classmethod
-    def of(cls, tally: Tally, weights: np.ndarray[Any, Any], members: Mask) -> Estimate:
-        """Estimate over some of the states."""
-        hits, draws = tally.hits[members], tally.draws[members]
-        weight = weights[members] / weights[members].sum()
-        probability = float((weight * hits / draws).sum())
+    def of_both(cls, counts: Counts, members: Mask) -> tuple[Estimate, Estimate]:
+        """Estimate for both sides over some of the strata."""
+        weights = np.where(members, counts.weights, 0)
+        return cls._of(counts.a, weights, members), cls._of(counts.b, weights, members)
+
+    @classmethod
+    def _of(cls, tally: Tally, weights: Numbers, members: Mask) -> Estimate:
+        compared = weights > 0
+        weight = weights[compared] / weights.sum()
+        probability = float((weight * tally.hits[compared] / tally.draws[compared]).sum())
         # As many even draws would say as much as these uneven ones.
-        size = float(1 / (weight**2 / tally.witnesses[members]).sum())
+        size = float(1 / (weight**2 / tally.witnesses[compared]).sum())
         low, high = credible_interval(probability * size, size)
-        return cls(probability, low, high, int(hits.sum()), int(draws.sum()))
+        hits, draws = tally.hits[members].sum(), tally.draws[members].sum()
+        return cls(probability, low, high, int(hits), int(draws))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the estimate as JSON-ready values."""
@@ -166,18 +173,15 @@ class Difference:
 
 
 def state_counts(
-    strata: Strata, members: Mask, states: tuple[State, ...]
+    counts: Counts, members: Mask, states: tuple[State, ...]
 ) -> tuple[StateCounts, ...]:
     """List the states behind a difference, those with most tosses that one side won first."""
-    won = strata.wins_a + strata.wins_b
-    chosen = sorted(np.flatnonzero(members), key=lambda i: (-won[i], strata.states[i]))
+    which, state = np.unique(counts.states[members], return_inverse=True)
+    tosses, a, b = counts.tosses, counts.a, counts.b
+    won = (tosses.wins_a + tosses.wins_b).max(axis=0)
+    columns = (won, a.hits, a.draws, b.hits, b.draws)
+    sums = [np.bincount(state, column[members]).astype(int) for column in columns]
+    order = np.lexsort((which, -sums[0]))[:_MOST_STATES]
     return tuple(
-        StateCounts(
-            states[strata.states[i]],
-            int(strata.a.hits[i]),
-            int(strata.a.draws[i]),
-            int(strata.b.hits[i]),
-            int(strata.b.draws[i]),
-        )
-        for i in chosen[:_MOST_STATES]
+        StateCounts(states[which[i]], *(int(column[i]) for column in sums[1:])) for i in order
     )

@@ -17,13 +17,16 @@ it is betted that a share ε of the states changed: the product of 1 − ε + ε
 few ε. That is an average of products over all subsets of the states, hence a bet as well, whatever
 one state has to do with which others are reached.
 
-It needs draws that are alike and independent, so states known in several positions are left out.
+It needs draws that are alike and independent. Where a state is known in several positions these are
+the draws of one position that both runs know (`matching`); the others are left out.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,25 +52,33 @@ def log_odds(hits: Numbers, draws: Numbers, other_hits: Numbers, other_draws: Nu
     return odds
 
 
+Total: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+"""Sums rows, one for each stratum, over groups of strata."""
+
+
 @dataclass(frozen=True)
 class Bets:
-    """What is known, state by state, of one side being ahead."""
+    """What is known, stratum by stratum, of one side being ahead."""
 
     wins: Numbers
     losses: Numbers
+    """One row for each way to match draws."""
     odds: Scores
     """Log odds; zero where they do not apply."""
+    alike: NDArray[np.bool_]
+    """Where they do."""
 
     @property
     def most(self) -> float:
-        """No group of states can show more than this."""
-        return float(max(math.log(2) * self.wins.sum(), np.maximum(self.odds, 0).sum()))
+        """No group of strata can show more than this."""
+        wins = self.wins.sum(axis=1).max(initial=0)
+        return float(max(math.log(2) * wins, np.maximum(self.odds, 0).sum()))
 
-    def on_odds(self, groups: NDArray[np.bool_]) -> Scores:
-        """Return the log bet, for each row of groups, that some of its states changed."""
-        if len(self.odds) == 1:
-            return self.odds
+    def on_odds(self, total: Total) -> Scores:
+        """Return the log bet, for each group of strata, that some of them changed."""
         shares = np.log(_SHARES)
         stakes = np.logaddexp(np.log1p(-np.exp(shares)), shares + self.odds[:, None])
-        bets: Scores = np.logaddexp.reduce(groups.astype(np.float64) @ stakes, axis=1)
-        return bets - math.log(len(_SHARES))
+        bets: Scores = np.logaddexp.reduce(total(stakes), axis=1) - math.log(len(_SHARES))
+        # If there is only one, it is that one.
+        alone = total(self.alike.astype(np.float64)) == 1
+        return np.where(alone, total(self.odds), bets)

@@ -1,9 +1,9 @@
-"""Count, state by state, what the two runs showed of one question.
+"""Count, stratum by stratum, what the two runs showed of one question.
 
 A question is about one capability: is its intent achieved, or does a literal beyond the intent come
 about? Pooled over states the two runs could differ only in where they asked. So every count is
-within a state, and what is summed over states are tosses (`coins`), each of them fair under its own
-state's probability.
+within a state, or within a position where a state has several (`matching`), and what is summed are
+tosses (`coins`), each of them fair under its own stratum's probability.
 
 States are never grouped by what was seen in them. The rules of a model are: states that showed the
 same outcomes. To compare within a rule would choose the states by their answers, and find
@@ -12,13 +12,13 @@ differences between an agent and itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from capscope.data.executions import Numbers
-from capscope.difference.matching import Mask, Matched, Track
+from capscope.difference.matching import Mask, Matched, Pairing, Track
 from capscope.difference.odds import Bets, log_odds
 from capscope.findings.statistics import Scores
 from capscope.symbolic import Effect, Intent, Literal
@@ -26,38 +26,67 @@ from capscope.symbolic import Effect, Intent, Literal
 
 @dataclass(frozen=True)
 class Tally:
-    """Of each state: how often an event came about on one side."""
+    """Of each stratum: how often an event came about on one side."""
 
     hits: Numbers
     draws: Numbers
     plain: Numbers
     """Hits that no success of the same execution may explain."""
     witnesses: Numbers
-    """Draws, or positions where one state has several."""
+    """Draws, or positions where draws are not known to be alike."""
+
+    def of(self, rows: Numbers) -> Tally:
+        """Return the counts of some strata."""
+        return Tally(*(c[rows] for c in (self.hits, self.draws, self.plain, self.witnesses)))
 
 
 @dataclass(frozen=True)
-class Strata:
-    """The counts of a question in every state where both sides can answer it."""
+class Tosses:
+    """Of each way to match draws and each stratum: comparisons of a witness with a witness."""
 
-    states: Numbers
-    single: Mask
-    """The states known in one position only: all their draws are alike."""
-    a: Tally
-    b: Tally
-    tosses: Numbers
-    """Comparisons of a witness with a witness, those that ended alike included."""
+    all: Numbers
+    """Those that ended alike included."""
     wins_a: Numbers
     wins_b: Numbers
-    """Tosses that one side won: the event came about there and not, or less often, on the other."""
+    """Won by one side: the event came about there and not, or less often, on the other."""
+
+    def of(self, rows: Numbers) -> Tosses:
+        """Return the tosses in some strata."""
+        return Tosses(self.all[:, rows], self.wins_a[:, rows], self.wins_b[:, rows])
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The counts of a question wherever both sides can answer it; one row a stratum."""
+
+    states: Numbers
+    """The state of each stratum; those of a state stand together."""
+    alike: Mask
+    """The strata in which all draws are alike."""
+    a: Tally
+    b: Tally
+    tosses: Tosses
+
+    @property
+    def weights(self) -> Numbers:
+        """How much of what can be compared is in each stratum: draws, or positions."""
+        return np.where(
+            self.alike,
+            self.tosses.all[0],
+            np.minimum(self.a.witnesses, self.b.witnesses),
+        )
 
     def bets(self) -> tuple[Bets, Bets]:
         """Bet on A being ahead, and on B."""
+        tosses = self.tosses
         for_a, for_b = (
-            np.where(self.single, self._odds(*sides), 0.0)
+            np.where(self.alike, self._odds(*sides), 0.0)
             for sides in ((self.a, self.b), (self.b, self.a))
         )
-        return Bets(self.wins_a, self.wins_b, for_a), Bets(self.wins_b, self.wins_a, for_b)
+        return (
+            Bets(tosses.wins_a, tosses.wins_b, for_a, self.alike),
+            Bets(tosses.wins_b, tosses.wins_a, for_b, self.alike),
+        )
 
     @staticmethod
     def _odds(one: Tally, other: Tally) -> Scores:
@@ -72,32 +101,53 @@ class Strata:
 
     def most_possible(self) -> Bets:
         """Bet on A as if all its draws had been hits and B's none: no counts could show more."""
-        nothing = np.zeros_like(self.tosses)
-        odds = log_odds(self.a.draws, self.a.draws, nothing, self.b.draws)
-        return Bets(self.tosses, nothing, np.where(self.single, odds, 0.0))
+        nothing = np.zeros_like(self.a.draws)
+        odds = np.where(self.alike, log_odds(self.a.draws, self.a.draws, nothing, self.b.draws), 0)
+        return Bets(self.tosses.all, np.zeros_like(self.tosses.all), odds, self.alike)
 
 
 @dataclass(frozen=True)
 class _Part:
     """One side's executions of one capability, in order within each state."""
 
-    state: Numbers
+    stratum: Numbers
     end: Numbers
     witness: Numbers
-    compared: Numbers
-    """The rows that have a counterpart on the other side, which stand in the same order there."""
 
-    def tally(self, event: Mask, plain: Mask, kept: Numbers) -> Tally:
-        """Count an event, which is one of the state afterwards, in some of the states."""
-        size = len(event)
-        hits = np.bincount(self.state[event[self.end]], minlength=size)[kept]
+    def tally(self, event: Mask, plain: Mask, alike: Mask) -> Tally:
+        """Count an event, which is one of the state afterwards, in every stratum."""
+        size = len(alike)
+        hits = np.bincount(self.stratum[event[self.end]], minlength=size)
         alone = hits
         if plain is not event:
-            alone = np.bincount(self.state[plain[self.end]], minlength=size)[kept]
-        draws = np.bincount(self.state, minlength=size)
-        witnesses = np.zeros(size, dtype=np.int64)
-        witnesses[self.state] = self.witness + 1  # the last row of a state has its last witness
-        return Tally(hits, draws[kept], alone, witnesses[kept])
+            alone = np.bincount(self.stratum[plain[self.end]], minlength=size)
+        draws = np.bincount(self.stratum, minlength=size)
+        heard = np.unique(self.stratum * (self.witness.max(initial=0) + 1) + self.witness)
+        positions = np.bincount(heard // (self.witness.max(initial=0) + 1), minlength=size)
+        return Tally(hits, draws, alone, np.where(alike, draws, positions))
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """The executions of one capability that are set against each other in one way."""
+
+    end_a: Numbers
+    end_b: Numbers
+    begins: Numbers
+    """Where each toss begins."""
+    stratum: Numbers
+    """The stratum of each toss."""
+
+    def lead(self, event: Mask) -> Numbers:
+        """Say of each comparison whether the event is on A's side only (1) or on B's (−1)."""
+        return event[self.end_a].astype(np.int64) - event[self.end_b]
+
+    def tossed(self, lead: Numbers, strata: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Count all tosses of each stratum, those that A won, and those that B won."""
+        won = np.sign(np.add.reduceat(lead, self.begins)) if len(self.begins) else lead
+        tossed = self.stratum, self.stratum[won > 0], self.stratum[won < 0]
+        every, wins_a, wins_b = (np.bincount(which, minlength=strata) for which in tossed)
+        return every, wins_a, wins_b
 
 
 class Questions:
@@ -106,15 +156,24 @@ class Questions:
     def __init__(self, matched: Matched, capability: int) -> None:
         self._matched = matched
         self.intent: Intent = matched.capabilities[capability]
-        self._a = _part(matched, matched.a, matched.rows_a, capability)
-        self._b = _part(matched, matched.b, matched.rows_b, capability)
+        size = len(matched.states)
+        pairs = np.array([capability * size, (capability + 1) * size])
+        low, high = np.searchsorted(matched.strata.pair, pairs)
+        self._states = matched.strata.pair[low:high] - pairs[0]
+        self._alike = matched.strata.alike[low:high]
+        self._a, self._b = (
+            _part(track, strata, pairs, low)
+            for track, strata in ((matched.a, matched.strata.a), (matched.b, matched.strata.b))
+        )
+        self._compared = [_compared(matched, pairing, low, high) for pairing in matched.pairings]
         self._achieved = matched.holding(self.intent.literals)
 
-    def achieved(self) -> Strata:
+    def achieved(self) -> Counts:
         """Ask whether the intent holds afterwards, in states where it does not hold before."""
-        return self._strata(self._achieved, self._achieved, self._lead(self._achieved))
+        leads = [compared.lead(self._achieved) for compared in self._compared]
+        return self._counts(self._achieved, self._achieved, leads)
 
-    def comes_about(self, literal: Literal) -> Strata:
+    def comes_about(self, literal: Literal) -> Counts:
         """Ask whether a literal comes about, in states where it does not hold before.
 
         What comes about along with the intent is no side effect against an execution that did not
@@ -124,13 +183,19 @@ class Questions:
         step on the way is no new side effect of an agent that now fails after it.
         """
         came = self._matched.holding([literal])
-        lead, ahead = self._lead(came), self._lead(self._achieved)
-        return self._strata(came, came & ~self._achieved, np.where(lead == ahead, 0, lead))
+        leads = []
+        for compared in self._compared:
+            lead, ahead = compared.lead(came), compared.lead(self._achieved)
+            leads.append(np.where(lead == ahead, 0, lead))
+        return self._counts(came, came & ~self._achieved, leads)
 
     def literals_changed(self) -> Iterator[Literal]:
         """List the literals beyond the intent that an execution of either side brought about."""
         states = self._matched.states
-        codes = [np.unique(part.state * len(states) + part.end) for part in (self._a, self._b)]
+        codes = [
+            np.unique(self._states[part.stratum] * len(states) + part.end)
+            for part in (self._a, self._b)
+        ]
         adds = deletes = 0
         for code in np.unique(np.concatenate(codes)).tolist():
             before, after = divmod(code, len(states))
@@ -141,41 +206,30 @@ class Questions:
             if literal not in self.intent.literals:
                 yield literal
 
-    def _lead(self, event: Mask) -> Numbers:
-        """Say of each draw compared whether the event is on A's side only (1) or on B's (−1)."""
-        on_a, on_b = (event[part.end[part.compared]] for part in (self._a, self._b))
-        return on_a.astype(np.int64) - on_b
-
-    def _strata(self, event: Mask, plain: Mask, lead: Numbers) -> Strata:
+    def _counts(self, event: Mask, plain: Mask, leads: Sequence[Numbers]) -> Counts:
         """Count an event in the states in which it is not the case already."""
-        a, size = self._a, len(event)
-        state, witness = a.state[a.compared], a.witness[a.compared]
-        # The draws of a witness are together one toss.
-        code = state * (witness.max(initial=0) + 1) + witness
-        begins = np.flatnonzero(np.diff(code, prepend=-1))
-        won = np.sign(np.add.reduceat(lead, begins)) if len(begins) else lead
-        tossed = state[begins]
-        tosses = np.bincount(tossed, minlength=size)
-        kept = np.flatnonzero(~event & (tosses > 0))
-        return Strata(
-            kept,
-            ~self._matched.several[kept],
-            a.tally(event, plain, kept),
-            self._b.tally(event, plain, kept),
-            tosses[kept],
-            np.bincount(tossed[won > 0], minlength=size)[kept],
-            np.bincount(tossed[won < 0], minlength=size)[kept],
-        )
+        size = len(self._states)
+        tossed = [
+            compared.tossed(lead, size)
+            for compared, lead in zip(self._compared, leads, strict=True)
+        ]
+        tosses = Tosses(*(np.array(column) for column in zip(*tossed, strict=True)))
+        kept = np.flatnonzero(~event[self._states] & (tosses.all.sum(axis=0) > 0))
+        a, b = (part.tally(event, plain, self._alike).of(kept) for part in (self._a, self._b))
+        return Counts(self._states[kept], self._alike[kept], a, b, tosses.of(kept))
 
 
-def _part(matched: Matched, track: Track, rows: Numbers, capability: int) -> _Part:
-    size = len(matched.states)
-    ends = np.array([capability * size, (capability + 1) * size])
-    low, high = np.searchsorted(track.pair, ends)
-    first, last = np.searchsorted(rows, (low, high))
-    return _Part(
-        track.pair[low:high] - ends[0],
-        track.end[low:high],
-        track.witness[low:high],
-        rows[first:last] - low,
+def _part(track: Track, strata: Numbers, pairs: Numbers, first: int) -> _Part:
+    low, high = np.searchsorted(track.pair, pairs)
+    return _Part(strata[low:high] - first, track.end[low:high], track.witness[low:high])
+
+
+def _compared(matched: Matched, pairing: Pairing, low: int, high: int) -> _Compared:
+    begin, end = np.searchsorted(pairing.stratum, (low, high))
+    begins = np.flatnonzero(np.diff(pairing.toss[begin:end], prepend=-1))
+    return _Compared(
+        matched.a.end[pairing.rows_a[begin:end]],
+        matched.b.end[pairing.rows_b[begin:end]],
+        begins,
+        pairing.stratum[begin:end][begins] - low,
     )

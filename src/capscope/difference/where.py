@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from capscope.data.executions import Numbers
 from capscope.difference.coins import log_evidence
 from capscope.difference.matching import Mask, Matched
-from capscope.difference.odds import Bets
+from capscope.difference.odds import Bets, Total
+from capscope.findings.statistics import Scores
 from capscope.symbolic import Literal
 
 _EVERYWHERE, _LITERALS, _STATES = 1 / 2, 1 / 4, 1 / 4
@@ -30,7 +31,7 @@ class Spot:
     """A place where one side is surely ahead, and how sure that is."""
 
     members: Mask
-    """Which of the states of the question it has."""
+    """Which of the strata of the question it has."""
     literal: Literal | None
     """What holds in these states and in none of the others; None where no literal says it."""
     wins: int
@@ -44,9 +45,13 @@ class Places:
     """The groups of states in which a question is looked at."""
 
     def __init__(self, states: Numbers, matched: Matched) -> None:
-        """Take the literals that hold in some of the states only, one of those that agree."""
-        size = len(states)
-        bits, atoms = matched.bits[states], matched.words.vocabulary.atoms
+        """Take the literals that hold in some of the states only, one of those that agree.
+
+        `states` are those of the strata, so that one with several positions is there more often.
+        """
+        which, self._begins, self._state = np.unique(states, return_index=True, return_inverse=True)
+        size = len(which)
+        bits, atoms = matched.bits[which], matched.words.vocabulary.atoms
         halves: dict[bytes, tuple[Literal, Mask]] = {}
         for positive in (True, False):
             held = bits if positive else ~bits
@@ -54,9 +59,8 @@ class Places:
             for i in np.flatnonzero((held.sum(axis=0) > 1) & ~held.all(axis=0)).tolist():
                 halves.setdefault(held[:, i].tobytes(), (Literal(atoms[i], positive), held[:, i]))
         self._literals = [literal for literal, _ in halves.values()]
-        self._groups = np.array(
-            [np.ones(size, dtype=bool), *(half for _, half in halves.values())], dtype=bool
-        )
+        groups = [np.ones(size, dtype=bool), *(half for _, half in halves.values())]
+        self._groups = np.array(groups, dtype=bool)[:, self._state]
         shares = [_EVERYWHERE, *[_LITERALS / max(len(halves), 1)] * len(halves)]
         self._prices = -np.log(shares) if size > 1 else np.zeros(1)
         self._state_price = math.log(size / _STATES) if size > 1 else 0.0
@@ -70,37 +74,37 @@ class Places:
         return max(spots, key=lambda s: (s.log_evidence, -int(s.members.sum())), default=None)
 
     def _group_spots(self, bets: Bets, bar: float) -> Iterator[Spot]:
-        on_odds = bets.on_odds(self._groups)
-        wins, losses = self._groups @ bets.wins, self._groups @ bets.losses
-        for i, members in enumerate(self._groups):
+        groups = self._groups.astype(np.float64)
+        for i, shown in _reaching(bets, lambda values: groups @ values, bar + self._prices):
             literal = self._literals[i - 1] if i else None
-            yield from _reaching(
-                bar,
-                Spot(members, literal, int(wins[i]), int(losses[i]), on_odds[i], self._prices[i]),
-            )
+            yield Spot(self._groups[i], literal, *shown, float(self._prices[i]))
 
     def _state_spots(self, bets: Bets, bar: float) -> Iterator[Spot]:
-        size = len(bets.wins)
-        if size < 2:
+        if len(self._begins) < 2:
             return
-        for i in np.flatnonzero(bets.wins > bets.losses).tolist():
-            won, lost = int(bets.wins[i]), int(bets.losses[i])
-            alone = np.arange(size) == i
-            yield from _reaching(
-                bar, Spot(alone, None, won, lost, float(bets.odds[i]), self._state_price)
-            )
+        bars = np.full(len(self._begins), bar + self._state_price)
+        # The strata of a state stand together.
+        for i, shown in _reaching(bets, lambda v: np.add.reduceat(v, self._begins), bars):
+            yield Spot(self._state == i, None, *shown, self._state_price)
 
 
-def _reaching(bar: float, spot: Spot) -> Iterator[Spot]:
-    """Add the evidence of the tosses to that of the odds; yield the spot if both together suffice.
+def _reaching(
+    bets: Bets, total: Total, bars: Scores
+) -> Iterator[tuple[int, tuple[int, int, float]]]:
+    """Yield the groups whose tosses and odds suffice, with wins, losses and the evidence.
 
-    The average of two bets is a bet.
+    The mean of bets is a bet: there is one on the tosses for each way to match draws, and their
+    mean is taken with the bet on the odds. Told are the wins of the way that shows most.
     """
-    won, lost, on_odds = spot.wins, spot.losses, spot.log_evidence
+    wins, losses, on_odds = total(bets.wins.T), total(bets.losses.T), bets.on_odds(total)
     # No coin explains the tosses better than this; most places are passed over by it.
-    most = math.log(2) * max(won - lost, 0) ** 2 / max(won + lost, 1)
-    if max(most, on_odds) < bar + spot.log_price:
-        return
-    evidence = float(np.logaddexp(log_evidence(won, lost), on_odds)) - math.log(2)
-    if evidence >= bar + spot.log_price:
-        yield replace(spot, log_evidence=evidence)
+    lead, tosses = np.maximum(wins - losses, 0), np.maximum(wins + losses, 1)
+    most = (math.log(2) * lead**2 / tosses).max(axis=1, initial=0.0)
+    ahead = (wins > losses).any(axis=1)
+    for i in np.flatnonzero(ahead & (np.maximum(most, on_odds) >= bars)).tolist():
+        tossed = [(int(won), int(lost)) for won, lost in zip(wins[i], losses[i], strict=True)]
+        scores = [log_evidence(*counts) for counts in tossed]
+        on_tosses = float(np.logaddexp.reduce(scores)) - math.log(len(scores))
+        evidence = float(np.logaddexp(on_tosses, on_odds[i])) - math.log(2)
+        if evidence >= bars[i]:
+            yield i, (*tossed[int(np.argmax(scores))], evidence)

@@ -77,17 +77,7 @@ def scope_sentences(comparison: Comparison) -> Iterator[str]:
         f"A asked in {scope.states_only_a:,} more, B in {scope.states_only_b:,} more"
     )
     if scope.states_in_several_positions:
-        several = scope.states_in_several_positions
-        yield (
-            f"known in several positions of the simulator: {counted(several, 'state')} of these; "
-            "success may depend on the position, so draws that started from one count once there; "
-            "--any-position counts each, if the words say all that matters"
-        )
-        if comparison.a["strategy"] != comparison.b["strategy"]:
-            yield (
-                "the runs were made by different strategies, which may meet a state in different "
-                "positions: a difference in such a state may be one of positions"
-            )
+        yield from _position_sentences(comparison)
     for name, atoms in (("A", scope.atoms_only_a), ("B", scope.atoms_only_b)):
         if atoms:
             yield f"only {name} knows {_named(atoms)}; the states are compared without"
@@ -95,6 +85,27 @@ def scope_sentences(comparison: Comparison) -> Iterator[str]:
     for name, run, mishaps in sides:
         for warning in mishap_warnings(mishaps, run["executions"], run["run"]):
             yield f"{name}: {warning}"
+
+
+def _position_sentences(comparison: Comparison) -> Iterator[str]:
+    scope = comparison.scope
+    states = counted(scope.states_in_several_positions, "state")
+    draws, alike = scope.draws_there, scope.draws_in_shared_positions
+    yield (
+        f"known in several positions of the simulator: {states} of these; {alike:,} of "
+        f"{counted(draws, 'draw')} there are from positions that both runs know, and each of those "
+        "counts"
+    )
+    if alike < draws:
+        yield (
+            "success may depend on the position, so of the others, draws that started from one "
+            "position count once; --any-position counts each, if the words say all that matters"
+        )
+        if comparison.a["strategy"] != comparison.b["strategy"]:
+            yield (
+                "the runs were made by different strategies, which may meet a state in different "
+                "positions: a difference in such a state may be one of positions"
+            )
 
 
 def verdict(comparison: Comparison) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,14 +33,14 @@ from capscope.world import plain
 Kept: TypeAlias = list[list[tuple[Path, Any]]]
 """For each wrapper its plain values, by the path to them."""
 
-# What a layer is put together of.
-_FRAME = frozenset(
+FRAME = frozenset(
     {
         "env", "spec", "metadata", "action_space", "observation_space", "_action_space",
         "_observation_space", "_metadata", "_cached_spec", "_saved_kwargs",
         "_np_random", "_np_random_seed",
     }
 )  # fmt: skip
+"""What a layer is put together of."""
 
 # What is not looked into: generators and spaces are seen to elsewhere.
 _STRANGERS = (*LEAVES, np.random.Generator, np.random.RandomState, random.Random, Space)
@@ -91,6 +91,15 @@ def attributes(env: Env[Any, Any]) -> Mapping[str, str]:
     }
 
 
+def is_ignored(path: str, ignored: Collection[str]) -> bool:
+    """Say whether a path leads to one of the attributes that do not matter, or into one.
+
+    >>> [is_ignored(path, ["wind"]) for path in ("wind", "wind.blows", "window")]
+    [True, True, False]
+    """
+    return path in ignored or any(path.startswith((f"{name}.", f"{name}[")) for name in ignored)
+
+
 def text_of(value: Any) -> str:
     """Say what a value is: itself if it is short, else enough of it to tell it from others."""
     if isinstance(value, np.ndarray) and value.size > _SHORT_ARRAY:
@@ -111,7 +120,7 @@ def _held(layer: Env[Any, Any]) -> list[tuple[Path, Any]]:
     held: list[tuple[Path, Any]] = []
     met = {id(layer)}
     ahead: deque[tuple[Path, Any]] = deque(
-        ((step,), value) for step, value in children(layer) if step.key not in _FRAME
+        ((step,), value) for step, value in children(layer) if step.key not in FRAME
     )
     while ahead and len(met) < _MOST_OBJECTS:
         path, value = ahead.popleft()

@@ -35,7 +35,7 @@ class Restoring(Protocol):
     """A way to write a position down and to go back to it."""
 
     unimportant: Sequence[str]
-    """Attributes that need not be as they were."""
+    """Attributes that need not be as they were and that no position is told by."""
     remedy: str
     """What to do if it does not lead back."""
 
@@ -47,14 +47,19 @@ class Restoring(Protocol):
 
 
 class Replay:
-    """Go back by doing again what led there."""
+    """Go back by doing again what led there.
 
-    unimportant: Sequence[str] = ()
+    `ignore` names attributes that do not matter: positions that differ in them alone are one.
+    """
+
     remedy = (
         "replaying needs the same seed and actions to lead to the same position: let all chance "
         "come from self.np_random and let reset() set everything that changes, or declare "
         'restore="native"'
     )
+
+    def __init__(self, ignore: Sequence[str] = ()) -> None:
+        self.unimportant: Sequence[str] = tuple(ignore)
 
     def written(self, episode: Episode) -> Snapshot:
         """Write down the seeds and actions since the reset."""
@@ -70,7 +75,7 @@ class Native:
 
     Both are given the environment inside all wrappers. The state is plain: numbers, text, arrays,
     and containers of them. `ignore` names attributes that need not be as they were, like one that
-    is there for drawing only.
+    is there for drawing only; positions that differ in them alone are one.
     """
 
     remedy = (
@@ -136,7 +141,8 @@ class Copy(Replay):
         'restore="native"'
     )
 
-    def __init__(self, keep: int = 256) -> None:
+    def __init__(self, keep: int = 256, ignore: Sequence[str] = ()) -> None:
+        super().__init__(ignore)
         self._keep = keep
         self._copies: OrderedDict[Snapshot, tuple[Env[Any, Any], Told]] = OrderedDict()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -13,13 +14,20 @@ from gymnasium import Env
 from capscope.environments.gymnasium.actions import Actions
 from capscope.environments.gymnasium.episode import Episode, Reseed
 from capscope.environments.gymnasium.generators import generator_states
-from capscope.environments.gymnasium.layers import attributes, text_of, without_time_limit
+from capscope.environments.gymnasium.landmarks import Landmarks
+from capscope.environments.gymnasium.layers import (
+    attributes,
+    is_ignored,
+    text_of,
+    without_time_limit,
+)
 from capscope.environments.gymnasium.restoring import Copy, Replay, Restoring
 from capscope.environments.gymnasium.seen import Seen
 from capscope.environments.picture import png
 from capscope.errors import ProblemError
 from capscope.symbolic import Atom, Vocabulary
 from capscope.world import Inspection, InvalidAction, Snapshot
+from capscope.world.positions import named, without_name
 
 Make: TypeAlias = str | Callable[[], Env[Any, Any]]
 """The id of a registered environment, or a function that makes one."""
@@ -102,12 +110,14 @@ class GymnasiumSimulator:
         return self._seen()
 
     def snapshot(self) -> Snapshot:
-        """Write the position down as it was declared to be restored."""
-        return self._restoring.written(self._episode)
+        """Write the position down as it was declared to be restored, with a name in front."""
+        written = self._restoring.written(self._episode)
+        description = self._landmarks.description(self._episode)
+        return written if description is None else named(written, description)
 
     def restore(self, snapshot: Snapshot, seed: int) -> Seen:
         """Go back to a position and reseed every generator."""
-        self._restoring.restore(self._episode, snapshot)
+        self._restoring.restore(self._episode, without_name(snapshot))
         self._episode.reseed(seed)
         return self._seen()
 
@@ -131,7 +141,9 @@ class GymnasiumSimulator:
             self._set_by_reset = self._attributes_set_by_reset()
         found = attributes(self.env)
         important = self._set_by_reset.difference(
-            name for name in found if name.partition(".")[2] in self._restoring.unimportant
+            name
+            for name in found
+            if is_ignored(name.partition(".")[2], self._restoring.unimportant)
         )
         return Inspection(
             {name: text for name, text in found.items() if name in important},
@@ -146,14 +158,25 @@ class GymnasiumSimulator:
         before = attributes(episode.env)
         rng = random.Random(0)
         for _ in range(_EPISODE_STEPS):
-            valid = self._actions.valid(episode.told.mask)
-            if episode.told.over or not valid:
+            if not self._step_at_random(episode, rng):
                 break
-            episode.step(self._actions.admit(rng.choice(valid)))
         episode.reset(0)
         after = attributes(episode.env)
         episode.env.close()
         return frozenset(name for name, text in after.items() if before.get(name, text) == text)
+
+    def _step_at_random(self, episode: Episode, rng: random.Random) -> bool:
+        """Take a random step, and say whether there was one to take."""
+        valid = () if episode.told.over else self._actions.valid(episode.told.mask)
+        if valid:
+            episode.step(self._actions.admit(rng.choice(valid)))
+        return bool(valid)
+
+    @cached_property
+    def _landmarks(self) -> Landmarks:
+        """What positions are told by; finding it out takes another environment."""
+        ignored = self._restoring.unimportant
+        return Landmarks(lambda: self._begun()[0], self._step_at_random, ignored)
 
     def remedy(self, of_chance: bool) -> str:
         """Say what to change if a restore does not restore, or does not reseed."""
@@ -179,6 +202,12 @@ class GymnasiumSimulator:
                 f"{self._actions.space}; the policy may take any. Options(samples=...) sets "
                 "how many"
             )
+        if self._landmarks.unseen:
+            notes.append(
+                f"{self._landmarks.unseen} cannot be looked into, so positions have no names: "
+                "`capscope diff` cannot tell whether two runs asked in the same one. If it does "
+                'not matter, restore=Replay(ignore=["..."]) leaves it out'
+            )
         return notes
 
 
@@ -197,7 +226,7 @@ class Sketchbook:
         """Draw a position and return the PNG."""
         if self._episode is None:
             self._episode = self._begun()
-        self._restoring.restore(self._episode, snapshot)
+        self._restoring.restore(self._episode, without_name(snapshot))
         pixels: Any = self._episode.env.render()
         return png(pixels)
 

@@ -1,0 +1,197 @@
+"""A position has one name, however one came to it, and no other position has that name."""
+
+import random
+
+import pytest
+
+pytest.importorskip("gymnasium")
+
+from gymnasium import wrappers
+
+import odd_environments as odd
+from capscope import Budget, assess, resume
+from capscope.difference import read_side
+from capscope.environments.gymnasium import Copy, Native, Options, Replay, gymnasium_problem
+from capscope.environments.gymnasium.landmarks import Landmarks
+from capscope.world import notes_on
+from capscope.world.positions import name_of
+from odd_environments import corridor_problem
+
+FOR_DRAWING = ["lastaction", "dealer_top_card_suit", "dealer_top_card_value_str"]
+
+
+def visits(simulator, count, seed=0):
+    """Walk at random; yield at each step."""
+    rng = random.Random(seed)
+    simulator.reset(seed)
+    for visit in range(count):
+        yield simulator
+        if simulator.actions():
+            simulator.step(rng.choice(simulator.actions()))
+        else:
+            simulator.reset(rng.randrange(3) + visit % 2)
+
+
+def world(make, restore="replay", **given):
+    label = given.pop("label", lambda _: [])
+    return gymnasium_problem(make, odd.WORDS, label, lambda _: 0, restore=restore, **given)
+
+
+WORLDS = [
+    "FrozenLake-v1",
+    "CliffWalking-v1",
+    "Blackjack-v1",
+    odd.Corridor,
+    odd.CorridorThatHandsOutItself,
+    odd.CorridorWithAGeneratorOfItsOwn,
+    odd.CorridorWithACounterLeftOut,
+    odd.CorridorWithWindLeftOut,
+    odd.CorridorInACorridor,
+    lambda: wrappers.FrameStackObservation(odd.Corridor(ends=False), 3),
+    lambda: wrappers.StickyAction(odd.Corridor(ends=False), 0.5),
+]
+
+
+@pytest.mark.parametrize("restore", [Replay, Copy, lambda ignore: Native.of(ignore=ignore)])
+@pytest.mark.parametrize("make", WORLDS)
+def test_positions_have_one_name_if_all_that_a_full_look_tells_is_alike(make, restore):
+    """The naive twin looks at every attribute in every layer, each time."""
+    simulator = world(make, restore(ignore=FOR_DRAWING)).simulator
+    of_look, of_name = {}, {}
+    for visited in visits(simulator, 150):
+        told = {name: text for name, text in visited.told().items() if name != "the reward"}
+        look = repr(sorted({**told, **visited.inspect().parts}.items()))
+        name = name_of(visited.snapshot())
+        assert of_look.setdefault(look, name) == name
+        assert of_name.setdefault(name, look) == look
+    assert 3 < len(of_name) <= 150
+
+
+def test_a_large_table_that_changes_is_part_of_a_position():
+    """A full look passes over it."""
+    simulator = world(odd.CorridorWithALongTrail).simulator
+    found = {
+        (visited.told()["the observation"], str(visited.env.board), name_of(visited.snapshot()))
+        for visited in visits(simulator, 60)
+    }
+    assert len(found) == len({name for *_, name in found}) > 10
+
+
+@pytest.mark.parametrize("restore", ["replay", "copy"])
+def test_a_name_does_not_depend_on_the_way_there_nor_on_the_process(restore):
+    here, there = (corridor_problem(lambda: odd.Corridor(0.0), restore=restore) for _ in range(2))
+    here, there = here.simulator, there.simulator
+    here.reset(1)
+    begin = here.snapshot()
+    here.step(0)
+    here.step(1)
+    there.reset(2)
+    assert len({begin, here.snapshot(), there.snapshot()}) == 3
+    assert len({name_of(at.snapshot()) for at in (here, there)} | {name_of(begin)}) == 1
+    there.restore(here.snapshot(), 7)
+    assert name_of(there.snapshot()) == name_of(begin)
+    there.step(0)
+    assert name_of(there.snapshot()) != name_of(begin)
+
+
+def steps_to_the_same_cell(restore, make=odd.CorridorWithACounterLeftOut, **given):
+    simulator = world(lambda: make(0.0, ends=False), restore, **given).simulator
+    simulator.reset(0)
+    begin = simulator.snapshot()
+    simulator.step(0)
+    simulator.step(1)
+    return name_of(begin) == name_of(simulator.snapshot())
+
+
+@pytest.mark.parametrize("restore", [Replay, Copy, lambda **given: Native.of("cell", **given)])
+def test_what_does_not_matter_can_be_left_out_by_name(restore):
+    assert not steps_to_the_same_cell(restore())
+    assert steps_to_the_same_cell(restore(ignore=["steps"]))
+
+
+def watched_corridor(*_, **__):
+    env = wrappers.TimeLimit(odd.Corridor(0.0, ends=False), 9)
+    return wrappers.RecordEpisodeStatistics(env)
+
+
+def test_statistics_and_a_limit_that_was_lifted_are_no_part_of_a_position():
+    assert steps_to_the_same_cell("replay", watched_corridor)
+    kept = Options(keep_time_limit=True)
+    assert not steps_to_the_same_cell("replay", watched_corridor, options=kept)
+
+
+def test_what_outlasts_a_reset_is_no_part_of_a_position():
+    simulator = world(odd.CorridorThatRemembersEpisodes).simulator
+    names = set()
+    for visited in visits(simulator, 50):
+        names.add((visited.told()["the observation"], name_of(visited.snapshot())))
+    assert len(names) == 5
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "Taxi-v4", "CliffWalking-v1"])
+def test_what_is_there_for_drawing_is_no_part_of_a_position(name):
+    seen, names = set(), set()
+    for visited in visits(world(name).simulator, 80):
+        seen.add(visited.told()["the observation"])
+        names.add(name_of(visited.snapshot()))
+    assert len(seen) == len(names)
+
+
+class Sealed(odd.Corridor):
+    """Holds something that says nothing of itself."""
+
+    def reset(self, *, seed=None, options=None):
+        self.engine = {"wheels": [(n for n in ())]}
+        return super().reset(seed=seed)
+
+
+def test_an_environment_that_cannot_be_looked_into_has_no_names_and_is_told_so():
+    problem = world(Sealed, label=lambda cell: [f"at({odd.CELLS[cell]})"])
+    snapshot = problem.simulator.snapshot()
+    assert snapshot.startswith(b"recipe ")
+    assert problem.simulator.restore(snapshot, 0).observation == 2
+    (note,) = notes_on(problem)
+    assert "engine['wheels'][0] cannot be looked into, so positions have no names" in note
+    named = world(Sealed, Replay(ignore=["engine"])).simulator.snapshot()
+    assert name_of(named) != named
+
+
+def test_an_environment_that_can_be_made_once_only_has_no_names():
+    made = []
+
+    def once():
+        if made:
+            raise OSError("the port is taken")
+        made.append(odd.Corridor())
+        return made[0]
+
+    problem = world(once, label=lambda cell: [f"at({odd.CELLS[cell]})"])
+    simulator = problem.simulator
+    assert simulator.snapshot().startswith(b"recipe ")
+    assert "a second environment (OSError: the port is taken)" in simulator.notes()[0]
+
+
+def test_an_environment_that_fails_where_it_is_watched_can_be_named_all_the_same():
+    class Fragile(odd.Corridor):
+        def step(self, action):
+            if action:
+                raise RuntimeError("not to the right")
+            return super().step(action)
+
+    simulator = world(Fragile).simulator
+    begin = name_of(simulator.snapshot())
+    simulator.step(0)
+    assert name_of(simulator.snapshot()) != begin
+
+
+def test_a_run_begun_without_names_goes_on_with_them(tmp_path, monkeypatch):
+    for name in ("later", "earlier"):
+        with monkeypatch.context() as release:
+            if name == "earlier":
+                release.setattr(Landmarks, "description", lambda self, episode: None)
+            assess(corridor_problem(), run=tmp_path / name, budget=Budget(executions=60))
+        resume(tmp_path / name, problem=corridor_problem(), budget=Budget(executions=120))
+    later, earlier = (read_side(tmp_path / name).executions for name in ("later", "earlier"))
+    for column in ("capability", "before", "after", "draw", "moved"):
+        assert getattr(later, column).tolist() == getattr(earlier, column).tolist()
+    assert len(later.starts) < len(earlier.starts)
