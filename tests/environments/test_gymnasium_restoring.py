@@ -227,7 +227,10 @@ def test_a_native_state_may_be_any_plain_value():
     snapshot, seen = walk(simulator, 1)
     simulator.reset(9)
     assert simulator.restore(snapshot, 0) == seen
-    assert plain.from_bytes(without_name(snapshot).removeprefix(b"state "))[0]["bag"] == ({"a"}, None)
+    assert plain.from_bytes(without_name(snapshot).removeprefix(b"state "))[0]["bag"] == (
+        {"a"},
+        None,
+    )
 
 
 @pytest.mark.parametrize(
