@@ -1,9 +1,10 @@
 """Does `capscope diff` keep its error rate, and how many executions does it need to see a loss?
 
 Agents that are alike are compared, run against run with other seeds and by other strategies. All
-give up in one attempt of ten; in the grid world a symbolic state has many positions besides. Then
-one of them achieves one capability less often. Targets: a difference is told in at most one of
-twenty pairs that are alike, and a loss of 20 points is told.
+give up in one attempt of ten; in the grid world, and on a lake of which only the rows have words, a
+symbolic state has many positions besides. Then one of them achieves one capability less often.
+Targets: a difference is told in at most one of twenty pairs that are alike, and a loss of 20 points
+is told.
 
     python benchmarks/differences.py [RUNS]
 """
@@ -56,6 +57,9 @@ class World:
     source: str
     giving_up: float
     lost: str
+    intents: tuple[str, ...] = ()
+    most: int = 20_000
+    """Executions; more would take too long."""
 
     def problem(self, loss: float = 0.0) -> Problem:
         problem = load_problem(self.source)
@@ -65,6 +69,12 @@ class World:
 TIREWORLD = World("tireworld", 0.1, "not-flattire()")
 GRID = World("minigrid-q", 0.1, "agent-at(south-east)")
 BLOCKS = World("blocksworld", 0.1, "holding(a)")
+# Through the Gymnasium adapter, whose snapshots are recipes.
+HERE = Path(__file__).parent
+CELLS = ("at(r3c3)", "at(r0c3)", "at(r2c2)", "at(r2c0)")
+ROWS = ("there()", "in(r0)", "in(r2)", "in(r3)")
+LAKE = World(f"{HERE}/variants.py:frozen_lake", 0.1, CELLS[0], CELLS, 3000)
+LAKE_ROWS = World(f"{HERE}/variants.py:frozen_lake_rows", 0.1, ROWS[0], ROWS, 3000)
 
 
 def sides(
@@ -79,7 +89,7 @@ def sides(
                 world.problem(loss),
                 strategy=strategy,
                 seed=seed,
-                settings=SETTINGS,
+                settings=replace(SETTINGS, intents=world.intents),
                 budget=Budget(executions=executions),
                 run=path,
             )
@@ -104,7 +114,7 @@ def measure(
 ) -> Iterator[str]:
     """Yield a line for each pair of strategies, and one for a loss seen by each."""
     made = {s: sides(world, s, executions, range(runs)) for s in strategies}
-    name = f"{world.source}, {executions:,} executions"
+    name = f"{world.source.removeprefix(f'{HERE}/')}, {executions:,} executions"
     for one, other in itertools.combinations_with_replacement(strategies, 2):
         found = list(alike(made[one], () if one == other else made[other]))
         wrong = sum(bool(c.differences) for c in found)
@@ -123,8 +133,9 @@ def measure(
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    for world in (TIREWORLD, BLOCKS, GRID):
-        for executions, strategies in PLAN.items():
+    for world in (TIREWORLD, BLOCKS, GRID, LAKE, LAKE_ROWS):
+        plan = {size: strategies for size, strategies in PLAN.items() if size <= world.most}
+        for executions, strategies in plan.items():
             for line in measure(world, strategies, executions, runs):
                 print(line, flush=True)
 

@@ -1,10 +1,15 @@
 """Variants of built-in problems, named as `benchmarks/variants.py:FUNCTION`."""
 
 import random
+import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from capscope import Intent, Problem
+from capscope import Intent, Limits, Predicate, Problem, Vocabulary
+from capscope.environments.gymnasium import gymnasium_problem
 from capscope.problems import load_problem
 from capscope.symbolic import State
 from capscope.world import Agent, Attempting, KnownTruth
@@ -28,6 +33,45 @@ def slipping() -> Problem:
         agent=Slipping(problem.agent),
         truth=SlippingTruth(problem.truth),
     )
+
+
+_WHOLE_EPISODES = Limits(temporal_length=None)
+
+
+def frozen_lake() -> Problem:
+    """The lake of the examples, where an attempt is a whole episode."""
+    return replace(_lake().problem(), limits=_WHOLE_EPISODES)
+
+
+def frozen_lake_rows() -> Problem:
+    """The same with words for rows only: how well one does depends on what they leave out."""
+    lake = _lake()
+    rows = {f"r{row}": "row" for row in range(4)}
+    words = [Predicate("in", ("row",)), Predicate("drowned"), Predicate("there")]
+    cells = {"in(r0)": "r0c2", "in(r2)": "r2c2", "in(r3)": "r3c2", "there()": "r3c3"}
+
+    def label(cell: int) -> list[str]:
+        return [
+            f"in(r{cell // 4})",
+            *(word for word in lake.label(cell) if word == "drowned"),
+            *(["there"] if cell == 15 else []),
+        ]
+
+    def policy(cell: int, intent: Intent) -> int:
+        return int(lake.plan(Intent.parse(f"at({cells[str(intent)]})"))[cell])
+
+    return gymnasium_problem(
+        lambda: lake.gym.make("FrozenLake-v1", is_slippery=True),
+        Vocabulary(words, rows),
+        label,
+        policy,
+        limits=_WHOLE_EPISODES,
+    )
+
+
+def _lake() -> Any:
+    path = Path(__file__).parent.parent / "examples" / "frozen_lake.py"
+    return SimpleNamespace(**runpy.run_path(str(path)))
 
 
 class Still:

@@ -102,7 +102,7 @@ def test_what_is_around_a_value_is_not_taken_apart():
 def test_what_cannot_be_looked_into_is_named(value):
     if isinstance(value, Thing):
         value.a = [{"deep": (n for n in ())}]
-    with pytest.raises(Unseen, match=r"^it"):
+    with pytest.raises(Unseen, match="it"):
         leaves_of([value], "it")
 
 

@@ -49,24 +49,19 @@ class Words:
 
 @dataclass(frozen=True)
 class Track:
-    """The executions of one side; those of a pair, and within it of a witness, stand together."""
+    """The executions of one side; those of a pair stand together, in the order they were made."""
 
-    made: Numbers
-    """When it was made, counted in executions."""
     pair: Numbers
-    """The capability's number times the number of states, plus the state's."""
+    """The capability's number times the number of states, plus the state's; it grows."""
     end: Numbers
+    position: Numbers
+    """The one that the draw started from."""
     past: Numbers
     """What is known of where it stood; 0 in states with one position."""
-    witness: Numbers
-    """Counts within the pair what may count as independent: draws, or positions."""
-    turn: Numbers
-    """Counts the draws of one witness."""
 
     def kept(self, mask: Mask) -> Track:
         """Return some of the executions."""
-        columns = self.made, self.pair, self.end, self.past, self.witness, self.turn
-        return Track(*(column[mask] for column in columns))
+        return Track(*(c[mask] for c in (self.pair, self.end, self.position, self.past)))
 
 
 @dataclass(frozen=True)
@@ -137,18 +132,17 @@ def match(a: Side, b: Side, *, any_position: bool = False) -> Matched:
     several = _several_positions((a, b), numbers, len(states))
     if any_position:
         several = np.zeros_like(several)
-    pasts = pasts_of((a, b), numbers, several) if several.any() else [np.zeros(1, np.int64)] * 2
+    pasts = pasts_of((a, b), numbers, several) if several.any() else [None, None]
     tracks = [
         _track(side, capabilities, own, several, past)
         for side, own, past in zip((a, b), numbers, pasts, strict=True)
     ]
-    both = np.intersect1d(tracks[0].pair, tracks[1].pair)
-    first, second = (track.kept(np.isin(track.pair, both)) for track in tracks)
-    strata = _strata(first, second, both, several)
-    pairings = [_draw_by_draw(first, second, strata)]
-    if several[both % max(len(states), 1)].any():
-        pairings.append(_position_by_position(first, second, strata))
-    return Matched(words, capabilities, states, several, first, second, strata, tuple(pairings))
+    tried_a, tried_b = (track.pair[_differs(track.pair)] for track in tracks)
+    pairs = np.intersect1d(tried_a, tried_b, assume_unique=True)
+    first, second = (track.kept(np.isin(track.pair, pairs)) for track in tracks)
+    strata = _strata(first, second, pairs, several)
+    pairings = _pairings(first, second, strata)
+    return Matched(words, capabilities, states, several, first, second, strata, pairings)
 
 
 def shared_words(a: Side, b: Side) -> Words:
@@ -192,7 +186,7 @@ def _several_positions(sides: Sequence[Side], numbers: Sequence[Numbers], states
 
 
 def _track(
-    side: Side, capabilities: Sequence[Intent], own: Numbers, several: Mask, past: Numbers
+    side: Side, capabilities: Sequence[Intent], own: Numbers, several: Mask, past: Numbers | None
 ) -> Track:
     made = side.executions
     place = {intent: i for i, intent in enumerate(capabilities)}
@@ -200,26 +194,10 @@ def _track(
     kept = wanted[made.capability] >= 0 if len(wanted) else np.zeros(0, dtype=bool)
     state = own[made.before[kept]]
     pair = wanted[made.capability[kept]] * len(several) + state
-    # A draw is a witness of its own unless its state is known in several positions.
-    draws = made.position.max(initial=0) + 1 + np.arange(len(state))
-    position = np.where(several[state], made.position[kept], draws)
-    _, first, source = np.unique(
-        pair * (position.max(initial=0) + 1) + position, return_index=True, return_inverse=True
-    )
-    heard = first[source]
-    # In the order in which the witnesses of a pair were first heard, and each in its own.
-    order = np.lexsort((heard, pair))
-    pair, heard = pair[order], heard[order]
-    known = np.where(several[state], np.broadcast_to(past, made.before.shape)[kept] + 1, 0)
-    new = _differs(heard)
-    return Track(
-        order,
-        pair,
-        own[made.after[kept]][order],
-        known[order],
-        _since(np.cumsum(new), _differs(pair)),
-        _since(np.arange(len(pair)), new),
-    )
+    order = np.argsort(pair, kind="stable")
+    known = np.zeros_like(pair) if past is None else np.where(several[state], past[kept] + 1, 0)
+    columns = pair, own[made.after[kept]], made.position[kept], known
+    return Track(*(column[order] for column in columns))
 
 
 def _differs(values: Numbers) -> Mask:
@@ -237,42 +215,84 @@ def _since(count: Numbers, starts: Mask) -> Numbers:
 
 def _strata(a: Track, b: Track, pairs: Numbers, several: Mask) -> Strata:
     """Give each past that both sides have in a pair a stratum, and what is left one more."""
-    pasts = 1 + max(track.past.max(initial=0) for track in (a, b))
-    codes = [track.pair * pasts + track.past for track in (a, b)]
-    shared = np.intersect1d(*codes)
+    tracks = a, b
+    # Both have all of these pairs, in this order.
+    in_a, in_b = (np.cumsum(_differs(track.pair)) - 1 for track in tracks)
+    state = pairs % max(len(several), 1)
+    if not several[state].any():
+        return Strata(pairs, np.ones(len(pairs), dtype=bool), in_a, in_b)
+    pasts = 1 + max(track.past.max(initial=0) for track in tracks)
+    codes = [which * pasts + track.past for which, track in zip((in_a, in_b), tracks, strict=True)]
+    (found_a, of_a), (found_b, of_b) = (np.unique(code, return_inverse=True) for code in codes)
+    shared = np.intersect1d(found_a, found_b, assume_unique=True)
     # A past is at least 1 where there are several positions, so 0 is free for the rest.
-    known = np.union1d(shared, pairs * pasts)
-    which = [
-        np.searchsorted(known, np.where(np.isin(code, shared), code, track.pair * pasts))
-        for code, track in zip(codes, (a, b), strict=True)
-    ]
+    known = np.union1d(shared, np.arange(len(pairs)) * pasts)
+    strata_a, strata_b = (
+        np.searchsorted(known, np.where(np.isin(found, shared), found, found // pasts * pasts))
+        for found in (found_a, found_b)
+    )
     pair, past = np.divmod(known, pasts)
-    alike = (past > 0) | ~several[pair % max(len(several), 1)]
-    return Strata(pair, alike, which[0], which[1])
+    alike = (past > 0) | ~several[state[pair]]
+    return Strata(pairs[pair], alike, strata_a[of_a], strata_b[of_b])
 
 
-def _draw_by_draw(a: Track, b: Track, strata: Strata) -> Pairing:
+def _pairings(a: Track, b: Track, strata: Strata) -> tuple[Pairing, ...]:
+    """Match draw by draw; where that leaves something out, position by position as well."""
+    draws = _draw_by_draw(strata)
+    if strata.alike.all():
+        return (draws,)
+    # The first stratum of a pair is that of the rest, or the only one.
+    first = np.searchsorted(strata.pair, strata.pair)
+    divided = ~strata.alike[first]
+    alone = ~divided[draws.stratum]
+    positions = _position_by_position(a, b, strata, divided)
+    toss = np.append(draws.toss[alone], positions.toss + len(draws.toss))
+    stratum = np.append(draws.stratum[alone], first[positions.stratum])
+    rows_a = np.append(draws.rows_a[alone], positions.rows_a)
+    rows_b = np.append(draws.rows_b[alone], positions.rows_b)
+    order = np.argsort(stratum, kind="stable")
+    return draws, Pairing(rows_a[order], rows_b[order], toss[order], stratum[order])
+
+
+def _draw_by_draw(strata: Strata) -> Pairing:
     """Match the i-th draw of a stratum with the i-th, where all of them are alike."""
     turns = 1 + max(len(strata.a), len(strata.b))
 
-    def in_order(track: Track, stratum: Numbers) -> tuple[Numbers, Numbers]:
-        rows = np.lexsort((track.made, stratum))
-        rows = rows[strata.alike[stratum[rows]]]
-        turn = _since(np.arange(len(rows)), _differs(stratum[rows]))
-        return rows, stratum[rows] * turns + turn
+    def in_order(stratum: Numbers) -> tuple[Numbers, Numbers]:
+        rows = np.flatnonzero(strata.alike[stratum])
+        rows = rows[np.argsort(stratum[rows], kind="stable")]
+        return rows, stratum[rows] * turns + _since(np.arange(len(rows)), _differs(stratum[rows]))
 
-    (rows_a, mine), (rows_b, theirs) = in_order(a, strata.a), in_order(b, strata.b)
+    (rows_a, mine), (rows_b, theirs) = in_order(strata.a), in_order(strata.b)
     _, in_a, in_b = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
     rows_a, rows_b = rows_a[in_a], rows_b[in_b]
     return Pairing(rows_a, rows_b, np.arange(len(rows_a)), strata.a[rows_a])
 
 
-def _position_by_position(a: Track, b: Track, strata: Strata) -> Pairing:
-    """Match the i-th witness of a pair with the i-th, and within it draw with draw."""
-    witnesses = 1 + max(t.witness.max(initial=0) for t in (a, b))
-    turns = 1 + max(t.turn.max(initial=0) for t in (a, b))
-    mine, theirs = ((t.pair * witnesses + t.witness) * turns + t.turn for t in (a, b))
-    codes, rows_a, rows_b = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
-    # The first stratum of a pair is that of the rest, or the only one.
-    stratum = np.searchsorted(strata.pair, a.pair[rows_a])
-    return Pairing(rows_a, rows_b, codes // turns, stratum)
+def _position_by_position(a: Track, b: Track, strata: Strata, divided: Mask) -> Pairing:
+    """Match the i-th position of a pair with the i-th, and within it draw with draw."""
+    heard = [_heard(a, divided[strata.a]), _heard(b, divided[strata.b])]
+    places, turns = (1 + max(int(h[i].max(initial=0)) for h in heard) for i in (1, 2))
+    mine, theirs = (
+        (track.pair[rows] * places + place) * turns + turn
+        for track, (rows, place, turn) in zip((a, b), heard, strict=True)
+    )
+    codes, in_a, in_b = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+    rows_a, rows_b = heard[0][0][in_a], heard[1][0][in_b]
+    return Pairing(rows_a, rows_b, codes // turns, strata.a[rows_a])
+
+
+def _heard(track: Track, mask: Mask) -> tuple[Numbers, Numbers, Numbers]:
+    """Put some rows in the order in which the positions of a pair were first heard of.
+
+    Return the rows, the place of each one's position in its pair, and that of each in its position.
+    """
+    rows = np.flatnonzero(mask)
+    pair, position = track.pair[rows], track.position[rows]
+    _, first, source = np.unique(
+        pair * (position.max(initial=0) + 1) + position, return_index=True, return_inverse=True
+    )
+    order = np.lexsort((first[source], pair))
+    new = _differs(first[source][order])
+    place = _since(np.cumsum(new), _differs(pair[order]))
+    return rows[order], place, _since(np.arange(len(rows)), new)

@@ -112,7 +112,7 @@ class _Part:
 
     stratum: Numbers
     end: Numbers
-    witness: Numbers
+    position: Numbers
 
     def tally(self, event: Mask, plain: Mask, alike: Mask) -> Tally:
         """Count an event, which is one of the state afterwards, in every stratum."""
@@ -122,8 +122,12 @@ class _Part:
         if plain is not event:
             alone = np.bincount(self.stratum[plain[self.end]], minlength=size)
         draws = np.bincount(self.stratum, minlength=size)
-        heard = np.unique(self.stratum * (self.witness.max(initial=0) + 1) + self.witness)
-        positions = np.bincount(heard // (self.witness.max(initial=0) + 1), minlength=size)
+        if alike.all():
+            return Tally(hits, draws, alone, draws)
+        places = self.position.max(initial=0) + 1
+        positions = np.bincount(
+            np.unique(self.stratum * places + self.position) // places, minlength=size
+        )
         return Tally(hits, draws, alone, np.where(alike, draws, positions))
 
 
@@ -221,7 +225,7 @@ class Questions:
 
 def _part(track: Track, strata: Numbers, pairs: Numbers, first: int) -> _Part:
     low, high = np.searchsorted(track.pair, pairs)
-    return _Part(strata[low:high] - first, track.end[low:high], track.witness[low:high])
+    return _Part(strata[low:high] - first, track.end[low:high], track.position[low:high])
 
 
 def _compared(matched: Matched, pairing: Pairing, low: int, high: int) -> _Compared:
