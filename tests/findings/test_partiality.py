@@ -61,6 +61,16 @@ def test_a_truck_that_gets_there_sooner_is_taken_for_a_reason():
     assert partialities(farther, frozenset(), []) == []
 
 
+def test_a_pair_that_is_its_own_mirror_image_and_so_are_its_outcomes_changes_nothing():
+    graph = setting_out(40, 0)
+    (before,) = partialities(graph, frozenset(), [])
+    both = A | B
+    graph.models.update({Transition(both, 0, both | DONE): 50, Transition(both, 0, both): 50})
+    (after,) = partialities(Graph(graph.models), frozenset(), [])
+    assert after == before
+    assert evidence_of_partiality([20.0, *[0.0] * 200]) == evidence_of_partiality([20.0])
+
+
 def test_even_couples_do_not_drown_one_that_speaks():
     assert evidence_of_partiality([20.0, *[-3.0] * 200]) > 10
     assert evidence_of_partiality([-3.0] * 200) < 0

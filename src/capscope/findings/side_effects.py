@@ -39,7 +39,7 @@ from capscope.symbolic import Effect, State
 NOTHING = Effect(0, 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """An execution's end with what was avoidable in it."""
 
@@ -71,25 +71,16 @@ def side_effects(graph: Graph) -> list[Finding]:
 def avoidable(graph: Graph, capability: int, state: State, after: State) -> Effect:
     """Return what an execution changed beyond what was needed, as far as the draws tell."""
     near = graph.nearness(capability)
-    changes = Effect.between(state, after)
     if near.at_least_as_near(state, after):
-        return changes
-    modest = [t for t in _smaller(graph, state, after) if near.at_least_as_near(t, after)]
+        return Effect.between(state, after)
+    modest = [t for t in graph.smaller_steps(state, after) if near.at_least_as_near(t, after)]
     if not modest and graph.holds(capability, after):
         modest = list(graph.modest_ways(capability, state, after))
     if not modest:
         return NOTHING
     needed = min(modest, key=lambda t: ((state ^ t).bit_count(), t)) ^ state
+    changes = Effect.between(state, after)
     return Effect(changes.adds & ~needed, changes.deletes & ~needed)
-
-
-def _smaller(graph: Graph, state: State, after: State) -> Iterator[State]:
-    """Yield the successors that changed a strict part of what another did."""
-    diff = state ^ after
-    for other in graph.successors(state):
-        part = state ^ other
-        if part != diff and not part & ~diff:
-            yield other
 
 
 def _outcomes(graph: Graph, capability: int) -> Iterator[Outcome]:
