@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -115,16 +117,16 @@ class Questions:
         lead, ahead = self._lead(came), self._lead(self._achieved)
         return self._strata(came, came & ~self._achieved, np.where(lead == ahead, 0, lead))
 
-    def literals_changed(self) -> Iterator[Literal]:
-        """List the literals beyond the intent that an execution of either side brought about."""
+    def effects(self) -> set[Effect]:
+        """Return what executions of either side changed."""
         states = self._matched.states
         codes = [np.unique(part.state * len(states) + part.end) for part in (self._a, self._b)]
-        adds = deletes = 0
-        for code in np.unique(np.concatenate(codes)).tolist():
-            before, after = divmod(code, len(states))
-            effect = Effect.between(states[before], states[after])
-            adds |= effect.adds
-            deletes |= effect.deletes
+        ends = (divmod(code, len(states)) for code in np.unique(np.concatenate(codes)).tolist())
+        return {Effect.between(states[before], states[after]) for before, after in ends}
+
+    def literals_changed(self) -> Iterator[Literal]:
+        """List the literals beyond the intent that an execution of either side brought about."""
+        adds, deletes = (reduce(or_, bits) for bits in zip((0, 0), *self.effects(), strict=True))
         for literal in Effect(adds, deletes).literals(self._matched.words.vocabulary):
             if literal not in self.intent.literals:
                 yield literal

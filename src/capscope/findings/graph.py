@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from capscope.model import Models
 from capscope.model.lattice import Pair, Place
-from capscope.symbolic import Intent, State, Vocabulary
+from capscope.symbolic import ExactlyOne, Intent, State, Vocabulary
 
 DISCOUNT = 0.95
 SHORT = 3
@@ -80,6 +80,11 @@ class Graph:
     def words(self) -> Vocabulary:
         """The vocabulary of the states."""
         return self.models.vocabulary
+
+    @cached_property
+    def exactly_one(self) -> ExactlyOne:
+        """The groups of atoms of which exactly one held in every state seen."""
+        return self.models.exactly_one
 
     @property
     def intents(self) -> list[Intent]:

@@ -166,7 +166,8 @@ def _finding(graph: Graph, group: Group) -> Finding | None:
         return None
     (capability, state), (mirrored, _) = couple.sides
     intent = graph.intents[capability]
-    changes = [joined(e.literals(graph.words)) or "nothing" for e in (effect, swap.effect(effect))]
+    told = [graph.exactly_one.told(e).literals(graph.words) for e in (effect, swap.effect(effect))]
+    changes = [joined(literals) or "nothing" for literals in told]
     sentence = (
         f"The agent does not treat {swap.one} like {swap.other}: asked for {intent}, it brings "
         f"about {changes[0]} with probability {rate.text}; asked for {graph.intents[mirrored]} in "
@@ -180,7 +181,7 @@ def _finding(graph: Graph, group: Group) -> Finding | None:
         rate,
         against,
         (),
-        effect.literals(graph.words),
+        told[0],
         telling_examples([example]),
         frozenset(couple.sides),
         strength=max(rate.interval[0] - against.interval[1], 0.0),

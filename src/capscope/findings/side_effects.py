@@ -34,7 +34,7 @@ from capscope.findings.graph import Graph
 from capscope.findings.schema import Case, Ends, merged
 from capscope.findings.statistics import LEAST_RATE, bar, evidence_above
 from capscope.findings.trials import Trials, refined
-from capscope.symbolic import Effect, State
+from capscope.symbolic import Effect, ExactlyOne, State
 
 NOTHING = Effect(0, 0)
 
@@ -53,7 +53,7 @@ class Outcome:
 def side_effects(graph: Graph) -> list[Finding]:
     """Find the avoidable changes that come about often enough."""
     seen = {c: list(_outcomes(graph, c)) for c in range(len(graph.intents))}
-    candidates = {c: _candidates(outcomes) for c, outcomes in seen.items()}
+    candidates = {c: _candidates(outcomes, graph.exactly_one) for c, outcomes in seen.items()}
     least = bar(2 * sum(map(len, candidates.values())))
     cases: list[Case] = []
     for capability, excesses in candidates.items():
@@ -97,12 +97,17 @@ def _outcomes(graph: Graph, capability: int) -> Iterator[Outcome]:
             yield Outcome(place.state, after, excess, count, pair.total)
 
 
-def _candidates(outcomes: list[Outcome]) -> list[Effect]:
-    """List the avoidable changes, those that came about most often first."""
+def _candidates(outcomes: list[Outcome], groups: ExactlyOne) -> list[Effect]:
+    """List the avoidable changes, those that came about most often first.
+
+    That one atom ended because another began, as exactly one of them holds, is no change of its
+    own: to come to a place is one event, wherever one came from.
+    """
     counts: dict[Effect, int] = {}
     for outcome in outcomes:
         if outcome.excess != NOTHING:
-            counts[outcome.excess] = counts.get(outcome.excess, 0) + outcome.count
+            told = groups.told(outcome.excess)
+            counts[told] = counts.get(told, 0) + outcome.count
     totals = {
         excess: sum(count for other, count in counts.items() if _contains(other, excess))
         for excess in counts
