@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from capscope.assessment import Budget, Run, RunSpec, Usage, run_assessment
+from capscope.assessment.beginnings import Beginnings
 from capscope.assessment.events import Listener, ignore
 from capscope.assessment.reading import Reading, read_run
 from capscope.assessment.run import TEXTS, write_atomically
@@ -31,6 +32,7 @@ from capscope.query import Settings
 from capscope.query.evidence import Evidence
 from capscope.query.strategies import DEFAULT_STRATEGY
 from capscope.query.verdict import Verdict
+from capscope.report.beginnings import beginning_notes
 from capscope.report.mishaps import mishap_warnings
 from capscope.report.notebook import Shown, result_html, shown_capability
 from capscope.report.report_file import write_report
@@ -53,6 +55,8 @@ class Result:
     transitions: int
     run: Path | None
     """The run directory; None for a run that was not kept."""
+    beginnings: Beginnings
+    """From how many initial positions the run began."""
     mishaps: tuple[Mishap, ...] = ()
     """In what ways the agent broke down."""
 
@@ -86,6 +90,7 @@ class Result:
             f"{usage.simulator_steps:,} simulator steps; ended: {self.stopped_because}",
             str(self.verdict),
             *mishap_warnings(self.mishaps, usage.executions, self.run or "DIR"),
+            *beginning_notes(self.beginnings),
         ]
         return result_html(said, self.models)
 
@@ -245,6 +250,7 @@ def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) ->
         states=len(assessment.knowledge.dataset.states),
         transitions=assessment.knowledge.dataset.distinct,
         run=opened.path if keep else None,
+        beginnings=Beginnings.of(opened.journal.read_meta()),
         mishaps=mishaps_of(opened.journal),
     )
 

@@ -1,6 +1,8 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from capscope import Budget, Intent, Settings, assess
 from capscope.difference import Change, compare_runs, compare_sides
@@ -136,6 +138,31 @@ def test_literals_that_come_about_together_are_one_side_effect():
     clean = side(tried(0, 0b100, [0b101] * 40))
     careless = side(tried(0, 0b100, [0b011, 0b101] * 20))
     assert told(compare_sides(clean, careless)) == [("new side effect", "p()", ("q()", "not r()"))]
+
+
+def test_a_step_on_the_way_is_no_side_effect_of_an_agent_that_now_fails_after_it():
+    # q comes about in every execution of either; the second achieves p in one half of them.
+    able = side(tried(0, 0b000, [0b011] * 40))
+    failing = side(tried(0, 0b000, [0b011, 0b010] * 40))
+    assert told(compare_sides(able, failing)) == [("less reliable", "p()", ())]
+    assert told(compare_sides(failing, able)) == [("more reliable", "p()", ())]
+
+
+def test_what_an_agent_breaks_where_it_now_fails_is_a_new_side_effect():
+    able = side(tried(0, 0b000, [0b001] * 40))
+    failing = side(tried(0, 0b000, [0b010] * 40))
+    lost, new = told(compare_sides(able, failing))
+    assert (lost, new) == (("lost", "p()", ()), ("new side effect", "p()", ("q()",)))
+
+
+@given(st.data())
+def test_a_change_goes_the_way_its_word_says(data):
+    ends = st.lists(st.sampled_from([0b000, 0b001, 0b010, 0b011]), min_size=1, max_size=4)
+    a, b = (side(tried(0, 0b000, data.draw(ends) * 30)) for _ in range(2))
+    more = {"gained", "more reliable", "new side effect", "side effect more frequent"}
+    for difference in compare_sides(a, b).differences:
+        change, low, high = difference.difference
+        assert (low > 0) if str(difference.change) in more else (high < 0), (change, low, high)
 
 
 @pytest.mark.parametrize("limit", ["temporal length", "horizon"])

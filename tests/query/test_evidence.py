@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from capscope.data.dataset import Transition
 from capscope.model import Models
 from capscope.query import Settings
-from capscope.query.belief import UNKNOWN, Group, Kind
+from capscope.query.belief import UNKNOWN, Belief, Group, Kind
 from capscope.query.evidence import Evidence, half_width
 from capscope.symbolic import Effect, Vocabulary
 from tiny_evidence import SETTINGS, coin, counted, gains_of, sure_of, untried
@@ -55,6 +55,8 @@ class Recount:
             if isinstance(likes, Kind):
                 agent[likes].include(group)
         self.agent = {kind: group.believe(UNKNOWN) for kind, group in agent.items()}
+        # Draws alike after which an outcome of probability 0.1 is missed with more than 0.05.
+        self.unproved = {kind for kind, g in agent.items() if 0.9 ** sum(g.alike.elements()) > 0.05}
 
     def count(self, capability, counts):
         total = sum(counts.values())
@@ -89,9 +91,14 @@ class Recount:
 
     def hidden(self):
         return sum(
-            self.belief(capability, counts).risk(sum(counts.values()) - len(counts), 0.1)
+            self.judged(capability, counts).risk(sum(counts.values()) - len(counts), 0.1)
             for (_, capability), counts in self.pairs.items()
         )
+
+    def judged(self, capability, counts):
+        kind = Kind.VARIED if len(counts) > 1 else kind_of(*counts)
+        all_hide = Belief(1.0, 1.0, 1.0)
+        return all_hide if kind in self.unproved else self.belief(capability, counts)
 
     def imprecise(self):
         """Return the rules with several outcomes that are not known well enough."""
@@ -384,6 +391,53 @@ def test_what_is_settled_is_seldom_wrong():
         ]
         wrong += any(q > 0.1 for q in unseen)
     assert wrong <= 4
+
+
+def asked_until_settled(wanted, succeeds):
+    """Ask one capability in one state until it is settled; return how often."""
+    models = Models(WORDS, INTENTS[:1])
+    models.place(0)
+    evidence = Evidence(models, wanted)
+    evidence.observe(())
+    asked = Counter()
+    while not evidence.settled():
+        (target,) = evidence.targets(1)
+        after = 1 if target.state or succeeds() else 0
+        asked[target.state] += 1
+        models.update({Transition(target.state, 0, after): 1})
+        evidence.observe([(target.state, 0)])
+    return asked, evidence.verdict()
+
+
+def test_a_single_pair_is_not_judged_by_likes_that_it_does_not_have():
+    # With nothing but the draws themselves, ε = 0.1 and δ = 0.05 take 29 that were all alike.
+    asked, verdict = asked_until_settled(Settings(), succeeds=lambda: True)
+    assert 0.9 ** (asked[0] - 1) <= 0.05
+    assert asked[0] <= 31
+    assert verdict.reached
+
+
+def test_few_pairs_seldom_hide_what_fails_one_time_in_six():
+    def misses(seed):
+        rng, failed = random.Random(seed), []
+
+        def succeeds():
+            failed.append(rng.random() < 1 / 6)
+            return not failed[-1]
+
+        asked_until_settled(Settings(precision=0.2), succeeds)
+        return not any(failed)
+
+    assert sum(misses(seed) for seed in range(200)) <= 5
+
+
+@pytest.mark.parametrize("least", [1, 40, 100])
+def test_each_pair_is_asked_as_often_as_was_asked_for(least):
+    asked, verdict = asked_until_settled(Settings(min_draws=least), succeeds=lambda: True)
+    assert min(asked.values()) >= least
+    assert verdict.thin == 0
+    looked_at = Evidence.of(learned(counted((0, 0, 1, 7), (1, 0, 1, 3))), Settings(min_draws=5))
+    assert looked_at.verdict().thin == 1
 
 
 # What a hidden outcome would open.

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from capscope.assessment.ask import Query
+from capscope.assessment.beginnings import META
 from capscope.assessment.crew import Crew
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.assessment.events import Event, Listener, ignore
@@ -105,16 +106,28 @@ def recall(journal: Journal, spec: RunSpec) -> Knowledge:
     meta = journal.read_meta()
     knowledge.usage = Usage.before_asking(meta)
     knowledge.models.extend(journal.intents()[: meta.get("discovery", {}).get("intents", 0)])
-    initial = knowledge.initial()
-    slot = knowledge.reservoir.slot(initial.state)
-    if slot is not None and not journal.snapshots(initial.state):
-        journal.keep_snapshot(initial.state, slot, initial.snapshot)
+    _begin(knowledge, journal)
     while (record := journal.query(knowledge.usage.queries)) is not None and record.finished:
         draws = journal.draws(knowledge.usage.queries)
         for draw in draws:
             list(knowledge.slots(draw))
         knowledge.absorb(record, draws, record.seconds)
     return knowledge
+
+
+def _begin(knowledge: Knowledge, journal: Journal) -> None:
+    """Know the initial positions before anything is asked."""
+    nothing_asked = journal.query(0) is None
+    for initial in knowledge.initials:
+        slot = knowledge.reservoir.slot(initial.state)
+        if slot is not None and nothing_asked:
+            journal.keep_snapshot(initial.state, slot, initial.snapshot)
+    if nothing_asked:
+        journal.write_meta({META: knowledge.beginnings().as_dict()})
+    if knowledge.evidence is not None:
+        for initial in knowledge.initials:
+            knowledge.models.place(initial.state)
+        knowledge.evidence.observe(())
 
 
 def answers(

@@ -121,9 +121,6 @@ class AdaptiveInquiry:
         spec = self._spec
         number = knowledge.usage.queries
         evidence = _evidence(knowledge)
-        if not knowledge.models.places:
-            knowledge.models.place(knowledge.initial().state)
-            evidence.observe(())
         policies = choose_batch(knowledge.models, evidence, spec.settings)
         record = journal.query(number)
         if record is None:
@@ -148,8 +145,7 @@ class AdaptiveInquiry:
 
     def finished_because(self, knowledge: Knowledge) -> str | None:
         """Stop when the statement that was asked for is supported."""
-        done = knowledge.models.places and _evidence(knowledge).settled()
-        return "nothing left to settle" if done else None
+        return "nothing left to settle" if _evidence(knowledge).settled() else None
 
     def describe(self, query: Query) -> dict[str, Any]:
         """Describe what each draw began with."""

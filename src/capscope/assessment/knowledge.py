@@ -11,7 +11,9 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from capscope.assessment.beginnings import Beginnings
 from capscope.assessment.breakdown import breakdown_told
 from capscope.assessment.discovery import intents_of
 from capscope.assessment.stopping import is_news
@@ -33,6 +35,7 @@ from capscope.query.starts import (
 from capscope.seeds import child_seed
 from capscope.symbolic import Effect, State
 from capscope.world import Ending, Problem
+from capscope.world.positions import name_of
 
 _RESERVOIR = -2  # the place that seeds the sampling of snapshots
 _START = -3  # the place, below a query, that seeds the choice of its start
@@ -115,9 +118,11 @@ class Knowledge:
     def possible_starts(self, journal: Journal) -> Iterator[Start]:
         """Yield where the next query may start, the preferred one first; at least one of them.
 
-        The first query of a run starts where the world does.
+        The first queries of a run start where the world does: one at each initial position.
         """
-        starts = self._starts(journal) if self.usage.queries else iter([self.initial()])
+        done = self.usage.queries
+        begins = done < len(self.initials)
+        starts = iter([self.initials[done]]) if begins else self._starts(journal)
         return itertools.islice(starts, self.settings.starts)
 
     def _starts(self, journal: Journal) -> Iterator[Start]:
@@ -133,7 +138,7 @@ class Knowledge:
             if state is None:
                 break
             yield self.start_at(state, journal, rng)
-        yield self.initial()
+        yield rng.choice(self.initials)
 
     def start_at(self, state: State, journal: Journal, rng: random.Random) -> Start:
         """Choose one of the positions kept for a state seen before."""
@@ -148,11 +153,25 @@ class Knowledge:
             )
         return snapshots
 
-    def initial(self) -> Start:
-        """Reset the world; every reset of a run leads to the same position."""
-        simulator = self.problem.simulator
+    @cached_property
+    def initials(self) -> Sequence[Start]:
+        """The different positions that resets lead to: one, unless a reset draws where it leads."""
+        found: dict[bytes, Start] = {}
+        for reset in range(self.settings.resets):
+            start = self._after_reset(reset)
+            found.setdefault(name_of(start.snapshot), start)
+        return list(found.values())
+
+    def beginnings(self) -> Beginnings:
+        """Count the initial positions, and look where one more reset leads."""
+        known = {name_of(start.snapshot) for start in self.initials}
+        another = self._after_reset(self.settings.resets)
+        return Beginnings(len(known), name_of(another.snapshot) not in known)
+
+    def _after_reset(self, number: int) -> Start:
+        simulator, place = self.problem.simulator, (_START, number) if number else (_START,)
         with breakdown_told(self.problem, "when it was reset"):
-            state = self.problem.abstraction(simulator.reset(child_seed(self.seed, _START)))
+            state = self.problem.abstraction(simulator.reset(child_seed(self.seed, *place)))
             return Start(state, simulator.snapshot())
 
 

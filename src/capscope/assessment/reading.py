@@ -15,6 +15,7 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
+from capscope.assessment.beginnings import Beginnings
 from capscope.assessment.knowledge import tally
 from capscope.assessment.run import Run
 from capscope.assessment.usage import Usage
@@ -47,6 +48,11 @@ class Reading:
         """What the evidence settles and what it leaves open, by the settings of the run."""
         settings = Settings.from_dict(self.meta["identity"]["settings"])
         return Evidence.of(self.models, settings).verdict()
+
+    @property
+    def beginnings(self) -> Beginnings:
+        """From how many initial positions the run began."""
+        return Beginnings.of(self.meta)
 
     @property
     def problem(self) -> str:

@@ -18,6 +18,7 @@ from capscope.cli.output import patience_of, print_json, print_line, progress
 from capscope.problems import canonical_source, source_slug
 from capscope.query import STRATEGIES, Settings
 from capscope.query.strategies import DEFAULT_STRATEGY
+from capscope.report.beginnings import beginning_notes
 from capscope.report.mishaps import mishap_warnings
 from capscope.report.text import counted
 
@@ -97,6 +98,8 @@ def report(result: Result, json: bool) -> None:
     print_line(str(result.verdict))
     for line in mishap_warnings(result.mishaps, result.usage.executions, document["run"]):
         print_line(line)
+    for line in beginning_notes(result.beginnings):
+        print_line(line)
     print_line(f"run: {document['run']}")
     print_line(f"report: {document['report']}")
     print_line(f"read it with: capscope show {document['run']}")
@@ -114,6 +117,7 @@ def run_document(result: Result) -> dict[str, Any]:
         "stopped_because": result.stopped_because,
         "verdict": result.verdict.as_dict(),
         "mishaps": [mishap.as_dict() for mishap in result.mishaps],
+        "beginnings": result.beginnings.as_dict(),
         "queries": usage.queries,
         "executions": usage.executions,
         "simulator_steps": usage.simulator_steps,

@@ -70,8 +70,8 @@ def _code(comparison: Comparison, losses: bool, side_effects: bool) -> int:
     if (losses or side_effects) and not (comparison.alike or comparison.differences):
         raise CapscopeError(
             "nothing could be compared, so nothing can be vouched for: no capability was drawn "
-            "often enough in the same states of both runs; assess both with more executions, or, "
-            "if states of these runs say all that matters, compare with --any-position"
+            "often enough in the same states of both runs; assess both anew with --min-draws 30, "
+            "or, if states of these runs say all that matters, compare with --any-position"
         )
     failed = (losses and comparison.losses) or (side_effects and comparison.new_side_effects)
     return 1 if failed else 0

@@ -17,6 +17,7 @@ from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
 from capscope.findings import find_surprises
+from capscope.report.beginnings import beginning_notes
 from capscope.report.draws import draw_lines, draws_behind, draws_document
 from capscope.report.mishaps import mishap_warnings
 from capscope.report.surprises import finding_lines
@@ -113,6 +114,8 @@ def _print_heading(reading: Reading) -> None:
     )
     print_line(str(reading.verdict))
     for line in mishap_warnings(reading.mishaps, reading.usage.executions, reading.path):
+        print_line(line)
+    for line in beginning_notes(reading.beginnings):
         print_line(line)
 
 

@@ -134,7 +134,11 @@ def _differences(
         if spot is not None:
             exceeded = spot.log_evidence - spot.log_price - bar
             adjusted = min(error_rate * math.exp(-exceeded), 1.0)
-            yield _told(question, matched, spot, a_ahead, adjusted)
+            difference = _told(question, matched, spot, a_ahead, adjusted)
+            # What changed may be only with what it comes about; and then its number says nothing.
+            _, low, high = difference.difference
+            if high < 0 if a_ahead else low > 0:
+                yield difference
 
 
 def _told(

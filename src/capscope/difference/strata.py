@@ -22,6 +22,7 @@ import numpy as np
 from capscope.data.executions import Numbers
 from capscope.difference.matching import Mask, Matched, Track
 from capscope.difference.odds import Bets, log_odds
+from capscope.findings.statistics import Scores
 from capscope.symbolic import Effect, Intent, Literal
 
 
@@ -54,13 +55,22 @@ class Strata:
 
     def bets(self) -> tuple[Bets, Bets]:
         """Bet on A being ahead, and on B."""
-        a, b = self.a, self.b
-        sides = (a.plain, a.draws), (b.plain, b.draws)
         for_a, for_b = (
-            np.where(self.single, log_odds(*one, *other), 0.0)
-            for one, other in (sides, reversed(sides))
+            np.where(self.single, self._odds(*sides), 0.0)
+            for sides in ((self.a, self.b), (self.b, self.a))
         )
         return Bets(self.wins_a, self.wins_b, for_a), Bets(self.wins_b, self.wins_a, for_b)
+
+    @staticmethod
+    def _odds(one: Tally, other: Tally) -> Scores:
+        """Bet on one side being ahead in the event, and in it beyond what success explains.
+
+        The smaller of two bets is a bet against either: both have to be won.
+        """
+        at_all = log_odds(one.hits, one.draws, other.hits, other.draws)
+        if one.plain is one.hits:
+            return at_all
+        return np.minimum(at_all, log_odds(one.plain, one.draws, other.plain, other.draws))
 
     def most_possible(self) -> Bets:
         """Bet on A as if all its draws had been hits and B's none: no counts could show more."""
@@ -82,13 +92,14 @@ class _Part:
     def tally(self, event: Mask, plain: Mask, kept: Numbers) -> Tally:
         """Count an event, which is one of the state afterwards, in some of the states."""
         size = len(event)
-        hits, alone = (
-            np.bincount(self.state[came[self.end]], minlength=size) for came in (event, plain)
-        )
+        hits = np.bincount(self.state[event[self.end]], minlength=size)[kept]
+        alone = hits
+        if plain is not event:
+            alone = np.bincount(self.state[plain[self.end]], minlength=size)[kept]
         draws = np.bincount(self.state, minlength=size)
         witnesses = np.zeros(size, dtype=np.int64)
         witnesses[self.state] = self.witness + 1  # the last row of a state has its last witness
-        return Tally(hits[kept], draws[kept], alone[kept], witnesses[kept])
+        return Tally(hits, draws[kept], alone, witnesses[kept])
 
 
 class Questions:
@@ -111,7 +122,8 @@ class Questions:
         What comes about along with the intent is no side effect against an execution that did not
         achieve it: a capability gained brings its own changes. So such a comparison counts as even.
         It does not matter on which side that is, so the coin stays fair. In the odds, where draws
-        have no counterpart, only what comes about without the intent counts.
+        have no counterpart, it must come about more often both at all and without the intent: a
+        step on the way is no new side effect of an agent that now fails after it.
         """
         came = self._matched.holding([literal])
         lead, ahead = self._lead(came), self._lead(self._achieved)

@@ -16,7 +16,7 @@ class Reason(StrEnum):
     ONLY_B = "only B's run asked for it"
     WORDS = "it speaks of an atom that one of the vocabularies does not have"
     APART = "never tried on both sides in the same state, its intent not holding"
-    FEW = "too few draws in the same states for any difference to show"
+    FEW = "too few draws in the same states for any difference to show (--min-draws makes more)"
 
 
 @dataclass(frozen=True, slots=True)

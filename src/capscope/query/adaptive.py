@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from capscope.model import Models
-from capscope.query.evidence import Evidence, Target
+from capscope.query.bucket import Target
+from capscope.query.evidence import Evidence
 from capscope.query.settings import Settings
 from capscope.seeds import child_seed
 from capscope.symbolic import State

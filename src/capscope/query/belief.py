@@ -68,6 +68,8 @@ class Belief:
 
 # Before anything was seen: as many pairs hide something as not, and it may be anything.
 UNKNOWN = Belief(0.5, 1.0, 1.0)
+# Where there are too few draws to learn from likes at all.
+ALL_HIDE = Belief(1.0, 1.0, 1.0)
 
 
 class Group:
@@ -93,6 +95,11 @@ class Group:
         """Count a pair, in or out, that showed something more, with that share of its draws."""
         self.gave_away += sign
         self.shares += sign * share
+
+    @property
+    def draws_alike(self) -> int:
+        """All further draws of the pairs that answered alike."""
+        return sum(draws * pairs for draws, pairs in self.alike.items())
 
     def include(self, other: Group) -> None:
         """Add the pairs of another group."""

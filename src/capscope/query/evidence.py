@@ -21,47 +21,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf, pi, sqrt
 from statistics import NormalDist
-from typing import NamedTuple
 
 from capscope.model import Models
 from capscope.model.lattice import Block, Pair, Place
-from capscope.query.belief import UNKNOWN, Belief, Group, Kind
+from capscope.query.belief import ALL_HIDE, UNKNOWN, Belief, Group, Kind
+from capscope.query.bucket import Bucket, Likes, Target, kind_of
 from capscope.query.settings import Settings
 from capscope.query.verdict import Verdict
 from capscope.seeds import child_seed
 from capscope.symbolic import Effect, State
 
+_LEAST = 1e-12  # what a pair promises that is asked only because it was asked too seldom
 _REFRESH = 1.02  # the beliefs are taken anew when the executions have grown by this factor
-
-Likes = tuple[int, Effect | Kind]
-"""Pairs that are judged together: a capability, and the effect they showed or their kind."""
-
-
-class Bucket(NamedTuple):
-    """Pairs from which one more draw promises the same."""
-
-    capability: int
-    kind: Kind
-    effects: tuple[Effect, ...]
-    draws: int
-    """Draws beyond the first of each outcome."""
-
-    @property
-    def likes(self) -> Likes:
-        """The pairs it is judged with."""
-        if self.kind is Kind.VARIED:
-            return self.capability, Kind.VARIED
-        return self.capability, self.effects[0]
-
-
-class Target(NamedTuple):
-    """A pair worth asking, and what that promises."""
-
-    state: State
-    capability: int
-    gain: float
-    draws: int
-    """How often it was asked before."""
 
 
 class Evidence:
@@ -94,6 +65,8 @@ class Evidence:
         """Pairs where such an effect would lead to a state never seen."""
         self._nothing_hidden = False
         """Whether what may be hidden is too little to look for."""
+        self._unproved: set[Kind] = set(Kind)
+        """The kinds of pairs that were drawn too seldom, all together, to be judged by likes."""
         self._width = inf
         """Standard errors within which all rules lie with probability 1 − δ."""
 
@@ -155,7 +128,7 @@ class Evidence:
     def _place(self, pair: Pair, state: State, capability: int) -> Bucket:
         """Put a pair where it belongs now."""
         effects = pair.block.effects
-        kind = _kind_of(effects[0]) if len(effects) == 1 else Kind.VARIED
+        kind = kind_of(effects[0]) if len(effects) == 1 else Kind.VARIED
         bucket = Bucket(capability, kind, effects, pair.total - len(effects))
         self._standings[pair] = bucket, dict(pair.counts)
         self._count(capability, pair.counts, +1)
@@ -169,7 +142,7 @@ class Evidence:
                 self._openers[pair] = state
             return
         # Beside doing nothing anything may have been seen; it says nothing of where to look.
-        acting = {effect for effect in pair.counts if _kind_of(effect) is Kind.ACTING}
+        acting = {effect for effect in pair.counts if kind_of(effect) is Kind.ACTING}
         for effect in sorted(acting):
             known = self._siblings.setdefault(effect, set())
             if not known.issuperset(acting - {effect}):
@@ -204,11 +177,11 @@ class Evidence:
         self._executions += sign * total
         if len(counts) == 1:
             for effect in counts:
-                self._group((capability, _kind_of(effect))).answer_alike(total - 1, sign)
+                self._group((capability, kind_of(effect))).answer_alike(total - 1, sign)
                 self._group((capability, effect)).answer_alike(total - 1, sign)
             return
         (main, most), *others = Counter(counts).most_common()
-        first = self._group((capability, _kind_of(main)))
+        first = self._group((capability, kind_of(main)))
         first.give_away(1 - most / total, sign)
         # Whichever outcome had been seen alone, the others would have been hidden.
         for effect, count in counts.items():
@@ -234,6 +207,7 @@ class Evidence:
         kinds = {(c, k): group for (c, k), group in self._groups.items() if isinstance(k, Kind)}
         for (_, kind), group in kinds.items():
             agent[kind].include(group)
+        self._unproved = {kind for kind in Kind if self._proves_nothing(agent[kind])}
         at_large = {kind: agent[kind].believe(UNKNOWN) for kind in Kind}
         self._kinds = {(c, k): group.believe_in(at_large[k]) for (c, k), group in kinds.items()}
         self._beliefs = {}
@@ -246,6 +220,11 @@ class Evidence:
         self._promised = {}
         for bucket in self._buckets:
             self._offer(bucket)
+
+    def _proves_nothing(self, group: Group) -> bool:
+        """Say whether an outcome above ε may well have been missed even if all pairs were one."""
+        missed = (1.0 - self._settings.epsilon) ** group.draws_alike
+        return self._settings.epsilon > 0.0 and missed > self._settings.delta
 
     def _belief(self, bucket: Bucket) -> Belief:
         likes = bucket.likes
@@ -265,6 +244,8 @@ class Evidence:
             if known is None:
                 known = gains[bucket.draws] = self._belief(bucket).gain(bucket.draws)
             hidden = known
+        if bucket.total < self._settings.min_draws:
+            hidden = max(hidden, _LEAST)
         return hidden + self._sharper(bucket) if bucket.kind is Kind.VARIED else hidden
 
     def _sharper(self, bucket: Bucket) -> float:
@@ -353,10 +334,16 @@ class Evidence:
         return self._gain(self._standings[pair][0])
 
     def hidden(self) -> float:
-        """Return the expected number of outcomes above ε that were not seen."""
+        """Return the expected number of outcomes above ε that were not seen.
+
+        Of a kind with hardly any draws at all, each pair is taken to hide something.
+        """
         epsilon = self._settings.epsilon
         return sum(
-            len(pairs) * self._belief(bucket).risk(bucket.draws, epsilon)
+            len(pairs)
+            * (ALL_HIDE if bucket.kind in self._unproved else self._belief(bucket)).risk(
+                bucket.draws, epsilon
+            )
             for bucket, pairs in self._buckets.items()
         )
 
@@ -382,6 +369,11 @@ class Evidence:
                 half_width(self._models.block(*rule), self._width) > settings.precision
                 for rule in self._rules()
             ),
+            thin=sum(
+                len(pairs)
+                for bucket, pairs in self._buckets.items()
+                if bucket.total < settings.min_draws
+            ),
             epsilon=settings.epsilon,
             delta=settings.delta,
             precision=settings.precision,
@@ -397,7 +389,3 @@ def half_width(block: Block, width: float) -> float:
     share = (max(block.counts) + 0.5) / (block.total + 1.0)
     share = max(share - width * sqrt(share * (1.0 - share) / block.total), 0.5)
     return width * sqrt(share * (1.0 - share) / block.total)
-
-
-def _kind_of(effect: Effect) -> Kind:
-    return Kind.ACTING if effect.adds or effect.deletes else Kind.IDLE

@@ -58,6 +58,12 @@ class Settings:
     precision: float = _setting(
         0.05, "How well the probabilities of a rule are to be known (adaptive).", 0.001, 1
     )
+    min_draws: int = _setting(
+        1, "Least executions of each pair of a state and a capability (adaptive).", 1
+    )
+    resets: int = _setting(
+        1, "Resets whose positions a run begins from; positions that are alike count once.", 1
+    )
     snapshots: int = _setting(8, "Snapshots kept for each symbolic state.", 1)
     walks: int = _setting(10, "Random walks of primitive actions that discover intents.", 0)
     walk_steps: int = _setting(100, "Simulator steps in each discovery walk.", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ class Verdict:
     """The expected number of outcomes above ε that were not seen."""
     imprecise: int
     """Rules whose probabilities are not known well enough."""
+    thin: int
+    """Pairs that were tried, but less often than was asked for."""
     epsilon: float
     delta: float
     precision: float
@@ -25,7 +28,7 @@ class Verdict:
     @property
     def reached(self) -> bool:
         """Nothing is open."""
-        open_ends = not self.tried or self.untried or self.imprecise
+        open_ends = not self.tried or self.untried or self.imprecise or self.thin
         return not open_ends and self.hidden <= self.delta
 
     def as_dict(self) -> dict[str, Any]:
@@ -35,15 +38,28 @@ class Verdict:
     def __str__(self) -> str:
         if self.reached:
             return (
-                f"settled: with probability {1 - self.delta:g} no untested outcome above "
-                f"{self.epsilon:g} remains in the visited region, and with the same probability "
-                f"all rules are known to within {self.precision:g}"
+                f"settled: with probability {1 - self.delta:g} no outcome with a chance above "
+                f"{self.epsilon:g} was missed in the states seen, and with the same probability "
+                f"all rules with several outcomes are known to within {self.precision:g}"
             )
-        still = [] if self.tried else ["nothing was tried yet"]
+        return f"still open: {', '.join(self._open())}"
+
+    def _open(self) -> Iterator[str]:
+        if not self.tried:
+            yield "nothing was tried yet"
         if self.untried:
-            still.append(f"{self.untried:,} pairs never tried")
+            yield f"{_pairs(self.untried)} of a state and a capability never tried"
         if self.hidden > self.delta:
-            still.append(f"{self.hidden:.2g} untested outcomes above {self.epsilon:g} expected")
+            yield (
+                f"{self.hidden:.2g} outcomes with a chance above {self.epsilon:g} expected to be "
+                f"missed (settled: {self.delta:g})"
+            )
         if self.imprecise:
-            still.append(f"{self.imprecise:,} rules not yet within {self.precision:g}")
-        return f"still open: {', '.join(still)}"
+            rules = "1 rule" if self.imprecise == 1 else f"{self.imprecise:,} rules"
+            yield f"{rules} not yet within {self.precision:g}"
+        if self.thin:
+            yield f"{_pairs(self.thin)} tried less often than was asked for"
+
+
+def _pairs(number: int) -> str:
+    return f"{number:,} pair{'' if number == 1 else 's'}"

@@ -21,6 +21,7 @@ from capscope.report.mishaps import mishap_warnings
 from capscope.report.text import counted
 
 _MOST_TERMS = 3
+_VISIBLE = 0.005  # in a probability that is written with two digits
 _MOST_NAMED = 6
 
 
@@ -136,9 +137,18 @@ def when(difference: Difference) -> str:
 
 
 def estimate(side: Estimate) -> str:
-    """Write a probability with its interval and what stands behind it."""
-    draws = counted(side.draws, "draw")
-    return f"{side.probability:.2f} [{side.low:.2f}, {side.high:.2f}] ({side.hits:,} of {draws})"
+    """Write a probability with its interval and what stands behind it.
+
+    >>> estimate(Estimate(0.05, 0.04, 0.07, 30, 300))
+    '0.05 [0.04, 0.07] (30 of 300 draws, weighed by state)'
+    """
+    behind = f"{side.hits:,} of {counted(side.draws, 'draw')}"
+    # States weigh alike on both sides, however often each side drew them.
+    weighed = abs(side.probability - side.hits / side.draws) >= _VISIBLE
+    return (
+        f"{side.probability:.2f} [{side.low:.2f}, {side.high:.2f}] "
+        f"({behind}{', weighed by state' if weighed else ''})"
+    )
 
 
 def size(difference: Difference) -> str:

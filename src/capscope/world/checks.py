@@ -298,8 +298,8 @@ def notes_on(problem: Problem, seed: int = 0) -> list[str]:
     different = len({_looks(problem, observation) for observation in resets})
     if different > 1:
         notes.append(
-            f"{RESETS} resets began in {different} different positions; a run begins at one of "
-            "them and speaks of what can be met from there: assess with several seeds"
+            f"{RESETS} resets began in {different} different positions; a run begins at as many "
+            "as --resets says and speaks of what can be met from there"
         )
     return notes
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from capscope.findings.finding import joined
 from capscope.query.verdict import Verdict
+from capscope.report.beginnings import beginning_notes
 from capscope.report.digest.capabilities import standing_of
 from capscope.report.digest.record import Record
 from capscope.report.digest.reliability import capabilities, it, was
@@ -41,6 +42,8 @@ def unknown_sentences(record: Record, views: Sequence[CapabilityView]) -> Iterat
             f"{joined([*names, f'{more:,} more'] if more else names)}."
         )
     yield "Nothing is known of states that the run never came to."
+    for note in beginning_notes(record.reading.beginnings):
+        yield f"{note[0].upper()}{note[1:]}."
     yield from _verdict(record.reading.verdict)
     cut = int(record.chronicle.cut.sum())
     if cut:
@@ -54,7 +57,7 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
             "Within what was tried the evidence is settled by the run's own measure: with "
             f"probability {1 - verdict.delta:g} no outcome with a chance above "
             f"{verdict.epsilon:g} was missed, and with the same probability the probabilities of "
-            f"all rules are known to within {verdict.precision:g}."
+            f"all rules with several outcomes are known to within {verdict.precision:g}."
         )
     else:
         still = list(_still_open(verdict))
@@ -80,6 +83,9 @@ def _still_open(verdict: Verdict) -> Iterator[str]:
     if verdict.imprecise:
         rules = counted(verdict.imprecise, "rule")
         yield f"the probabilities of {rules} are not yet known to within {verdict.precision:g}"
+    if verdict.thin:
+        pairs = counted(verdict.thin, "pair")
+        yield f"{pairs} {was(verdict.thin)} tried less often than was asked for (--min-draws)"
 
 
 def _share(part: int, whole: int) -> str:
