@@ -12,7 +12,6 @@ differences between an agent and itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -23,7 +22,7 @@ from capscope.data.executions import Numbers
 from capscope.difference.matching import Mask, Matched, Track
 from capscope.difference.odds import Bets, log_odds
 from capscope.findings.statistics import Scores
-from capscope.symbolic import Effect, Intent, Literal
+from capscope.symbolic import Effect, ExactlyOne, Intent, Literal
 
 
 @dataclass(frozen=True)
@@ -136,12 +135,17 @@ class Questions:
         ends = (divmod(code, len(states)) for code in np.unique(np.concatenate(codes)).tolist())
         return {Effect.between(states[before], states[after]) for before, after in ends}
 
-    def literals_changed(self) -> Iterator[Literal]:
-        """List the literals beyond the intent that an execution of either side brought about."""
+    def literals_changed(self, groups: ExactlyOne) -> tuple[Literal, ...]:
+        """List the literals beyond the intent that an execution of either side brought about.
+
+        To ask for one atom of which exactly one holds is to ask for the end of the others. The
+        other way round, where an agent goes that is asked to leave is a question.
+        """
+        vocabulary = self._matched.words.vocabulary
+        required, forbidden = vocabulary.literal_masks(self.intent.literals)
+        asked = Effect(required, forbidden | groups.rivals(required))
         adds, deletes = (reduce(or_, bits) for bits in zip((0, 0), *self.effects(), strict=True))
-        for literal in Effect(adds, deletes).literals(self._matched.words.vocabulary):
-            if literal not in self.intent.literals:
-                yield literal
+        return Effect(adds & ~asked.adds, deletes & ~asked.deletes).literals(vocabulary)
 
     def _lead(self, event: Mask) -> Numbers:
         """Say of each draw compared whether the event is on A's side only (1) or on B's (−1)."""

@@ -15,14 +15,14 @@ among all sets of atoms a few states would show many groups by luck.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
 from capscope.symbolic.effect import Effect
 from capscope.symbolic.intent import Intent
-from capscope.symbolic.vocabulary import State, Vocabulary
+from capscope.symbolic.vocabulary import Atom, State, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ExactlyOne:
 
     def told(self, effect: Effect) -> Effect:
         """Leave out the deletions that additions of the same effect imply."""
-        return Effect(effect.adds, effect.deletes & ~self._groups_of(effect.adds))
+        return Effect(effect.adds, effect.deletes & ~self.rivals(effect.adds))
 
     def beyond(self, effect: Effect, intent: Intent, vocabulary: Vocabulary) -> Effect:
         """Return what an effect changes beyond what an intent asks for, without what is implied.
@@ -62,12 +62,20 @@ class ExactlyOne:
         one is to ask for another: which one is the agent's choice, and no side effect.
         """
         required, forbidden = vocabulary.literal_masks(intent.literals)
-        needed = self._groups_of(effect.deletes & forbidden)
-        implied = self._groups_of(effect.adds | required)
+        needed = self.rivals(effect.deletes & forbidden)
+        implied = self.rivals(effect.adds | required)
         return Effect(effect.adds & ~required & ~needed, effect.deletes & ~forbidden & ~implied)
 
-    def _groups_of(self, atoms: int) -> int:
-        """Return all atoms of the groups that these belong to."""
+    def names(self, vocabulary: Vocabulary) -> Iterator[str]:
+        """Name each group by its atoms with the argument left open in which they differ."""
+        for group in self.groups:
+            atoms = vocabulary.holding(group)
+            columns = zip(*(atom.arguments for atom in atoms), strict=True)
+            open_ended = (c[0] if len(set(c)) == 1 else "…" for c in columns)
+            yield str(Atom(atoms[0].predicate, tuple(open_ended)))
+
+    def rivals(self, atoms: int) -> int:
+        """Return all atoms of the groups that these belong to, themselves included."""
         return reduce(or_, (group for group in self.groups if group & atoms), 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from capscope.findings.finding import joined
 from capscope.model import Outcome
 from capscope.report.digest.room import Room
 from capscope.report.digest.shape import (
@@ -16,11 +17,12 @@ from capscope.report.digest.shape import (
 )
 from capscope.report.harmless import harmless
 from capscope.report.text import CapabilityView, RuleView
-from capscope.symbolic import Effect, Vocabulary
+from capscope.symbolic import Effect, ExactlyOne, Vocabulary
 
 MOST_STATES = 24
 """States that are named of one rule."""
 _LONG_POSITION = 99_999
+_MOST_GROUPS = 3
 _MOST_CONDITIONS = 8
 """Conjunctions that are told of one condition; more are read by nobody."""
 
@@ -41,6 +43,25 @@ def capability_digests(
                 if room.take(rule, [_LONG_POSITION] * min(rule.states_count, MOST_STATES)):
                     rules.append(rule)
     return [_capability(view, tuple(rules)) for view, rules in zip(views, told, strict=True)]
+
+
+def marks_note(groups: ExactlyOne, vocabulary: Vocabulary) -> str:
+    """Say what is not marked as a side effect because something else implies it.
+
+    >>> from capscope.symbolic import Predicate
+    >>> words = Vocabulary([Predicate("at", ("cell",))], {"a": "cell", "b": "cell"})
+    >>> marks_note(ExactlyOne((0b11,)), words)
+    'In every state seen exactly one of at(…) held; what ends because another begins is not marked.'
+    """
+    names = [f"one of {harmless(name)}" for name in groups.names(vocabulary)]
+    if not names:
+        return ""
+    more = len(names) - _MOST_GROUPS
+    told = [*names[:_MOST_GROUPS], f"of {more} more sets"] if more > 1 else names
+    return (
+        f"In every state seen exactly {joined(told)} held; what ends because another begins is "
+        "not marked."
+    )
 
 
 def standing_of(view: CapabilityView) -> Standing:

@@ -225,6 +225,8 @@ class Digest:
     findings: tuple[FindingDigest, ...]
     findings_note: str
     """How sure the findings are, in a sentence."""
+    marks_note: str
+    """What is not marked as a side effect because the words imply it, in a sentence if anything."""
     capabilities: tuple[CapabilityDigest, ...]
     learning: tuple[LearningPoint, ...]
     spending: tuple[Spending, ...]
