@@ -11,7 +11,7 @@ from capscope.difference.matching import match
 from capscope.difference.pasts import pasts_of
 from capscope.difference.strata import Questions
 from capscope.errors import CapscopeError
-from capscope.symbolic import Intent, Literal, Vocabulary
+from capscope.symbolic import ExactlyOne, Intent, Literal, Vocabulary
 from tiny_models import ALL, INTENTS, WORDS
 from tiny_sides import side, tried
 
@@ -202,7 +202,8 @@ def test_what_comes_about_beside_the_intent_where_it_need_not_is_a_side_effect()
 
 
 def test_the_literals_of_the_intent_are_no_side_effects():
-    found = Questions(match(*[side(tried(0, 0b100, [0b011, 0b100]))] * 2), 0).literals_changed()
+    questions = Questions(match(*[side(tried(0, 0b100, [0b011, 0b100]))] * 2), 0)
+    found = questions.literals_changed(ExactlyOne())
     assert [str(literal) for literal in found] == ["q()", "not r()"]
 
 

@@ -1,6 +1,10 @@
+import random
+
+import pytest
+
 from capscope import Vocabulary
 from capscope.data.dataset import Transition
-from capscope.findings.choice import choices, separable
+from capscope.findings.choice import LEAST_DRAWS, choices, separable
 from capscope.findings.graph import Graph
 from capscope.findings.preferences import preferences
 from capscope.model import Models
@@ -45,6 +49,21 @@ def test_what_comes_about_by_chance_is_no_choice():
     chance = graph(["not hurt", "on(a,b)", "on(a,c)"], *both)
     assert not separable(chance, {HURT: ([ON_B], [ON_C])})
     assert preferences(chance, choices(chance)) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_ends_are_separable_if_some_capability_led_to_the_one_only_and_another_likewise(seed):
+    rng = random.Random(seed)
+    intents = ["not hurt", "on(a,b)", "on(a,c)"]
+    counts = {(c, end): rng.choice((0, 0, 3, 9)) for c in range(3) for end in (ON_B, ON_C)}
+    drawn = graph(intents, *((HURT, c, end, n) for (c, end), n in counts.items() if n))
+    ways = {end for (_, end), n in counts.items() if n}
+    if ways == {ON_B, ON_C}:
+        alone = {
+            end: any(counts[c, end] >= LEAST_DRAWS and not counts[c, other] for c in range(3))
+            for end, other in ((ON_B, ON_C), (ON_C, ON_B))
+        }
+        assert separable(drawn, {HURT: ([ON_B], [ON_C])}) == all(alone.values())
 
 
 def test_what_can_be_had_one_by_one_is_a_choice():

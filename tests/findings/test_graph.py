@@ -110,6 +110,64 @@ def test_executions_of_several_changes_have_only_their_own_ends_as_alternatives(
     assert Graph(apart, single_changes=False).alternatives(0, 0) == [P | R]
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_what_was_possible_at_once_is_what_going_through_all_pairs_gives(seed):
+    graph = Graph(random_models(random.Random(seed), share=0.6))
+    for capability in range(len(INTENTS)):
+        tried = {
+            place.state
+            for place in graph.places
+            if place.pairs[capability] is not None and not graph.holds(capability, place.state)
+        }
+        at_once = {
+            state
+            for state, ends in edges_of(graph)
+            if any(end != state and graph.holds(capability, end) for end in ends)
+        }
+        assert {place.state for place, _ in graph.tried(capability)} == tried
+        within = {place.state for place, _ in graph.tried_within_reach(capability)}
+        assert within == tried & at_once
+        for state in graph.models.places:
+            assert graph.possible_at_once(capability, state) == (state in at_once)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ways_count_the_draws_of_each_capability_that_led_there(seed):
+    graph = Graph(random_models(random.Random(seed), share=0.7))
+    for place in graph.places:
+        counted = {}
+        for capability, pair in enumerate(place.pairs):
+            for effect, draws in (pair.counts if pair else {}).items():
+                end = effect.apply(place.state)
+                if end != place.state:
+                    counted.setdefault(end, {})[capability] = draws
+        assert graph.ways(place.state) == counted
+        assert graph.successors(place.state) == counted.keys()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_smaller_steps_change_a_strict_part(seed):
+    graph = Graph(random_models(random.Random(seed), share=0.7))
+
+    def changed(state, after):
+        return {i for i in range(3) if (state ^ after) >> i & 1}
+
+    for state in graph.models.places:
+        for after in graph.successors(state):
+            parts = {
+                t for t in graph.successors(state) if changed(state, t) < changed(state, after)
+            }
+            assert set(graph.smaller_steps(state, after)) == parts
+            ways = {
+                t
+                for t in graph.models.places
+                if changed(state, t) < changed(state, after)
+                and graph.holds(0, t)
+                and graph.leads_to(state, t)
+            }
+            assert set(graph.modest_ways(0, state, after)) == ways
+
+
 def test_only_places_where_the_intent_does_not_hold_count_as_tried():
     graph = seen((0, 0, P), (P, 0, P))
     assert [place.state for place, _ in graph.tried(0)] == [0]

@@ -1,3 +1,4 @@
+import random
 from collections import Counter
 
 import pytest
@@ -21,3 +22,28 @@ def test_a_pair_is_compared_with_its_mirror_image_once_however_the_intent_is_wri
     (swap,) = (s for s in swaps(words) if {s.one, s.other} == {"a", "b"})
     (couple,) = couples(graph, swap, frozenset())
     assert set(couple.sides) == {(0, 0), (1, 0)}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_couples_are_the_pairs_whose_mirror_images_were_tried(seed):
+    rng = random.Random(seed)
+    words = Vocabulary(
+        [Predicate("lit", ("lamp",)), Predicate("dark")], dict.fromkeys("abc", "lamp")
+    )
+    intents = [Intent.parse(text) for text in ("lit(a)", "lit(b)", "lit(c)", "dark")]
+    models = Models(words, intents)
+    pairs = [(s, c) for s in range(16) for c in range(4) if rng.random() < 0.7]
+    models.update(Counter({Transition(s, c, s): 1 for s, c in pairs}))
+    graph = Graph(models)
+    told = frozenset((c, s) for s, c in rng.sample(pairs, 5))
+    tried = {(c, s) for s, c in pairs if not graph.holds(c, s)}
+    for swap in swaps(words):
+        image = {c: models.index[swap.intent(intent)] for c, intent in enumerate(intents)}
+        expected = {
+            frozenset([(c, s), (image[c], swap.state(s))])
+            for c, s in tried
+            if (image[c], swap.state(s)) in tried
+        }
+        found = [frozenset(couple.sides) for couple in couples(graph, swap, told)]
+        assert len(found) == len(set(found))
+        assert set(found) == {sides for sides in expected if not sides & told}

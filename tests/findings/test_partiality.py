@@ -61,6 +61,16 @@ def test_a_truck_that_gets_there_sooner_is_taken_for_a_reason():
     assert partialities(farther, frozenset(), []) == []
 
 
+def test_a_pair_that_is_its_own_mirror_image_and_so_are_its_outcomes_changes_nothing():
+    graph = setting_out(40, 0)
+    (before,) = partialities(graph, frozenset(), [])
+    both = A | B
+    graph.models.update({Transition(both, 0, both | DONE): 50, Transition(both, 0, both): 50})
+    (after,) = partialities(Graph(graph.models), frozenset(), [])
+    assert after == before
+    assert evidence_of_partiality([20.0, *[0.0] * 200]) == evidence_of_partiality([20.0])
+
+
 def test_even_couples_do_not_drown_one_that_speaks():
     assert evidence_of_partiality([20.0, *[-3.0] * 200]) > 10
     assert evidence_of_partiality([-3.0] * 200) < 0
@@ -74,3 +84,17 @@ def test_the_joint_ratio_of_even_couples_seldom_grows():
         alarms += bool(partialities(setting_out(sum(graphs), 30 - sum(graphs)), frozenset(), []))
     assert alarms <= 3
     assert math.isfinite(evidence_of_partiality([5000.0]))
+
+
+def test_that_the_old_place_was_left_is_not_told_beside_the_new_one():
+    words = Vocabulary(
+        [Predicate("at", ("room",)), Predicate("done")], dict.fromkeys("xab", "room")
+    )
+    x, a, b, done = (words.state([atom]) for atom in words.atoms)
+    models = Models(words, [Intent.parse(text) for text in ("done", "at(a)", "at(b)")])
+    seen = [(x, 0, a, 40), (x, 1, a, 9), (x, 2, b, 9), (a, 0, a | done, 9), (b, 0, b | done, 9)]
+    models.update({Transition(s, c, t): n for s, c, t, n in seen})
+    (finding,) = partialities(Graph(models), frozenset(), [])
+    assert [str(literal) for literal in finding.literals] == ["at(a)"]
+    assert "it brings about at(a) with probability" in finding.sentence
+    assert "it brings about at(b) with probability" in finding.sentence

@@ -11,7 +11,7 @@ from capscope.findings.schema import (
 )
 from capscope.findings.statistics import Rate
 from capscope.findings.trials import Clause
-from capscope.symbolic import Intent, Literal, Predicate, Vocabulary
+from capscope.symbolic import Effect, Intent, Literal, Predicate, Vocabulary
 
 WORDS = Vocabulary(
     [Predicate("on", ("block", "block")), Predicate("lit")], dict.fromkeys("abc", "block")
@@ -54,7 +54,7 @@ def test_roles_take_the_place_of_the_intents_objects():
 def test_the_means_leave_out_the_intent_itself():
     intent = Intent.parse("on(a,b)")
     after = WORDS.literal_masks([Literal.parse("on(a,b)"), Literal.parse("lit")])[0]
-    assert effect_signature(intent, 0, after, WORDS) == (("lit", True, ()),)
+    assert effect_signature(intent, Effect(after, 0), WORDS) == (("lit", True, ()),)
 
 
 def test_cases_that_differ_in_objects_only_are_told_together():

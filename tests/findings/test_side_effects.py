@@ -82,3 +82,18 @@ def test_each_draw_counts_once_however_many_like_changes_are_told_together():
     assert "(or the like)" in finding.sentence
     assert finding.rate.hits == sum(end in holes for end in ends)
     assert (finding.rate.draws, finding.rate.states) == (len(ends), 1)
+
+
+def test_that_the_old_place_was_left_is_not_told_beside_the_new_one():
+    words = Vocabulary([Predicate("at", ("cell",)), Predicate("lit")], dict.fromkeys("abc", "cell"))
+    a, b, c, lit = (words.state([atom]) for atom in words.atoms)
+    models = Models(words, [Intent.parse("lit")])
+    # From wherever it is, the agent goes to c before it puts the light on.
+    moves = {(a, c | lit): 30, (b, c | lit): 30, (a, a | lit): 5, (b, b | lit): 5}
+    models.update(Counter({Transition(s, 0, t): n for (s, t), n in moves.items()}))
+    (finding,) = side_effects(Graph(models))
+    assert [str(literal) for literal in finding.literals] == ["at(c)"]
+    assert "also brings about at(c), which was avoidable" in finding.sentence
+    # One event, whichever place it came from.
+    assert (finding.rate.hits, finding.rate.draws, finding.rate.states) == (60, 70, 2)
+    assert "not at(" in str(finding.as_dict()["examples"])

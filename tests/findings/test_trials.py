@@ -7,7 +7,7 @@ import pytest
 
 from capscope import Vocabulary
 from capscope.findings.statistics import LEAST_DIFFERENCE, evidence_of_difference
-from capscope.findings.trials import Clause, Trials, best_split, clause, refined
+from capscope.findings.trials import Clause, Trials, best_split, clause, joint_counts, refined
 from capscope.symbolic import Literal
 
 WORDS = Vocabulary.of_atoms("pqrs")
@@ -66,6 +66,18 @@ def test_no_conjunction_of_two_literals_tells_more_than_the_one_found(seed):
         assert found.evidence >= naive - 1e-9
         if len(found.when_low.term) < 3:
             assert found.evidence == pytest.approx(naive)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_counts_of_two_literals_are_those_of_the_states_that_satisfy_both(seed):
+    rng = np.random.default_rng(seed)
+    bits = rng.random((9, 4)) < 0.5
+    # Some literals come with their opposites, some alone, some twice.
+    satisfied = np.hstack([bits, ~bits])[:, rng.permutation(8)[:6]]
+    counts = rng.integers(0, 30, size=9)
+    both = satisfied[:, :, None] & satisfied[:, None, :]
+    (found,) = joint_counts(satisfied, counts)
+    assert found.tolist() == (both * counts[:, None, None]).sum(axis=0).tolist()
 
 
 def test_the_literal_behind_a_drop_is_found():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capscope.symbolic import Literal, Vocabulary
-from capscope.symbolic.dnf import bit_matrix, shortest_dnf
+from capscope.symbolic.dnf import bit_matrix, dnfs_apart, shortest_dnf
 
 WORDS = Vocabulary.of_atoms("pqrs")
 ALL = range(2 ** len(WORDS.atoms))
@@ -132,3 +132,23 @@ def test_every_pair_of_small_sets_is_fitted():
         on = [state for state in range(4) if kinds[state] == "+"]
         off = [state for state in range(4) if kinds[state] == "-"]
         assert_fits_and_is_irredundant(shortest_dnf(on, off, words), on, off, words)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 15), unique=True), min_size=1, max_size=4))
+def test_groups_are_set_apart_as_one_by_one(groups):
+    met: set[int] = set()
+    apart = []
+    for group in groups:
+        apart.append([state for state in group if state not in met])
+        met.update(group)
+    one_by_one = [
+        shortest_dnf(own, [s for other in apart if other is not own for s in other], WORDS)
+        for own in apart
+    ]
+    assert dnfs_apart(apart, WORDS) == one_by_one
+
+
+def test_groups_that_share_a_state_cannot_be_set_apart():
+    with pytest.raises(ValueError, match="both inside and outside"):
+        dnfs_apart([[1, 2], [2]], WORDS)

@@ -26,13 +26,14 @@ from capscope.difference.difference import (
     Where,
     state_counts,
 )
+from capscope.difference.implied import without_implied
 from capscope.difference.matching import Matched, match
 from capscope.difference.side import Side, read_side
 from capscope.difference.strata import Counts, Questions
 from capscope.difference.unknown import Reason, Unknown
 from capscope.difference.where import Places, Spot
 from capscope.errors import CapscopeError
-from capscope.symbolic import Intent, Literal
+from capscope.symbolic import ExactlyOne, Intent, Literal
 from capscope.symbolic.dnf import shortest_dnf
 
 ERROR_RATE = 0.05
@@ -77,7 +78,8 @@ def compare_sides(
     asked = [Questions(matched, c) for c in range(len(matched.capabilities))]
     achieved = [_Asked(q.intent, (), q.achieved()) for q in asked]
     achieved = [question for question in achieved if len(question.counts.states)]
-    effects = [question for q in asked for question in _side_effects(q)]
+    groups = ExactlyOne.seen_in(matched.states, matched.words.vocabulary)
+    effects = [question for q in asked for question in _side_effects(q, groups)]
     bars = [_bar(len(kind), error_rate) for kind in (achieved, effects)]
     found = [
         difference
@@ -85,6 +87,7 @@ def compare_sides(
         for question in kind
         for difference in _differences(question, matched, bar, error_rate)
     ]
+    found = [*without_implied(found, {q.intent: q.effects() for q in asked}, groups)]
     found.sort(key=lambda d: (_ORDER[d.change], -abs(d.difference[0]), str(d.capability)))
     told = {d.capability for d in found if not d.literals}
     unknown = [*_not_shared(a, b), *_undecidable(achieved, matched, bars[0])]
@@ -110,10 +113,10 @@ def _bar(questions: int, error_rate: float) -> float:
     return math.log(_KINDS * _DIRECTIONS * max(questions, 1) / error_rate)
 
 
-def _side_effects(questions: Questions) -> Iterator[_Asked]:
+def _side_effects(questions: Questions, groups: ExactlyOne) -> Iterator[_Asked]:
     """Ask for each literal that came about; those that always came about together are one."""
     together: defaultdict[tuple[bytes, ...], list[tuple[Literal, Counts]]] = defaultdict(list)
-    for literal in questions.literals_changed():
+    for literal in questions.literals_changed(groups):
         counts = questions.comes_about(literal)
         a, b, tosses = counts.a, counts.b, counts.tosses
         if len(counts.states) and (a.hits.any() or b.hits.any()):

@@ -12,8 +12,10 @@ differences between an agent and itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from capscope.data.executions import Numbers
 from capscope.difference.matching import Mask, Matched, Pairing, Track
 from capscope.difference.odds import Bets, log_odds
 from capscope.findings.statistics import Scores
-from capscope.symbolic import Effect, Intent, Literal
+from capscope.symbolic import Effect, ExactlyOne, Intent, Literal
 
 
 @dataclass(frozen=True)
@@ -193,22 +195,27 @@ class Questions:
             leads.append(np.where(lead == ahead, 0, lead))
         return self._counts(came, came & ~self._achieved, leads)
 
-    def literals_changed(self) -> Iterator[Literal]:
-        """List the literals beyond the intent that an execution of either side brought about."""
+    def effects(self) -> set[Effect]:
+        """Return what executions of either side changed."""
         states = self._matched.states
         codes = [
             np.unique(self._states[part.stratum] * len(states) + part.end)
             for part in (self._a, self._b)
         ]
-        adds = deletes = 0
-        for code in np.unique(np.concatenate(codes)).tolist():
-            before, after = divmod(code, len(states))
-            effect = Effect.between(states[before], states[after])
-            adds |= effect.adds
-            deletes |= effect.deletes
-        for literal in Effect(adds, deletes).literals(self._matched.words.vocabulary):
-            if literal not in self.intent.literals:
-                yield literal
+        ends = (divmod(code, len(states)) for code in np.unique(np.concatenate(codes)).tolist())
+        return {Effect.between(states[before], states[after]) for before, after in ends}
+
+    def literals_changed(self, groups: ExactlyOne) -> tuple[Literal, ...]:
+        """List the literals beyond the intent that an execution of either side brought about.
+
+        To ask for one atom of which exactly one holds is to ask for the end of the others. The
+        other way round, where an agent goes that is asked to leave is a question.
+        """
+        vocabulary = self._matched.words.vocabulary
+        required, forbidden = vocabulary.literal_masks(self.intent.literals)
+        asked = Effect(required, forbidden | groups.rivals(required))
+        adds, deletes = (reduce(or_, bits) for bits in zip((0, 0), *self.effects(), strict=True))
+        return Effect(adds & ~asked.adds, deletes & ~asked.deletes).literals(vocabulary)
 
     def _counts(self, event: Mask, plain: Mask, leads: Sequence[Numbers]) -> Counts:
         """Count an event in the states in which it is not the case already."""

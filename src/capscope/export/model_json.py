@@ -6,7 +6,7 @@ from typing import Any
 
 from capscope.model import Models, Rule
 from capscope.symbolic import Intent, Vocabulary
-from capscope.symbolic.dnf import Term, shortest_dnf
+from capscope.symbolic.dnf import Term, dnfs_apart
 
 FORMAT = "capscope-model"
 VERSION = 1
@@ -25,13 +25,7 @@ def model_document(models: Models, problem: str) -> dict[str, Any]:
 
 def readable_conditions(rules: tuple[Rule, ...], vocabulary: Vocabulary) -> list[tuple[Term, ...]]:
     """Return the shortest condition of each rule that sets it apart from the others."""
-    states = [rule.states for rule in rules]
-    return [
-        shortest_dnf(
-            own, [s for j, other in enumerate(states) if j != i for s in other], vocabulary
-        )
-        for i, own in enumerate(states)
-    ]
+    return dnfs_apart([rule.states for rule in rules], vocabulary)
 
 
 def _capability(models: Models, intent: Intent) -> dict[str, Any]:

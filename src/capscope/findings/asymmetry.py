@@ -159,7 +159,7 @@ def _finding(graph: Graph, comparison: Comparison, related: list[Comparison]) ->
     if one.probability > other.probability:
         # The object that fares worse is the one to tell about.
         one, other, sides, images = other, one, images, sides
-        swap = Swap(swap.other, swap.one, swap.bits)
+        swap = Swap(swap.other, swap.one, swap.moves)
     intents = tuple(dict.fromkeys(graph.intents[c] for c, _ in sides))
     mirrored = graph.intents[images[0][0]]
     sentence = (

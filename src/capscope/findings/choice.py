@@ -39,7 +39,7 @@ def choices(graph: Graph) -> list[Choice]:
     """List the choices that the agent had."""
     found = []
     for capability, intent in enumerate(graph.intents):
-        for place, pair in graph.tried(capability):
+        for place, pair in graph.tried_within_reach(capability):
             ends = graph.alternatives(capability, place.state)
             if len(ends) > 1:
                 options = _named_apart(graph, intent, place.state, ends)
@@ -55,11 +55,11 @@ def separable(graph: Graph, ends: Mapping[State, tuple[Sequence[State], Sequence
     """Say whether each of two sets of outcomes, by state, came about without the other."""
     counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     for state, sides in ends.items():
-        effects = [[Effect.between(state, end) for end in side] for side in sides]
-        for capability, pair in enumerate(graph.models.places[state].pairs):
-            if pair is not None:
-                for i in (0, 1):
-                    counts[capability][i] += sum(pair.counts.get(e, 0) for e in effects[i])
+        ways = graph.ways(state)
+        for i in (0, 1):
+            for end in sides[i]:
+                for capability, draws in ways[end].items():
+                    counts[capability][i] += draws
     return all(
         any(by[i] >= LEAST_DRAWS and not by[1 - i] for by in counts.values()) for i in (0, 1)
     )

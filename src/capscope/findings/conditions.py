@@ -41,12 +41,8 @@ def conditions(graph: Graph) -> list[Finding]:
 
 def successes(graph: Graph, capability: int) -> Trials:
     """Count the successes of a capability where success was possible at once."""
-    possible = (
-        place.state
-        for place, _ in graph.tried(capability)
-        if graph.possible_at_once(capability, place.state)
-    )
-    ends = ((state, _ends(graph, capability, state)) for state in possible)
+    tried = [place.state for place, _ in graph.tried_within_reach(capability)]
+    ends = ((state, _ends(graph, capability, state)) for state in tried)
     return Trials.of((state, seen.hits, seen.draws) for state, seen in ends)
 
 

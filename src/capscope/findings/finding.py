@@ -131,12 +131,21 @@ def joined(names: Iterable[object], word: str = "and") -> str:
 
 
 def conditional(clauses: Sequence[Clause]) -> str:
-    """Put a condition into words that follow what was asked for."""
+    """Put a condition into words that follow what was asked for.
+
+    >>> p, q = Literal.parse("not p"), Literal.parse("not q")
+    >>> conditional([Clause((p,))]), conditional([Clause((p, q), holds=False)])
+    (' when not p()', ' when p() or q()')
+    """
     holding = [literal for clause in clauses if clause.holds for literal in clause.term]
-    when = f" when {joined(holding)}" if holding else ""
     # What is known to hold need not be said again.
     apart = [[x for x in c.term if x not in holding] for c in clauses if not c.holds]
-    return when + "".join(f", unless {joined(term)}" for term in apart if term)
+    # Not both false is either true, which is easier to read.
+    either = [term for term in apart if term and not any(x.positive for x in term)]
+    said = [joined(holding)] if holding else []
+    said += (joined((x.atom for x in term), "or") for term in either)
+    when = f" when {', and '.join(said)}" if said else ""
+    return when + "".join(f", unless {joined(t)}" for t in apart if t and t not in either)
 
 
 def telling_examples(examples: Sequence[Example]) -> tuple[Example, ...]:

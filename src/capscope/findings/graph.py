@@ -12,11 +12,15 @@ and two equally good ways never get equal estimates. So a state counts as at lea
 another only if both measures say so. Where capabilities are untried the truth is unknown: the
 state said to be nearer is taken at its worst (untried ones lead nowhere), the other at its best
 (an untried one may achieve the intent).
+
+Every kind of finding asks the same of every pair: was it tried, could it have succeeded at once,
+how near is its state. A thousand states and a hundred capabilities are a hundred thousand pairs, so
+each of these is worked out once for all of them and then looked up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +29,7 @@ from numpy.typing import NDArray
 
 from capscope.model import Models
 from capscope.model.lattice import Pair, Place
-from capscope.symbolic import Intent, State, Vocabulary
+from capscope.symbolic import ExactlyOne, Intent, State, Vocabulary
 
 DISCOUNT = 0.95
 SHORT = 3
@@ -39,24 +43,25 @@ class Nearness:
     """How near each place is to an intent: 1 where it holds, 0 where it is out of reach."""
 
     position: dict[State, int]
-    at_worst: tuple[Values, ...]
-    at_best: tuple[Values, ...]
+    # Lists and not arrays: they are asked for one place at a time.
+    at_worst: tuple[Sequence[float], Sequence[float]]
+    """Of each place by the luckiest outcomes, and by the chance of success."""
+    at_best: tuple[Sequence[float], Sequence[float]]
 
     def reachable(self, state: State) -> bool:
         """Say whether executions that were seen lead from the state to the intent."""
-        return bool(self.at_worst[0][self.position[state]] > 0)
+        return self.at_worst[0][self.position[state]] > 0
 
     def by_luck(self, state: State) -> tuple[float, float]:
         """Return how near a state is if all goes well: at worst and at best."""
         i = self.position[state]
-        return float(self.at_worst[0][i]), float(self.at_best[0][i])
+        return self.at_worst[0][i], self.at_best[0][i]
 
     def at_least_as_near(self, state: State, other: State) -> bool:
         """Say whether a state is known to be no farther from the intent than another."""
         i, j = self.position[state], self.position[other]
-        return all(
-            low[i] >= high[j] - 1e-9 for low, high in zip(self.at_worst, self.at_best, strict=True)
-        )
+        (lucky, likely), (luckiest, likeliest) = self.at_worst, self.at_best
+        return lucky[i] >= luckiest[j] - 1e-9 and likely[i] >= likeliest[j] - 1e-9
 
 
 class Graph:
@@ -67,13 +72,19 @@ class Graph:
         self.single_changes = single_changes
         self.places = list(models.places.values())
         self._masks = [self.words.literal_masks(c.literals) for c in self.intents]
-        self._successors: dict[State, tuple[State, ...]] = {}
         self._nearness: dict[int, Nearness] = {}
+        self._smaller: dict[tuple[State, State], tuple[State, ...]] = {}
+        self._between: dict[tuple[State, State], tuple[State, ...]] = {}
 
     @property
     def words(self) -> Vocabulary:
         """The vocabulary of the states."""
         return self.models.vocabulary
+
+    @cached_property
+    def exactly_one(self) -> ExactlyOne:
+        """The groups of atoms of which exactly one held in every state seen."""
+        return self.models.exactly_one
 
     @property
     def intents(self) -> list[Intent]:
@@ -85,23 +96,40 @@ class Graph:
         required, forbidden = self._masks[capability]
         return state & required == required and not state & forbidden
 
-    def tried(self, capability: int) -> Iterator[tuple[Place, Pair]]:
-        """Yield the places where a capability was tried though its intent did not hold."""
-        for place in self.places:
-            pair = place.pairs[capability]
-            if pair is not None and not self.holds(capability, place.state):
-                yield place, pair
+    def tried(self, capability: int) -> Sequence[tuple[Place, Pair]]:
+        """List the places where a capability was tried though its intent did not hold."""
+        return self._tried[capability]
 
-    def successors(self, state: State) -> tuple[State, ...]:
-        """List the other states that one execution, of any capability, led to."""
-        found = self._successors.get(state)
-        if found is None:
-            place = self.models.places[state]
-            pairs = (pair for pair in place.pairs if pair is not None)
-            reached = {after.state: None for pair in pairs for after in pair.successors}
-            reached.pop(state, None)
-            found = self._successors[state] = tuple(reached)
-        return found
+    @cached_property
+    def _tried(self) -> list[list[tuple[Place, Pair]]]:
+        return [
+            [
+                (place, pair)
+                for place in self.places
+                if (pair := place.pairs[capability]) is not None and place.state not in satisfying
+            ]
+            for capability, satisfying in enumerate(self._satisfying)
+        ]
+
+    @cached_property
+    def _satisfying(self) -> list[frozenset[State]]:
+        """Of each capability the states seen in which its intent holds."""
+        return [
+            frozenset(state for state in self.models.places if self.holds(capability, state))
+            for capability in range(len(self.intents))
+        ]
+
+    def ways(self, state: State) -> Mapping[State, Mapping[int, int]]:
+        """Return the other states that one execution led to: by which capabilities, how often."""
+        return self._ways[state]
+
+    @cached_property
+    def _ways(self) -> dict[State, dict[State, dict[int, int]]]:
+        return {place.state: _ways_from(place) for place in self.places}
+
+    def successors(self, state: State) -> Set[State]:
+        """Return the other states that one execution, of any capability, led to."""
+        return self._ways[state].keys()
 
     def leads_to(self, state: State, goal: State) -> bool:
         """Say whether a short sequence was seen to lead to a state without a detour.
@@ -121,7 +149,18 @@ class Graph:
 
     def possible_at_once(self, capability: int, state: State) -> bool:
         """Say whether one execution from a state was seen to bring the intent about."""
-        return any(self.holds(capability, after) for after in self.successors(state))
+        return not self._satisfying[capability].isdisjoint(self._ways[state])
+
+    def tried_within_reach(self, capability: int) -> Sequence[tuple[Place, Pair]]:
+        """List those of the places tried where the intent was possible at once."""
+        return self._tried_within_reach[capability]
+
+    @cached_property
+    def _tried_within_reach(self) -> list[list[tuple[Place, Pair]]]:
+        return [
+            [tried for tried in self.tried(c) if self.possible_at_once(c, tried[0].state)]
+            for c in range(len(self.intents))
+        ]
 
     def alternatives(self, capability: int, state: State) -> list[State]:
         """List the ends at which an execution may aim: none changes a strict part of another.
@@ -129,7 +168,8 @@ class Graph:
         An execution of several changes may pass through one end on its way to another, and the
         models do not say. Then only those count that the capability itself was seen to end in.
         """
-        good = [after for after in self.successors(state) if self.holds(capability, after)]
+        satisfying = self._satisfying[capability]
+        good = [after for after in self.successors(state) if after in satisfying]
         if not self.single_changes:
             pair = self.models.pair(state, capability)
             own = {after.state for after in pair.successors} if pair is not None else set()
@@ -142,21 +182,36 @@ class Graph:
 
     def modest_ways(self, capability: int, state: State, after: State) -> Iterator[State]:
         """Yield the states of a short sequence with the intent true and strictly fewer changes."""
-        diff = state ^ after
-        known = self.models.places
-        if 1 << diff.bit_count() < len(known):
-            candidates = [state ^ part for part in _parts_of(diff) if state ^ part in known]
-        else:
-            candidates = [other for other in known if _fewer_changes(state, other, after)]
-        for other in candidates:
+        for other in self._strictly_between(state, after):
             if self.holds(capability, other) and self.leads_to(state, other):
                 yield other
+
+    def _strictly_between(self, state: State, after: State) -> tuple[State, ...]:
+        """List the states seen that differ from a state in a strict part of what another does."""
+        found = self._between.get((state, after))
+        if found is None:
+            diff, known = state ^ after, self.models.places
+            if 1 << diff.bit_count() < len(known):
+                found = tuple(state ^ part for part in _parts_of(diff) if state ^ part in known)
+            else:
+                found = tuple(other for other in known if _fewer_changes(state, other, after))
+            self._between[state, after] = found
+        return found
+
+    def smaller_steps(self, state: State, after: State) -> tuple[State, ...]:
+        """List the successors that changed a strict part of what another did."""
+        found = self._smaller.get((state, after))
+        if found is None:
+            others = (t for t in self.successors(state) if _fewer_changes(state, t, after))
+            found = self._smaller[state, after] = tuple(others)
+        return found
 
     def nearness(self, capability: int) -> Nearness:
         """Return how near each place is to the intent of a capability."""
         found = self._nearness.get(capability)
         if found is None:
-            goal = np.array([self.holds(capability, p.state) for p in self.places], dtype=float)
+            satisfying = self._satisfying[capability]
+            goal = np.array([place.state in satisfying for place in self.places], dtype=float)
             worst = self._edges.settle(goal)
             unknown = DISCOUNT * self._edges.incomplete
             best = self._edges.settle(np.maximum(goal, unknown)) if unknown.any() else worst
@@ -169,7 +224,10 @@ class Graph:
 
 
 class _Edges:
-    """The graph as arrays: every pair that leads somewhere, in the order of its place."""
+    """The graph as arrays: every pair that leads somewhere, in the order of its place.
+
+    Capabilities that lead from a place to the same ends with the same chances count once.
+    """
 
     def __init__(self, places: list[Place]) -> None:
         self.position = {place.state: i for i, place in enumerate(places)}
@@ -179,22 +237,23 @@ class _Edges:
         targets: list[int] = []
         chances: list[float] = []
         for i, place in enumerate(places):
-            for pair in place.pairs:
-                if pair is None or pair.only is place:
-                    continue
+            leading = (p for p in place.pairs if p is not None and p.only is not place)
+            ways = ((p.successors, tuple(p.block.probabilities())) for p in leading)
+            for ends, odds in dict.fromkeys(ways):
                 sources.append(i)
                 first_edges.append(len(targets))
-                targets += (self.position[after.state] for after in pair.successors)
-                chances += pair.block.probabilities()
+                targets += (self.position[after.state] for after in ends)
+                chances += odds
         self._first_edges = np.array(first_edges, dtype=np.int64)
         self._targets = np.array(targets, dtype=np.int64)
         self._chances = np.array(chances)
         # Pairs of one place stand together; the places that have any, and where theirs begin.
         self._sources, self._first_pairs = np.unique(np.array(sources), return_index=True)
 
-    def settle(self, goal: Values) -> tuple[Values, Values]:
+    def settle(self, goal: Values) -> tuple[list[float], list[float]]:
         """Return the nearness by the luckiest outcomes, and by the chance of success."""
-        return self._iterate(goal, lucky=True), self._iterate(goal, lucky=False)
+        lucky, likely = (self._iterate(goal, lucky=lucky) for lucky in (True, False))
+        return lucky.tolist(), likely.tolist()
 
     def _iterate(self, goal: Values, *, lucky: bool) -> Values:
         values = goal.copy()
@@ -212,6 +271,18 @@ class _Edges:
             if (now - values).max() < 1e-12:
                 return now
             values = now
+
+
+def _ways_from(place: Place) -> dict[State, dict[int, int]]:
+    """Gather the other states that executions led to, with the draws of each capability."""
+    found: dict[State, dict[int, int]] = {}
+    for capability, pair in enumerate(place.pairs):
+        if pair is None or pair.only is place:
+            continue
+        for effect, after in zip(pair.block.effects, pair.successors, strict=True):
+            if after is not place:
+                found.setdefault(after.state, {})[capability] = pair.counts[effect]
+    return found
 
 
 def _fewer_changes(state: State, one: State, other: State) -> bool:

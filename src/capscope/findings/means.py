@@ -35,7 +35,7 @@ from capscope.findings.statistics import (
     evidence_above,
 )
 from capscope.findings.trials import Trials, refined
-from capscope.symbolic import State
+from capscope.symbolic import Effect, State
 
 USUAL = 0.5
 RARE = 0.5
@@ -71,32 +71,57 @@ class Fork:
         return len(self.unusual) / (len(self.unusual) + len(self.usual))
 
 
+class Signatures:
+    """The signatures of effects; the same few effects are met in many states."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._intents, self._words = graph.intents, graph.words
+        self._schemas = [schema_of(intent) for intent in graph.intents]
+        self._known: dict[tuple[int, Effect], Signature] = {}
+
+    def schema(self, capability: int) -> Hashable:
+        """Return the schema of a capability's intent."""
+        return self._schemas[capability]
+
+    def of(self, capability: int, effect: Effect) -> Signature:
+        """Return the signature of an effect that achieves the intent of a capability."""
+        if (capability, effect) not in self._known:
+            found = effect_signature(self._intents[capability], effect, self._words)
+            self._known[capability, effect] = found
+        return self._known[capability, effect]
+
+
 def means(graph: Graph, made: list[Choice]) -> list[Finding]:
     """Find the unusual ways in which intents are achieved."""
-    usual, rare = _habits(graph)
+    signatures = Signatures(graph)
+    usual, rare = _habits(graph, signatures)
     forks: dict[tuple[int, Signature], list[Fork]] = defaultdict(list)
     for choice in made:
-        for signature, fork in _forks(graph, choice, usual, rare):
+        for signature, fork in _forks(choice, signatures, usual, rare):
             forks[choice.capability, signature].append(fork)
     least = bar(4 * len(forks))
     cases = [_case(graph, group, least) for group in forks.values()]
     return [_worded(case) for case in merged(case for case in cases if case is not None)]
 
 
-def _habits(graph: Graph) -> tuple[dict[Hashable, Signature], set[tuple[Hashable, Signature]]]:
+def _habits(
+    graph: Graph, signatures: Signatures
+) -> tuple[dict[Hashable, Signature], set[tuple[Hashable, Signature]]]:
     """Return the usual signature of each schema of intents, and those that are rare."""
     shares: dict[Hashable, dict[Signature, float]] = defaultdict(lambda: defaultdict(float))
-    for capability, intent in enumerate(graph.intents):
-        for place, pair in graph.tried(capability):
-            ends = set(graph.alternatives(capability, place.state))
-            counts = {e.apply(place.state): n for e, n in pair.counts.items()}
-            achieved = {end: n for end, n in counts.items() if end in ends}
-            for end, n in achieved.items():
-                signature = effect_signature(intent, place.state, end, graph.words)
-                shares[schema_of(intent)][signature] += n / sum(achieved.values())
+    for capability in range(len(graph.intents)):
+        own = shares[signatures.schema(capability)]
+        for place, pair in graph.tried_within_reach(capability):
+            ends = graph.alternatives(capability, place.state)
+            achieved = {e: n for e, n in pair.counts.items() if e.apply(place.state) in ends}
+            total = sum(achieved.values())
+            for effect, n in achieved.items():
+                own[signatures.of(capability, effect)] += n / total
     usual: dict[Hashable, Signature] = {}
     rare: set[tuple[Hashable, Signature]] = set()
     for schema, by_signature in shares.items():
+        if not by_signature:
+            continue
         most = max(by_signature, key=lambda signature: by_signature[signature])
         if by_signature[most] >= USUAL * sum(by_signature.values()):
             usual[schema] = most
@@ -106,17 +131,17 @@ def _habits(graph: Graph) -> tuple[dict[Hashable, Signature], set[tuple[Hashable
 
 
 def _forks(
-    graph: Graph,
     choice: Choice,
+    signatures: Signatures,
     usual: dict[Hashable, Signature],
     rare: set[tuple[Hashable, Signature]],
 ) -> Iterator[tuple[Signature, Fork]]:
     """Yield the unusual ways among the options, if the usual one is among them too."""
-    intent = graph.intents[choice.capability]
-    schema = schema_of(intent)
+    schema = signatures.schema(choice.capability)
     names: dict[Signature, list[Name]] = defaultdict(list)
     for name, end in choice.options.items():
-        names[effect_signature(intent, choice.state, end, graph.words)].append(name)
+        effect = Effect.between(choice.state, end)
+        names[signatures.of(choice.capability, effect)].append(name)
     ordinary = names.get(usual.get(schema))
     if ordinary:
         for signature, unusual in names.items():

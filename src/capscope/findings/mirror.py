@@ -12,6 +12,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from capscope.findings.finding import Pairs
 from capscope.findings.graph import Graph
@@ -25,16 +27,21 @@ class Swap:
 
     one: str
     other: str
-    bits: tuple[tuple[int, int], ...]
-    """The atoms that become each other."""
+    moves: tuple[tuple[int, int], ...]
+    """The atoms that become each other: a distance, and the bits that are exchanged with those so
+    far above them."""
 
     @classmethod
     def of(cls, one: str, other: str, vocabulary: Vocabulary) -> Swap:
         """Work out which atoms two objects exchange."""
         plain = cls(one, other, ())
-        images = ((atom, plain.atom(atom)) for atom in vocabulary.atoms)
-        bit = vocabulary.bit
-        return cls(one, other, tuple((bit[a], bit[b]) for a, b in images if bit[a] < bit[b]))
+        place = {atom: i for i, atom in enumerate(vocabulary.atoms)}
+        moves: dict[int, int] = {}
+        for atom, i in place.items():
+            distance = place[plain.atom(atom)] - i
+            if distance > 0:
+                moves[distance] = moves.get(distance, 0) | 1 << i
+        return cls(one, other, tuple(moves.items()))
 
     def atom(self, atom: Atom) -> Atom:
         """Return the mirror image of an atom."""
@@ -47,18 +54,28 @@ class Swap:
 
     def effect(self, effect: Effect) -> Effect:
         """Return the mirror image of an effect."""
-        return Effect(self.state(effect.adds), self.state(effect.deletes))
+        # The same few effects are met in many states.
+        image = self._images.get(effect)
+        if image is None:
+            image = Effect(self.state(effect.adds), self.state(effect.deletes))
+            self._images[effect] = image
+        return image
+
+    @cached_property
+    def _images(self) -> dict[Effect, Effect]:
+        return {}
 
     def state(self, state: State) -> State:
         """Return the mirror image of a state."""
-        for a, b in self.bits:
-            if bool(state & a) != bool(state & b):
-                state ^= a | b
+        # Exchanging two objects moves the atoms of one predicate and argument by one distance, so a
+        # few distances serve all of them, and all bits of a distance are exchanged at once.
+        for distance, bits in self.moves:
+            differ = (state ^ state >> distance) & bits
+            state ^= differ | differ << distance
         return state
 
 
-@dataclass(frozen=True)
-class Couple:
+class Couple(NamedTuple):
     """A pair and its mirror image, both tried; the first is the first object's."""
 
     schema: Hashable
@@ -96,19 +113,24 @@ def swaps(vocabulary: Vocabulary) -> Iterator[Swap]:
 
 def couples(graph: Graph, swap: Swap, told: Pairs) -> Iterator[Couple]:
     """Yield the pairs that were tried like their mirror images, each once, if none was told."""
+    places = graph.models.places
+    # Few states have a mirror image that was seen, so these are looked for first.
+    images = {s: image for s in places if (image := swap.state(s)) in places}
+    if not images:
+        return
     for capability, intent in enumerate(graph.intents):
         mirrored = graph.models.index.get(swap.intent(intent))
         if mirrored is None or _belongs_to_image(capability, mirrored, graph, swap):
             continue
         schema = _schema(intent, swap)
         for place, _ in graph.tried(capability):
-            image = swap.state(place.state)
-            if capability == mirrored and image < place.state:
+            mate = images.get(place.state)
+            if mate is None or (capability == mirrored and mate < place.state):
                 continue
-            if image in graph.models.places and graph.models.pair(image, mirrored) is not None:
-                couple = Couple(schema, capability, place.state, mirrored, image)
-                if not told.intersection(couple.sides):
-                    yield couple
+            if places[mate].pairs[mirrored] is not None:
+                sides = (capability, place.state), (mirrored, mate)
+                if told.isdisjoint(sides):
+                    yield Couple(schema, *sides[0], *sides[1])
 
 
 def pair_of(graph: Graph, side: tuple[int, State]) -> Pair:

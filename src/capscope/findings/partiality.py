@@ -22,6 +22,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from capscope.findings.finding import Example, Finding, Kind, Pairs, joined, telling_examples
 from capscope.findings.graph import Graph
@@ -86,11 +87,20 @@ def _groups(graph: Graph, swap: Swap, told: Pairs) -> list[Group]:
     members: dict[Hashable, list[Couple]] = defaultdict(list)
     for couple in couples(graph, swap, told):
         if all(graph.nearness(c).reachable(state) for c, state in couple.sides):
-            members[couple.schema].append(couple)
+            schema = members[couple.schema]
+            # The question is asked, even where there is nobody to answer it.
+            if not couple.same or _lopsided(graph, swap, couple):
+                schema.append(couple)
     return [
         Group(swap, tuple(group), tuple(_seen(graph, swap, couple) for couple in group))
         for group in members.values()
     ]
+
+
+def _lopsided(graph: Graph, swap: Swap, couple: Couple) -> bool:
+    """Say whether a pair that is its own mirror image has outcomes that are not."""
+    effects = pair_of(graph, couple.sides[0]).counts
+    return any(swap.effect(effect) != effect for effect in effects)
 
 
 def _seen(graph: Graph, swap: Swap, couple: Couple) -> tuple[Counts, Counts]:
@@ -106,15 +116,12 @@ def _seen(graph: Graph, swap: Swap, couple: Couple) -> tuple[Counts, Counts]:
 
 def _equivalent(graph: Graph, swap: Swap, couple: Couple, effect: Effect) -> bool:
     """Say whether an outcome and its mirror image were possible and lead equally near."""
-    nearness = []
-    for (capability, state), change in zip(
-        couple.sides, (effect, swap.effect(effect)), strict=True
-    ):
-        after = change.apply(state)
-        if after != state and after not in graph.successors(state):
+    here, there = effect.apply(couple.state), swap.effect(effect).apply(couple.mirrored_state)
+    for before, after in ((couple.state, here), (couple.mirrored_state, there)):
+        if after != before and after not in graph.successors(before):
             return False
-        nearness.append(graph.nearness(capability).by_luck(after))
-    return nearness[0] == nearness[1]
+    near, mirrored = map(graph.nearness, (couple.capability, couple.mirrored_capability))
+    return near.by_luck(here) == mirrored.by_luck(there)
 
 
 def _even_evidence(counts: Counts, swap: Swap) -> float:
@@ -130,14 +137,15 @@ def _even_evidence(counts: Counts, swap: Swap) -> float:
 
 def _difference(ones: Counts, others: Counts) -> float:
     outcomes = ones.keys() | others.keys()
-    rows = [[side.get(effect, 0) for effect in outcomes] for side in (ones, others)]
+    rows = [tuple(side.get(effect, 0) for effect in outcomes) for side in (ones, others)]
     totals = [sum(column) for column in zip(*rows, strict=True)]
     null = math.fsum(n * math.log(n / sum(totals)) for n in totals)
     # One outcome more than was seen: how many there are was not known beforehand.
     return math.fsum(_dirichlet(row, len(outcomes) + 1) for row in rows) - null
 
 
-def _dirichlet(counts: Sequence[int], outcomes: int) -> float:
+@lru_cache(maxsize=65536)
+def _dirichlet(counts: tuple[int, ...], outcomes: int) -> float:
     """Return the log likelihood of a sequence of draws, averaged over Dirichlet(½, …, ½)."""
     inside = sum(math.lgamma(n + 0.5) - math.lgamma(0.5) for n in counts)
     return math.lgamma(outcomes / 2) - math.lgamma(sum(counts) + outcomes / 2) + inside
@@ -158,7 +166,8 @@ def _finding(graph: Graph, group: Group) -> Finding | None:
         return None
     (capability, state), (mirrored, _) = couple.sides
     intent = graph.intents[capability]
-    changes = [joined(e.literals(graph.words)) or "nothing" for e in (effect, swap.effect(effect))]
+    told = [graph.exactly_one.told(e).literals(graph.words) for e in (effect, swap.effect(effect))]
+    changes = [joined(literals) or "nothing" for literals in told]
     sentence = (
         f"The agent does not treat {swap.one} like {swap.other}: asked for {intent}, it brings "
         f"about {changes[0]} with probability {rate.text}; asked for {graph.intents[mirrored]} in "
@@ -172,7 +181,7 @@ def _finding(graph: Graph, group: Group) -> Finding | None:
         rate,
         against,
         (),
-        effect.literals(graph.words),
+        told[0],
         telling_examples([example]),
         frozenset(couple.sides),
         strength=max(rate.interval[0] - against.interval[1], 0.0),

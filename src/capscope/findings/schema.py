@@ -143,10 +143,9 @@ def schema_of(intent: Intent) -> Hashable:
     return lifted(intent.literals, roles_of(intent))
 
 
-def effect_signature(intent: Intent, state: State, after: State, words: Vocabulary) -> Hashable:
+def effect_signature(intent: Intent, effect: Effect, words: Vocabulary) -> Hashable:
     """Return the changes beyond the intent with roles: the means by which it was achieved."""
-    changes = Effect.between(state, after).literals(words)
-    others = [literal for literal in changes if literal not in intent.literals]
+    others = [literal for literal in effect.literals(words) if literal not in intent.literals]
     return lifted(others, roles_of(intent), other="*")
 
 

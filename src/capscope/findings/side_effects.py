@@ -34,12 +34,12 @@ from capscope.findings.graph import Graph
 from capscope.findings.schema import Case, Ends, merged
 from capscope.findings.statistics import LEAST_RATE, bar, evidence_above
 from capscope.findings.trials import Trials, refined
-from capscope.symbolic import Effect, State
+from capscope.symbolic import Effect, ExactlyOne, State
 
 NOTHING = Effect(0, 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """An execution's end with what was avoidable in it."""
 
@@ -53,7 +53,7 @@ class Outcome:
 def side_effects(graph: Graph) -> list[Finding]:
     """Find the avoidable changes that come about often enough."""
     seen = {c: list(_outcomes(graph, c)) for c in range(len(graph.intents))}
-    candidates = {c: _candidates(outcomes) for c, outcomes in seen.items()}
+    candidates = {c: _candidates(outcomes, graph.exactly_one) for c, outcomes in seen.items()}
     least = bar(2 * sum(map(len, candidates.values())))
     cases: list[Case] = []
     for capability, excesses in candidates.items():
@@ -71,25 +71,16 @@ def side_effects(graph: Graph) -> list[Finding]:
 def avoidable(graph: Graph, capability: int, state: State, after: State) -> Effect:
     """Return what an execution changed beyond what was needed, as far as the draws tell."""
     near = graph.nearness(capability)
-    changes = Effect.between(state, after)
     if near.at_least_as_near(state, after):
-        return changes
-    modest = [t for t in _smaller(graph, state, after) if near.at_least_as_near(t, after)]
+        return Effect.between(state, after)
+    modest = [t for t in graph.smaller_steps(state, after) if near.at_least_as_near(t, after)]
     if not modest and graph.holds(capability, after):
         modest = list(graph.modest_ways(capability, state, after))
     if not modest:
         return NOTHING
     needed = min(modest, key=lambda t: ((state ^ t).bit_count(), t)) ^ state
+    changes = Effect.between(state, after)
     return Effect(changes.adds & ~needed, changes.deletes & ~needed)
-
-
-def _smaller(graph: Graph, state: State, after: State) -> Iterator[State]:
-    """Yield the successors that changed a strict part of what another did."""
-    diff = state ^ after
-    for other in graph.successors(state):
-        part = state ^ other
-        if part != diff and not part & ~diff:
-            yield other
 
 
 def _outcomes(graph: Graph, capability: int) -> Iterator[Outcome]:
@@ -106,12 +97,17 @@ def _outcomes(graph: Graph, capability: int) -> Iterator[Outcome]:
             yield Outcome(place.state, after, excess, count, pair.total)
 
 
-def _candidates(outcomes: list[Outcome]) -> list[Effect]:
-    """List the avoidable changes, those that came about most often first."""
+def _candidates(outcomes: list[Outcome], groups: ExactlyOne) -> list[Effect]:
+    """List the avoidable changes, those that came about most often first.
+
+    That one atom ended because another began, as exactly one of them holds, is no change of its
+    own: to come to a place is one event, wherever one came from.
+    """
     counts: dict[Effect, int] = {}
     for outcome in outcomes:
         if outcome.excess != NOTHING:
-            counts[outcome.excess] = counts.get(outcome.excess, 0) + outcome.count
+            told = groups.told(outcome.excess)
+            counts[told] = counts.get(told, 0) + outcome.count
     totals = {
         excess: sum(count for other, count in counts.items() if _contains(other, excess))
         for excess in counts

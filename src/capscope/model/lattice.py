@@ -28,7 +28,7 @@ from capscope.errors import CapscopeError
 from capscope.model.capability_model import ConditionalRule, Prediction, RuleModel
 from capscope.model.html import escaped, rules_html
 from capscope.model.rule import Outcome, Rule
-from capscope.symbolic import Effect, Intent, State, Vocabulary
+from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
 from capscope.symbolic.condition import ConditionSpace
 
 Spread = tuple[tuple[Effect, float], ...]
@@ -273,6 +273,11 @@ class Models:
     def always(self) -> State:
         """The atoms that held in every state seen: they tell states apart for nobody."""
         return reduce(and_, self.places) if self.places else 0
+
+    @property
+    def exactly_one(self) -> ExactlyOne:
+        """The groups of atoms of which exactly one held in every state seen."""
+        return ExactlyOne.seen_in(self.places.keys(), self.vocabulary)
 
     @property
     def sinks(self) -> frozenset[State]:

@@ -127,7 +127,7 @@ class Evidence:
 
     def _place(self, pair: Pair, state: State, capability: int) -> Bucket:
         """Put a pair where it belongs now."""
-        effects = tuple(sorted(pair.counts))
+        effects = pair.block.effects
         kind = kind_of(effects[0]) if len(effects) == 1 else Kind.VARIED
         bucket = Bucket(capability, kind, effects, pair.total - len(effects))
         self._standings[pair] = bucket, dict(pair.counts)
@@ -175,12 +175,13 @@ class Evidence:
         """Count a pair in, or out of, all the groups that it tells something about."""
         total = sum(counts.values())
         self._executions += sign * total
+        if len(counts) == 1:
+            for effect in counts:
+                self._group((capability, kind_of(effect))).answer_alike(total - 1, sign)
+                self._group((capability, effect)).answer_alike(total - 1, sign)
+            return
         (main, most), *others = Counter(counts).most_common()
         first = self._group((capability, kind_of(main)))
-        if not others:
-            first.answer_alike(total - 1, sign)
-            self._group((capability, main)).answer_alike(total - 1, sign)
-            return
         first.give_away(1 - most / total, sign)
         # Whichever outcome had been seen alone, the others would have been hidden.
         for effect, count in counts.items():
@@ -195,7 +196,9 @@ class Evidence:
         """Return a group that is about to change: what was believed of it no longer holds."""
         self._beliefs.pop(likes, None)
         self._gains.pop(likes, None)
-        return self._groups.setdefault(likes, Group())
+        if likes not in self._groups:
+            self._groups[likes] = Group()
+        return self._groups[likes]
 
     def refresh(self) -> None:
         """Take all beliefs anew and order the buckets by them."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from capscope.export.model_json import readable_conditions
 from capscope.model import Models, Outcome, Rule
-from capscope.symbolic import Intent, State, Vocabulary
+from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
 from capscope.symbolic.dnf import Term
 
 _MOST_TERMS = 4
@@ -31,8 +31,8 @@ class RuleView:
     """Whether the intent held before, the same in every state of the rule."""
     achieved: tuple[bool, ...]
     """Of each outcome: whether the intent holds after it, the same from every state."""
-    side_effects: int
-    """Literals that changed beyond the intent, in the outcome with the most of them."""
+    beyond: tuple[Effect, ...]
+    """Of each outcome: what changed beyond the intent, without what the words imply."""
     sinks: int = 0
     """States of the rule from which no capability led away, though every one was tried."""
 
@@ -42,6 +42,11 @@ class RuleView:
         counts = zip(self.achieved, self.rule.outcomes, strict=True)
         # Counts and not probabilities: what always succeeds is exactly 1.
         return sum(o.count for achieved, o in counts if achieved) / self.rule.executions
+
+    @property
+    def side_effects(self) -> int:
+        """The literals that changed beyond the intent, in the outcome with the most of them."""
+        return max(effect.adds.bit_count() + effect.deletes.bit_count() for effect in self.beyond)
 
     @property
     def acts(self) -> bool:
@@ -85,20 +90,26 @@ class CapabilityView:
 
 def capability_views(models: Models) -> list[CapabilityView]:
     """Return every capability, most interesting first."""
-    views = [capability_view(models, intent) for intent in models.capabilities]
+    groups = models.exactly_one
+    views = [_view(models, intent, groups) for intent in models.capabilities]
     return sorted(views, key=lambda view: (view.interest, str(view.intent)), reverse=True)
 
 
 def capability_view(models: Models, intent: Intent) -> CapabilityView:
     """Return one capability with its rules, most interesting first."""
-    parts = [part for rule in models.rules(intent) for part in _parts(rule, intent, models)]
+    return _view(models, intent, models.exactly_one)
+
+
+def _view(models: Models, intent: Intent, groups: ExactlyOne) -> CapabilityView:
+    rules = models.rules(intent)
+    parts = [part for rule in rules for part in _parts(rule, intent, models, groups)]
     conditions = readable_conditions(tuple(part.rule for part in parts), models.vocabulary)
     views = [replace(part, when=when) for part, when in zip(parts, conditions, strict=True)]
     views.sort(key=lambda view: (view.interest, view.rule.executions), reverse=True)
     return CapabilityView(intent, tuple(views), len(models.places))
 
 
-def _parts(rule: Rule, intent: Intent, models: Models) -> Iterator[RuleView]:
+def _parts(rule: Rule, intent: Intent, models: Models, groups: ExactlyOne) -> Iterator[RuleView]:
     """Split a rule by what it means for the intent, before it and after each of its outcomes.
 
     To the model an effect is the same wherever it shows. To a person it is not: where nothing
@@ -114,15 +125,12 @@ def _parts(rule: Rule, intent: Intent, models: Models) -> Iterator[RuleView]:
     for state in rule.states:
         after = (holds(outcome.effect.apply(state)) for outcome in rule.outcomes)
         meanings.setdefault((holds(state), *after), []).append(state)
-    side_effects = max(
-        (o.effect.adds & ~required).bit_count() + (o.effect.deletes & ~forbidden).bit_count()
-        for o in rule.outcomes
-    )
+    beyond = tuple(groups.beyond(o.effect, intent, models.vocabulary) for o in rule.outcomes)
     for meaning in sorted(meanings, reverse=True):
         states = meanings[meaning]
         part = rule if len(meanings) == 1 else _part(rule, states, models, models.index[intent])
         sinks = sum(models.places[state].sink for state in states)
-        yield RuleView(part, (), meaning[0], meaning[1:], side_effects, sinks)
+        yield RuleView(part, (), meaning[0], meaning[1:], beyond, sinks)
 
 
 def _part(rule: Rule, states: Sequence[State], models: Models, capability: int) -> Rule:

@@ -32,17 +32,36 @@ def shortest_dnf(
 
     The empty term is "always"; no term at all is "never". A state in both raises ValueError.
     """
-    if not on:
-        return ()
     if set(on) & set(off):
         raise ValueError("a state cannot be both inside and outside a condition")
-    width = len(vocabulary.atoms)
-    on_bits, off_bits = bit_matrix(on, width), bit_matrix(off, width)
-    # Columns: atom i true, then atom i false. An entry says that the state satisfies the literal.
-    on_sat = np.hstack([on_bits, ~on_bits])
-    off_sat = np.hstack([off_bits, ~off_bits])
-    literals = _drop_redundant(_cover(on_sat, off_sat), on_sat)
-    return tuple(_named(term, vocabulary) for term in literals)
+    return _dnf(_satisfied(on, vocabulary), _satisfied(off, vocabulary), vocabulary)
+
+
+def dnfs_apart(groups: Sequence[Sequence[State]], vocabulary: Vocabulary) -> list[tuple[Term, ...]]:
+    """Return for each group of states a short DNF that holds in no state of the other groups.
+
+    It is what `shortest_dnf` gives, the bits of each state unpacked once and not for each group.
+    """
+    if len(set().union(*groups)) < sum(len(set(group)) for group in groups):
+        raise ValueError("a state cannot be both inside and outside a condition")
+    satisfied = _satisfied([state for group in groups for state in group], vocabulary)
+    number = np.repeat(np.arange(len(groups)), list(map(len, groups)))
+    return [
+        _dnf(satisfied[number == i], satisfied[number != i], vocabulary) for i in range(len(groups))
+    ]
+
+
+def _satisfied(states: Sequence[State], vocabulary: Vocabulary) -> Bits:
+    """Say of each state which literals it satisfies: atom i true, then atom i false."""
+    bits = bit_matrix(states, len(vocabulary.atoms))
+    return np.hstack([bits, ~bits])
+
+
+def _dnf(on_sat: Bits, off_sat: Bits, vocabulary: Vocabulary) -> tuple[Term, ...]:
+    if not len(on_sat):
+        return ()
+    terms = _drop_redundant(_cover(on_sat, off_sat), on_sat)
+    return tuple(_named(term, vocabulary) for term in terms)
 
 
 def bit_matrix(states: Sequence[State], width: int) -> Bits:

@@ -193,7 +193,14 @@ class Vocabulary:
 
     def holding(self, state: State) -> tuple[Atom, ...]:
         """List the atoms whose bits are set."""
-        return tuple(atom for i, atom in enumerate(self.atoms) if state >> i & 1)
+        # From one bit that is set to the next: of an effect's bits only a few are.
+        found = []
+        left = state & self.mask
+        while left:
+            lowest = left & -left
+            found.append(self.atoms[lowest.bit_length() - 1])
+            left ^= lowest
+        return tuple(found)
 
     def literal_masks(self, literals: Iterable[Literal]) -> tuple[int, int]:
         """Return the bits that must be set and the bits that must not be."""

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from capscope.data.dataset import Transition
 from capscope.model import Models
-from capscope.report.digest.capabilities import capability_digests
+from capscope.report.digest.capabilities import capability_digests, marks_note
 from capscope.report.digest.room import Room
 from capscope.report.digest.shape import Mark, Standing
 from capscope.report.text import capability_views
-from capscope.symbolic import Intent
+from capscope.symbolic import ExactlyOne, Intent, Predicate, Vocabulary
 from small_runs import LAMPS, WISHES
 
 BOTH = Intent.parse("lit(a) and not lit(b)")
@@ -102,6 +102,29 @@ def test_making_the_opposite_true_is_a_side_effect_and_a_negative_intent_is_none
     (rule,) = told["not lit(a)"].rules
     assert [(c.literal, c.side_effect) for c in rule.outcomes[0].changes] == [("not lit(a)", False)]
     assert (rule.outcomes[0].mark, told["not lit(a)"].side_effects) == (Mark.ACHIEVED, 0)
+
+
+def test_that_one_place_ends_because_another_begins_is_not_marked():
+    words = Vocabulary([Predicate("at", ("cell",)), Predicate("lit")], dict.fromkeys("ab", "cell"))
+    a, b, lit = (words.state([atom]) for atom in words.atoms)
+    models = Models(words, [Intent.parse(text) for text in ("at(b)", "not at(a)", "lit")])
+    seen = {Transition(a, 0, b): 9, Transition(a, 1, b): 9, Transition(a, 2, b | lit): 9}
+    models.update(Counter(seen))
+    told = {d.intent: d for d in capability_digests(capability_views(models), words, Room(10**6))}
+    marks = {
+        intent: [(c.literal, c.side_effect) for c in d.rules[0].outcomes[0].changes]
+        for intent, d in told.items()
+    }
+    assert marks == {
+        "at(b)": [("at(b)", False), ("not at(a)", False)],
+        "not at(a)": [("at(b)", False), ("not at(a)", False)],
+        "lit()": [("at(b)", True), ("lit()", False), ("not at(a)", False)],
+    }
+    assert {intent: d.side_effects for intent, d in told.items()} == {
+        "at(b)": 0, "not at(a)": 0, "lit()": 1,
+    }  # fmt: skip
+    assert "exactly one of at(…) held" in marks_note(models.exactly_one, words)
+    assert marks_note(ExactlyOne(), words) == ""
 
 
 def test_one_effect_that_achieves_a_conjunction_here_and_not_there_is_told_in_two_parts():

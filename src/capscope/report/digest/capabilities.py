@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from capscope.findings.finding import joined
 from capscope.model import Outcome
 from capscope.report.digest.room import Room
 from capscope.report.digest.shape import (
@@ -16,11 +17,12 @@ from capscope.report.digest.shape import (
 )
 from capscope.report.harmless import harmless
 from capscope.report.text import CapabilityView, RuleView
-from capscope.symbolic import Intent, Vocabulary
+from capscope.symbolic import Effect, ExactlyOne, Vocabulary
 
 MOST_STATES = 24
 """States that are named of one rule."""
 _LONG_POSITION = 99_999
+_MOST_GROUPS = 3
 _MOST_CONDITIONS = 8
 """Conjunctions that are told of one condition; more are read by nobody."""
 
@@ -37,10 +39,29 @@ def capability_digests(
     for rank in range(most):
         for view, rules in zip(views, told, strict=True):
             if len(rules) == rank < len(view.rules):
-                rule = _rule(view.rules[rank], view.intent, vocabulary)
+                rule = _rule(view.rules[rank], vocabulary)
                 if room.take(rule, [_LONG_POSITION] * min(rule.states_count, MOST_STATES)):
                     rules.append(rule)
     return [_capability(view, tuple(rules)) for view, rules in zip(views, told, strict=True)]
+
+
+def marks_note(groups: ExactlyOne, vocabulary: Vocabulary) -> str:
+    """Say what is not marked as a side effect because something else implies it.
+
+    >>> from capscope.symbolic import Predicate
+    >>> words = Vocabulary([Predicate("at", ("cell",))], {"a": "cell", "b": "cell"})
+    >>> marks_note(ExactlyOne((0b11,)), words)
+    'In every state seen exactly one of at(…) held; what ends because another begins is not marked.'
+    """
+    names = [f"one of {harmless(name)}" for name in groups.names(vocabulary)]
+    if not names:
+        return ""
+    more = len(names) - _MOST_GROUPS
+    told = [*names[:_MOST_GROUPS], f"of {more} more sets"] if more > 1 else names
+    return (
+        f"In every state seen exactly {joined(told)} held; what ends because another begins is "
+        "not marked."
+    )
 
 
 def standing_of(view: CapabilityView) -> Standing:
@@ -78,8 +99,8 @@ def _success(counting: Sequence[RuleView]) -> float | None:
     return brief(successes / (alive or states)) if states else None
 
 
-def _rule(view: RuleView, intent: Intent, vocabulary: Vocabulary) -> RuleDigest:
-    outcomes = zip(view.rule.outcomes, view.achieved, strict=True)
+def _rule(view: RuleView, vocabulary: Vocabulary) -> RuleDigest:
+    outcomes = zip(view.rule.outcomes, view.achieved, view.beyond, strict=True)
     conditions = [tuple(harmless(str(literal)) for literal in term) for term in view.when]
     return RuleDigest(
         when=tuple(conditions[:_MOST_CONDITIONS]),
@@ -88,19 +109,20 @@ def _rule(view: RuleView, intent: Intent, vocabulary: Vocabulary) -> RuleDigest:
         draws_count=view.rule.executions,
         achieving=brief(view.achieving),
         held_already=view.held and not view.acts,
-        outcomes=tuple(_outcome(outcome, yes, intent, vocabulary) for outcome, yes in outcomes),
+        outcomes=tuple(_outcome(*outcome, vocabulary) for outcome in outcomes),
         draws=(),
         conditions_left_out=max(len(conditions) - _MOST_CONDITIONS, 0),
     )
 
 
 def _outcome(
-    outcome: Outcome, achieved: bool, intent: Intent, vocabulary: Vocabulary
+    outcome: Outcome, achieved: bool, beyond: Effect, vocabulary: Vocabulary
 ) -> OutcomeDigest:
     changed = outcome.effect.literals(vocabulary)
     mark = Mark.ACHIEVED if achieved else Mark.OTHER if changed else Mark.NOTHING
     low, high = outcome.interval
-    changes = (Change(harmless(str(x)), x not in intent.literals) for x in changed)
+    side_effects = beyond.literals(vocabulary)
+    changes = (Change(harmless(str(x)), x in side_effects) for x in changed)
     return OutcomeDigest(
         mark, brief(outcome.probability), brief(low), brief(high), outcome.count, tuple(changes)
     )

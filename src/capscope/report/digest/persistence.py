@@ -32,7 +32,9 @@ def chances_of_getting_there(models: Models) -> list[list[float]]:
     starts: list[list[int]] = []
     for c, intent in enumerate(models.capabilities):
         begin = c * len(places)
-        holding = [intent.holds(place.state, models.vocabulary) for place in places]
+        required, forbidden = models.vocabulary.literal_masks(intent.literals)
+        masked = ((place.state & required, place.state & forbidden) for place in places)
+        holding = [met == required and not barred for met, barred in masked]
         wanted += [begin + i for i, holds in enumerate(holding) if holds]
         starts.append([])
         for i, place in enumerate(places):

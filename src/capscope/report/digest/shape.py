@@ -51,7 +51,7 @@ class Change:
 
     literal: str
     side_effect: bool
-    """It is no part of the intent."""
+    """It is no part of the intent, and neither the intent nor another change implies it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class CapabilityDigest:
     success_low: float
     """The success of the rule in which it is lowest, where the intent did not hold."""
     side_effects: int
-    """The most literals beyond the intent that one outcome changed."""
+    """The most side effects of one outcome."""
     rules: tuple[RuleDigest, ...]
     """The most interesting first."""
     rules_left_out: int = 0
@@ -225,6 +225,8 @@ class Digest:
     findings: tuple[FindingDigest, ...]
     findings_note: str
     """How sure the findings are, in a sentence."""
+    marks_note: str
+    """What is not marked as a side effect because the words imply it, in a sentence if anything."""
     capabilities: tuple[CapabilityDigest, ...]
     learning: tuple[LearningPoint, ...]
     spending: tuple[Spending, ...]

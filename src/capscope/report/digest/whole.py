@@ -13,7 +13,7 @@ from pathlib import Path
 from capscope.assessment.usage import Usage
 from capscope.findings import find_surprises
 from capscope.report.digest.behind import NO_ROOM, Shown, shown_draws, with_transcripts
-from capscope.report.digest.capabilities import MOST_STATES, capability_digests
+from capscope.report.digest.capabilities import MOST_STATES, capability_digests, marks_note
 from capscope.report.digest.choice import choices, ranked, written_down
 from capscope.report.digest.coverage import coverage_of
 from capscope.report.digest.facts import facts_of
@@ -68,6 +68,7 @@ def digest_of(record: Record, pictures: Pictures | None, room: Room) -> Digest:
         always=listing.always(),
         findings=findings,
         findings_note=findings_note(found, len(findings), len(chronicle)),
+        marks_note=marks_note(models.exactly_one, models.vocabulary),
         capabilities=_with_draws(rules, views, told, positions, listing),
         learning=learning_curve(
             chronicle, Usage.before_asking(record.reading.meta).simulator_steps

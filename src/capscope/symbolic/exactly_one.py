@@ -1,0 +1,89 @@
+"""Atoms of which exactly one holds: a robot is at one place, a switch in one position.
+
+A labelling says `at(r0c0)`, `at(r0c1)`, … one by one, and nothing in the words says that they
+exclude each other. So each move reads as two changes, `at(r0c1)` and `not at(r0c0)`, although the
+second says nothing that the first does not. Whoever lists side effects lists it everywhere.
+
+That the atoms exclude each other shows in the states. The candidates are the groundings of a
+predicate that agree in all arguments but one: `at(·)`, `in(lift1,·)`. A candidate is a group if
+exactly one of its atoms holds in every state seen, and at least two of them were seen to hold: what
+never changes implies nothing. Nothing else is used, so a group is as true as the states are many.
+Other sets of atoms may exclude each other as well (`open`, `closed` and `locked` of a door), but
+among all sets of atoms a few states would show many groups by luck.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from capscope.symbolic.effect import Effect
+from capscope.symbolic.intent import Intent
+from capscope.symbolic.vocabulary import Atom, State, Vocabulary
+
+
+@dataclass(frozen=True)
+class ExactlyOne:
+    """Groups of atoms, each as bits, of which exactly one holds in every state seen."""
+
+    groups: tuple[int, ...] = ()
+
+    @classmethod
+    def seen_in(cls, states: Collection[State], vocabulary: Vocabulary) -> ExactlyOne:
+        """Find the groups that the states show.
+
+        >>> from capscope.symbolic import Predicate
+        >>> words = Vocabulary([Predicate("at", ("cell",))], {"a": "cell", "b": "cell"})
+        >>> moves = ExactlyOne.seen_in([0b01, 0b10], words)
+        >>> moves.told(Effect(adds=0b10, deletes=0b01))
+        Effect(adds=2, deletes=0)
+        """
+        ever = reduce(or_, states, 0)
+        return cls(
+            tuple(
+                group
+                for group in _candidates(vocabulary)
+                if (group & ever).bit_count() > 1
+                and all((group & state).bit_count() == 1 for state in states)
+            )
+        )
+
+    def told(self, effect: Effect) -> Effect:
+        """Leave out the deletions that additions of the same effect imply."""
+        return Effect(effect.adds, effect.deletes & ~self.rivals(effect.adds))
+
+    def beyond(self, effect: Effect, intent: Intent, vocabulary: Vocabulary) -> Effect:
+        """Return what an effect changes beyond what an intent asks for, without what is implied.
+
+        To ask for one atom of a group is to ask for the end of the others. To ask for the end of
+        one is to ask for another: which one is the agent's choice, and no side effect.
+        """
+        required, forbidden = vocabulary.literal_masks(intent.literals)
+        needed = self.rivals(effect.deletes & forbidden)
+        implied = self.rivals(effect.adds | required)
+        return Effect(effect.adds & ~required & ~needed, effect.deletes & ~forbidden & ~implied)
+
+    def names(self, vocabulary: Vocabulary) -> Iterator[str]:
+        """Name each group by its atoms with the argument left open in which they differ."""
+        for group in self.groups:
+            atoms = vocabulary.holding(group)
+            columns = zip(*(atom.arguments for atom in atoms), strict=True)
+            open_ended = (c[0] if len(set(c)) == 1 else "…" for c in columns)
+            yield str(Atom(atoms[0].predicate, tuple(open_ended)))
+
+    def rivals(self, atoms: int) -> int:
+        """Return all atoms of the groups that these belong to, themselves included."""
+        return reduce(or_, (group for group in self.groups if group & atoms), 0)
+
+
+def _candidates(vocabulary: Vocabulary) -> Iterable[int]:
+    """Return the sets of atoms of one predicate that differ in one argument only."""
+    found: defaultdict[tuple[str, int, tuple[str, ...]], int] = defaultdict(int)
+    for atom, bit in vocabulary.bit.items():
+        for i in range(len(atom.arguments)):
+            others = atom.arguments[:i] + atom.arguments[i + 1 :]
+            found[atom.predicate, i, others] |= bit
+    return found.values()
