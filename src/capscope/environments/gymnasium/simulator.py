@@ -32,7 +32,7 @@ from capscope.world.positions import named, without_name
 Make: TypeAlias = str | Callable[[], Env[Any, Any]]
 """The id of a registered environment, or a function that makes one."""
 Label: TypeAlias = Callable[..., Iterable[Atom | str] | Mapping[str, Any]]
-"""From an observation and the environment inside all wrappers to the atoms that hold."""
+"""From an observation, the environment inside all wrappers and what a step told, to the atoms."""
 _PIXELS = "rgb_array"
 _EPISODE_STEPS = 50
 
@@ -123,7 +123,7 @@ class GymnasiumSimulator:
 
     def _seen(self) -> Seen:
         told = self._episode.told
-        atoms = self._label(told.observation, self._episode.base)
+        atoms = self._label(told.observation, self._episode.base, told)
         return Seen(told.observation, self._vocabulary.state(atoms), *told[1:])
 
     def told(self) -> Mapping[str, str]:
