@@ -81,8 +81,8 @@ def gymnasium_problem(
     `make` makes the environment, or is the id of a registered one. `label` is given the
     observation, the environment inside all wrappers and what the last step `told` (its `reward`,
     `terminated`, `truncated`), or as many of the first of these as it takes, and returns the atoms
-    that hold, as texts like `"at(c3)"`, or a dict from such texts to whether they hold. `restore` is
-    `"replay"`, `"native"`, `"copy"`, or one of `Replay`, `Native`, `Copy`.
+    that hold, as texts like `"at(c3)"`, or a dict from such texts to whether they hold. `restore`
+    is `"replay"`, `"native"`, `"copy"`, or one of `Replay`, `Native`, `Copy`.
     """
     if isinstance(restore, str) and restore not in _WAYS_BACK:
         raise ProblemError(f"restore is {' or '.join(map(repr, _WAYS_BACK))}, not {restore!r}")
