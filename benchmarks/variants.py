@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from capscope import Intent, Limits, Predicate, Problem, Vocabulary
-from capscope.environments.gymnasium import gymnasium_problem
 from capscope.problems import load_problem
 from capscope.symbolic import State
 from capscope.world import Agent, Attempting, KnownTruth
@@ -45,6 +44,8 @@ def frozen_lake() -> Problem:
 
 def frozen_lake_rows() -> Problem:
     """The same with words for rows only: how well one does depends on what they leave out."""
+    from capscope.environments.gymnasium import gymnasium_problem
+
     lake = _lake()
     rows = {f"r{row}": "row" for row in range(4)}
     words = [Predicate("in", ("row",)), Predicate("drowned"), Predicate("there")]

@@ -8,7 +8,8 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-from capscope.environments.gymnasium.leaves import TooMany, Unseen, leaves_of
+from capscope.environments.gymnasium import leaves
+from capscope.environments.gymnasium.leaves import Unseen, leaves_of
 
 
 class Thing:
@@ -98,14 +99,34 @@ def test_what_is_around_a_value_is_not_taken_apart():
     assert list(leaves_of(Thing(home=home), "it", [home])) == ["it", "it.home"]
 
 
-@pytest.mark.parametrize("value", [(n for n in ()), memoryview(b""), Thing(a=[open])])
+class Refusing:
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("on another device")
+
+
+def chain(length):
+    link = None
+    for _ in range(length):
+        link = [link]
+    return link
+
+
+UNSEEN = {
+    "a generator": (n for n in ()),
+    "a view": memoryview(b""),
+    "deep down": Thing(a=[{"deep": (n for n in ())}]),
+    "an array elsewhere": Refusing(),
+    "a long chain": chain(5000),
+}
+
+
+@pytest.mark.parametrize("value", UNSEEN.values(), ids=UNSEEN)
 def test_what_cannot_be_looked_into_is_named(value):
-    if isinstance(value, Thing):
-        value.a = [{"deep": (n for n in ())}]
     with pytest.raises(Unseen, match="it"):
         leaves_of([value], "it")
 
 
-def test_a_value_with_too_many_leaves_is_not_gone_through():
-    with pytest.raises(TooMany):
-        leaves_of([[[n] for n in range(100)]], "it", most=50)
+def test_what_has_too_many_leaves_is_not_gone_through(monkeypatch):
+    monkeypatch.setattr(leaves, "_MOST_LEAVES", 50)
+    with pytest.raises(Unseen):
+        leaves_of([[[n] for n in range(100)]], "it")

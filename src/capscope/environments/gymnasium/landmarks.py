@@ -33,7 +33,6 @@ from capscope.environments.gymnasium.layers import FRAME, is_ignored, layers
 from capscope.environments.gymnasium.leaves import (
     SIMPLE,
     Leaves,
-    TooMany,
     Unseen,
     leaves_of,
     weight,
@@ -60,7 +59,7 @@ _DRAWN = {
     )
 }
 _EPISODES, _STEPS = 4, 20
-_LARGE, _MOST_LEAVES = 200, 50_000
+_LARGE = 200
 _BUILTIN = SIMPLE | {list, tuple, dict}
 _GONE = ("gone",)
 
@@ -156,22 +155,17 @@ class _Layer:
         self._constants: dict[str, Any] = {}
         """The same of those that did not vary, for a quick look."""
         for name, value in vars(layer).items():
-            try:
-                if is_ignored(name, ignored):
-                    self._skipped.add(name)
-                elif name not in self._skipped:
-                    self._usual[name] = self._leaves(name, value, around, _MOST_LEAVES)
-            except TooMany:
+            if is_ignored(name, ignored):
                 self._skipped.add(name)
+            elif name not in self._skipped:
+                self._usual[name] = self._leaves(name, value, around)
         self._large = {name for name, leaves in self._usual.items() if weight(leaves) > _LARGE}
 
     def _looked_at(self, layer: Env[Any, Any]) -> Iterator[tuple[str, Any]]:
         return (held for held in vars(layer).items() if held[0] not in self._skipped)
 
-    def _leaves(
-        self, name: str, value: Any, around: Sequence[Any], most: int | None = None
-    ) -> Leaves:
-        leaves = leaves_of(value, name, around, most)
+    def _leaves(self, name: str, value: Any, around: Sequence[Any]) -> Leaves:
+        leaves = leaves_of(value, name, around)
         if not self._outlasting and not self._ignored:
             return leaves
         return {

@@ -6,8 +6,9 @@ one and the same and in which order a set happens to be. So containers and objec
 to numbers, text and arrays. A number is the same number whatever its type: an environment that
 draws its first cell as `np.int64(0)` and later looks the same cell up as `0` is in one cell.
 
-What cannot be followed is the inside of an object that is written in C and says nothing about it. A
-value that holds such a thing has no leaves, since two that differ could look alike.
+What cannot be followed is the inside of an object that is written in C and says nothing about it,
+and what has no end. A value that holds such a thing has no leaves, since two that differ could look
+alike.
 """
 
 from __future__ import annotations
@@ -47,14 +48,11 @@ _FIXED = (Space, EnvSpec, ModuleType, type, *_FUNCTIONS)
 _HARMLESS = ("pygame.", "_thread", "threading", "logging")
 _TAKING_APART = ("__reduce_ex__", "__reduce__", "__getstate__")
 _SHORT = 64
+_MOST_LEAVES = 200_000
 
 
 class Unseen(Exception):  # noqa: N818 - it says what the thing is
     """Report something that cannot be looked into; the message is the path to it."""
-
-
-class TooMany(Exception):  # noqa: N818 - it says what the value is
-    """Report a value with more leaves than were asked for; the message is the path to it."""
 
 
 def simple(value: Any) -> Leaf:
@@ -68,16 +66,21 @@ def simple(value: Any) -> Leaf:
     return value
 
 
-def leaves_of(value: Any, path: str, around: Sequence[Any] = (), most: int | None = None) -> Leaves:
-    """Take a value apart; raise `Unseen` or `TooMany` if that cannot be done.
+def leaves_of(value: Any, path: str, around: Sequence[Any] = ()) -> Leaves:
+    """Take a value apart; raise `Unseen` if part of it cannot be looked into.
 
     What is around it, and may be referred to from within, is not taken apart.
 
     >>> leaves_of({"a": [1, 2.0], "b": ()}, "bag")
     {'bag': 'dict', "bag['a']": ('list', 1, 2), "bag['b']": ('tuple',)}
     """
-    gathering = _Gathering(around, most)
-    gathering.add(value, path)
+    gathering = _Gathering(around)
+    try:
+        gathering.add(value, path)
+    except Unseen:
+        raise
+    except Exception as error:  # whatever a user's class raises; a chain may be too long, too
+        raise Unseen(path) from error
     return gathering.leaves
 
 
@@ -93,9 +96,8 @@ def weight(leaves: Leaves) -> int:
 class _Gathering:
     """Leaves while they are gathered."""
 
-    def __init__(self, around: Sequence[Any], most: int | None) -> None:
+    def __init__(self, around: Sequence[Any]) -> None:
         self.leaves: Leaves = {}
-        self._most = most
         # By address, with the things themselves: one that is gone could leave its address behind.
         self._met = {id(thing): (-number, thing) for number, thing in enumerate(around, 1)}
 
@@ -111,8 +113,8 @@ class _Gathering:
             self.leaves[path] = _name(value)
         elif id(value) in self._met:
             self.leaves[path] = ("again", self._met[id(value)][0])
-        elif self._most is not None and len(self.leaves) > self._most:
-            raise TooMany(path)
+        elif len(self.leaves) > _MOST_LEAVES:
+            raise Unseen(path)
         else:
             self._met[id(value)] = len(self._met), value
             self._add_parts(value, path)
