@@ -148,6 +148,7 @@ def hostile():
         always=(turned,),
         findings=(FindingDigest(turned, turned, turned, (turned, "javascript:window.pwned=1")),),
         findings_note=turned,
+        marks_note=turned,
         capabilities=(
             capability(turned, Standing.SOMETIMES, evil_rule, success=0.5),
             capability("javascript:window.pwned=1", Standing.UNTRIED),
