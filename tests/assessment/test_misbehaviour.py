@@ -4,9 +4,9 @@ from contextlib import closing
 
 import pytest
 
-from capscope import Settings, assess, resume
+from capscope import Budget, Settings, assess, resume
 from capscope.data.journal import Journal
-from capscope.errors import ProblemError
+from capscope.errors import JournalError, ProblemError
 from capscope.world import Ending
 from toy_worlds import (
     Board,
@@ -146,3 +146,43 @@ def test_a_simulator_that_raises_elsewhere_is_an_error_of_the_problem_too(broken
 def test_a_simulator_that_raises_during_discovery_is_an_error_of_the_problem():
     with pytest.raises(ProblemError, match="battery is empty"):
         assess(board_problem(BreaksAfter(3)), **GIVEN)
+
+
+class BoardThatBegins(Board):
+    """Lie: one and the same reset leads elsewhere in another process."""
+
+    def __init__(self, begin):
+        super().__init__(slip=0.5)
+        self.begin = begin
+
+    def reset(self, seed):
+        super().reset(seed)
+        self.lit = self.begin
+        return self.lit
+
+
+LIGHT_A = Settings(intents=("lit(a)",))
+
+
+def test_a_reset_that_leads_elsewhere_when_a_run_is_resumed_is_said_to(tmp_path):
+    """Nobody changed the journal, so nobody is to look there first."""
+    given = {"run": tmp_path / "run", "settings": LIGHT_A, "budget": Budget(executions=3)}
+    assess(board_problem(BoardThatBegins(0)), **given)
+    elsewhere = board_problem(BoardThatBegins(6))
+    with pytest.raises(JournalError, match="led elsewhere this time.*capscope check") as told:
+        resume(tmp_path / "run", problem=elsewhere, budget=Budget(executions=500))
+    assert "no snapshot of state 0x6 (lit(b), lit(c))" in str(told.value)
+
+
+class BoardThatBreaks(BoardThatBegins):
+    """Lie: a step breaks the world down."""
+
+    def step(self, action):
+        raise OSError("no power")
+
+
+def test_a_query_that_was_begun_elsewhere_says_what_is_likely(tmp_path):
+    with pytest.raises(ProblemError, match="no power"):
+        assess(board_problem(BoardThatBreaks(0)), run=tmp_path / "run", settings=LIGHT_A)
+    with pytest.raises(JournalError, match="begun elsewhere.*led elsewhere this time"):
+        resume(tmp_path / "run", problem=board_problem(BoardThatBegins(6)))
