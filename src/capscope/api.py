@@ -20,7 +20,7 @@ from capscope.assessment.events import Listener, ignore
 from capscope.assessment.reading import Reading, read_run
 from capscope.assessment.run import TEXTS, write_atomically
 from capscope.data.mishaps import Mishap, mishaps_of
-from capscope.errors import CapscopeError, RunError
+from capscope.errors import Breakdown, CapscopeError, RunError
 from capscope.export.frames import Frames, model_frames, run_frames
 from capscope.export.model_json import model_document
 from capscope.model import CapabilityModel, Models
@@ -237,7 +237,14 @@ def _note_text(opened: Run, source: str) -> None:
 
 
 def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) -> Result:
-    assessment = run_assessment(opened, spec, listener)
+    try:
+        assessment = run_assessment(opened, spec, listener)
+    except Breakdown as error:
+        if not keep or not opened.asked:
+            raise
+        raise Breakdown(
+            f"{error}, and resume the run: what was seen so far is kept"
+        ) from error.__cause__
     if keep:
         document = model_document(assessment.models, spec.problem.name)
         write_atomically(opened.path / MODEL, json.dumps(document, indent=1) + "\n")

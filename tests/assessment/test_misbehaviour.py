@@ -169,7 +169,7 @@ def test_a_reset_that_leads_elsewhere_when_a_run_is_resumed_is_said_to(tmp_path)
     given = {"run": tmp_path / "run", "settings": LIGHT_A, "budget": Budget(executions=3)}
     assess(board_problem(BoardThatBegins(0)), **given)
     elsewhere = board_problem(BoardThatBegins(6))
-    with pytest.raises(JournalError, match="led elsewhere this time.*capscope check") as told:
+    with pytest.raises(JournalError, match=r"led elsewhere this time.*capscope check") as told:
         resume(tmp_path / "run", problem=elsewhere, budget=Budget(executions=500))
     assert "no snapshot of state 0x6 (lit(b), lit(c))" in str(told.value)
 
@@ -184,5 +184,5 @@ class BoardThatBreaks(BoardThatBegins):
 def test_a_query_that_was_begun_elsewhere_says_what_is_likely(tmp_path):
     with pytest.raises(ProblemError, match="no power"):
         assess(board_problem(BoardThatBreaks(0)), run=tmp_path / "run", settings=LIGHT_A)
-    with pytest.raises(JournalError, match="begun elsewhere.*led elsewhere this time"):
+    with pytest.raises(JournalError, match=r"begun elsewhere.*led elsewhere this time"):
         resume(tmp_path / "run", problem=board_problem(BoardThatBegins(6)))
