@@ -89,7 +89,7 @@ class Result:
             f"{usage.executions:,} executions in {usage.queries:,} queries, "
             f"{usage.simulator_steps:,} simulator steps; ended: {self.stopped_because}",
             str(self.verdict),
-            *mishap_warnings(self.mishaps, usage.executions, self.run or "DIR"),
+            *mishap_warnings(self.mishaps, self.run or "DIR"),
             *beginning_notes(self.beginnings),
         ]
         return result_html(said, self.models)

@@ -1,5 +1,6 @@
 """An agent's failure is data; a broken simulator stops the run and keeps what was seen."""
 
+import re
 from contextlib import closing
 
 import pytest
@@ -9,6 +10,7 @@ from capscope.data.journal import Journal
 from capscope.errors import JournalError, ProblemError
 from capscope.world import Ending
 from toy_worlds import (
+    RAISES_HERE,
     Board,
     BoardThatForgetsASwitch,
     BoardThatStaysWhereItIs,
@@ -47,7 +49,8 @@ def test_an_agent_that_raises_is_recorded_with_its_words_and_the_run_goes_on(tmp
     assert result.stopped_because == "no news"
     raised = [a for a in attempts(tmp_path / "run") if a.ending is Ending.AGENT_RAISED]
     assert raised
-    assert {a.detail for a in raised} == {"ValueError: Ich weiß\nnicht weiter"}
+    (words,) = {a.detail for a in raised}
+    assert re.fullmatch(r"ValueError \(toy_worlds.py, line \d+\): Ich weiß\nnicht weiter", words)
     assert {a.simulator_steps for a in raised} == {1}
     # Where it left the world is an outcome like any other.
     intent = next(i for i in result.models.capabilities if str(i) == "lit(b)")
@@ -59,7 +62,9 @@ def test_an_agent_that_raises_at_once_fails_everywhere_and_changes_nothing(tmp_p
     result = assess(board_problem(agent=RaisesAtOnce()), run=tmp_path / "run", **GIVEN)
     assert result.stopped_because == "no news"
     assert result.states == 1
-    assert {a.detail for a in attempts(tmp_path / "run")} == {"RuntimeError: no idea"}
+    assert {a.detail for a in attempts(tmp_path / "run")} == {
+        f"RuntimeError ({RAISES_HERE}): no idea"
+    }
 
 
 def test_an_agent_that_loops_forever_ends_at_the_horizon(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 from capscope.cli import output
 from capscope.report.harmless import harmless
+from toy_worlds import RAISES_HERE
 
 TOYS = Path(__file__).parents[1] / "toy_worlds.py"
 SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "2"]
@@ -191,7 +192,12 @@ def test_an_agent_that_raises_does_not_stop_a_run_on_the_command_line(capscope, 
 @pytest.mark.parametrize(
     ("agent", "ending", "said", "detail"),
     [
-        ("RaisesAtOnce()", "agent raised", "the agent raised", "RuntimeError: no idea"),
+        (
+            "RaisesAtOnce()",
+            "agent raised",
+            "the agent raised",
+            f"RuntimeError ({RAISES_HERE}): no idea",
+        ),
         (
             "Scripted('z\\x1bz')",
             "invalid action",
@@ -209,8 +215,9 @@ def test_an_agent_that_breaks_down_is_warned_of_wherever_its_run_is_shown(
     done = capscope("assess", "mine.py:make", *SMALL, "--run", "broken")
     (warning,) = [line for line in done.out.splitlines() if line.startswith("warning: ")]
     assert warning.isprintable()
-    number = warning.split()[1]
-    assert f"{number} of {number} executions ended because {said}; the first: " in warning
+    number = warning.split()[2]
+    said = f"all {number} executions in which it had to act ended because {said}; the first: "
+    assert said in warning
     assert harmless(detail) in warning
     for command in (["resume"], ["show"], ["show", "--surprises"]):
         assert warning in capscope(command[0], "broken", *command[1:]).out.splitlines()

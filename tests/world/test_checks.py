@@ -59,7 +59,11 @@ LIES = [
     (lambda: board_problem(abstraction=toy.SeenWithAnUndeclaredAtom()), "vocabulary", "lit(z)"),
     (lambda: board_problem(agent=toy.Remembering()), "agent", "must start afresh"),
     (lambda: board_problem(agent=toy.Moody()), "agent", "chance from its seed only"),
-    (lambda: board_problem(agent=toy.RaisesAtOnce()), "agent", "RuntimeError: no idea"),
+    (
+        lambda: board_problem(agent=toy.RaisesAtOnce()),
+        "agent",
+        f"RuntimeError ({toy.RAISES_HERE}): no idea",
+    ),
     (
         lambda: board_problem(agent=toy.Scripted("zzz")),
         "agent",

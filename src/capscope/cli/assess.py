@@ -96,7 +96,7 @@ def report(result: Result, json: bool) -> None:
         f"{counted(document['transitions'], 'distinct transition')} seen"
     )
     print_line(str(result.verdict))
-    for line in mishap_warnings(result.mishaps, result.usage.executions, document["run"]):
+    for line in mishap_warnings(result.mishaps, document["run"]):
         print_line(line)
     for line in beginning_notes(result.beginnings):
         print_line(line)

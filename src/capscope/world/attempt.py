@@ -16,6 +16,7 @@ from typing import NamedTuple
 from capscope.errors import Breakdown, ProblemError
 from capscope.symbolic import Intent, State
 from capscope.world.allowance import Allowance, AllowanceSpent
+from capscope.world.blame import place_of
 from capscope.world.contracts import Action, Attempting, InvalidAction, Observation, Spending
 from capscope.world.problem import Problem
 
@@ -106,7 +107,8 @@ def pursue(
     except ProblemError:
         raise
     except Exception as error:
-        ending, detail = Ending.AGENT_RAISED, f"{type(error).__name__}: {error}"
+        name = type(error).__name__
+        ending, detail = Ending.AGENT_RAISED, f"{name}{place_of(error)}: {error}"
     tokens = getattr(attempting, "llm_tokens", 0)
     transcript = getattr(attempting, "transcript", "")
     attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail, transcript)

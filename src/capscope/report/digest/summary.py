@@ -60,8 +60,6 @@ def _assessed(record: Record) -> Iterator[str]:
             f"by {facts} (atoms), each of which holds or does not hold."
         )
     yield _ending(record.identity)
-    for warning in mishap_warnings(record.reading.mishaps, record.reading.usage.executions):
-        yield f"{warning[0].upper()}{warning[1:]}."
 
 
 def _ending(identity: dict[str, Any]) -> str:
@@ -127,11 +125,15 @@ def _amount(currency: str, limit: float) -> str:
 
 
 def _surprises(record: Record, findings: Sequence[Finding]) -> Iterator[str]:
+    # First of all: an agent that breaks down is not one that prefers to do nothing.
+    warnings = list(mishap_warnings(record.reading.mishaps))
+    yield from (f"{warning[0].upper()}{warning[1:]}." for warning in warnings)
     if not record.models.pairs_tried:
         yield "Nothing yet: nothing was executed to its end."
     elif not findings:
+        nothing = "Nothing else" if warnings else "Nothing"
         yield (
-            "Nothing that was seen stands out: no side effect that was avoidable, no condition "
+            f"{nothing} that was seen stands out: no side effect that was avoidable, no condition "
             "under which the agent fails, no preference, no unusual means, no like objects that "
             "are treated differently."
         )
