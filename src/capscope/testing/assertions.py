@@ -31,7 +31,6 @@ from capscope.testing.evidence import (
     achieving,
     bringing_about,
     counts_of,
-    known,
     literals_of,
     models_of,
 )
@@ -57,7 +56,7 @@ def assert_capability(
     """
     __tracebackhide__ = True
     models = models_of(model)
-    intent, conditions = known(models, capability), literals_of(when)
+    intent, conditions = models.known(capability), literals_of(when)
     _check("at_least", at_least, confidence)
     body = achieving(models, intent, conditions)
     claim = Claim(f"{intent}{_when(conditions)}", "achieved it", at_least, confidence, above=True)
@@ -81,7 +80,7 @@ def assert_no_side_effect(
     """
     __tracebackhide__ = True
     models = models_of(model)
-    intent, conditions = known(models, capability), literals_of(when)
+    intent, conditions = models.known(capability), literals_of(when)
     unwanted = Literal.parse(literal) if isinstance(literal, str) else literal
     _check("at_most", at_most, confidence)
     body = bringing_about(models, intent, unwanted, conditions)

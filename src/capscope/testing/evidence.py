@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,6 @@ Source = Result | Reading | Models | CapabilityModel | str | Path
 """A result, a run that was read, its models or one of them, or a run directory."""
 When = str | Iterable[str] | None
 """A conjunction: `"holding(a) and not on(b,c)"`, or its literals."""
-
-_LIKE_IT = 3
 
 
 @dataclass(frozen=True)
@@ -72,19 +69,6 @@ def models_of(source: Source) -> Models:
             "a run directory"
         )
     return found
-
-
-def known(models: Models, name: str | Intent) -> Intent:
-    """Return the capability of that name, or say which ones are like it."""
-    intent = Intent.parse(name) if isinstance(name, str) else name
-    if intent not in models.index:
-        names = [str(capability) for capability in models.capabilities]
-        near = difflib.get_close_matches(str(intent), names, _LIKE_IT)
-        advice = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(names[:5])}"
-        raise CapscopeError(
-            f"no capability {intent} among {len(names)} that were assessed; {advice}"
-        )
-    return intent
 
 
 def literals_of(when: When) -> tuple[Literal, ...]:
