@@ -34,8 +34,9 @@ from capscope.query.strategies import DEFAULT_STRATEGY
 from capscope.query.verdict import Verdict
 from capscope.report.beginnings import beginning_notes
 from capscope.report.mishaps import mishap_warnings
-from capscope.report.notebook import Shown, result_html, shown_capability
+from capscope.report.notebook import Shown, result_html, shown_capability, shown_model
 from capscope.report.report_file import write_report
+from capscope.report.text import counted
 from capscope.world import Problem
 from capscope.world.problem import picture_of
 
@@ -70,8 +71,10 @@ class Result:
         """The pessimistic model: what was seen, and nothing else."""
         return self.models.pessimistic
 
-    def show(self, capability: str) -> Shown:
-        """Say when a capability does what, as text; for a list of them show the result itself."""
+    def show(self, capability: str | None = None) -> Shown:
+        """Say when a capability does what, as text; of all of them, the most interesting first."""
+        if capability is None:
+            return shown_model(self.models)
         return shown_capability(self.models, self.models.known(capability))
 
     def frames(self) -> Frames:
@@ -84,10 +87,10 @@ class Result:
     def _repr_html_(self) -> str:
         usage = self.usage
         said = [
-            f"{self.spec.problem.name}: {len(self.models.capabilities):,} capabilities, "
-            f"{self.states:,} states seen",
-            f"{usage.executions:,} executions in {usage.queries:,} queries, "
-            f"{usage.simulator_steps:,} simulator steps; ended: {self.stopped_because}",
+            f"{self.spec.problem.name}: {counted(len(self.models.capabilities), 'capability')}, "
+            f"{counted(self.states, 'state')} seen",
+            f"{counted(usage.executions, 'execution')} in {counted(usage.queries, 'query')}, "
+            f"{counted(usage.simulator_steps, 'simulator step')}; ended: {self.stopped_because}",
             str(self.verdict),
             *mishap_warnings(self.mishaps, self.run or "DIR"),
             *beginning_notes(self.beginnings),

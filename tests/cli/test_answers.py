@@ -1,6 +1,7 @@
 """What the commands print: answers on standard output, everything else on standard error."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -337,3 +338,18 @@ def test_the_help_is_printed_for_no_command_at_all(capscope):
         done = capscope(command, "--help")
         assert done.code == 0
         assert "--json" in done.out
+
+
+def test_one_of_a_kind_is_not_told_as_several(capscope, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from toy_worlds import *\ndef make(): return board_problem(agent=Scripted())"
+    )
+    given = ["--intents", "lit(a)", "--max-executions", "1", "--max-queries", "1"]
+    out = capscope("assess", "mine.py:make", *given, "--run", "one").out
+    out += capscope("show", "one").out + capscope("evaluate", "one", "--sequences", "1").out
+    out += capscope("explain", "one", "0").out
+    assert "1 query, 1 execution, 0 simulator steps" in out
+    assert not re.search(r"(?<![\d,.])1 \w+(s|ies)\b", out), out
+    page = (tmp_path / "one" / "report.html").read_text(encoding="utf-8")
+    summary = re.search(r"<main.*?<table", page, re.DOTALL)[0]
+    assert not re.search(r"(?<![\d,.])1 (queries|executions|capabilities|states|rules)", summary)

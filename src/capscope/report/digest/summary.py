@@ -78,9 +78,10 @@ def _cost(record: Record) -> Iterator[str]:
     usage = record.reading.usage
     discovery = Usage.before_asking(record.reading.meta).simulator_steps
     if usage.executions:
+        queries = counted(usage.queries, "query")
         found = f", {discovery:,} of them to find out what can be asked for," if discovery else ""
         yield (
-            f"{counted(usage.executions, 'execution')} in {_queries(usage.queries)}, chosen by the "
+            f"{counted(usage.executions, 'execution')} in {queries}, chosen by the "
             f"strategy {record.identity['strategy']}, took "
             f"{counted(usage.simulator_steps, 'simulator step')}{found} and "
             f"{duration(usage.seconds)}."
@@ -102,7 +103,9 @@ def _end(record: Record) -> str:
         return "The run has not ended: it is under way or was interrupted."
     if reason == "no news":
         patience = Settings.from_dict(record.identity["settings"]).patience
-        quiet = f"{_queries(patience)} in a row showed" if patience > 1 else "a query showed"
+        quiet = (
+            f"{counted(patience, 'query')} in a row showed" if patience > 1 else "a query showed"
+        )
         return f"It ended by itself when {quiet} nothing new."
     if reason == "nothing left to settle":
         return "It ended by itself when, by its own measure, nothing was left to settle."
@@ -116,7 +119,7 @@ def _end(record: Record) -> str:
 def _amount(currency: str, limit: float) -> str:
     """Say how much of a currency was allowed."""
     if currency == "queries":
-        return _queries(int(limit))
+        return counted(int(limit), "query")
     if currency == "llm_cost":
         return f"a cost of {limit:g}"
     if currency == "seconds":
@@ -144,10 +147,6 @@ def _surprises(record: Record, findings: Sequence[Finding]) -> Iterator[str]:
     more = len(findings) - _MOST_FINDINGS
     if more > 0:
         yield f"{counted(more, 'more finding')} {'are' if more > 1 else 'is'} listed below."
-
-
-def _queries(number: int) -> str:
-    return f"{number:,} {'query' if number == 1 else 'queries'}"
 
 
 def duration(seconds: float) -> str:
