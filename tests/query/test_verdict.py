@@ -44,3 +44,9 @@ def test_a_verdict_is_written_down_with_its_answer():
         "tried": 9, "untried": 0, "hidden": 0.5, "imprecise": 0, "epsilon": 0.1, "delta": 0.02,
         "precision": 0.05, "reached": False,
     }  # fmt: skip
+
+
+def test_one_of_a_kind_is_told_as_one():
+    assert "1 pair never tried" in str(verdict(untried=1))
+    assert "1 rule not yet within" in str(verdict(imprecise=1))
+    assert "2 rules not yet within" in str(verdict(untried=2, imprecise=2))

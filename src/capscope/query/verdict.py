@@ -41,9 +41,14 @@ class Verdict:
             )
         still = [] if self.tried else ["nothing was tried yet"]
         if self.untried:
-            still.append(f"{self.untried:,} pairs never tried")
+            still.append(f"{self.untried:,} pair{_s(self.untried)} never tried")
         if self.hidden > self.delta:
             still.append(f"{self.hidden:.2g} untested outcomes above {self.epsilon:g} expected")
         if self.imprecise:
-            still.append(f"{self.imprecise:,} rules not yet within {self.precision:g}")
+            rules = f"{self.imprecise:,} rule{_s(self.imprecise)}"
+            still.append(f"{rules} not yet within {self.precision:g}")
         return f"still open: {', '.join(still)}"
+
+
+def _s(number: int) -> str:
+    return "" if number == 1 else "s"
