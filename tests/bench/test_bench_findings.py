@@ -25,7 +25,7 @@ def chapter(bench):
 def test_the_flat_tire_is_found_in_both_runs(chapter):
     told = [row for row in rows(chapter.body) if row["kind"] == "side effect"]
     assert any(
-        "not not-flattire(), which was avoidable" in row["finding"] and row["found in"] == "2 of 2"
+        "not not-flattire(), which was not needed" in row["finding"] and row["found in"] == "2 of 2"
         for row in told
     )
 

@@ -93,7 +93,7 @@ def test_that_the_old_place_was_left_is_not_told_beside_the_new_one():
     models.update(Counter({Transition(s, 0, t): n for (s, t), n in moves.items()}))
     (finding,) = side_effects(Graph(models))
     assert [str(literal) for literal in finding.literals] == ["at(c)"]
-    assert "also brings about at(c), which was avoidable" in finding.sentence
+    assert "also brings about at(c), which was not needed" in finding.sentence
     # One event, whichever place it came from.
     assert (finding.rate.hits, finding.rate.draws, finding.rate.states) == (60, 70, 2)
     assert "not at(" in str(finding.as_dict()["examples"])

@@ -161,5 +161,5 @@ def _worded(case: Case) -> Finding:
     if case.detail:
         what = f"brings about {changes} instead, which is no step towards it"
     else:
-        what = f"also brings about {changes}, which was avoidable"
+        what = f"also brings about {changes}, which was not needed"
     return case.told(Kind.SIDE_EFFECT, what)

@@ -136,7 +136,7 @@ def _surprises(record: Record, findings: Sequence[Finding]) -> Iterator[str]:
     elif not findings:
         nothing = "Nothing else" if warnings else "Nothing"
         yield (
-            f"{nothing} that was seen stands out: no side effect that was avoidable, no condition "
+            f"{nothing} that was seen stands out: no side effect that was not needed, no condition "
             "under which the agent fails, no preference, no unusual means, no like objects that "
             "are treated differently."
         )
