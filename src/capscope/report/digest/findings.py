@@ -39,8 +39,8 @@ def findings_note(findings: Sequence[Finding], told: int, executions: int) -> st
         searched = f"The {counted(executions, 'execution')} of this run were searched for "
         return (
             f"{searched if executions else 'There is nothing yet to be searched for '}"
-            "side effects that were not needed, conditions under which the agent fails, preferences "
-            "among outcomes, unusual means and like objects treated differently"
+            "side effects that were not needed, conditions under which the agent fails, "
+            "preferences among outcomes, unusual means and like objects treated differently"
             f"{'; the evidence supports none of them.' if executions else '.'}"
         )
     hidden = len(findings) - told
