@@ -11,7 +11,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from capscope.assessment import Budget, Run, RunSpec, Usage, run_assessment
@@ -23,6 +23,7 @@ from capscope.data.mishaps import Mishap, mishaps_of
 from capscope.errors import CapscopeError, RunError
 from capscope.export.frames import Frames, model_frames, run_frames
 from capscope.export.model_json import model_document
+from capscope.findings.left_out import LeftOut, left_out_of
 from capscope.model import CapabilityModel, Models
 from capscope.planning import Effort, Goal, Plan, Trial, Try, plan_for
 from capscope.planning.origin import states_described, where_it_began
@@ -33,6 +34,7 @@ from capscope.query.evidence import Evidence
 from capscope.query.strategies import DEFAULT_STRATEGY
 from capscope.query.verdict import Verdict
 from capscope.report.beginnings import beginning_notes
+from capscope.report.left_out import left_out_notes
 from capscope.report.mishaps import mishap_warnings
 from capscope.report.notebook import Shown, result_html, shown_capability
 from capscope.report.report_file import write_report
@@ -59,6 +61,8 @@ class Result:
     """From how many initial positions the run began."""
     mishaps: tuple[Mishap, ...] = ()
     """In what ways the agent broke down."""
+    left_out: LeftOut = field(default_factory=LeftOut)
+    """Where what happens depends on something that the words do not tell."""
 
     @property
     def verdict(self) -> Verdict:
@@ -91,6 +95,7 @@ class Result:
             str(self.verdict),
             *mishap_warnings(self.mishaps, usage.executions, self.run or "DIR"),
             *beginning_notes(self.beginnings),
+            *left_out_notes(self.left_out, self.models.always),
         ]
         return result_html(said, self.models)
 
@@ -252,6 +257,7 @@ def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) ->
         run=opened.path if keep else None,
         beginnings=Beginnings.of(opened.journal.read_meta()),
         mishaps=mishaps_of(opened.journal),
+        left_out=left_out_of(opened.journal),
     )
 
 
