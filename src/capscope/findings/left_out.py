@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -111,25 +111,28 @@ def left_out_of(journal: Journal, chronicle: Chronicle | None = None) -> LeftOut
     """
     meta = journal.read_meta()
     made = executions_of(journal, own_starts=starts_apart(meta["identity"]), chronicle=chronicle)
+    words = Vocabulary.from_dict(meta["vocabulary"])
+    return left_out_in(made, journal.states, journal.intents(), words)
+
+
+def left_out_in(
+    made: Executions,
+    states: Sequence[State],
+    intents: Sequence[Intent],
+    words: Vocabulary,
+    error_rate: float = ERROR_RATE,
+) -> LeftOut:
+    """Find the pairs, given the executions; states and intents are by number."""
     tallies = _tallies(made)
-    bar = math.log(max(tallies.pairs, 1) / ERROR_RATE)
-    clear = [
-        pair
-        for pair in np.argsort(-tallies.evidence, kind="stable").tolist()
-        if tallies.evidence[pair] > bar
-    ]
-    if not clear:
-        return LeftOut(tallies.pairs)
-    words, intents = Vocabulary.from_dict(meta["vocabulary"]), journal.intents()
+    bar = math.log(max(tallies.pairs, 1) / error_rate)
     found = []
-    for pair, positions in _positions(tallies, clear, journal.states):
-        capability, before = tallies.capability[pair], tallies.before[pair]
-        found.append(
-            Dependence(
-                intents[capability], journal.states[before], len(positions),
-                float(tallies.evidence[pair]), _contrast(positions), words,
-            )
-        )  # fmt: skip
+    for pair in np.argsort(-tallies.evidence, kind="stable").tolist():
+        evidence = float(tallies.evidence[pair])
+        if evidence <= bar:
+            break
+        state, intent = states[tallies.before[pair]], intents[tallies.capability[pair]]
+        shown = _shown(tallies, pair, states)
+        found.append(Dependence(intent, state, len(shown), evidence, _contrast(shown), words))
     return LeftOut(tallies.pairs, tuple(found))
 
 
@@ -148,13 +151,6 @@ class _Tallies(NamedTuple):
     @property
     def pairs(self) -> int:
         return len(self.evidence)
-
-
-def evidence_of_positions(made: Executions) -> Mapping[tuple[int, int], float]:
-    """Return the log ratio of each pair ⟨state, capability⟩ that can be tested."""
-    tallies = _tallies(made)
-    pairs = zip(tallies.before.tolist(), tallies.capability.tolist(), strict=True)
-    return dict(zip(pairs, tallies.evidence.tolist(), strict=True))
 
 
 def _tallies(made: Executions) -> _Tallies:
@@ -213,29 +209,25 @@ def _log_gamma(halves: Numbers) -> Scores:
     return np.array([math.lgamma(value / 2) for value in values.tolist()])[which]
 
 
-def _positions(
-    tallies: _Tallies, pairs: Sequence[int], states: Sequence[State]
-) -> Iterator[tuple[int, list[Position]]]:
-    """Gather what each position showed, of some of the pairs."""
-    for pair in pairs:
-        shown: defaultdict[int, Counter[State]] = defaultdict(Counter)
-        rows = slice(*np.searchsorted(tallies.pair, [pair, pair + 1]))
-        columns = (tallies.position[rows], tallies.after[rows], tallies.times[rows])
-        for at, after, count in zip(*(column.tolist() for column in columns), strict=True):
-            shown[at][states[after]] += count
-        yield pair, [Position(dict(counts.most_common())) for counts in shown.values()]
+def _shown(tallies: _Tallies, pair: int, states: Sequence[State]) -> list[Counter[State]]:
+    """Count what each position of a pair showed."""
+    shown: defaultdict[int, Counter[State]] = defaultdict(Counter)
+    rows = slice(*np.searchsorted(tallies.pair, [pair, pair + 1]))
+    columns = (tallies.position[rows], tallies.after[rows], tallies.times[rows])
+    for at, after, count in zip(*(column.tolist() for column in columns), strict=True):
+        shown[at][states[after]] += count
+    return list(shown.values())
 
 
-def _contrast(positions: Sequence[Position]) -> tuple[Position, Position]:
+def _contrast(shown: Sequence[Counter[State]]) -> tuple[Position, Position]:
     """Choose two positions that differ clearly, the one with more draws first.
 
     One is the least like all others together, the other the least like that one: to compare all
     with all would take long where they are hundreds.
     """
-    shown = [Counter(position.outcomes) for position in positions]
     together = sum(shown, Counter[State]())
     odd = max(shown, key=lambda own: _apart(own, together - own, len(together)))
-    others = [own for own in shown if own is not odd]
+    others = (own for own in shown if own is not odd)
     other = max(others, key=lambda own: _apart(odd, own, len(together)))
     first, second = sorted((odd, other), key=lambda own: -own.total())
     return Position(dict(first.most_common())), Position(dict(second.most_common()))
