@@ -11,7 +11,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from capscope.assessment import Budget, Run, RunSpec, Usage, run_assessment
@@ -59,10 +59,10 @@ class Result:
     """The run directory; None for a run that was not kept."""
     beginnings: Beginnings
     """From how many initial positions the run began."""
+    left_out: LeftOut
+    """Where what happens depends on something that the words do not tell."""
     mishaps: tuple[Mishap, ...] = ()
     """In what ways the agent broke down."""
-    left_out: LeftOut = field(default_factory=LeftOut)
-    """Where what happens depends on something that the words do not tell."""
 
     @property
     def verdict(self) -> Verdict:
@@ -256,8 +256,8 @@ def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) ->
         transitions=assessment.knowledge.dataset.distinct,
         run=opened.path if keep else None,
         beginnings=Beginnings.of(opened.journal.read_meta()),
-        mishaps=mishaps_of(opened.journal),
         left_out=left_out_of(opened.journal),
+        mishaps=mishaps_of(opened.journal),
     )
 
 
