@@ -24,4 +24,4 @@ def test_it_cleans_the_kitchen_while_it_has_power(assessed):
 
 
 def test_it_leaves_the_hall_as_it_is_when_it_goes_to_charge(assessed):
-    assert_no_side_effect(assessed, "charged()", "clean(hall)", at_most=0.1)
+    assert_no_side_effect(assessed, "charged()", "clean(hall)", when="in(kitchen)", at_most=0.2)

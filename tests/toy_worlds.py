@@ -288,6 +288,9 @@ class RaisesAtOnce:
         raise RuntimeError("no idea")
 
 
+RAISES_HERE = f"toy_worlds.py, line {RaisesAtOnce.begin.__code__.co_firstlineno + 1}"
+
+
 class Remembering(Presser):
     """Lie: refuses each intent that it was asked for before."""
 

@@ -20,7 +20,7 @@ from capscope.assessment.events import Listener, ignore
 from capscope.assessment.reading import Reading, read_run
 from capscope.assessment.run import TEXTS, write_atomically
 from capscope.data.mishaps import Mishap, mishaps_of
-from capscope.errors import CapscopeError, RunError
+from capscope.errors import Breakdown, CapscopeError, RunError
 from capscope.export.frames import Frames, model_frames, run_frames
 from capscope.export.model_json import model_document
 from capscope.findings.left_out import LeftOut, left_out_of
@@ -36,8 +36,9 @@ from capscope.query.verdict import Verdict
 from capscope.report.beginnings import beginning_notes
 from capscope.report.left_out import left_out_notes
 from capscope.report.mishaps import mishap_warnings
-from capscope.report.notebook import Shown, result_html, shown_capability
+from capscope.report.notebook import Shown, result_html, shown_capability, shown_model
 from capscope.report.report_file import write_report
+from capscope.report.text import counted
 from capscope.world import Problem
 from capscope.world.problem import picture_of
 
@@ -74,8 +75,10 @@ class Result:
         """The pessimistic model: what was seen, and nothing else."""
         return self.models.pessimistic
 
-    def show(self, capability: str) -> Shown:
-        """Say when a capability does what, as text; for a list of them show the result itself."""
+    def show(self, capability: str | None = None) -> Shown:
+        """Say when a capability does what, as text; of all of them, the most interesting first."""
+        if capability is None:
+            return shown_model(self.models)
         return shown_capability(self.models, self.models.known(capability))
 
     def frames(self) -> Frames:
@@ -88,12 +91,12 @@ class Result:
     def _repr_html_(self) -> str:
         usage = self.usage
         said = [
-            f"{self.spec.problem.name}: {len(self.models.capabilities):,} capabilities, "
-            f"{self.states:,} states seen",
-            f"{usage.executions:,} executions in {usage.queries:,} queries, "
-            f"{usage.simulator_steps:,} simulator steps; ended: {self.stopped_because}",
+            f"{self.spec.problem.name}: {counted(len(self.models.capabilities), 'capability')}, "
+            f"{counted(self.states, 'state')} seen",
+            f"{counted(usage.executions, 'execution')} in {counted(usage.queries, 'query')}, "
+            f"{counted(usage.simulator_steps, 'simulator step')}; ended: {self.stopped_because}",
             str(self.verdict),
-            *mishap_warnings(self.mishaps, usage.executions, self.run or "DIR"),
+            *mishap_warnings(self.mishaps, self.run or "DIR"),
             *beginning_notes(self.beginnings),
             *left_out_notes(self.left_out, self.models.always),
         ]
@@ -242,7 +245,14 @@ def _note_text(opened: Run, source: str) -> None:
 
 
 def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) -> Result:
-    assessment = run_assessment(opened, spec, listener)
+    try:
+        assessment = run_assessment(opened, spec, listener)
+    except Breakdown as error:
+        if not keep or not opened.asked:
+            raise
+        raise Breakdown(
+            f"{error}, and resume the run: what was seen so far is kept"
+        ) from error.__cause__
     if keep:
         document = model_document(assessment.models, spec.problem.name)
         write_atomically(opened.path / MODEL, json.dumps(document, indent=1) + "\n")

@@ -17,6 +17,10 @@ class ProblemError(CapscopeError):
     """Report a problem that cannot be loaded or whose parts break their contract."""
 
 
+class Breakdown(ProblemError):  # noqa: N818 - what happened, in one word
+    """Report a simulator or abstraction that raised: what it reports can no longer be trusted."""
+
+
 class DomainFileError(ProblemError):
     """Report a mistake in a PPDDL file, with its path and line."""
 

@@ -11,7 +11,6 @@ from capscope import (
     Settings,
     Vocabulary,
     assess,
-    resume,
 )
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.assessment.reading import read_run
@@ -140,19 +139,13 @@ def test_a_world_without_change_is_told_in_one_line_with_what_to_do():
     assert "--intents" in message
 
 
-def test_a_run_too_poor_for_discovery_goes_on_once_its_budget_is_raised(tmp_path):
+def test_a_run_too_poor_for_discovery_leaves_the_way_free_for_a_richer_one(tmp_path):
+    given = {"strategy": "random", "settings": SMALL}
     with pytest.raises(CapscopeError, match="no change was seen in 0 random steps"):
-        assess(
-            board_problem(),
-            strategy="random",
-            settings=SMALL,
-            budget=Budget(simulator_steps=0),
-            run=tmp_path / "run",
-        )
-    result = resume(tmp_path / "run", problem=board_problem(), budget=Budget(simulator_steps=50))
-    whole = assess(
-        board_problem(), strategy="random", settings=SMALL, budget=Budget(simulator_steps=50)
-    )
+        assess(board_problem(), budget=Budget(simulator_steps=0), run=tmp_path / "run", **given)
+    enough = Budget(simulator_steps=50)
+    result = assess(board_problem(), budget=enough, run=tmp_path / "run", **given)
+    whole = assess(board_problem(), budget=enough, **given)
     assert result.models.capabilities == whole.models.capabilities
     assert result.usage.simulator_steps == whole.usage.simulator_steps
 

@@ -1,14 +1,16 @@
 """An agent's failure is data; a broken simulator stops the run and keeps what was seen."""
 
+import re
 from contextlib import closing
 
 import pytest
 
-from capscope import Settings, assess, resume
+from capscope import Budget, Settings, assess, resume
 from capscope.data.journal import Journal
-from capscope.errors import ProblemError
+from capscope.errors import JournalError, ProblemError
 from capscope.world import Ending
 from toy_worlds import (
+    RAISES_HERE,
     Board,
     BoardThatForgetsASwitch,
     BoardThatStaysWhereItIs,
@@ -47,7 +49,8 @@ def test_an_agent_that_raises_is_recorded_with_its_words_and_the_run_goes_on(tmp
     assert result.stopped_because == "no news"
     raised = [a for a in attempts(tmp_path / "run") if a.ending is Ending.AGENT_RAISED]
     assert raised
-    assert {a.detail for a in raised} == {"ValueError: Ich weiß\nnicht weiter"}
+    (words,) = {a.detail for a in raised}
+    assert re.fullmatch(r"ValueError \(toy_worlds.py, line \d+\): Ich weiß\nnicht weiter", words)
     assert {a.simulator_steps for a in raised} == {1}
     # Where it left the world is an outcome like any other.
     intent = next(i for i in result.models.capabilities if str(i) == "lit(b)")
@@ -59,7 +62,9 @@ def test_an_agent_that_raises_at_once_fails_everywhere_and_changes_nothing(tmp_p
     result = assess(board_problem(agent=RaisesAtOnce()), run=tmp_path / "run", **GIVEN)
     assert result.stopped_because == "no news"
     assert result.states == 1
-    assert {a.detail for a in attempts(tmp_path / "run")} == {"RuntimeError: no idea"}
+    assert {a.detail for a in attempts(tmp_path / "run")} == {
+        f"RuntimeError ({RAISES_HERE}): no idea"
+    }
 
 
 def test_an_agent_that_loops_forever_ends_at_the_horizon(tmp_path):
@@ -146,3 +151,43 @@ def test_a_simulator_that_raises_elsewhere_is_an_error_of_the_problem_too(broken
 def test_a_simulator_that_raises_during_discovery_is_an_error_of_the_problem():
     with pytest.raises(ProblemError, match="battery is empty"):
         assess(board_problem(BreaksAfter(3)), **GIVEN)
+
+
+class BoardThatBegins(Board):
+    """Lie: one and the same reset leads elsewhere in another process."""
+
+    def __init__(self, begin):
+        super().__init__(slip=0.5)
+        self.begin = begin
+
+    def reset(self, seed):
+        super().reset(seed)
+        self.lit = self.begin
+        return self.lit
+
+
+LIGHT_A = Settings(intents=("lit(a)",))
+
+
+def test_a_reset_that_leads_elsewhere_when_a_run_is_resumed_is_said_to(tmp_path):
+    """Nobody changed the journal, so nobody is to look there first."""
+    given = {"run": tmp_path / "run", "settings": LIGHT_A, "budget": Budget(executions=3)}
+    assess(board_problem(BoardThatBegins(0)), **given)
+    elsewhere = board_problem(BoardThatBegins(6))
+    with pytest.raises(JournalError, match=r"led elsewhere this time.*capscope check") as told:
+        resume(tmp_path / "run", problem=elsewhere, budget=Budget(executions=500))
+    assert "no snapshot of state 0x6 (lit(b), lit(c))" in str(told.value)
+
+
+class BoardThatBreaks(BoardThatBegins):
+    """Lie: a step breaks the world down."""
+
+    def step(self, action):
+        raise OSError("no power")
+
+
+def test_a_query_that_was_begun_elsewhere_says_what_is_likely(tmp_path):
+    with pytest.raises(ProblemError, match="no power"):
+        assess(board_problem(BoardThatBreaks(0)), run=tmp_path / "run", settings=LIGHT_A)
+    with pytest.raises(JournalError, match=r"begun elsewhere.*led elsewhere this time"):
+        resume(tmp_path / "run", problem=board_problem(BoardThatBegins(6)))

@@ -15,7 +15,7 @@ from capscope.assessment import Run, RunSpec
 from capscope.assessment.run import write_atomically
 from capscope.errors import JournalError, RunError
 from capscope.problems import load_problem
-from toy_worlds import Board, Seen, board_problem
+from toy_worlds import Board, Seen, SeenWithAnUndeclaredAtom, board_problem
 
 SMALL = Settings(draws=2, random_length=4, walks=2, walk_steps=6, patience=3)
 GIVEN = {"strategy": "random", "settings": SMALL, "seed": 5}
@@ -201,6 +201,71 @@ def test_a_directory_that_cannot_be_written_to_is_an_error_of_the_run(run):
     with pytest.raises(RunError, match=r"cannot write to .*: Is a directory"):
         Run.open(run)
     Run.open(run, read_only=True).close()
+
+
+class BoardThatNeverChanges(Board):
+    def step(self, action):
+        return self.lit
+
+
+class BoardThatDoesNotBegin(Board):
+    def __init__(self, error=None):
+        super().__init__()
+        self.error = error or OSError("no power")
+
+    def reset(self, seed):
+        raise self.error
+
+
+def left_of(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+BEFORE_ASKING = {
+    "an unknown atom": (board_problem(abstraction=SeenWithAnUndeclaredAtom()), r"lit\(z\)"),
+    "no change on the walk": (board_problem(BoardThatNeverChanges()), "no change was seen"),
+    "a reset that raises": (board_problem(BoardThatDoesNotBegin()), "OSError: no power.*mend it$"),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE_ASKING)
+def test_a_run_that_fails_before_it_asks_leaves_the_way_free_for_the_next(tmp_path, name):
+    problem, words = BEFORE_ASKING[name]
+    with pytest.raises(CapscopeError, match=words):
+        assess(problem, run=tmp_path / "runs" / "mine")
+    assert left_of(tmp_path) == ["runs"]
+    assess(board_problem(), run=tmp_path / "runs" / "mine")
+
+
+def test_what_was_there_before_a_run_that_fails_stays_there(tmp_path):
+    run = tmp_path / "mine"
+    run.mkdir()
+    (run / "notes.txt").write_text("mine")
+    (run / "run.json").write_text("{}")
+    with pytest.raises(CapscopeError, match="no change was seen"):
+        assess(board_problem(BoardThatNeverChanges()), run=run)
+    assert left_of(tmp_path) == ["mine", "mine/notes.txt", "mine/run.json"]
+
+
+def test_an_interrupt_before_anything_is_asked_leaves_nothing_either(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        assess(board_problem(BoardThatDoesNotBegin(KeyboardInterrupt())), run=tmp_path / "mine")
+    assert left_of(tmp_path) == []
+
+
+def test_a_run_that_has_asked_something_is_never_removed(tmp_path):
+    def stop(event):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        assess(board_problem(), run=tmp_path / "mine", listener=stop)
+    assert "mine/journal.sqlite" in left_of(tmp_path)
+    with pytest.raises(RunError, match="holds a run already"):
+        assess(board_problem(), run=tmp_path / "mine")
+    # A mistake in going on with it, or in beginning another there, is no reason either.
+    with pytest.raises(RunError, match="was started differently"):
+        resume(tmp_path / "mine", problem=board_problem(horizon=7))
+    assert resume(tmp_path / "mine", problem=board_problem()).usage.executions > 0
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "file", "file/below"])

@@ -1,6 +1,7 @@
 """What the commands print: answers on standard output, everything else on standard error."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from capscope.cli import output
 from capscope.report.harmless import harmless
+from toy_worlds import RAISES_HERE
 
 TOYS = Path(__file__).parents[1] / "toy_worlds.py"
 SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "2"]
@@ -191,7 +193,12 @@ def test_an_agent_that_raises_does_not_stop_a_run_on_the_command_line(capscope, 
 @pytest.mark.parametrize(
     ("agent", "ending", "said", "detail"),
     [
-        ("RaisesAtOnce()", "agent raised", "the agent raised", "RuntimeError: no idea"),
+        (
+            "RaisesAtOnce()",
+            "agent raised",
+            "the agent raised",
+            f"RuntimeError ({RAISES_HERE}): no idea",
+        ),
         (
             "Scripted('z\\x1bz')",
             "invalid action",
@@ -209,8 +216,9 @@ def test_an_agent_that_breaks_down_is_warned_of_wherever_its_run_is_shown(
     done = capscope("assess", "mine.py:make", *SMALL, "--run", "broken")
     (warning,) = [line for line in done.out.splitlines() if line.startswith("warning: ")]
     assert warning.isprintable()
-    number = warning.split()[1]
-    assert f"{number} of {number} executions ended because {said}; the first: " in warning
+    number = warning.split()[2]
+    said = f"all {number} executions in which it had to act ended because {said}; the first: "
+    assert said in warning
     assert harmless(detail) in warning
     for command in (["resume"], ["show"], ["show", "--surprises"]):
         assert warning in capscope(command[0], "broken", *command[1:]).out.splitlines()
@@ -330,3 +338,18 @@ def test_the_help_is_printed_for_no_command_at_all(capscope):
         done = capscope(command, "--help")
         assert done.code == 0
         assert "--json" in done.out
+
+
+def test_one_of_a_kind_is_not_told_as_several(capscope, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from toy_worlds import *\ndef make(): return board_problem(agent=Scripted())"
+    )
+    given = ["--intents", "lit(a)", "--max-executions", "1", "--max-queries", "1"]
+    out = capscope("assess", "mine.py:make", *given, "--run", "one").out
+    out += capscope("show", "one").out + capscope("evaluate", "one", "--sequences", "1").out
+    out += capscope("explain", "one", "0").out
+    assert "1 query, 1 execution, 0 simulator steps" in out
+    assert not re.search(r"(?<![\d,.])1 \w+(s|ies)\b", out), out
+    page = (tmp_path / "one" / "report.html").read_text(encoding="utf-8")
+    summary = re.search(r"<main.*?<table", page, re.DOTALL)[0]
+    assert not re.search(r"(?<![\d,.])1 (queries|executions|capabilities|states|rules)", summary)

@@ -121,10 +121,12 @@ MISTAKES = {
         "--strategy",
         "oracle",
     ): "no strategy 'oracle'; choose one of adaptive, mcqs-s,",
-    ("--intents", "lit(z)"): "atom lit(z) is not in the vocabulary (3 atoms, for example lit(a),",
+    ("--intents", "lit(z)"): "atom lit(z) is not in the vocabulary (3 atoms, nearest: lit(",
     ("--intents", "lit(a"): "'lit(a' is not an atom; write it like on(a,b)",
     ("--intents", "lit(a) and not lit(a)"): "names an atom twice",
     ("--intents", ""): "'' is not an atom",
+    ("--intents", "lit(a),lit(b)"): "join with `and` what is to hold together, or give each by its",
+    ("--intents", "lti(b)"): "atom lti(b) is not in the vocabulary (3 atoms, nearest: lit(b)",
 }
 
 
@@ -266,7 +268,9 @@ def test_a_problem_that_has_changed_is_named_when_resuming(refusal, capscope, tm
 
 
 def test_an_unknown_capability_comes_with_known_ones(refusal, run):
-    assert "the run has no capability lit(z); it has lit(a)," in refusal("show", run, "lit(z)")
+    assert "assessed; nearest: lit(" in refusal("show", run, "lit(z)")
+    assert "no capability lti(b) among the" in (line := refusal("show", run, "lti(b)"))
+    assert "nearest: lit(b)" in line
     assert "'lit(a' is not an atom" in refusal("show", run, "lit(a")
 
 

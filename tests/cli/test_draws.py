@@ -114,7 +114,7 @@ def test_an_agent_without_a_transcript_is_said_to_have_none(capscope):
 
 def test_draws_need_a_capability_that_the_run_has(run, refusal):
     assert "whose draws? Name a capability" in refusal("show", run, "--draws")
-    assert "the run has no capability lit(z)" in refusal("show", run, "lit(z)", "--draws")
+    assert "no capability lit(z) among the" in refusal("show", run, "lit(z)", "--draws")
 
 
 def test_an_execution_that_a_budget_cut_is_shown_and_counts_for_no_rule(capscope, document):

@@ -71,6 +71,24 @@ def test_the_dataset_is_built_once_beside_the_runs(capscope, run):
     assert "20 sequences" in capscope("evaluate", run, "--sequences", 20).out
 
 
+def test_what_takes_so_long_is_said_at_the_beginning_and_only_if_it_is_made(capscope, run):
+    done = capscope("evaluate", run, "--sequences", 20)
+    assert done.err.startswith("building the independent dataset: 20 random sequences of capab")
+    assert "--sequences makes it smaller; it can be interrupted, and the same command" in done.err
+    assert capscope("evaluate", run, "--sequences", 20).err == ""
+    assert "dataset: 1 random sequence of" in capscope("evaluate", run, "--sequences", 1).err
+
+
+def test_what_cannot_be_measured_says_why(capscope, run):
+    out = capscope("evaluate", run, "--sequences", 0).out
+    rows = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in out.splitlines() if "  " in line)
+    truth = "not available: this problem has no exact truth"
+    assert rows["model agreement, exact"] == rows["reachable pairs still unknown"] == truth
+    missing = "not available: no sequences were asked for (--sequences)"
+    assert rows["model agreement, sampled"] == missing
+    assert "unknown\n" not in out
+
+
 def test_a_run_directory_named_by_a_dot_has_its_datasets_beside_it_too(capscope, run, monkeypatch):
     capscope("evaluate", run, "--sequences", 20)
     with monkeypatch.context() as elsewhere:

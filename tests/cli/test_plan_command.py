@@ -121,7 +121,7 @@ def test_no_way_is_an_answer_and_not_a_mistake(capscope, tmp_path):
 
 
 MISTAKES = {
-    "no such atom": (["lit(d)"], "atom lit(d) is not in the vocabulary; nearest: lit("),
+    "no such atom": (["lit(d)"], "atom lit(d) is not in the vocabulary (3 atoms, nearest: lit("),
     "no goal": ([""], "'' is not an atom"),
     "holds already": (["not lit(a)"], "not lit(a) holds already where the plan is to begin"),
     "no such state": (["lit(a)", "--from", "0xff"], "state 0xff was never seen"),

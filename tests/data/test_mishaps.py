@@ -9,7 +9,11 @@ from capscope.data.journal import Journal
 from capscope.data.mishaps import BREAKDOWNS, Mishap, mishaps_of
 from capscope.errors import JournalError
 from capscope.world import Ending
-from small_runs import WISHES, draw, execution, executions_of, small_run
+from small_runs import LAMPS, WISHES, draw, execution, executions_of, small_run
+
+
+def holds_already(made):
+    return WISHES[made.capability].holds(made.attempt.trajectory[0], LAMPS)
 
 
 def mishaps_by_hand(queries):
@@ -19,7 +23,11 @@ def mishaps_by_hand(queries):
         if ended:
             first = ended[0]
             intent = WISHES[first.capability]
-            found.append(Mishap(ending, len(ended), intent, first.attempt.detail))
+            to_act = sum(
+                made.attempt.ending is ending or not holds_already(made)
+                for _, made in executions_of(queries)
+            )
+            found.append(Mishap(ending, len(ended), to_act, intent, first.attempt.detail))
     return tuple(found)
 
 
@@ -58,14 +66,14 @@ def test_alike_draws_count_each_and_the_first_is_the_first_that_was_made(tmp_pat
 
     queries = [[draw((0, 0, 1)), raised("B")], [raised("A"), raised("B"), raised("B")]]
     assert read(small_run(tmp_path / "run", queries)) == (
-        Mishap(Ending.AGENT_RAISED, 4, WISHES[1], "B"),
+        Mishap(Ending.AGENT_RAISED, 4, 5, WISHES[1], "B"),
     )
 
 
 def test_a_refusal_without_words_has_none(tmp_path):
     queries = [[draw(execution(0, 2, 0, ending=Ending.INVALID_ACTION))]]
     assert read(small_run(tmp_path / "run", queries)) == (
-        Mishap(Ending.INVALID_ACTION, 1, WISHES[2], ""),
+        Mishap(Ending.INVALID_ACTION, 1, 1, WISHES[2], ""),
     )
 
 

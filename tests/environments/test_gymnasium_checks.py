@@ -139,13 +139,39 @@ def test_a_policy_with_a_memory_is_found():
 
 def test_notes_say_what_may_surprise_and_nothing_else():
     assert notes_on(corridor_problem()) == []
-    constant = gymnasium_problem(odd.Corridor, odd.WORDS, lambda _: [], lambda _: 0)
+    constant = gymnasium_problem(odd.Corridor, odd.WORDS, lambda _: [], lambda _, intent: 0)
     assert "never changed the symbolic state" in notes_on(constant)[0]
     lake = gymnasium_problem("FrozenLake-v1", odd.WORDS, lambda _: [], lambda _: 0)
     assert "the time limit of 100 steps was lifted" in notes_on(lake)[0]
     pendulum = gymnasium_problem("Pendulum-v1", odd.WORDS, lambda _: [], lambda _: [0.0])
     assert "one of 16 actions drawn from Box" in notes_on(pendulum)[1]
-    assert "12 resets began in 12 different positions" in notes_on(pendulum)[3]
+    assert "12 resets began in 12 different positions" in notes_on(pendulum)[4]
+
+
+class Model:
+    """The least of a Stable-Baselines3 model."""
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        return 1, state
+
+
+@pytest.mark.parametrize(
+    ("policy", "deaf"),
+    [
+        (lambda cell: 1, True),
+        (lambda: 1, True),
+        (Model(), True),
+        (lambda cell, table=(): 1, True),
+        (lambda cell, intent: 1, False),
+        (lambda cell, intent, rng: 1, False),
+        (lambda *seen: 1, False),
+        ({"at(c3)": lambda cell: 1}, False),
+    ],
+)
+def test_a_policy_that_takes_no_intent_is_noted(policy, deaf):
+    notes = notes_on(corridor_problem(policy=policy))
+    assert [note for note in notes if "does the same whatever it is asked for" in note] == notes
+    assert len(notes) == deaf
 
 
 def test_a_policy_whose_actions_there_are_not_is_found():

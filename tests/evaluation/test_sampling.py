@@ -95,10 +95,10 @@ def test_rebuilding_does_not_look_at_a_damaged_file(tmp_path):
     assert build(recipe(), tmp_path, rebuild=True).sequences == 12
 
 
-def test_progress_is_told_after_each_sequence(tmp_path):
+def test_progress_is_told_at_the_beginning_and_after_each_sequence(tmp_path):
     heard = []
     build(recipe(sequences=3), tmp_path, heard=lambda *progress: heard.append(progress))
-    assert heard == [(1, 3), (2, 3), (3, 3)]
+    assert heard == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), JAMMED])
@@ -132,7 +132,7 @@ def test_a_kill_loses_only_what_was_built_since_the_last_save(tmp_path, monkeypa
 
     def heard(done, of):
         nonlocal now
-        now += 3.0
+        now += 3.0 * bool(done)
 
     def saving(sample, made_of, folder):
         if sample.sequences >= 8:
@@ -162,7 +162,7 @@ def test_saving_waits_until_it_costs_a_tenth_of_the_time(tmp_path, monkeypatch):
 
     def heard(done, of):
         nonlocal now
-        now += 1.0  # seconds that a sequence takes
+        now += bool(done)  # seconds that a sequence takes
 
     monkeypatch.setattr(sampling, "save", slow)
     build(recipe(sequences=50), tmp_path, heard=heard, clock=lambda: now)

@@ -13,39 +13,46 @@ from capscope.world import Ending
 from small_runs import draw, execution, small_run
 from tiny_sides import side, tried
 
-RAISED = Mishap(Ending.AGENT_RAISED, 1234, Intent.parse("not lit(a)"), "KeyError: 'b'")
+RAISED = Mishap(Ending.AGENT_RAISED, 1234, 5678, Intent.parse("not lit(a)"), "KeyError: 'b'")
 
 
 def test_a_warning_has_the_numbers_the_first_words_and_the_way_to_the_rest():
-    refused = Mishap(Ending.INVALID_ACTION, 1, Intent.parse("lit(a)"), "")
-    assert list(mishap_warnings([RAISED, refused], 5678, "my runs/a")) == [
-        "warning: 1,234 of 5,678 executions ended because the agent raised; the first: KeyError: "
-        "'b' (capscope show 'my runs/a' 'not lit(a)' --draws lists those of not lit(a))",
-        "warning: 1 of 5,678 executions ended because the agent chose an action that is not "
-        "available; the first said nothing (capscope show 'my runs/a' 'lit(a)' --draws lists "
-        "those of lit(a))",
+    refused = Mishap(Ending.INVALID_ACTION, 1, 1, Intent.parse("lit(a)"), "")
+    assert list(mishap_warnings([RAISED, refused], "my runs/a")) == [
+        "warning: 1,234 of 5,678 executions in which it had to act ended because the agent raised; "
+        "the first: KeyError: 'b' (capscope show 'my runs/a' 'not lit(a)' --draws lists those of "
+        "not lit(a))",
+        "warning: 1 of 1 execution in which it had to act ended because the agent chose an action "
+        "that is not available; the first said nothing (capscope show 'my runs/a' 'lit(a)' --draws "
+        "lists those of lit(a))",
     ]
 
 
 def test_words_that_speak_to_the_terminal_or_never_end_are_tamed():
-    (line,) = mishap_warnings([replace(RAISED, detail="\x1b[2J\n" + "ha" * 5000)], 5678)
+    (line,) = mishap_warnings([replace(RAISED, detail="\x1b[2J\n" + "ha" * 5000)])
     assert line.isprintable()
     assert r"the first: \x1b[2J\nhaha" in line
     assert len(line) < 450
 
 
+def test_an_agent_that_always_breaks_down_is_said_to():
+    (line,) = mishap_warnings([replace(RAISED, acting=1234)])
+    assert line.startswith("warning: all 1,234 executions in which it had to act ended because")
+
+
 def test_the_report_warns_and_has_the_number_among_its_facts(tmp_path):
     raised = execution(0, 1, 0, ending=Ending.AGENT_RAISED, detail="KeyError: <b>")
-    run = small_run(tmp_path / "run", [[draw((0, 0, 1)), draw(raised)]])
+    run = small_run(tmp_path / "run", [[draw((0, 0, 1)), draw(raised), draw((1, 0, 1))]])
     with opened_record(run) as record:
-        said = [
-            sentence for passage in summary_of(record, [], []) for sentence in passage.sentences
-        ]
+        said = {passage.heading: passage.sentences for passage in summary_of(record, [], [])}
         facts = dict(facts_of(record))
-    assert [sentence for sentence in said if sentence.startswith("Warning")] == [
-        "Warning: 1 of 2 executions ended because the agent raised; the first: KeyError: <b> "
-        "(capscope show DIR 'lit(b)' --draws lists those of lit(b))."
-    ]
+    first, second = said["What surprised"]
+    assert first == (
+        "Warning: 1 of 2 executions in which it had to act ended because the agent raised; the "
+        "first: KeyError: <b> (capscope show DIR 'lit(b)' --draws lists those of lit(b))."
+    )
+    assert second.startswith("Nothing else that was seen stands out")
+    assert str(said).count("Warning") == 1
     assert facts["executions in which the agent raised"] == "1"
 
 
@@ -61,10 +68,8 @@ def test_a_comparison_warns_of_the_side_that_broke_down():
     a, b = side(tried(0, 0, [1] * 9)), side(tried(0, 0, [0] * 9))
     comparison = compare_sides(a, replace(b, mishaps=(replace(RAISED, detail="<b>\x1b"),)))
     text = " ".join(comparison_lines(comparison))
-    assert (
-        r"B: warning: 1,234 of 9 executions ended because the agent raised; the first: <b>\x1b"
-        in text
-    )
+    assert "B: warning: 1,234 of 5,678 executions in which it had to act ended because" in text
+    assert r"the agent raised; the first: <b>\x1b" in text
     assert "A: warning" not in text
     page = difference_page(comparison)
     assert "the first: &lt;b&gt;\\x1b" in page

@@ -5,7 +5,7 @@ import pytest
 from capscope import Budget, assess
 from capscope.errors import CapscopeError
 from capscope.report.notebook import Shown, shown_capability
-from capscope.report.text import capability_lines, capability_view
+from capscope.report.text import capability_lines, capability_view, capability_views
 from odd_names import ODD, ODD_INTENTS, taught
 from toy_worlds import Board, board_problem
 
@@ -33,8 +33,15 @@ def test_a_capability_is_shown_as_on_the_command_line(result):
 
 
 def test_an_unknown_capability_is_named_with_some_that_are_known(result):
-    with pytest.raises(CapscopeError, match=r"no capability lit\(z\); it has lit\(a\)"):
+    with pytest.raises(CapscopeError, match=r"no capability lit\(z\) .*; nearest: .*lit\(a\)"):
         result.show("lit(z)")
+
+
+def test_all_are_shown_the_most_interesting_first_where_none_is_named(result):
+    shown = result.show()
+    parts = [result.show(str(view.intent)) for view in capability_views(result.models)]
+    assert shown.split("\n\n") == parts
+    assert isinstance(shown, Shown)
 
 
 def test_names_are_neither_markup_nor_commands_to_the_terminal():

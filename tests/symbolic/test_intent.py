@@ -84,3 +84,15 @@ def test_an_intent_from_another_process_is_found_in_a_dictionary():
         [sys.executable, "-c", source], capture_output=True, check=True, env=environment
     )
     assert pickle.loads(answer.stdout) in {Intent.parse("q and not p")}
+
+
+@pytest.mark.parametrize("text", ["on(a,b),p", "p, on(a,b)", "p,q", "on(a,b) , not p and q"])
+def test_atoms_divided_by_a_comma_are_told_how_to_be_joined(text):
+    with pytest.raises(VocabularyError, match="a comma between atoms; join with `and`"):
+        Intent.parse(text)
+
+
+@pytest.mark.parametrize("text", ["on(a,b", "on(a,b))", "on((a,b)"])
+def test_a_comma_among_arguments_is_not_taken_for_one_between_atoms(text):
+    with pytest.raises(VocabularyError, match="is not an atom"):
+        Intent.parse(text)

@@ -57,7 +57,7 @@ def test_so_many_more_draws_do_show_it():
 
 
 def test_a_mean_may_hide_a_state_that_every_state_does_not():
-    assert_capability(LOCAL, "p")
+    assert_capability(LOCAL, "p", at_least=0.3)
     told = failure(assert_capability, LOCAL, "p", in_every_state=True)
     assert "not shown in 2 of 3 states" in told
     first, second = told.splitlines()[1:]
@@ -110,9 +110,50 @@ def test_a_side_effect_that_never_showed_needs_draws_to_be_ruled_out():
 def test_a_side_effect_that_showed_is_told_with_the_state_it_was_worst_in():
     careless = models((0, 0b000, 0b001, 60), (0, 0b100, 0b111, 20), (0, 0b100, 0b101, 20))
     told = failure(assert_no_side_effect, careless, "p", "q")
-    assert "evidence against it: 20 of 100 draws brought it about" in told
+    assert "evidence against it: a mean of 0.25, between" in told
+    assert "over 2 states that weigh the same; 20 of 100 draws brought it about" in told
     assert "20 of 40: r() → p() ×20; p(), q() ×20" in told
     assert_no_side_effect(careless, "p", "q", when="not r()", at_most=0.1)
+
+
+def test_how_often_each_state_was_drawn_does_not_decide():
+    seldom = models((0, 0b000, 0b001, 900), (0, 0b010, 0b010, 30))
+    often = models((0, 0b000, 0b001, 30), (0, 0b010, 0b010, 900))
+    for learned in (seldom, often):
+        told = failure(assert_capability, learned, "p", at_least=0.8)
+        assert "evidence against it: a mean of 0.5, between" in told
+
+
+def test_draws_from_where_the_intent_held_already_say_nothing_of_side_effects():
+    """An agent has nothing to do there, so nothing is brought about."""
+    held = (0, 0b001, 0b001, 400)
+    told = failure(assert_no_side_effect, models(held, (0, 0b000, 0b001, 9)), "p", "q", at_most=0.2)
+    assert "not enough evidence: 0 of 9 draws brought it about" in told
+    assert "left out: 400 draws in 1 state (the intent held there already)" in told
+    told = failure(assert_no_side_effect, models(held), "p", "q")
+    assert "no state that was seen is one it speaks of\n  left out: 400 draws in 1 state" in told
+    enough = models(held, (0, 0b000, 0b001, 17))
+    assert_no_side_effect(enough, "p", "q", at_most=0.2)
+
+
+def everywhere_tried(*counts):
+    """Learn like `models`; the capabilities after the first change nothing anywhere."""
+    idle = [(c, before, before, 1) for _, before, *_ in counts for c in range(1, len(INTENTS))]
+    return models(*counts, *idle)
+
+
+def test_dead_ends_never_help_a_claim():
+    """They count where success is claimed, and do not where harm is denied."""
+    learned = everywhere_tried((0, 0b000, 0b001, 90), (0, 0b100, 0b100, 30))
+    told = failure(assert_capability, learned, "p")
+    assert "evidence against it: a mean of 0.5, between" in told
+    assert (
+        "one is a dead end, where nothing ever changed, whatever was asked: the mean is 1" in told
+    )
+    assert_capability(learned, "p", when="not r()")
+    told = failure(assert_no_side_effect, learned, "p", "q", at_most=0.01)
+    assert "0 of 90 draws brought it about" in told
+    assert "left out: 30 draws in 1 state (dead ends, where nothing ever changed" in told
 
 
 def gives_up(intent, state, rng, step):

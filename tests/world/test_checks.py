@@ -59,7 +59,11 @@ LIES = [
     (lambda: board_problem(abstraction=toy.SeenWithAnUndeclaredAtom()), "vocabulary", "lit(z)"),
     (lambda: board_problem(agent=toy.Remembering()), "agent", "must start afresh"),
     (lambda: board_problem(agent=toy.Moody()), "agent", "chance from its seed only"),
-    (lambda: board_problem(agent=toy.RaisesAtOnce()), "agent", "RuntimeError: no idea"),
+    (
+        lambda: board_problem(agent=toy.RaisesAtOnce()),
+        "agent",
+        f"RuntimeError ({toy.RAISES_HERE}): no idea",
+    ),
     (
         lambda: board_problem(agent=toy.Scripted("zzz")),
         "agent",
@@ -76,6 +80,50 @@ def test_a_lie_is_found_by_the_check_for_it_and_named_in_plain_words(make, check
     assert finding.check == check
     assert words in finding.message
     assert str(finding).startswith(f"{check}: ")
+
+
+class BoardWithASecret(toy.Board):
+    """A board with one more switch, which is in no list of actions."""
+
+    def __init__(self, error=None):
+        super().__init__()
+        self.error = error
+
+    def step(self, action):
+        if action != "secret":
+            return super().step(action)
+        if self.error is not None:
+            raise self.error
+        return "secret"
+
+
+class SeenWithASecret(toy.Seen):
+    """Lie: an atom the vocabulary does not have, where a random walk never comes."""
+
+    def __call__(self, observation):
+        return (
+            toy.WORDS.state(["lit(z)"])
+            if observation == "secret"
+            else super().__call__(observation)
+        )
+
+
+def test_an_atom_that_only_the_agent_brings_about_is_a_matter_of_the_words():
+    agent, board = toy.Scripted("secret"), BoardWithASecret()
+    finding = only_finding(board_problem(board, agent, SeenWithASecret()))
+    assert str(finding).startswith(
+        "vocabulary: the abstraction cannot say what it sees: atom lit(z)"
+    )
+    assert "resume" not in finding.message
+
+
+def test_a_simulator_that_breaks_where_only_the_agent_comes_is_not_the_agents_fault():
+    board = BoardWithASecret(OSError("gears jammed"))
+    finding = only_finding(board_problem(board, toy.Scripted("secret")))
+    assert finding.check == "simulator"
+    assert "OSError: gears jammed on action secret for intent" in finding.message
+    assert "mend it" in finding.message
+    assert "resume" not in finding.message
 
 
 class WrongInOneBranch(toy.Presser):

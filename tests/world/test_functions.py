@@ -86,3 +86,15 @@ def test_words_may_be_texts_and_wrong_ones_are_named():
         FunctionWords(vocabulary, lambda _: ["small"])(0)
     with pytest.raises(Exception, match="'tall' is one atom's text; give a set or list"):
         FunctionWords(vocabulary, lambda _: "tall")(0)
+
+
+@pytest.mark.parametrize(
+    ("act", "deaf"), [(lambda seen: None, True), (lambda seen, intent: None, False), (max, False)]
+)
+def test_an_agent_that_takes_no_intent_is_noted(act, deaf):
+    notes = FunctionAgent(act).notes()
+    assert len(notes) == deaf
+    assert all(
+        "does the same whatever it is asked for; name what it is for with --intents" in n
+        for n in notes
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from capscope.errors import CapscopeError, ProblemError
+from capscope.errors import Breakdown, CapscopeError
 from capscope.world import Problem
 
 
@@ -24,9 +24,9 @@ def breakdown_told(problem: Problem, doing: str) -> Iterator[None]:
         raise breakdown(problem, error, doing) from error
 
 
-def breakdown(problem: Problem, error: Exception, doing: str) -> ProblemError:
+def breakdown(problem: Problem, error: Exception, doing: str) -> Breakdown:
     """Say what was raised, and when."""
-    return ProblemError(
+    return Breakdown(
         f"the simulator or abstraction of {problem.name} raised {type(error).__name__}: {error} "
-        f"{doing}; what was seen so far is kept. Mend it and resume"
+        f"{doing}; mend it"
     )

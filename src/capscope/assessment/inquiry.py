@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from capscope.assessment.ask import Query, Task
-from capscope.assessment.knowledge import Knowledge
+from capscope.assessment.knowledge import LED_ELSEWHERE, Knowledge
 from capscope.assessment.run import RunSpec
 from capscope.assessment.stopping import revisitation_bonus
 from capscope.data.journal import Journal, QueryRecord
@@ -137,8 +137,9 @@ class AdaptiveInquiry:
             starts = [Start(*at) for at in own or [(record.start, record.start_snapshot)]]
             if [start.state for start in starts] != [p.target.state for p in policies]:
                 raise JournalError(
-                    f"{journal.path}: query {number} was begun by a version of capscope that chose "
-                    "otherwise; finish the run with that version. It was left untouched"
+                    f"{journal.path}: query {number} was begun elsewhere than it would be now; "
+                    f"{LED_ELSEWHERE}. If that finds nothing, another version of capscope began "
+                    "it: finish the run with that version. It was left untouched"
                 )
         tasks = [Task(start, policy) for start, policy in zip(starts, policies, strict=True)]
         return Query(number, tasks, spec.seed), record

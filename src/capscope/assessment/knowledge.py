@@ -37,6 +37,10 @@ from capscope.symbolic import Effect, State
 from capscope.world import Ending, Problem
 from capscope.world.positions import name_of
 
+LED_ELSEWHERE = (
+    "most likely a reset or a restore of the simulator led elsewhere this time, with the same "
+    "seed: run `capscope check` on the problem"
+)
 _RESERVOIR = -2  # the place that seeds the sampling of snapshots
 _START = -3  # the place, below a query, that seeds the choice of its start
 
@@ -147,9 +151,11 @@ class Knowledge:
     def _snapshots(self, state: State, journal: Journal) -> list[bytes]:
         snapshots = journal.snapshots(state)
         if not snapshots:
+            holding = map(str, self.problem.vocabulary.holding(state))
             raise JournalError(
-                f"{journal.path} holds no snapshot of state {state:#x}, which it has transitions "
-                "from; the journal was changed by something else"
+                f"{journal.path} holds no snapshot of state {state:#x} ({', '.join(holding)}), "
+                f"from which the run is to go on; {LED_ELSEWHERE}. If that finds nothing, the "
+                "journal was changed by something else"
             )
         return snapshots
 

@@ -28,6 +28,9 @@ from capscope.world import Problem
 
 JOURNAL = "journal.sqlite"
 SUMMARY = "run.json"
+LOCK = ".lock"
+_FILES = (JOURNAL, SUMMARY, LOCK)
+"""What a run directory has from the beginning."""
 TEXTS = "texts of the file"
 """What the journal calls the marks of the texts that a problem's Python file had."""
 _META = frozenset({"identity", "name", "vocabulary", "budget", "versions"})
@@ -95,6 +98,8 @@ class Run:
         self.path = path
         self.journal = journal
         self._lock: int | None = None
+        self._made: tuple[Path, ...] = ()
+        """What was not there before this call."""
 
     @classmethod
     def create(cls, path: Path, spec: RunSpec) -> Run:
@@ -105,6 +110,8 @@ class Run:
                     f"{path} holds a run already; go on with `capscope resume {path}`, or begin "
                     "another in a directory of its own: --run DIR"
                 )
+            made = [at for name in _FILES if not (at := path / name).exists()]
+            made += [] if path.exists() else [path]
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(f"cannot make the run directory {path}: {error.strerror}") from error
@@ -120,7 +127,7 @@ class Run:
             run = cls(path, Journal.create(path / JOURNAL, meta))
             undo.callback(run.journal.close)
             run._write_summary(meta)
-            run._lock = lock
+            run._lock, run._made = lock, tuple(made)
             undo.pop_all()
             return run
 
@@ -172,17 +179,38 @@ class Run:
         )
         write_atomically(self.path / SUMMARY, text + "\n")
 
+    @property
+    def asked(self) -> bool:
+        """Whether anything was asked, or found not worth asking."""
+        return self.journal.query(0) is not None or "stopped" in self.journal.read_meta()
+
     def close(self) -> None:
         """Close the journal and let others at the directory."""
-        self.journal.close()
-        if self._lock is not None:
-            os.close(self._lock)
+        self._end(forget=False)
 
     def __enter__(self) -> Run:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        forget = False
+        if error is not None and self._made:
+            with suppress(JournalError):  # then what it holds is not known
+                forget = not self.asked
+        self._end(forget=forget)
+
+    def _end(self, *, forget: bool) -> None:
+        """Close; a run that was begun here and failed before it asked anything leaves no trace.
+
+        It holds nothing, and would stand in the way of the same command with the mistake mended.
+        """
+        self.journal.close()
+        if forget:
+            for path in self._made:
+                # Whatever somebody else put there meanwhile stays.
+                with suppress(OSError):
+                    path.rmdir() if path == self.path else path.unlink()
+        if self._lock is not None:
+            os.close(self._lock)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -233,7 +261,7 @@ def _locked(path: Path, undo: ExitStack) -> int | None:
     except ImportError:
         return None
     try:
-        handle = os.open(path / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
+        handle = os.open(path / LOCK, os.O_CREAT | os.O_RDWR, 0o644)
     except OSError as error:
         raise RunError(f"cannot write to {path}: {error.strerror}") from error
     undo.callback(os.close, handle)

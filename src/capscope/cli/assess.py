@@ -82,22 +82,21 @@ def report(result: Result, json: bool) -> None:
         print_json(document)
         return
     print_line(
-        f"{document['problem']}: {document['queries']:,} queries, "
+        f"{document['problem']}: {counted(document['queries'], 'query')}, "
         f"{counted(document['executions'], 'execution')}, "
         f"{counted(document['simulator_steps'], 'simulator step')} in "
         f"{document['seconds']:.1f} s; stopped: {document['stopped_because']}"
     )
     if result.usage.llm_tokens:
-        print_line(
-            f"{document['llm_tokens']:,} LLM tokens used; {document['llm_cost']:,.4f} paid for them"
-        )
+        tokens = counted(document["llm_tokens"], "LLM token")
+        print_line(f"{tokens} used; {document['llm_cost']:,.4f} paid for them")
     print_line(
         f"{counted(document['capabilities'], 'capability')}, "
         f"{counted(document['states'], 'state')}, "
         f"{counted(document['transitions'], 'distinct transition')} seen"
     )
     print_line(str(result.verdict))
-    for line in mishap_warnings(result.mishaps, result.usage.executions, document["run"]):
+    for line in mishap_warnings(result.mishaps, document["run"]):
         print_line(line)
     for line in beginning_notes(result.beginnings):
         print_line(line)

@@ -13,8 +13,12 @@ import typer
 from capscope.cli.options import Json, RunDirectory
 from capscope.cli.output import amount_done, print_json, print_line
 from capscope.evaluation.evaluate import Measure, evaluate
+from capscope.evaluation.sampling import Heard
+from capscope.report.text import counted
 
 _DEFAULT = Measure()
+_EXACT = frozenset({"model_agreement", "support_right", "unknown_share"})
+"""What is compared with the exact truth."""
 
 
 def evaluate_run(
@@ -59,8 +63,8 @@ def evaluate_run(
     from capscope.problems import load_problem
 
     measure = Measure(sequences, seed, achieving_only, rebuild, after_executions)
-    with _interruptible(), amount_done("independent dataset", "sequences") as heard:
-        document = evaluate(Path(run), load_problem, measure, heard)
+    with _interruptible(), amount_done("independent dataset", "sequences") as shown:
+        document = evaluate(Path(run), load_problem, measure, _announced(shown))
     if json:
         print_json(document)
         return
@@ -68,6 +72,24 @@ def evaluate_run(
         print_line(f"{name:<46}{value}")
     if achieving_only:
         print_line("filter: only rules and capabilities that achieve their intent")
+
+
+def _announced(shown: Heard) -> Heard:
+    """Say at the beginning what takes so long, and how to have less of it."""
+    begun = False
+
+    def heard(done: int, of: int) -> None:
+        nonlocal begun
+        if not begun:
+            begun = True
+            sys.stderr.write(
+                f"building the independent dataset: {counted(of - done, 'random sequence')} of "
+                "capabilities, once for all runs of this problem. --sequences makes it smaller; it "
+                "can be interrupted, and the same command goes on\n"
+            )
+        shown(done, of)
+
+    return heard
 
 
 @contextmanager
@@ -96,15 +118,23 @@ def _rows(document: dict[str, Any]) -> dict[str, str]:
     }
     reachable = document["pairs_reachable"]
     of = f" of {reachable:,} reachable" if reachable is not None else ""
-    rows = {name: _share(document[key]) for name, key in shares.items()}
+    without_truth = ": this problem has no exact truth" if reachable is None else ""
+    without_dataset = "" if document["dataset"] else ": no sequences were asked for (--sequences)"
+    rows = {
+        name: _share(document[key], without_truth if key in _EXACT else without_dataset)
+        for name, key in shares.items()
+    }
     rows["pairs of state and capability tried"] = f"{document['pairs_tried']:,}{of}"
     rows["evaluated after"] = (
-        f"{document['executions']:,} executions, {document['simulator_steps']:,} simulator steps"
+        f"{counted(document['executions'], 'execution')}, "
+        f"{counted(document['simulator_steps'], 'simulator step')}"
     )
     if document["dataset"]:
-        rows["independent dataset"] = f"{document['dataset']}, {document['sequences']:,} sequences"
+        rows["independent dataset"] = (
+            f"{document['dataset']}, {counted(document['sequences'], 'sequence')}"
+        )
     return rows
 
 
-def _share(value: Any) -> str:
-    return "unknown" if value is None else f"{value:.4f}"
+def _share(value: Any, missing: str) -> str:
+    return f"not available{missing}" if value is None else f"{value:.4f}"

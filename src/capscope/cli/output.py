@@ -20,6 +20,7 @@ from capscope.assessment import Budget, Event
 from capscope.assessment.events import Listener
 from capscope.bench.workers import Standing, Tell
 from capscope.query.strategies import ADAPTIVE
+from capscope.report.text import counted
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_FRAMES = 0.1
@@ -51,9 +52,10 @@ def progress(title: str, budget: Budget | None, patience: int | None) -> Iterato
         usage = event.usage
         quiet = "" if patience is None else f"{event.quiet_queries}/{patience} quiet, "
         return (
-            f"{title}: query {usage.queries:,}, {usage.executions:,} executions, "
-            f"{usage.simulator_steps:,} steps, {event.states:,} states, "
-            f"{event.capabilities} capabilities, {event.pairs_tried:,} pairs tried, "
+            f"{title}: query {usage.queries:,}, {counted(usage.executions, 'execution')}, "
+            f"{counted(usage.simulator_steps, 'step')}, {counted(event.states, 'state')}, "
+            f"{counted(event.capabilities, 'capability')}, "
+            f"{counted(event.pairs_tried, 'pair')} tried, "
             f"{quiet}{time.perf_counter() - begun:.0f} s"
         )
 

@@ -18,6 +18,7 @@ from capscope.cli.options import Json, MaxCost, MaxTokens, RunDirectory
 from capscope.cli.output import amount_done, print_json, print_line
 from capscope.planning import Effort, Plan, Trial, Try
 from capscope.report.plans import plan_document, plan_lines
+from capscope.report.text import counted
 from capscope.report.trials import trial_document, trial_lines
 from capscope.world import Allowance
 
@@ -90,10 +91,12 @@ def _tried(run: Path, made: Plan, effort: Effort) -> tuple[Trial, bool]:
         try:
             trial = try_plan(run, made, effort, heard=heard)
         except KeyboardInterrupt:
-            sys.stderr.write(f"interrupted after {len(done)} of {effort.tries} tries\n")
+            sys.stderr.write(f"interrupted after {len(done)} of {counted(effort.tries, 'try')}\n")
             return Trial(made, tuple(done), effort.longest), True
     if len(done) < effort.tries:
-        sys.stderr.write(f"the budget was spent after {len(done)} of {effort.tries} tries\n")
+        sys.stderr.write(
+            f"the budget was spent after {len(done)} of {counted(effort.tries, 'try')}\n"
+        )
     return trial, False
 
 

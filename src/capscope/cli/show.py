@@ -126,7 +126,7 @@ def _print_heading(record: Record) -> None:
         f"{counted(reading.usage.executions, 'execution')}"
     )
     print_line(str(reading.verdict))
-    for line in mishap_warnings(reading.mishaps, reading.usage.executions, reading.path):
+    for line in mishap_warnings(reading.mishaps, reading.path):
         print_line(line)
     for line in beginning_notes(reading.beginnings):
         print_line(line)

@@ -2,7 +2,8 @@
 
 Such an attempt has failed, and a failure is an outcome like any other. But an agent with a mistake
 in its code fails everywhere in the same way, and its model then looks settled: nothing ever
-changes. So whoever shows a run says how many of its executions ended like that.
+changes. So whoever shows a run says how many of its executions ended like that: of those in which
+the agent had to act. Where the intent held already many an agent stops before it can break down.
 
 Decoding every draw to count them would take seconds where nothing is wrong, which is nearly always.
 The database passes over the draws that cannot hold such an ending; what is left is decoded.
@@ -12,13 +13,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from capscope.data.chronicle import refuse_unknown_capabilities
+from capscope.data.chronicle import Chronicle
 from capscope.data.journal import ENDINGS, Journal
 from capscope.data.journal_file import understood
-from capscope.symbolic import Intent
+from capscope.symbolic import Intent, Vocabulary
 from capscope.world.attempt import Ending
 
 BREAKDOWNS = (Ending.AGENT_RAISED, Ending.INVALID_ACTION)
@@ -35,6 +37,8 @@ class Mishap:
 
     ending: Ending
     executions: int
+    acting: int
+    """Executions of the run in which the agent had to act, or broke down though it had not to."""
     capability: Intent
     """What the agent was asked for in the first of them."""
     detail: str
@@ -45,6 +49,7 @@ class Mishap:
         return {
             "ending": str(self.ending),
             "executions": self.executions,
+            "had_to_act": self.acting,
             "capability": str(self.capability),
             "detail": self.detail,
         }
@@ -52,25 +57,45 @@ class Mishap:
 
 def mishaps_of(journal: Journal, queries: int | None = None) -> tuple[Mishap, ...]:
     """Read in what ways the agent broke down, in all queries of a journal or in the first ones."""
+    most = 2**62 if queries is None else queries
     rows = journal.select(
         "SELECT attempts FROM draws WHERE query < ? AND attempts GLOB ? ORDER BY query, draw",
-        2**62 if queries is None else queries,
+        most,
         _MAY_HOLD_ONE,
     )
     texts = Counter(text for (text,) in rows)
-    executions: Counter[int] = Counter()
+    broken: Counter[tuple[int, int, int]] = Counter()
     first: dict[int, tuple[int, str]] = {}
     with understood(journal.path):
         # Texts are in the order of first sight.
         for text, times in texts.items():
-            for capability, _, _, ending, *rest in json.loads(text):
+            for capability, states, _, ending, *rest in json.loads(text):
                 if ending in _NUMBERS:
-                    executions[ending] += times
+                    broken[ending, capability, states[0]] += times
                     first.setdefault(ending, (capability, str(rest[1]) if rest else ""))
-    intents = journal.intents() if first else []
-    refuse_unknown_capabilities((capability for capability, _ in first.values()), len(intents))
-    return tuple(
-        Mishap(ENDINGS[ending], executions[ending], intents[first[ending][0]], first[ending][1])
-        for ending in _NUMBERS
-        if ending in first
-    )
+    return tuple(_mishaps(journal, most, broken, first)) if first else ()
+
+
+def _mishaps(
+    journal: Journal,
+    queries: int,
+    broken: Counter[tuple[int, int, int]],
+    first: dict[int, tuple[int, str]],
+) -> Iterator[Mishap]:
+    """Count the breakdowns by ⟨ending, capability, state⟩, and say in how many it had to act."""
+    intents = journal.intents()
+    chronicle = Chronicle.of(journal, queries, len(intents))
+    words = Vocabulary.from_dict(journal.read_meta()["vocabulary"])
+    asked = Counter(zip(chronicle.capability.tolist(), chronicle.before.tolist(), strict=True))
+    held = {
+        (capability, state)
+        for capability, state in asked
+        if intents[capability].holds(chronicle.states[state], words)
+    }
+    to_act = sum(times for pair, times in asked.items() if pair not in held)
+    for ending in (number for number in _NUMBERS if number in first):
+        own = {(c, s): times for (e, c, s), times in broken.items() if e == ending}
+        capability, detail = first[ending]
+        idly = sum(times for pair, times in own.items() if pair in held)
+        total = sum(own.values())
+        yield Mishap(ENDINGS[ending], total, to_act + idly, intents[capability], detail)

@@ -72,7 +72,7 @@ class Pairing:
     rows_b: Numbers
     """Their places in the tracks of the two sides."""
     toss: Numbers
-    """Those with the same number are one toss together; it grows."""
+    """Those with the same number are one toss together; they stand together."""
     stratum: Numbers
     """The stratum that they are counted in; it grows."""
 

@@ -56,6 +56,7 @@ def build(
     site = _Site(recipe, folder, begun, clock)
     site.save()  # a folder that cannot be written to is found out before the work
     try:
+        heard(site.done, recipe.sequences)
         for sequence in range(site.done, recipe.sequences):
             site.add(_walk(recipe, sequence))
             heard(site.done, recipe.sequences)

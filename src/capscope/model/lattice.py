@@ -30,6 +30,7 @@ from capscope.model.html import escaped, rules_html
 from capscope.model.rule import Outcome, Rule
 from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
 from capscope.symbolic.condition import ConditionSpace
+from capscope.symbolic.spelling import nearest
 
 Spread = tuple[tuple[Effect, float], ...]
 """A distribution over effects."""
@@ -135,12 +136,15 @@ class Models:
             place.open += range(len(place.pairs), len(self.capabilities))
             place.pairs += [None] * (len(self.capabilities) - len(place.pairs))
 
-    def known(self, text: str) -> Intent:
+    def known(self, name: str | Intent) -> Intent:
         """Read the name of a capability, or say that there is none of that name."""
-        intent = Intent.parse(text)
+        intent = Intent.parse(name) if isinstance(name, str) else name
         if intent not in self.index:
-            some = ", ".join(map(str, self.capabilities[:5]))
-            raise CapscopeError(f"the run has no capability {intent}; it has {some}, …")
+            number = len(self.capabilities)
+            raise CapscopeError(
+                f"no capability {intent} among the {number} that were assessed; "
+                f"{nearest(intent, self.capabilities)}"
+            )
         return intent
 
     def place(self, state: State) -> Place:

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 
-from capscope.errors import VocabularyError
 from capscope.symbolic import Intent, State, Vocabulary
 
 _OR = re.compile(r"\s+or\s+|\s*\|\s*")
@@ -34,13 +32,8 @@ class Goal:
         'not lit() and open() or lit()'
         """
         ways = tuple(dict.fromkeys(Intent.parse(part) for part in _OR.split(text.strip())))
-        known = [str(atom) for atom in vocabulary.atoms]
-        for literal in (literal for way in ways for literal in way.literals):
-            if literal.atom not in vocabulary.bit:
-                near = get_close_matches(str(literal.atom), known, n=3, cutoff=0.5) or known[:3]
-                raise VocabularyError(
-                    f"atom {literal.atom} is not in the vocabulary; nearest: {', '.join(near)}"
-                )
+        for way in ways:
+            vocabulary.literal_masks(way.literals)  # names an unknown atom
         return cls(ways, vocabulary)
 
     def __str__(self) -> str:

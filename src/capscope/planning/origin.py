@@ -37,7 +37,7 @@ def states_described(text: str, models: Models) -> tuple[State, ...]:
     fitting = [state for state in models.places if description.holds(state)]
     if not fitting:
         raise CapscopeError(
-            f"in none of the {len(models.places)} states seen does {description} hold; a plan can "
+            f"in no state that was seen does {description} hold; a plan can "
             "begin only where the agent was seen to be"
         )
     return tuple(sorted(fitting, key=lambda state: (-_departures(models, state), state)))

@@ -83,7 +83,7 @@ def scope_sentences(comparison: Comparison) -> Iterator[str]:
             yield f"only {name} knows {_named(atoms)}; the states are compared without"
     sides = (("A", comparison.a, scope.mishaps_a), ("B", comparison.b, scope.mishaps_b))
     for name, run, mishaps in sides:
-        for warning in mishap_warnings(mishaps, run["executions"], run["run"]):
+        for warning in mishap_warnings(mishaps, run["run"]):
             yield f"{name}: {warning}"
 
 

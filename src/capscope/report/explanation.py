@@ -171,7 +171,7 @@ def _known(models: Models, transition: Transition) -> bool:
 def _belief(models: Models, transition: Transition) -> str:
     pair = models.pair(transition.before, transition.capability)
     if pair is not None:
-        return f"not among what {pair.total} executions had shown"
+        return f"not among what {counted(pair.total, 'execution')} had shown"
     intent = models.capabilities[transition.capability]
     believed = models.optimistic.predict(transition.before, intent).get(transition.after, 0.0)
     return f"never tried here; the optimist gave it {believed:.2f}"

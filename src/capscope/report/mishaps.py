@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from capscope.data.mishaps import Mishap
 from capscope.report.harmless import harmless
-from capscope.report.text import counted
 from capscope.world import Ending
 
 _LONGEST_DETAIL = 200
@@ -18,15 +17,15 @@ _WHAT_THE_AGENT_DID = {
 }
 
 
-def mishap_warnings(
-    mishaps: Sequence[Mishap], executions: int, run: object = "DIR"
-) -> Iterator[str]:
+def mishap_warnings(mishaps: Sequence[Mishap], run: object = "DIR") -> Iterator[str]:
     """Warn of each way in which the agent broke down, and say where its draws are to be seen."""
     for mishap in mishaps:
         command = f"capscope show {shlex.quote(str(run))} {shlex.quote(str(mishap.capability))}"
+        number, of = mishap.executions, mishap.acting
+        share = f"all {of:,}" if number == of > 1 else f"{number:,} of {of:,}"
         yield harmless(
-            f"warning: {mishap.executions:,} of {counted(executions, 'execution')} ended because "
-            f"{what_the_agent_did(mishap)}; the first{_detail(mishap.detail)} "
+            f"warning: {share} {'execution' if of == 1 else 'executions'} in which it had to act "
+            f"ended because {what_the_agent_did(mishap)}; the first{_detail(mishap.detail)} "
             f"({command} --draws lists those of {mishap.capability})"
         )
 

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from capscope.model import Models
 from capscope.model.html import escaped
 from capscope.report.harmless import harmless
-from capscope.report.text import capability_lines, capability_view
+from capscope.report.text import (
+    CapabilityView,
+    capability_lines,
+    capability_view,
+    capability_views,
+)
 from capscope.symbolic import Intent
 
 
@@ -26,8 +31,16 @@ class Shown(str):
 
 def shown_capability(models: Models, intent: Intent) -> Shown:
     """Write a capability down: when, and what happened how often."""
-    lines = capability_lines(capability_view(models, intent), models.vocabulary)
-    return Shown("\n".join(map(harmless, lines)))
+    return Shown(_text(capability_view(models, intent), models))
+
+
+def shown_model(models: Models) -> Shown:
+    """Write all capabilities down, the most interesting first."""
+    return Shown("\n\n".join(_text(view, models) for view in capability_views(models)))
+
+
+def _text(view: CapabilityView, models: Models) -> str:
+    return "\n".join(map(harmless, capability_lines(view, models.vocabulary)))
 
 
 def result_html(said: Sequence[str], models: Models) -> str:

@@ -199,9 +199,10 @@ def _conjunction(term: Term) -> str:
 def counted(number: int, noun: str) -> str:
     """Say how many there are of something.
 
-    >>> counted(1200, "draw"), counted(1, "new pair"), counted(2, "capability")
-    ('1,200 draws', '1 new pair', '2 capabilities')
+    >>> counted(1200, "draw"), counted(1, "new pair"), counted(2, "query"), counted(0, "day")
+    ('1,200 draws', '1 new pair', '2 queries', '0 days')
     """
     if number == 1:
         return f"1 {noun}"
-    return f"{number:,} {noun[:-1]}ies" if noun.endswith("ty") else f"{number:,} {noun}s"
+    many = f"{noun[:-1]}ies" if noun[-1] == "y" and noun[-2] not in "aeou" else f"{noun}s"
+    return f"{number:,} {many}"

@@ -53,7 +53,7 @@ def _lost_lines(trial: Trial) -> Iterator[str]:
 def _judged(trial: Trial) -> str:
     predicted = f"{trial.predicted:.2f} was predicted"
     if abs(trial.predicted - trial.plan.success) >= 0.005:
-        predicted += f" for {trial.longest} executions"
+        predicted += f" for {counted(trial.longest, 'execution')}"
     if trial.verdict is Verdict.AS_PREDICTED:
         return f"{predicted}, which agrees"
     few = "few" if trial.verdict is Verdict.LOWER else "many"

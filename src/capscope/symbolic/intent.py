@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from capscope.errors import VocabularyError
 from capscope.symbolic.vocabulary import Literal, State, Vocabulary
 
+# A comma that no bracket follows before the next one opens: it is not among arguments.
+_COMMA = re.compile(r",(?![^()]*\))")
 _AND = re.compile(r"\s+and\s+|\s*&\s*")
 
 
@@ -46,6 +48,11 @@ class Intent:
     @classmethod
     def parse(cls, text: str) -> Intent:
         """Read literals joined by `and` or `&`."""
+        if _COMMA.search(text) and text.count("(") == text.count(")"):
+            raise VocabularyError(
+                f"{text!r} has a comma between atoms; join with `and` what is to hold together, "
+                "or give each by itself (as an intent: repeat --intents)"
+            )
         return cls.of(Literal.parse(part) for part in _AND.split(text.strip()))
 
     def __str__(self) -> str:

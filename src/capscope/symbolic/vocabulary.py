@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from capscope.errors import VocabularyError
+from capscope.symbolic.spelling import nearest
 
 TYPE_ROOT = "object"
 
@@ -186,9 +187,10 @@ class Vocabulary:
                 return bit
             return self.bit[atom]
         except KeyError:
+            near = nearest(atom, self.atoms)
             raise VocabularyError(
-                f"atom {atom} is not in the vocabulary ({len(self.atoms)} atoms, for example "
-                f"{', '.join(map(str, self.atoms[:3]))}); fix its spelling or declare it"
+                f"atom {atom} is not in the vocabulary ({len(self.atoms)} atoms, {near}); fix its "
+                "spelling or declare it"
             ) from None
 
     def holding(self, state: State) -> tuple[Atom, ...]:

@@ -13,15 +13,24 @@ from capscope.errors import CapscopeError
 from capscope.report.difference import difference_lines
 from capscope.report.harmless import harmless
 from capscope.report.text import counted
-from capscope.symbolic import Intent, Literal, State
-from capscope.testing.bounds import draws_needed, log_score, lower_bound, upper_bound
+from capscope.symbolic import Intent, Literal
+from capscope.testing.bounds import (
+    Counts,
+    draws_needed,
+    log_score,
+    lower_bound,
+    mean_share,
+    misses,
+    upper_bound,
+)
 from capscope.testing.evidence import (
     Body,
     Seen,
     Source,
     When,
-    gathered,
-    known,
+    achieving,
+    bringing_about,
+    counts_of,
     literals_of,
     models_of,
 )
@@ -41,14 +50,15 @@ def assert_capability(
 ) -> None:
     """Assert that the agent achieves an intent with at least that probability.
 
-    It speaks of the states seen in which `when` holds and the intent does not: of the mean over all
-    draws made in them or, with `in_every_state`, of each of them.
+    It speaks of the states seen in which `when` holds and the intent does not: of the mean over
+    those in which it was tried, each weighing the same however often it was drawn; or, with
+    `in_every_state`, of each of them.
     """
     __tracebackhide__ = True
     models = models_of(model)
-    intent, conditions = known(models, capability), literals_of(when)
+    intent, conditions = models.known(capability), literals_of(when)
     _check("at_least", at_least, confidence)
-    body = gathered(models, intent, conditions, lambda s: intent.holds(s, models.vocabulary))
+    body = achieving(models, intent, conditions)
     claim = Claim(f"{intent}{_when(conditions)}", "achieved it", at_least, confidence, above=True)
     _fail(claim.failure(body, in_every_state=in_every_state))
 
@@ -64,20 +74,16 @@ def assert_no_side_effect(
 ) -> None:
     """Assert that asking for an intent brings a literal about with at most that probability.
 
-    It speaks of the states seen in which `when` holds and the literal does not, whether or not the
-    intent holds there: of the mean over all draws made in them.
+    It speaks of the states seen in which `when` holds, and neither the literal nor the intent does:
+    of the mean over those in which it was tried, each weighing the same however often it was drawn.
+    Dead ends, in which nothing ever changed whatever was asked, are left out.
     """
     __tracebackhide__ = True
     models = models_of(model)
-    intent, conditions = known(models, capability), literals_of(when)
+    intent, conditions = models.known(capability), literals_of(when)
     unwanted = Literal.parse(literal) if isinstance(literal, str) else literal
-    required, forbidden = models.vocabulary.literal_masks([unwanted])
     _check("at_most", at_most, confidence)
-
-    def holds(state: State) -> bool:
-        return state & required == required and not state & forbidden
-
-    body = gathered(models, intent, conditions, holds)
+    body = bringing_about(models, intent, unwanted, conditions)
     subject = f"{unwanted} as a side effect of {intent}{_when(conditions)}"
     claim = Claim(subject, "brought it about", at_most, confidence, above=False)
     _fail(claim.failure(body))
@@ -112,7 +118,7 @@ def _loss_lines(comparison: Comparison) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Claim:
-    """That a mean probability is above, or below, a bound."""
+    """That a mean over states is above, or below, a bound."""
 
     subject: str
     hit: str
@@ -123,20 +129,21 @@ class Claim:
     def failure(self, body: Body, *, in_every_state: bool = False) -> list[str]:
         """Return the lines of the message; none if the claim is supported."""
         if not body.seen:
-            return [self._headline("no state that was seen is one it speaks of")]
+            unmet = self._headline("no state that was seen is one it speaks of")
+            return [unmet, *_left_out(body)]
         if in_every_state:
-            failing = [seen for seen in body.seen if not self._supported(seen.hits, seen.draws)]
+            failing = [seen for seen in body.seen if not self._supported([seen])]
             if not failing:
                 return []
             of = f"in {len(failing):,} of {counted(len(body.seen), 'state')}"
             ranked = sorted(failing, key=lambda seen: (seen.share, -seen.draws))
-            told = [f"  {self._judgement(s.hits, s.draws)}: {_state(s, body)}" for s in ranked]
+            told = [f"  {self._judgement([s])}: {_state(s, body)}" for s in ranked]
             return [self._headline(f"not shown {of}"), *_shortened(told)]
-        if self._supported(body.hits, body.draws):
+        if self._supported(body.tried):
             return []
         return [
             self._headline("not shown"),
-            f"  {self._judgement(body.hits, body.draws)}",
+            f"  {self._judgement(body.tried)}",
             *self._context(body),
         ]
 
@@ -144,47 +151,88 @@ class Claim:
         bound = f"at {'least' if self.above else 'most'} {self.bound:g}"
         return f"{self.subject}: {bound} with confidence {self.confidence:g}: {verdict}"
 
-    def _supported(self, hits: int, draws: int) -> bool:
-        return self._score(hits, draws, self.above) >= -math.log1p(-self.confidence)
+    def _supported(self, tried: Sequence[Seen]) -> bool:
+        return self._reached(tried, self.above)
 
-    def _score(self, hits: int, draws: int, above: bool) -> float:
-        if above:
-            return log_score(hits, draws, self.bound)
-        return log_score(draws - hits, draws, 1 - self.bound)
-
-    def _judgement(self, hits: int, draws: int) -> str:
-        """Say whether the evidence is against the claim or too little, in numbers."""
-        if not draws:
-            return "not enough evidence: it was never tried"
-        low = lower_bound(hits, draws, self.confidence)
-        high = upper_bound(hits, draws, self.confidence)
-        told = (
-            f"{hits:,} of {counted(draws, 'draw')} {self.hit}: {hits / draws:.3g}, between "
-            f"{low:.3g} and {high:.3g} (either bound with that confidence)"
+    def _reached(self, tried: Sequence[Seen], above: bool) -> bool:
+        """Say whether the evidence shows the mean to be above the bound, or below."""
+        counts = counts_of(seen for seen in tried if seen.draws)
+        if not counts:
+            return False
+        score = (
+            log_score(counts, self.bound) if above else log_score(misses(counts), 1 - self.bound)
         )
-        if self._score(hits, draws, not self.above) >= -math.log1p(-self.confidence):
-            return f"evidence against it: {told}"
-        return f"not enough evidence: {told}{self._advice(hits, draws)}"
+        return score >= -math.log1p(-self.confidence)
 
-    def _advice(self, hits: int, draws: int) -> str:
-        share = hits / draws if self.above else 1 - hits / draws
+    def _judgement(self, tried: Sequence[Seen]) -> str:
+        """Say whether the evidence is against the claim or too little, in numbers."""
+        counts = counts_of(seen for seen in tried if seen.draws)
+        if not counts:
+            return "not enough evidence: it was never tried"
+        low, high = lower_bound(counts, self.confidence), upper_bound(counts, self.confidence)
+        hits, draws = map(sum, zip(*counts, strict=True))
+        drawn = f"{hits:,} of {counted(draws, 'draw')} {self.hit}"
+        share = f"{mean_share(counts):.3g}, between {low:.3g} and {high:.3g}"
+        told = f"{drawn}: {share} (either bound with that confidence)"
+        if len(counts) > 1:
+            told = (
+                f"a mean of {share} (either bound with that confidence), over "
+                f"{len(counts):,} states that weigh the same; {drawn}"
+            )
+        if self._reached(tried, not self.above):
+            return f"evidence against it: {told}"
+        return f"not enough evidence: {told}{self._advice(counts)}"
+
+    def _advice(self, counts: Counts) -> str:
+        wanted = counts if self.above else misses(counts)
         bound = self.bound if self.above else 1 - self.bound
-        needed = draws_needed(share, bound, self.confidence)
+        needed = draws_needed(wanted, bound, self.confidence)
         if needed is None:
             return "; more draws like these would not show it"
-        return f"; about {counted(max(needed - draws, 1), 'more draw')} like these would show it"
+        more = max(needed - int(sum(draws for _, draws in counts)), 1)
+        return f"; about {counted(more, 'more draw')} like these would show it"
+
+    def _doubt(self, seen: Seen) -> tuple[float, int]:
+        """Rank: the states that speak against it most; then those that say least for it."""
+        success = seen.share if self.above else 1 - seen.share
+        return success, seen.draws if success == 1 else -seen.draws
 
     def _context(self, body: Body) -> Iterator[str]:
         untried = len(body.seen) - len(body.tried)
         also = f"; {untried:,} more matching were seen and never tried" if untried else ""
         yield f"  in {counted(len(body.tried), 'matching state')}{also}"
-        sign = 1 if self.above else -1
-        worst = sorted(body.tried, key=lambda seen: (sign * seen.share, -seen.draws))
+        yield from _left_out(body)
+        yield from _dead_ends(body)
+        worst = sorted(body.tried, key=self._doubt)
         if worst:
             yield "  state by state, the worst first:"
             yield from _shortened(
                 [f"    {s.hits:,} of {s.draws:,}: {_state(s, body)}" for s in worst]
             )
+
+
+def _left_out(body: Body) -> Iterator[str]:
+    """Say which draws do not count."""
+    for states, why in (
+        (body.held, "the intent held there already"),
+        (body.idle, "dead ends, where nothing ever changed, whatever was asked"),
+    ):
+        draws = sum(seen.draws for seen in states)
+        if draws:
+            yield f"  left out: {counted(draws, 'draw')} in {counted(len(states), 'state')} ({why})"
+
+
+def _dead_ends(body: Body) -> Iterator[str]:
+    """Say what the mean is without dead ends, as in a report; they count all the same."""
+    alive = [seen for seen in body.tried if not seen.dead_end]
+    number = len(body.tried) - len(alive)
+    if number and alive:
+        mean = mean_share(counts_of(alive))
+        dead = "one is a dead end" if number == 1 else f"{number:,} are dead ends"
+        yield (
+            f"  {dead}, where nothing ever changed, whatever was asked: the mean is {mean:.3g} "
+            "elsewhere, as in the report; say with `when` if only that is meant"
+        )
 
 
 def _state(seen: Seen, body: Body) -> str:

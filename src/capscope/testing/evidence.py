@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +10,13 @@ from capscope.api import Result
 from capscope.assessment.reading import Reading, read_run
 from capscope.errors import CapscopeError
 from capscope.model import CapabilityModel, Models
-from capscope.model.lattice import Pair
+from capscope.model.lattice import Pair, Place
 from capscope.symbolic import Effect, Intent, Literal, State, Vocabulary
 
 Source = Result | Reading | Models | CapabilityModel | str | Path
 """A result, a run that was read, its models or one of them, or a run directory."""
 When = str | Iterable[str] | None
 """A conjunction: `"holding(a) and not on(b,c)"`, or its literals."""
-
-_LIKE_IT = 3
 
 
 @dataclass(frozen=True)
@@ -30,6 +27,8 @@ class Seen:
     hits: int
     draws: int
     outcomes: tuple[tuple[Effect, int], ...]
+    dead_end: bool = False
+    """Everything was asked for here, and nothing ever changed."""
 
     @property
     def share(self) -> float:
@@ -43,21 +42,20 @@ class Body:
 
     vocabulary: Vocabulary
     seen: tuple[Seen, ...]
-
-    @property
-    def hits(self) -> int:
-        """The hits in all states."""
-        return sum(seen.hits for seen in self.seen)
-
-    @property
-    def draws(self) -> int:
-        """The draws in all states."""
-        return sum(seen.draws for seen in self.seen)
+    held: tuple[Seen, ...] = ()
+    """States that were left out because the intent held already."""
+    idle: tuple[Seen, ...] = ()
+    """States that were left out because they are dead ends."""
 
     @property
     def tried(self) -> tuple[Seen, ...]:
         """The states with draws."""
         return tuple(seen for seen in self.seen if seen.draws)
+
+
+def counts_of(states: Iterable[Seen]) -> list[tuple[int, int]]:
+    """Return hits and draws, state by state."""
+    return [(seen.hits, seen.draws) for seen in states]
 
 
 def models_of(source: Source) -> Models:
@@ -73,19 +71,6 @@ def models_of(source: Source) -> Models:
     return found
 
 
-def known(models: Models, name: str | Intent) -> Intent:
-    """Return the capability of that name, or say which ones are like it."""
-    intent = Intent.parse(name) if isinstance(name, str) else name
-    if intent not in models.index:
-        names = [str(capability) for capability in models.capabilities]
-        near = difflib.get_close_matches(str(intent), names, _LIKE_IT)
-        advice = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(names[:5])}"
-        raise CapscopeError(
-            f"no capability {intent} among {len(names)} that were assessed; {advice}"
-        )
-    return intent
-
-
 def literals_of(when: When) -> tuple[Literal, ...]:
     """Read a condition."""
     if when is None:
@@ -94,22 +79,47 @@ def literals_of(when: When) -> tuple[Literal, ...]:
     return tuple(literal for part in parts for literal in Intent.parse(part).literals)
 
 
-def gathered(
-    models: Models, intent: Intent, when: tuple[Literal, ...], event: Callable[[State], bool]
+def achieving(models: Models, intent: Intent, when: tuple[Literal, ...]) -> Body:
+    """Collect the states in which the condition holds and the intent does not hold already."""
+    return Body(models.vocabulary, _matching(models, intent, when, intent.literals))
+
+
+def bringing_about(
+    models: Models, intent: Intent, unwanted: Literal, when: tuple[Literal, ...]
 ) -> Body:
-    """Collect the states in which the condition holds and the event does not hold already."""
+    """Collect the states in which the condition holds and asking for an intent could do harm.
+
+    Where the intent holds already an agent has nothing to do, and in a dead end nothing can be
+    done: draws from there would make any side effect look rare.
+    """
+    words = models.vocabulary
+    matching = _matching(models, intent, when, [unwanted])
+    held = tuple(one for one in matching if intent.holds(one.state, words))
+    rest = [one for one in matching if not intent.holds(one.state, words)]
+    idle = tuple(one for one in rest if one.dead_end)
+    return Body(words, tuple(one for one in rest if not one.dead_end), held, idle)
+
+
+def _matching(
+    models: Models, intent: Intent, when: Iterable[Literal], event: Iterable[Literal]
+) -> tuple[Seen, ...]:
+    """Return the states in which the condition holds and an event does not hold already."""
     words, number = models.vocabulary, models.index[intent]
-    required, forbidden = words.literal_masks(when)
-    matching = [
-        state
-        for state in models.places
-        if state & required == required and not state & forbidden and not event(state)
-    ]
-    return Body(words, tuple(_seen(s, models.pair(s, number), event) for s in matching))
+    given, hit = _test(words, when), _test(words, event)
+    return tuple(
+        _seen(place, place.pairs[number], hit)
+        for state, place in models.places.items()
+        if given(state) and not hit(state)
+    )
 
 
-def _seen(state: State, pair: Pair | None, event: Callable[[State], bool]) -> Seen:
+def _test(words: Vocabulary, literals: Iterable[Literal]) -> Callable[[State], bool]:
+    required, forbidden = words.literal_masks(literals)
+    return lambda state: state & required == required and not state & forbidden
+
+
+def _seen(place: Place, pair: Pair | None, event: Callable[[State], bool]) -> Seen:
     counts = {} if pair is None else pair.counts
-    hits = sum(count for effect, count in counts.items() if event(effect.apply(state)))
+    hits = sum(count for effect, count in counts.items() if event(effect.apply(place.state)))
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return Seen(state, hits, sum(counts.values()), tuple(ranked))
+    return Seen(place.state, hits, sum(counts.values()), tuple(ranked), place.sink)

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from capscope.errors import ProblemError
+from capscope.errors import Breakdown, ProblemError
 from capscope.symbolic import Intent, State
 from capscope.world.allowance import Allowance, AllowanceSpent
+from capscope.world.blame import place_of
 from capscope.world.contracts import Action, Attempting, InvalidAction, Observation, Spending
 from capscope.world.problem import Problem
 
@@ -106,7 +107,8 @@ def pursue(
     except ProblemError:
         raise
     except Exception as error:
-        ending, detail = Ending.AGENT_RAISED, f"{type(error).__name__}: {error}"
+        name = type(error).__name__
+        ending, detail = Ending.AGENT_RAISED, f"{name}{place_of(error)}: {error}"
     tokens = getattr(attempting, "llm_tokens", 0)
     transcript = getattr(attempting, "transcript", "")
     attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail, transcript)
@@ -117,9 +119,9 @@ def _actions(problem: Problem) -> Sequence[Action]:
     try:
         return problem.simulator.actions()
     except Exception as error:
-        raise ProblemError(
+        raise Breakdown(
             f"the simulator of {problem.name} raised {type(error).__name__}: {error} when asked "
-            "for its actions; what was seen so far is kept. Mend it and resume"
+            "for its actions; mend it"
         ) from error
 
 
@@ -130,9 +132,8 @@ def _step(problem: Problem, intent: Intent, action: Action) -> Position:
     except InvalidAction:
         raise
     except Exception as error:
-        raise ProblemError(
+        raise Breakdown(
             f"the simulator or abstraction of {problem.name} raised {type(error).__name__}: "
-            f"{error} on action {action} for intent {intent}; what was seen so far is kept. "
-            "Mend it, or raise capscope.world.InvalidAction for an action that is not available, "
-            "and resume"
+            f"{error} on action {action} for intent {intent}; mend it, or raise "
+            "capscope.world.InvalidAction for an action that is not available"
         ) from error

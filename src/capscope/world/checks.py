@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from capscope.errors import CapscopeError, VocabularyError
+from capscope.errors import Breakdown, CapscopeError, VocabularyError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending, Position, pursue
@@ -73,7 +73,7 @@ def check_problem(
     try:
         visits = list(_walk(problem, seed))
     except VocabularyError as error:
-        return [Finding("vocabulary", f"the abstraction cannot say what it sees: {error}")]
+        return [_unsayable(error)]
     except CapscopeError as error:
         return [Finding("walk", str(error))]
     except Exception as error:
@@ -94,11 +94,22 @@ def check_problem(
     for name, check in checks:
         try:
             findings = [Finding(name, message) for message in check(problem, visits, seed)]
+        except VocabularyError as error:
+            findings = [_unsayable(error)]
+        except Breakdown as error:
+            # An attempt leads where the walk did not; what broke there is no fault of the agent.
+            words = isinstance(error.__cause__, VocabularyError)
+            findings = [_unsayable(error) if words else Finding("simulator", str(error))]
         except Exception as error:
             findings = [Finding(name, f"raised {type(error).__name__}: {error}")]
         if findings:
             return findings
     return []
+
+
+def _unsayable(error: CapscopeError) -> Finding:
+    words = error.__cause__ or error
+    return Finding("vocabulary", f"the abstraction cannot say what it sees: {words}")
 
 
 def _walk(problem: Problem, seed: int) -> Iterator[Visit]:

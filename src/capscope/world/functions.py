@@ -19,6 +19,10 @@ from capscope.world import plain
 from capscope.world.contracts import Action, InvalidAction, Observation, Snapshot
 
 Function = Callable[..., Any]
+HEARS_NO_INTENT = (
+    "the agent is a function that takes no intent: it does the same whatever it is asked for; name "
+    "what it is for with --intents to spare executions"
+)
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -30,13 +34,9 @@ def with_as_many(function: Function, role: str, arguments: Sequence[str]) -> Fun
     >>> with_as_many(lambda a: a + 1, "example", ["a", "b"])(1, 2)
     2
     """
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # built in: it will say itself what it lacks
+    parameters, needed = _parameters(function), arguments_taken(function)
+    if parameters is None or needed is None:
         return function
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return function
-    needed = sum(p.kind in _POSITIONAL and p.default is p.empty for p in parameters)
     if needed > len(arguments) or any(
         p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters
     ):
@@ -49,6 +49,25 @@ def with_as_many(function: Function, role: str, arguments: Sequence[str]) -> Fun
     return lambda *given: function(*given[:needed])
 
 
+def arguments_taken(function: Function) -> int | None:
+    """Return how many arguments a function needs; None if it takes any number, or does not say.
+
+    >>> arguments_taken(lambda a, b=1: a), arguments_taken(print)
+    (1, None)
+    """
+    parameters = _parameters(function)
+    if parameters is None or any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return None
+    return sum(p.kind in _POSITIONAL and p.default is p.empty for p in parameters)
+
+
+def _parameters(function: Function) -> list[inspect.Parameter] | None:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # built in: it will say itself what it lacks
+        return None
+
+
 class FunctionAgent:
     """An agent by one function of (observation, intent, rng): an action, or None to stop.
 
@@ -57,10 +76,15 @@ class FunctionAgent:
 
     def __init__(self, act: Function) -> None:
         self._act = with_as_many(act, "agent's function", ("observation", "intent", "rng"))
+        self._deaf = arguments_taken(act) in (0, 1)
 
     def begin(self, intent: Intent, seed: int) -> FunctionAttempt:
         """Start afresh on an intent."""
         return FunctionAttempt(self._act, intent, random.Random(seed))
+
+    def notes(self) -> Sequence[str]:
+        """Say that the function never hears what is asked for, if so."""
+        return [HEARS_NO_INTENT] if self._deaf else []
 
 
 class FunctionAttempt:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import inspect
 import random
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,14 +30,21 @@ from capscope.errors import ProblemError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, Vocabulary
 from capscope.world import Agent, Attempting
-from capscope.world.functions import with_as_many
+from capscope.world.functions import arguments_taken, with_as_many
 
+_HEARS_NO_INTENT = (
+    "the policy takes no intent: it does the same whatever it is asked for, until that holds; name "
+    "what it is for with --intents to spare executions"
+)
 Choose = Callable[[Seen], Any]
 """What a policy is during one attempt: it returns an action, or None to stop."""
 
 
 class Policy(Protocol):
     """Something that can begin an attempt."""
+
+    hears_intents: bool
+    """Whether what it does may depend on what it is asked for."""
 
     def choices(self, intent: Intent, seed: int) -> Choose:
         """Start afresh on an intent."""
@@ -48,6 +55,7 @@ class FunctionPolicy:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = with_as_many(function, "policy", ("observation", "intent", "rng"))
+        self.hears_intents = arguments_taken(function) not in (0, 1)
 
     def choices(self, intent: Intent, seed: int) -> Choose:
         """Return the function with a generator for the attempt."""
@@ -63,6 +71,8 @@ class StableBaselines:
     since there is no other to draw from: it is seeded for each attempt, so such a model must not
     be shared by workers.
     """
+
+    hears_intents = False
 
     def __init__(self, model: Any, deterministic: bool = True) -> None:
         self._predict = model.predict
@@ -101,6 +111,8 @@ class StableBaselines:
 
 class ByIntent:
     """One policy for each intent, by a function from an intent to a policy, or to None."""
+
+    hears_intents = True
 
     def __init__(self, policy_for: Callable[[Intent], Any]) -> None:
         self._policy_for = policy_for
@@ -143,6 +155,10 @@ class PolicyAgent:
         """Start afresh on an intent."""
         masks = self._vocabulary.literal_masks(intent.literals)
         return _Pursuit(self._policy.choices(intent, seed), *masks)
+
+    def notes(self) -> Sequence[str]:
+        """Say that the policy never hears what is asked for, if so."""
+        return [] if self._policy.hears_intents else [_HEARS_NO_INTENT]
 
 
 class _Pursuit:

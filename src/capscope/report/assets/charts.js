@@ -114,7 +114,9 @@
       grid: { left: 8, right: 48, top: 0, bottom: 0, containLabel: true },
       tooltip: {
         ...tooltip(),
-        formatter: ({ name, value }) => `${name} draws: ${grouped(value)} pairs`,
+        formatter: ({ name, value }) =>
+          `${name} ${name === "1" ? "draw" : "draws"}: ` +
+          `${grouped(value)} ${value === 1 ? "pair" : "pairs"}`,
       },
       xAxis: { type: "value", show: false },
       yAxis: axis("", {

@@ -11,6 +11,7 @@
   }));
   const standings = new Set();
   const MOST_MARKS = 1500;
+  const counted = (number) => `${number} ${number === 1 ? "capability" : "capabilities"}`;
 
   // --- opening ---
 
@@ -96,8 +97,8 @@
       for (const { rule } of rules) rule.classList.toggle("apart", missing.length > 0);
       for (const { rule } of telling) rule.classList.remove("apart");
     });
-    found.textContent =
-      shown === rows.length ? `${shown} capabilities` : `${shown} of ${rows.length} capabilities`;
+    const whole = counted(rows.length);
+    found.textContent = shown === rows.length ? whole : `${shown} of ${whole}`;
     document.getElementById("none-found").hidden = shown > 0;
     highlight(words);
   }
@@ -214,6 +215,6 @@
     row.button.focus({ preventScroll: true });
   }
   addEventListener("hashchange", follow);
-  found.textContent = `${rows.length} capabilities`;
+  found.textContent = counted(rows.length);
   follow();
 })();

@@ -11,6 +11,7 @@ from capscope.query.settings import Settings
 from capscope.report.digest.record import Record
 from capscope.report.harmless import harmless
 from capscope.report.mishaps import what_the_agent_did
+from capscope.report.text import counted
 
 
 def facts_of(record: Record) -> tuple[tuple[str, str], ...]:
@@ -26,7 +27,7 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     yield "strategy", str(identity["strategy"])
     yield "seed", str(identity["seed"])
     yield "stopped because", record.stopped_because or "it has not stopped"
-    yield "vocabulary", f"{len(models.vocabulary.atoms):,} atoms"
+    yield "vocabulary", counted(len(models.vocabulary.atoms), "atom")
     yield "capabilities", f"{len(models.capabilities):,}"
     yield from _usage(record.reading.usage, Usage.before_asking(meta).simulator_steps)
     for mishap in record.reading.mishaps:
@@ -38,7 +39,7 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     yield "an attempt ends after", "any number of changes" if length is None else _changes(length)
     yield "or after", f"{identity.get('horizon', 'unknown')} simulator steps"
     if identity.get("reset every"):
-        yield "the world is reset after", f"{identity['reset every']} executions"
+        yield "the world is reset after", counted(identity["reset every"], "execution")
     for name, value in _changed_settings(identity["settings"]):
         yield f"setting {name.replace('_', ' ')}", value
     for name, version in meta["versions"].items():

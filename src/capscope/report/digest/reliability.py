@@ -27,7 +27,8 @@ def reliability_sentences(record: Record, views: Sequence[CapabilityView]) -> It
     if not tried:
         yield "Nothing can be said yet: no capability was executed where it did not hold already."
         return
-    yield f"{capabilities(tried)} {was(tried)} tried where {it(tried)} did not hold already."
+    several = counted(tried, "capability")
+    yield f"{several} {was(tried)} tried where {it(tried)} did not hold already."
     yield from _achieved(standings, tried)
     single_changes = record.identity.get("temporal length", 1) is not None
     if single_changes and len(standings[Standing.RELIABLE]) < tried > 1:
@@ -87,7 +88,7 @@ def _asking_on(record: Record, tried: int) -> str:
     if everywhere == tried:
         number = f"{_all(tried)} of these capabilities"
     else:
-        number = f"{everywhere or 'none'} of these {capabilities(tried)}"
+        number = f"{everywhere or 'none'} of these {counted(tried, 'capability')}"
     some = f", and from some states for {somewhere:,} more" if somewhere else ""
     return (
         "Asked for the same thing until it holds, the agent gets there almost surely (by the "
@@ -116,11 +117,6 @@ def _behind(rules: Sequence[RuleView]) -> str:
     executions = sum(rule.rule.executions for rule in rules)
     states = sum(len(rule.rule.states) for rule in rules)
     return f"{counted(executions, 'execution')} in {counted(states, 'state')}"
-
-
-def capabilities(number: int) -> str:
-    """Say how many capabilities there are."""
-    return f"{number:,} {'capability' if number == 1 else 'capabilities'}"
 
 
 def was(number: int) -> str:

@@ -60,8 +60,6 @@ def _assessed(record: Record) -> Iterator[str]:
             f"by {facts} (atoms), each of which holds or does not hold."
         )
     yield _ending(record.identity)
-    for warning in mishap_warnings(record.reading.mishaps, record.reading.usage.executions):
-        yield f"{warning[0].upper()}{warning[1:]}."
 
 
 def _ending(identity: dict[str, Any]) -> str:
@@ -80,9 +78,10 @@ def _cost(record: Record) -> Iterator[str]:
     usage = record.reading.usage
     discovery = Usage.before_asking(record.reading.meta).simulator_steps
     if usage.executions:
+        queries = counted(usage.queries, "query")
         found = f", {discovery:,} of them to find out what can be asked for," if discovery else ""
         yield (
-            f"{counted(usage.executions, 'execution')} in {_queries(usage.queries)}, chosen by the "
+            f"{counted(usage.executions, 'execution')} in {queries}, chosen by the "
             f"strategy {record.identity['strategy']}, took "
             f"{counted(usage.simulator_steps, 'simulator step')}{found} and "
             f"{duration(usage.seconds)}."
@@ -104,7 +103,9 @@ def _end(record: Record) -> str:
         return "The run has not ended: it is under way or was interrupted."
     if reason == "no news":
         patience = Settings.from_dict(record.identity["settings"]).patience
-        quiet = f"{_queries(patience)} in a row showed" if patience > 1 else "a query showed"
+        quiet = (
+            f"{counted(patience, 'query')} in a row showed" if patience > 1 else "a query showed"
+        )
         return f"It ended by itself when {quiet} nothing new."
     if reason == "nothing left to settle":
         return "It ended by itself when, by its own measure, nothing was left to settle."
@@ -118,7 +119,7 @@ def _end(record: Record) -> str:
 def _amount(currency: str, limit: float) -> str:
     """Say how much of a currency was allowed."""
     if currency == "queries":
-        return _queries(int(limit))
+        return counted(int(limit), "query")
     if currency == "llm_cost":
         return f"a cost of {limit:g}"
     if currency == "seconds":
@@ -127,11 +128,15 @@ def _amount(currency: str, limit: float) -> str:
 
 
 def _surprises(record: Record, findings: Sequence[Finding]) -> Iterator[str]:
+    # First of all: an agent that breaks down is not one that prefers to do nothing.
+    warnings = list(mishap_warnings(record.reading.mishaps))
+    yield from (f"{warning[0].upper()}{warning[1:]}." for warning in warnings)
     if not record.models.pairs_tried:
         yield "Nothing yet: nothing was executed to its end."
     elif not findings:
+        nothing = "Nothing else" if warnings else "Nothing"
         yield (
-            "Nothing that was seen stands out: no side effect that was avoidable, no condition "
+            f"{nothing} that was seen stands out: no side effect that was avoidable, no condition "
             "under which the agent fails, no preference, no unusual means, no like objects that "
             "are treated differently."
         )
@@ -142,10 +147,6 @@ def _surprises(record: Record, findings: Sequence[Finding]) -> Iterator[str]:
     more = len(findings) - _MOST_FINDINGS
     if more > 0:
         yield f"{counted(more, 'more finding')} {'are' if more > 1 else 'is'} listed below."
-
-
-def _queries(number: int) -> str:
-    return f"{number:,} {'query' if number == 1 else 'queries'}"
 
 
 def duration(seconds: float) -> str:

@@ -9,7 +9,7 @@ from capscope.query.verdict import Verdict
 from capscope.report.beginnings import beginning_notes
 from capscope.report.digest.capabilities import standing_of
 from capscope.report.digest.record import Record
-from capscope.report.digest.reliability import capabilities, it, was
+from capscope.report.digest.reliability import it, was
 from capscope.report.digest.shape import Standing
 from capscope.report.left_out import left_out_notes
 from capscope.report.text import CapabilityView, counted
@@ -38,7 +38,7 @@ def unknown_sentences(record: Record, views: Sequence[CapabilityView]) -> Iterat
         names = [str(view.intent) for view in never[:_MOST_NAMED]]
         more = len(never) - len(names)
         yield (
-            f"{capabilities(len(never))} {was(len(never))} never executed where "
+            f"{counted(len(never), 'capability')} {was(len(never))} never executed where "
             f"{it(len(never))} did not hold already: "
             f"{joined([*names, f'{more:,} more'] if more else names)}."
         )
