@@ -23,6 +23,7 @@ from capscope.data.mishaps import Mishap, mishaps_of
 from capscope.errors import Breakdown, CapscopeError, RunError
 from capscope.export.frames import Frames, model_frames, run_frames
 from capscope.export.model_json import model_document
+from capscope.findings.left_out import LeftOut, left_out_of
 from capscope.model import CapabilityModel, Models
 from capscope.planning import Effort, Goal, Plan, Trial, Try, plan_for
 from capscope.planning.origin import states_described, where_it_began
@@ -33,6 +34,7 @@ from capscope.query.evidence import Evidence
 from capscope.query.strategies import DEFAULT_STRATEGY
 from capscope.query.verdict import Verdict
 from capscope.report.beginnings import beginning_notes
+from capscope.report.left_out import left_out_notes
 from capscope.report.mishaps import mishap_warnings
 from capscope.report.notebook import Shown, result_html, shown_capability, shown_model
 from capscope.report.report_file import write_report
@@ -58,6 +60,8 @@ class Result:
     """The run directory; None for a run that was not kept."""
     beginnings: Beginnings
     """From how many initial positions the run began."""
+    left_out: LeftOut
+    """Where what happens depends on something that the words do not tell."""
     mishaps: tuple[Mishap, ...] = ()
     """In what ways the agent broke down."""
 
@@ -94,6 +98,7 @@ class Result:
             str(self.verdict),
             *mishap_warnings(self.mishaps, self.run or "DIR"),
             *beginning_notes(self.beginnings),
+            *left_out_notes(self.left_out, self.models.always),
         ]
         return result_html(said, self.models)
 
@@ -261,6 +266,7 @@ def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) ->
         transitions=assessment.knowledge.dataset.distinct,
         run=opened.path if keep else None,
         beginnings=Beginnings.of(opened.journal.read_meta()),
+        left_out=left_out_of(opened.journal),
         mishaps=mishaps_of(opened.journal),
     )
 

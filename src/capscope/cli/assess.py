@@ -19,6 +19,7 @@ from capscope.problems import canonical_source, source_slug
 from capscope.query import STRATEGIES, Settings
 from capscope.query.strategies import DEFAULT_STRATEGY
 from capscope.report.beginnings import beginning_notes
+from capscope.report.left_out import left_out_notes
 from capscope.report.mishaps import mishap_warnings
 from capscope.report.text import counted
 
@@ -99,6 +100,8 @@ def report(result: Result, json: bool) -> None:
         print_line(line)
     for line in beginning_notes(result.beginnings):
         print_line(line)
+    for line in left_out_notes(result.left_out, result.models.always):
+        print_line(line)
     print_line(f"run: {document['run']}")
     print_line(f"report: {document['report']}")
     print_line(f"read it with: capscope show {document['run']}")
@@ -117,6 +120,7 @@ def run_document(result: Result) -> dict[str, Any]:
         "verdict": result.verdict.as_dict(),
         "mishaps": [mishap.as_dict() for mishap in result.mishaps],
         "beginnings": result.beginnings.as_dict(),
+        "left_out": result.left_out.as_dict(),
         "queries": usage.queries,
         "executions": usage.executions,
         "simulator_steps": usage.simulator_steps,

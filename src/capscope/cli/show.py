@@ -11,14 +11,16 @@ from typing import Annotated
 
 import typer
 
-from capscope.assessment.reading import Reading, read_run
+from capscope.assessment.reading import Reading
 from capscope.cli.options import Json, RunDirectory
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
 from capscope.findings import find_surprises
 from capscope.report.beginnings import beginning_notes
+from capscope.report.digest.record import Record, opened_record
 from capscope.report.draws import draw_lines, draws_behind, draws_document
+from capscope.report.left_out import left_out_notes
 from capscope.report.mishaps import mishap_warnings
 from capscope.report.surprises import finding_lines
 from capscope.report.text import capability_lines, capability_views, counted
@@ -44,21 +46,23 @@ def show_run(
     json: Json = False,
 ) -> None:
     """Print the learned model, the most interesting capabilities first."""
-    reading = read_run(Path(run))
+    with opened_record(Path(run)) as record:
+        reading = record.reading
     wanted = None if capability is None else reading.models.known(capability)
     if draws or transcript:
         _show_draws(reading, wanted, limit, transcript, json)
     elif surprises:
-        _show_surprises(reading, wanted, limit, json)
+        _show_surprises(record, wanted, limit, json)
     elif json:
         print_json(model_document(reading.models, reading.problem))
     else:
-        _show_model(reading, wanted, limit)
+        _show_model(record, wanted, limit)
 
 
-def _show_model(reading: Reading, wanted: Intent | None, limit: int | None) -> None:
+def _show_model(record: Record, wanted: Intent | None, limit: int | None) -> None:
+    reading = record.reading
     views = [v for v in capability_views(reading.models) if wanted in (None, v.intent)]
-    _print_heading(reading)
+    _print_heading(record)
     print_line(
         "+ the intent holds   ! something else changed   - nothing changed   [95 % interval]"
     )
@@ -69,16 +73,24 @@ def _show_model(reading: Reading, wanted: Intent | None, limit: int | None) -> N
     _print_rest(len(views), limit, f"capscope show {reading.path}")
 
 
-def _show_surprises(reading: Reading, wanted: Intent | None, limit: int | None, json: bool) -> None:
+def _show_surprises(record: Record, wanted: Intent | None, limit: int | None, json: bool) -> None:
+    reading = record.reading
     length = reading.meta["identity"]["temporal length"]
     found = find_surprises(reading.models, temporal_length=length)
     findings = [f for f in found if wanted is None or wanted in f.intents]
     if json:
         told = [finding.as_dict() for finding in findings[:limit]]
         mishaps = [mishap.as_dict() for mishap in reading.mishaps]
-        print_json({"problem": reading.problem, "findings": told, "mishaps": mishaps})
+        print_json(
+            {
+                "problem": reading.problem,
+                "findings": told,
+                "mishaps": mishaps,
+                "left_out": record.left_out.as_dict(),
+            }
+        )
         return
-    _print_heading(reading)
+    _print_heading(record)
     if not findings:
         print_line("nothing surprising was found; what was never tried is unknown")
     constant = reading.models.always
@@ -106,7 +118,8 @@ def _show_draws(
         print_line("the agent wrote nothing down of these")
 
 
-def _print_heading(reading: Reading) -> None:
+def _print_heading(record: Record) -> None:
+    reading = record.reading
     print_line(
         f"{reading.problem}: {counted(len(reading.models.capabilities), 'capability')}, "
         f"{counted(len(reading.dataset.states), 'state')} seen, "
@@ -116,6 +129,8 @@ def _print_heading(reading: Reading) -> None:
     for line in mishap_warnings(reading.mishaps, reading.path):
         print_line(line)
     for line in beginning_notes(reading.beginnings):
+        print_line(line)
+    for line in left_out_notes(record.left_out, record.models.always):
         print_line(line)
 
 

@@ -43,14 +43,18 @@ class Executions:
     """The names of the positions, by number; one beyond them is not written down."""
 
 
-def executions_of(journal: Journal, *, own_starts: bool = False) -> Executions:
-    """Read all executions of a journal in order.
+def executions_of(
+    journal: Journal, *, own_starts: bool = False, chronicle: Chronicle | None = None
+) -> Executions:
+    """Read all executions of a journal in order, or those of a chronicle that was read from it.
 
     With `own_starts` every draw of a query had a start of its own. The journal keeps that of the
     first one, so each of the others counts as a position of its own.
     """
     names, starts = _starts(journal)
-    made = Chronicle.of(journal, len(starts), len(journal.intents()))
+    made = chronicle
+    if made is None:
+        made = Chronicle.of(journal, len(starts), len(journal.intents()))
     draw = np.cumsum(made.number == 0) - 1
     position = starts[made.query]
     if own_starts:

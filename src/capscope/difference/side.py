@@ -12,7 +12,7 @@ import numpy as np
 from capscope.assessment.run import Run
 from capscope.data.executions import Executions, executions_of, positions_of
 from capscope.data.mishaps import Mishap, mishaps_of
-from capscope.query.strategies import ADAPTIVE
+from capscope.query.strategies import starts_apart
 from capscope.symbolic import Intent, State, Vocabulary
 
 
@@ -64,15 +64,13 @@ def read_side(path: Path) -> Side:
     """Read a run directory; neither the simulator nor the agent is needed."""
     with Run.open(path, read_only=True) as run:
         journal, meta = run.journal, run.journal.read_meta()
-        identity = meta["identity"]
-        batch = identity["settings"].get("batch", 1)
         return Side(
             str(path),
             meta,
             Vocabulary.from_dict(meta["vocabulary"]),
             journal.intents(),
             tuple(journal.states),
-            executions_of(journal, own_starts=identity["strategy"] == ADAPTIVE and batch > 1),
+            executions_of(journal, own_starts=starts_apart(meta["identity"])),
             positions_of(journal),
             mishaps_of(journal),
         )

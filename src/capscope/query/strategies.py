@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from capscope.errors import CapscopeError
 from capscope.query.mcqs_e import McqsExact
@@ -36,3 +37,9 @@ def strategy_named(name: str) -> StrategyMaker:
     """Look up a strategy that chooses a policy for a given start."""
     check_strategy(name)
     return SEARCHING[name]
+
+
+def starts_apart(identity: Mapping[str, Any]) -> bool:
+    """Say whether, in a run of this identity, each draw of a query had a start of its own."""
+    batch: int = identity["settings"].get("batch", 1)
+    return bool(identity["strategy"] == ADAPTIVE and batch > 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from capscope.assessment.reading import Reading, read_in_order
 from capscope.assessment.run import Run
 from capscope.data.chronicle import Chronicle
 from capscope.data.journal import Journal
+from capscope.findings.left_out import LeftOut, left_out_of
 from capscope.model import Models
 
 
@@ -22,6 +23,8 @@ class Record:
     reading: Reading
     chronicle: Chronicle
     journal: Journal
+    left_out: LeftOut = field(default_factory=LeftOut)
+    """Where what happens depends on something that the words do not tell."""
 
     @property
     def models(self) -> Models:
@@ -52,4 +55,5 @@ def _set(budget: dict[str, Any]) -> dict[str, Any]:
 def opened_record(path: Path) -> Iterator[Record]:
     """Read a run as it is at this moment; nothing is written, and its problem is not needed."""
     with Run.open(path, read_only=True) as run, run.journal.at_one_moment():
-        yield Record(*read_in_order(path, run.journal), run.journal)
+        reading, chronicle = read_in_order(path, run.journal)
+        yield Record(reading, chronicle, run.journal, left_out_of(run.journal, chronicle))

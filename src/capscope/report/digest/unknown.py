@@ -11,6 +11,7 @@ from capscope.report.digest.capabilities import standing_of
 from capscope.report.digest.record import Record
 from capscope.report.digest.reliability import it, was
 from capscope.report.digest.shape import Standing
+from capscope.report.left_out import left_out_notes
 from capscope.report.text import CapabilityView, counted
 
 _MOST_NAMED = 3
@@ -42,7 +43,8 @@ def unknown_sentences(record: Record, views: Sequence[CapabilityView]) -> Iterat
             f"{joined([*names, f'{more:,} more'] if more else names)}."
         )
     yield "Nothing is known of states that the run never came to."
-    for note in beginning_notes(record.reading.beginnings):
+    left_out = left_out_notes(record.left_out, models.always)
+    for note in (*beginning_notes(record.reading.beginnings), *left_out):
         yield f"{note[0].upper()}{note[1:]}."
     yield from _verdict(record.reading.verdict)
     cut = int(record.chronicle.cut.sum())
