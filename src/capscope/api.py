@@ -33,11 +33,9 @@ from capscope.query import Settings
 from capscope.query.evidence import Evidence
 from capscope.query.strategies import DEFAULT_STRATEGY
 from capscope.query.verdict import Verdict
-from capscope.report.beginnings import beginning_notes
-from capscope.report.left_out import left_out_notes
-from capscope.report.mishaps import mishap_warnings
 from capscope.report.notebook import Shown, result_html, shown_capability, shown_model
 from capscope.report.report_file import write_report
+from capscope.report.run_notes import run_notes
 from capscope.report.text import counted
 from capscope.world import Problem
 from capscope.world.problem import picture_of
@@ -81,6 +79,15 @@ class Result:
             return shown_model(self.models)
         return shown_capability(self.models, self.models.known(capability))
 
+    def notes(self) -> Iterator[str]:
+        """Say what a reader must know before the model: breakdowns, other beginnings, and the like.
+
+        There is nothing to say of most runs.
+        """
+        return run_notes(
+            self.mishaps, self.beginnings, self.left_out, self.models.always, self.run or "DIR"
+        )
+
     def frames(self) -> Frames:
         """Return the tables as pandas frames: transitions, rules and, of a kept run, queries.
 
@@ -96,9 +103,7 @@ class Result:
             f"{counted(usage.executions, 'execution')} in {counted(usage.queries, 'query')}, "
             f"{counted(usage.simulator_steps, 'simulator step')}; ended: {self.stopped_because}",
             str(self.verdict),
-            *mishap_warnings(self.mishaps, self.run or "DIR"),
-            *beginning_notes(self.beginnings),
-            *left_out_notes(self.left_out, self.models.always),
+            *self.notes(),
         ]
         return result_html(said, self.models)
 

@@ -18,9 +18,6 @@ from capscope.cli.output import patience_of, print_json, print_line, progress
 from capscope.problems import canonical_source, source_slug
 from capscope.query import STRATEGIES, Settings
 from capscope.query.strategies import DEFAULT_STRATEGY
-from capscope.report.beginnings import beginning_notes
-from capscope.report.left_out import left_out_notes
-from capscope.report.mishaps import mishap_warnings
 from capscope.report.text import counted
 
 
@@ -96,11 +93,7 @@ def report(result: Result, json: bool) -> None:
         f"{counted(document['transitions'], 'distinct transition')} seen"
     )
     print_line(str(result.verdict))
-    for line in mishap_warnings(result.mishaps, document["run"]):
-        print_line(line)
-    for line in beginning_notes(result.beginnings):
-        print_line(line)
-    for line in left_out_notes(result.left_out, result.models.always):
+    for line in result.notes():
         print_line(line)
     print_line(f"run: {document['run']}")
     print_line(f"report: {document['report']}")

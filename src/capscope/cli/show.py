@@ -17,11 +17,9 @@ from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
 from capscope.findings import find_surprises
-from capscope.report.beginnings import beginning_notes
 from capscope.report.digest.record import Record, opened_record
 from capscope.report.draws import draw_lines, draws_behind, draws_document
-from capscope.report.left_out import left_out_notes
-from capscope.report.mishaps import mishap_warnings
+from capscope.report.run_notes import run_notes
 from capscope.report.surprises import finding_lines
 from capscope.report.text import capability_lines, capability_views, counted
 from capscope.symbolic import Intent
@@ -126,11 +124,8 @@ def _print_heading(record: Record) -> None:
         f"{counted(reading.usage.executions, 'execution')}"
     )
     print_line(str(reading.verdict))
-    for line in mishap_warnings(reading.mishaps, reading.path):
-        print_line(line)
-    for line in beginning_notes(reading.beginnings):
-        print_line(line)
-    for line in left_out_notes(record.left_out, record.models.always):
+    told = reading.mishaps, reading.beginnings, record.left_out
+    for line in run_notes(*told, record.models.always, reading.path):
         print_line(line)
 
 

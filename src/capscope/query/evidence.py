@@ -338,14 +338,11 @@ class Evidence:
 
         Of a kind with hardly any draws at all, each pair is taken to hide something.
         """
-        epsilon = self._settings.epsilon
-        return sum(
-            len(pairs)
-            * (ALL_HIDE if bucket.kind in self._unproved else self._belief(bucket)).risk(
-                bucket.draws, epsilon
-            )
-            for bucket, pairs in self._buckets.items()
-        )
+        epsilon, risk = self._settings.epsilon, 0.0
+        for bucket, pairs in self._buckets.items():
+            belief = ALL_HIDE if bucket.kind in self._unproved else self._belief(bucket)
+            risk += len(pairs) * belief.risk(bucket.draws, epsilon)
+        return risk
 
     def _rules(self) -> set[tuple[int, tuple[Effect, ...]]]:
         """Return the rules with more than one outcome: capability and effects."""

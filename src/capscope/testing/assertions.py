@@ -190,7 +190,8 @@ class Claim:
         if needed is None:
             return "; more draws like these would not show it"
         more = max(needed - int(sum(draws for _, draws in counts)), 1)
-        return f"; about {counted(more, 'more draw')} like these would show it"
+        drawn = f"about {counted(more, 'more draw')} like these would show it"
+        return f"; {drawn} (`capscope assess` with --min-draws makes more)"
 
     def _doubt(self, seen: Seen) -> tuple[float, int]:
         """Rank: the states that speak against it most; then those that say least for it."""
