@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from capscope import Budget, Problem, Settings, assess
-from capscope.difference import Comparison, Side, compare_sides, read_side
+from capscope.analysis.diff import Comparison, Side, compare_sides, read_side
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
 from capscope.world import Agent, Attempting

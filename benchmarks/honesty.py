@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from capscope import assess
-from capscope.evaluation.fidelity import fidelity
-from capscope.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.fidelity import fidelity
+from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.problems import load_problem
 
 PROBLEMS = ("tireworld", f"{Path(__file__).parent / 'variants.py'}:slipping")

@@ -5,7 +5,7 @@ import stepping
 import updating
 import waiting
 from capscope import Settings
-from capscope.evaluation.speed import measure_speed
+from capscope.analysis.evaluation.speed import measure_speed
 from capscope.problems import load_problem
 
 

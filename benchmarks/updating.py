@@ -9,9 +9,9 @@ import statistics
 import time
 from collections import Counter
 
-from capscope.data.dataset import Dataset, Transition
-from capscope.model import Models
+from capscope.model import StateGraph
 from capscope.problems import load_problem
+from capscope.record.transitions import Dataset, Transition
 
 DRAWS, LENGTH = 25, 4
 
@@ -40,16 +40,16 @@ def measure(queries: int = 300) -> dict[str, float]:
     intents = list(truth.intents())
     sides = {}
     for size in (5_000, 50_000):
-        dataset, models = Dataset(), Models(problem.vocabulary, intents)
+        dataset, graph = Dataset(), StateGraph(problem.vocabulary, intents)
         for seen in random_queries(truth, intents, size // (DRAWS * LENGTH), seed=1):
             dataset.record(seen)
-            models.update(seen)
-        sides[size] = (dataset, models, [])
+            graph.update(seen)
+        sides[size] = (dataset, graph, [])
     for seen in random_queries(truth, intents, queries, seed=2):
-        for dataset, models, times in sides.values():
+        for dataset, graph, times in sides.values():
             begun = time.perf_counter()
             dataset.record(seen)
-            models.update(seen)
+            graph.update(seen)
             times.append(time.perf_counter() - begun)
     small, large = (statistics.median(times) for _, _, times in sides.values())
     return {

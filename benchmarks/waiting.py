@@ -22,8 +22,8 @@ from typing import Any
 
 from capscope import Budget, Settings, assess
 from capscope.agents.llm.client import close_shared_clients
-from capscope.assessment.run import JOURNAL
-from capscope.data.journal import Journal
+from capscope.record.journal import Journal
+from capscope.record.run_directory import JOURNAL
 
 TESTS = Path(__file__).parents[1] / "tests"
 LATENCY = 0.05

@@ -6,7 +6,7 @@ capscope show runs/function_agent-problem-adaptive-0
 """
 
 from capscope import Limits, Predicate, Problem, Vocabulary
-from capscope.world import FunctionAgent, FunctionWords, FunctionWorld
+from capscope.world import FunctionAbstraction, FunctionAgent, FunctionWorld
 
 ROOMS = ("hall", "study")
 WORDS = Vocabulary(
@@ -38,5 +38,5 @@ def seen(lamps):
 def problem():
     """Put the parts together."""
     world = FunctionWorld(dict.fromkeys(ROOMS, "off"), press, actions=ROOMS)
-    words = FunctionWords(WORDS, seen)
+    words = FunctionAbstraction(WORDS, seen)
     return Problem("butler", world, FunctionAgent(butler), words, Limits(horizon=5))

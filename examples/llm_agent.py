@@ -7,7 +7,7 @@ capscope show runs/llm_agent-problem-adaptive-0 'across(goat)' --draws --transcr
 
 from capscope import Limits, Predicate, Problem, Vocabulary
 from capscope.agents.llm import Calls, LlmSettings, Sampling, shared_client
-from capscope.world import FunctionWords, FunctionWorld
+from capscope.world import FunctionAbstraction, FunctionWorld
 
 LOAD = ("wolf", "goat", "cabbage")
 WORDS = Vocabulary(
@@ -54,4 +54,4 @@ class Crossing(Calls):  # which counts tokens, and stops in time when a budget i
 
 def problem():
     world, limits = FunctionWorld(START, row, actions), Limits(temporal_length=None, horizon=8)
-    return Problem("river", world, Ferryman(), FunctionWords(WORDS, seen), limits)
+    return Problem("river", world, Ferryman(), FunctionAbstraction(WORDS, seen), limits)

@@ -14,7 +14,7 @@ from pathlib import Path
 from capscope.agents.grid_q import FOUR_QUADRANTS_VALUES, Training, train
 from capscope.environments.minigrid import (
     FOUR_QUADRANTS,
-    GridWords,
+    GridAbstraction,
     grid_simulator,
     read_layout,
 )
@@ -38,7 +38,7 @@ def main() -> int:
     except CapscopeError as error:
         parser.error(str(error))
     begun = time.perf_counter()
-    values = train(simulator, GridWords(layout), training, layout.fingerprint)
+    values = train(simulator, GridAbstraction(layout), training, layout.fingerprint)
     path = given.values or FOUR_QUADRANTS_VALUES
     values.save(path)
     rows, goals, _ = values.table.shape

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 import capscope
-import toy_worlds
 from capscope import Budget, CapscopeError, Settings, assess, resume
 from capscope.assessment.reading import read_run
 from capscope.errors import RunError
-from toy_worlds import Board, board_problem
+from support import toy_worlds
+from support.toy_worlds import Board, board_problem
 
 SMALL = Settings(draws=3, random_length=6, walks=2, walk_steps=10, patience=3)
 GIVEN = {"strategy": "random", "settings": SMALL}
@@ -54,13 +54,13 @@ def test_a_run_that_is_kept_can_be_read_without_its_problem(tmp_path):
     assert result.run == tmp_path / "run"
     reading = read_run(tmp_path / "run")
     assert reading.problem == "board"
-    assert reading.models.capabilities == result.models.capabilities
+    assert reading.graph.capabilities == result.graph.capabilities
     assert len(reading.dataset.states) == result.states
     assert reading.dataset.distinct == result.transitions
     for currency in ("queries", "executions", "simulator_steps", "llm_tokens"):
         assert getattr(reading.usage, currency) == getattr(result.usage, currency)
-    for intent in result.models.capabilities:
-        assert reading.models.rules(intent) == result.models.rules(intent)
+    for intent in result.graph.capabilities:
+        assert reading.graph.rules(intent) == result.graph.rules(intent)
 
 
 def test_reading_takes_in_a_query_that_was_cut(tmp_path):
@@ -68,7 +68,7 @@ def test_reading_takes_in_a_query_that_was_cut(tmp_path):
     result = assess(board_problem(Board(0.2)), run=tmp_path / "run", budget=budget, **GIVEN)
     reading = read_run(tmp_path / "run")
     assert reading.usage.executions == 20
-    assert reading.models.pairs_tried == result.models.pairs_tried
+    assert reading.graph.pairs_tried == result.graph.pairs_tried
 
 
 def test_reading_writes_nothing(tmp_path):
@@ -83,8 +83,8 @@ def test_a_kept_run_and_one_that_is_not_kept_find_the_same(tmp_path):
     kept, passing = (
         assess(board_problem(Board(0.2)), run=r, **GIVEN) for r in (tmp_path / "r", None)
     )
-    for intent in kept.models.capabilities:
-        assert kept.models.rules(intent) == passing.models.rules(intent)
+    for intent in kept.graph.capabilities:
+        assert kept.graph.rules(intent) == passing.graph.rules(intent)
 
 
 def test_a_file_named_from_one_directory_is_found_from_another(tmp_path, monkeypatch):
@@ -109,7 +109,7 @@ def test_a_listener_hears_of_every_query(tmp_path):
     assert heard[-1].usage == result.usage
     assert heard[-1].states == result.states
     assert heard[-1].transitions == result.transitions
-    assert heard[-1].pairs_tried == result.models.pairs_tried
+    assert heard[-1].pairs_tried == result.graph.pairs_tried
 
 
 def test_finished_runs_resume_to_the_same_result(tmp_path):
@@ -124,4 +124,4 @@ def test_finished_runs_resume_to_the_same_result(tmp_path):
 def test_a_shipped_problem_is_assessed_by_name():
     result = assess("blocksworld", budget=Budget(executions=50), **GIVEN)
     assert result.usage.executions == 50
-    assert result.models.pairs_tried > 0
+    assert result.graph.pairs_tried > 0

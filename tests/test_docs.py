@@ -18,10 +18,19 @@ import capscope
 import capscope.testing
 import capscope.world
 from capscope.cli.main import app
-from capscope.data.journal_file import LATER_TABLES, SCHEMA
 from capscope.export.tables import QueryRow, RuleRow, TransitionRow
+from capscope.record.journal_file import LATER_TABLES, SCHEMA
 from capscope.world import Ending
-from shown_sessions import PAGES, ROOT, TUTORIAL, Exchange, Session, agrees, blocks, exchanges
+from support.shown_sessions import (
+    PAGES,
+    ROOT,
+    TUTORIAL,
+    Exchange,
+    Session,
+    agrees,
+    blocks,
+    exchanges,
+)
 
 WRITTEN = [p for p in sorted(PAGES.rglob("*.md")) if not p.is_relative_to(PAGES / "results")]
 READ_FIRST = [ROOT / "README.md", ROOT / "CHANGELOG.md"]

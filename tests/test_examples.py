@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Intent, Settings, assess, check_problem
-from capscope.findings import find_surprises
+from capscope.analysis.findings import find_surprises
+from capscope.present.text import capability_lines, capability_views
 from capscope.problems import load_problem
-from capscope.report.text import capability_lines, capability_views
-from llm_stub import say
+from support.llm_stub import say
 
-pytest_plugins = ["llm_fixtures"]
+pytest_plugins = ["support.llm_fixtures"]
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SHORT = ("frozen_lake", "function_agent", "llm_agent", "taxi", "vault")
@@ -27,8 +27,8 @@ def source(name):
 def achieved(result, text):
     """The outcomes of an intent that bring it about."""
     intent = Intent.parse(text)
-    required, _ = result.models.vocabulary.literal_masks(intent.literals)
-    rules = result.models.rules(intent)
+    required, _ = result.graph.vocabulary.literal_masks(intent.literals)
+    rules = result.graph.rules(intent)
     return [
         outcome for rule in rules for outcome in rule.outcomes if outcome.effect.adds & required
     ]
@@ -76,8 +76,8 @@ def test_the_model_of_the_agent_on_ice_shows_how_slippery_it_is(monkeypatch):
     states = {example.WORDS.state(example.label(cell)): cell for cell in example.LAKE.P}
     result = assess(source("frozen_lake"), budget=Budget(executions=2000))
     thirds = covered = all_outcomes = 0
-    for intent in result.models.capabilities:
-        for rule in result.models.rules(intent):
+    for intent in result.graph.capabilities:
+        for rule in result.graph.rules(intent):
             if len(rule.states) > 1 or len(rule.outcomes) < 2:
                 continue
             (state,) = rule.states
@@ -95,7 +95,7 @@ def test_the_model_of_the_agent_on_ice_shows_how_slippery_it_is(monkeypatch):
 def test_the_drivers_habit_is_found():
     pytest.importorskip("gymnasium")
     result = assess(source("taxi"), budget=Budget(executions=1500))
-    found = [finding.sentence for finding in find_surprises(result.models, temporal_length=None)]
+    found = [finding.sentence for finding in find_surprises(result.graph, temporal_length=None)]
     assert any("taxi-at(red)" in text and "riding()" in text for text in found), found
 
 
@@ -143,5 +143,5 @@ def test_the_lake_of_the_readme_is_assessed_as_it_shows(tmp_path):
     (tmp_path / "lake.py").write_text(file)
     problem, asked = f"{tmp_path / 'lake.py'}:problem", Settings(intents=("at(r3c3)",))
     result = assess(problem, settings=asked, seed=1)
-    (view,) = capability_views(result.models)
-    assert list(capability_lines(view, result.models.vocabulary)) == shown.splitlines()
+    (view,) = capability_views(result.graph)
+    assert list(capability_lines(view, result.graph.vocabulary)) == shown.splitlines()

@@ -15,17 +15,15 @@ EVERYONE_MAY_IMPORT = {"errors", "seeds"}
 ORDER = [
     "symbolic",
     "world",
-    "data",
+    "statistics",
+    "record",
     "model",
-    "query",
+    "strategy",
     "assessment",
-    "evaluation",
+    "analysis",
     "baselines",
     "export",
-    "findings",
-    "difference",
-    "planning",
-    "report",
+    "present",
     "environments",
     "agents",
     "problems",
@@ -42,7 +40,7 @@ ALLOWED = {layer: set(ORDER[:i]) for i, layer in enumerate(ORDER)} | {
     "environments": {"symbolic", "world"},
     "agents": {"symbolic", "world"},
     # What to ask next is decided with no simulator in sight.
-    "query": {"symbolic", "data", "model"},
+    "strategy": {"symbolic", "statistics", "record", "model"},
 }
 
 
@@ -108,12 +106,12 @@ def test_no_modules_import_each_other_in_a_circle():
         ("typer", "capscope.cli"),
         ("rich", "capscope.cli"),
         ("aalpy", "capscope.baselines.aalpy"),
-        ("jinja2", "capscope.report.page"),
+        ("jinja2", "capscope.present.page"),
         ("gymnasium", "capscope.environments.gymnasium"),
         ("pandas", "capscope.export.frames"),
         ("pyarrow", "capscope.export.frames"),
-        ("stormpy", "capscope.planning.solver"),
-        ("sqlite3", ("capscope.data", "capscope.agents.llm.cache")),
+        ("stormpy", "capscope.analysis.planning.solver"),
+        ("sqlite3", ("capscope.record", "capscope.agents.llm.cache")),
     ],
 )
 def test_a_library_is_imported_in_its_own_place_only(package, home):

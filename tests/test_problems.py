@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import toy_worlds
 from capscope import problems
 from capscope.agents.llm.client import close_shared_clients
 from capscope.agents.react import ReactSettings
@@ -19,7 +18,8 @@ from capscope.problems import (
     source_slug,
 )
 from capscope.world import Problem, check_problem
-from llm_stub import say, stub_server
+from support import toy_worlds
+from support.llm_stub import say, stub_server
 
 TOYS = toy_worlds.__file__
 
@@ -63,7 +63,9 @@ def test_a_factory_in_a_file_makes_a_problem():
 
 
 def test_a_file_may_import_its_neighbours_and_leaves_the_path_as_it_was(tmp_path):
-    (tmp_path / "neighbour_of_mine.py").write_text("from toy_worlds import slippery_board as made")
+    (tmp_path / "neighbour_of_mine.py").write_text(
+        "from support.toy_worlds import slippery_board as made"
+    )
     (tmp_path / "mine.py").write_text(
         "import neighbour_of_mine\ndef make(): return neighbour_of_mine.made()"
     )
@@ -79,21 +81,21 @@ def test_a_file_may_import_its_neighbours_and_leaves_the_path_as_it_was(tmp_path
 def test_a_file_named_like_a_package_does_not_take_its_place(tmp_path):
     import json
 
-    (tmp_path / "json.py").write_text("from toy_worlds import slippery_board")
+    (tmp_path / "json.py").write_text("from support.toy_worlds import slippery_board")
     assert load_problem(f"{tmp_path / 'json.py'}:slippery_board").name == "board"
     assert sys.modules["json"] is json
 
 
 def test_a_problem_may_stand_in_a_file_as_it_is(tmp_path):
     path = tmp_path / "standing.py"
-    path.write_text("from toy_worlds import slippery_board\nboard = slippery_board()")
+    path.write_text("from support.toy_worlds import slippery_board\nboard = slippery_board()")
     assert load_problem(f"{path}:board").name == "board"
 
 
 def test_a_wrong_name_is_answered_with_what_the_file_itself_defines(tmp_path):
     path = tmp_path / "mine_own.py"
     path.write_text(
-        "from toy_worlds import *\nboard = slippery_board()\n"
+        "from support.toy_worlds import *\nboard = slippery_board()\n"
         "def make(): pass\ndef _part(): pass\nNUMBER = 7"
     )
     with pytest.raises(ProblemError, match=r"has no function 'problem'; it has board, make$"):
@@ -112,7 +114,7 @@ def test_a_changed_file_is_read_anew(tmp_path):
     path = tmp_path / "changing.py"
     for horizon in (5, 6):
         path.write_text(
-            f"from toy_worlds import *\ndef make(): return board_problem(horizon={horizon})"
+            f"from support.toy_worlds import *\ndef make(): return board_problem(horizon={horizon})"
         )
         # Python compares times to the second before it trusts a compiled file of the same size.
         for compiled in tmp_path.glob("__pycache__/*"):
@@ -204,7 +206,7 @@ def test_another_package_may_register_a_problem(monkeypatch):
 
 
 def test_an_installed_package_is_known_by_what_its_metadata_says(monkeypatch, tmp_path):
-    (tmp_path / "lamps.py").write_text("from toy_worlds import slippery_board as lamps")
+    (tmp_path / "lamps.py").write_text("from support.toy_worlds import slippery_board as lamps")
     installed = tmp_path / "lamp_worlds-1.0.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: lamp-worlds\nVersion: 1.0\n")

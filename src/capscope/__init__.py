@@ -3,7 +3,7 @@
 from capscope.api import Result, assess, plan, resume, try_plan
 from capscope.assessment import Budget, Usage
 from capscope.errors import CapscopeError
-from capscope.query import Settings
+from capscope.strategy import Settings
 from capscope.symbolic import Atom, Effect, Intent, Literal, Predicate, State, Vocabulary
 from capscope.world import Limits, Problem, check_problem
 

@@ -14,29 +14,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from capscope.assessment import Budget, Run, RunSpec, Usage, run_assessment
-from capscope.assessment.beginnings import Beginnings
+from capscope.analysis.aliasing import Aliasing, find_aliasing
+from capscope.analysis.planning import Effort, Goal, Plan, Trial, Try, plan_for
+from capscope.analysis.planning.origin import states_described, where_it_began
+from capscope.analysis.planning.trial import try_out
+from capscope.assessment import Budget, RunDirectory, RunSpec, Usage, run_assessment
 from capscope.assessment.events import Listener, ignore
 from capscope.assessment.reading import Reading, read_run
-from capscope.assessment.run import TEXTS, write_atomically
-from capscope.data.mishaps import Mishap, mishaps_of
-from capscope.errors import Breakdown, CapscopeError, RunError
+from capscope.errors import CapscopeError, RunError, SimulatorError
 from capscope.export.frames import Frames, model_frames, run_frames
 from capscope.export.model_json import model_document
-from capscope.findings.left_out import LeftOut, left_out_of
-from capscope.model import CapabilityModel, Models
-from capscope.planning import Effort, Goal, Plan, Trial, Try, plan_for
-from capscope.planning.origin import states_described, where_it_began
-from capscope.planning.trial import try_out
+from capscope.model import CapabilityModel, StateGraph
+from capscope.present.notebook import Shown, result_html, shown_capability, shown_model
+from capscope.present.report_file import write_report
+from capscope.present.run_notes import run_notes
+from capscope.present.text import counted
 from capscope.problems import canonical_source, is_named, load_problem, text_digest
-from capscope.query import Settings
-from capscope.query.evidence import Evidence
-from capscope.query.strategies import DEFAULT_STRATEGY
-from capscope.query.verdict import Verdict
-from capscope.report.notebook import Shown, result_html, shown_capability, shown_model
-from capscope.report.report_file import write_report
-from capscope.report.run_notes import run_notes
-from capscope.report.text import counted
+from capscope.record.agent_failures import AgentFailure, agent_failures_of
+from capscope.record.initial_positions import InitialPositions
+from capscope.record.run_directory import TEXTS, write_atomically
+from capscope.strategy import Settings
+from capscope.strategy.evidence import Evidence
+from capscope.strategy.registry import DEFAULT_STRATEGY
+from capscope.strategy.verdict import Verdict
 from capscope.world import Problem
 from capscope.world.problem import picture_of
 
@@ -49,35 +49,35 @@ class Result:
     """What an assessment found."""
 
     spec: RunSpec
-    models: Models
+    graph: StateGraph
     usage: Usage
     stopped_because: str
     states: int
     transitions: int
     run: Path | None
     """The run directory; None for a run that was not kept."""
-    beginnings: Beginnings
+    initial_positions: InitialPositions
     """From how many initial positions the run began."""
-    left_out: LeftOut
+    aliasing: Aliasing
     """Where what happens depends on something that the words do not tell."""
-    mishaps: tuple[Mishap, ...] = ()
+    agent_failures: tuple[AgentFailure, ...] = ()
     """In what ways the agent broke down."""
 
     @property
     def verdict(self) -> Verdict:
         """What the evidence settles and what it leaves open."""
-        return Evidence.of(self.models, self.spec.settings).verdict()
+        return Evidence.of(self.graph, self.spec.settings).verdict()
 
     @property
     def model(self) -> CapabilityModel:
         """The pessimistic model: what was seen, and nothing else."""
-        return self.models.pessimistic
+        return self.graph.pessimistic
 
     def show(self, capability: str | None = None) -> Shown:
         """Say when a capability does what, as text; of all of them, the most interesting first."""
         if capability is None:
-            return shown_model(self.models)
-        return shown_capability(self.models, self.models.known(capability))
+            return shown_model(self.graph)
+        return shown_capability(self.graph, self.graph.resolve_capability(capability))
 
     def notes(self) -> Iterator[str]:
         """Say what a reader must know before the model: breakdowns, other beginnings, and the like.
@@ -85,7 +85,11 @@ class Result:
         There is nothing to say of most runs.
         """
         return run_notes(
-            self.mishaps, self.beginnings, self.left_out, self.models.always, self.run or "DIR"
+            self.agent_failures,
+            self.initial_positions,
+            self.aliasing,
+            self.graph.always,
+            self.run or "DIR",
         )
 
     def frames(self) -> Frames:
@@ -93,19 +97,19 @@ class Result:
 
         Those of a kept run are read from its directory, as it is now.
         """
-        return model_frames(self.models) if self.run is None else run_frames(self.run)
+        return model_frames(self.graph) if self.run is None else run_frames(self.run)
 
     def _repr_html_(self) -> str:
         usage = self.usage
         said = [
-            f"{self.spec.problem.name}: {counted(len(self.models.capabilities), 'capability')}, "
+            f"{self.spec.problem.name}: {counted(len(self.graph.capabilities), 'capability')}, "
             f"{counted(self.states, 'state')} seen",
             f"{counted(usage.executions, 'execution')} in {counted(usage.queries, 'query')}, "
             f"{counted(usage.simulator_steps, 'simulator step')}; ended: {self.stopped_because}",
             str(self.verdict),
             *self.notes(),
         ]
-        return result_html(said, self.models)
+        return result_html(said, self.graph)
 
 
 def assess(
@@ -140,7 +144,7 @@ def assess(
         _copies(problem, workers - 1),
     )
     spec.check()
-    with _directory(run) as path, Run.create(path, spec) as opened:
+    with _directory(run) as path, RunDirectory.create(path, spec.meta()) as opened:
         _note_text(opened, source)
         return _carry_out(opened, spec, listener, keep=run is not None)
 
@@ -157,9 +161,9 @@ def resume(
 
     `problem` is needed for a run that was started with a `Problem` object of one's own.
     """
-    with Run.open(Path(run)) as opened:
+    with RunDirectory.open(Path(run)) as opened:
         spec = _spec_of(opened, problem, budget, workers)
-        opened.admit(spec)
+        opened.admit(spec.identity(), spec.budget)
         _note_text(opened, spec.source)
         return _carry_out(opened, spec, listener, keep=True)
 
@@ -172,7 +176,7 @@ def report_on(run: str | Path, output: Path | None = None, *, pictures: bool | N
     loaded here is a report without pictures.
     """
     path = Path(run)
-    with Run.open(path, read_only=True) as opened:
+    with RunDirectory.open(path, read_only=True) as opened:
         source: str = opened.journal.read_meta()["identity"]["problem"]
     draw = None
     if pictures or (pictures is None and is_named(source)):
@@ -192,10 +196,10 @@ def plan(run: str | Path | Reading, goal: str, *, start: str | None = None) -> P
     Needs the extra `plan`.
     """
     reading = run if isinstance(run, Reading) else read_run(Path(run))
-    models = reading.models
-    wanted = Goal.parse(goal, models.vocabulary)
-    starts = [where_it_began(reading.path)] if start is None else states_described(start, models)
-    return plan_for(models, wanted, starts)
+    graph = reading.graph
+    wanted = Goal.parse(goal, graph.vocabulary)
+    starts = [where_it_began(reading.path)] if start is None else states_described(start, graph)
+    return plan_for(graph, wanted, starts)
 
 
 def try_plan(
@@ -211,9 +215,9 @@ def try_plan(
     `problem` is needed for a run that was started with a `Problem` object of one's own. `heard` is
     told of each try.
     """
-    with Run.open(Path(run), read_only=True) as opened:
+    with RunDirectory.open(Path(run), read_only=True) as opened:
         spec = _spec_of(opened, problem)
-        opened.require_same(spec)
+        opened.require_same(spec.identity())
         positions = opened.journal.snapshots(plan.start)
     if not plan.found or not positions:
         missing = "position of the start" if plan.found else "way to the goal"
@@ -226,7 +230,7 @@ def try_plan(
 
 
 def _spec_of(
-    opened: Run, problem: Problem | None, budget: Budget | None = None, workers: int = 1
+    opened: RunDirectory, problem: Problem | None, budget: Budget | None = None, workers: int = 1
 ) -> RunSpec:
     """Return what a run was started with, its problem loaded anew."""
     meta = opened.journal.read_meta()
@@ -242,37 +246,37 @@ def _spec_of(
     )
 
 
-def _note_text(opened: Run, source: str) -> None:
+def _note_text(opened: RunDirectory, source: str) -> None:
     """Write down which texts the problem's file had while the run was under way."""
     texts, now = opened.journal.read_meta().get(TEXTS, []), text_digest(source)
     if now is not None and now not in texts[-1:]:
         opened.journal.write_meta({TEXTS: [*texts, now]})
 
 
-def _carry_out(opened: Run, spec: RunSpec, listener: Listener, *, keep: bool) -> Result:
+def _carry_out(opened: RunDirectory, spec: RunSpec, listener: Listener, *, keep: bool) -> Result:
     try:
         assessment = run_assessment(opened, spec, listener)
-    except Breakdown as error:
+    except SimulatorError as error:
         if not keep or not opened.asked:
             raise
-        raise Breakdown(
+        raise SimulatorError(
             f"{error}, and resume the run: what was seen so far is kept"
         ) from error.__cause__
     if keep:
-        document = model_document(assessment.models, spec.problem.name)
+        document = model_document(assessment.graph, spec.problem.name)
         write_atomically(opened.path / MODEL, json.dumps(document, indent=1) + "\n")
         write_report(opened.path, opened.path / REPORT, picture_of(spec.problem))
     return Result(
         spec=spec,
-        models=assessment.models,
+        graph=assessment.graph,
         usage=assessment.usage,
         stopped_because=assessment.stopped_because,
-        states=len(assessment.knowledge.dataset.states),
-        transitions=assessment.knowledge.dataset.distinct,
+        states=len(assessment.run_state.dataset.states),
+        transitions=assessment.run_state.dataset.distinct,
         run=opened.path if keep else None,
-        beginnings=Beginnings.of(opened.journal.read_meta()),
-        left_out=left_out_of(opened.journal),
-        mishaps=mishaps_of(opened.journal),
+        initial_positions=InitialPositions.of(opened.journal.read_meta()),
+        aliasing=find_aliasing(opened.journal),
+        agent_failures=agent_failures_of(opened.journal),
     )
 
 

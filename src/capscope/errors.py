@@ -17,7 +17,7 @@ class ProblemError(CapscopeError):
     """Report a problem that cannot be loaded or whose parts break their contract."""
 
 
-class Breakdown(ProblemError):  # noqa: N818 - what happened, in one word
+class SimulatorError(ProblemError):
     """Report a simulator or abstraction that raised: what it reports can no longer be trusted."""
 
 

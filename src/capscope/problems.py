@@ -55,10 +55,10 @@ class Registered:
 
 def _learned_grid_agent() -> Problem:
     from capscope.agents.grid_q import FOUR_QUADRANTS_VALUES, ActionValues, GridQAgent
-    from capscope.environments.minigrid import FOUR_QUADRANTS, GridWords, read_layout
+    from capscope.environments.minigrid import FOUR_QUADRANTS, GridAbstraction, read_layout
 
     values = ActionValues.load(FOUR_QUADRANTS_VALUES)
-    agent = GridQAgent(values, GridWords(read_layout(FOUR_QUADRANTS)))
+    agent = GridQAgent(values, GridAbstraction(read_layout(FOUR_QUADRANTS)))
     return grid_problem(FOUR_QUADRANTS, agent, "minigrid-q", agent.fingerprint)
 
 
@@ -151,14 +151,14 @@ def grid_problem(
 
     An attempt may change the symbolic state as often as it likes; what counts is where it ends.
     """
-    from capscope.environments.minigrid import GridWords, grid_simulator, read_layout
+    from capscope.environments.minigrid import GridAbstraction, grid_simulator, read_layout
 
     grid = read_layout(layout)
     return Problem(
         name=name,
         simulator=grid_simulator(grid),
         agent=agent,
-        abstraction=GridWords(grid),
+        abstraction=GridAbstraction(grid),
         limits=limits,
         description=f"an agent in the grid {grid.name}",
         fingerprint=f"{grid.fingerprint}-{fingerprint}" if fingerprint else grid.fingerprint,

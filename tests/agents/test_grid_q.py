@@ -19,7 +19,12 @@ from capscope.agents.grid_q import (
 )
 from capscope.agents.grid_q.learning import FIRST_EPISODES
 from capscope.agents.grid_q.values import position_of
-from capscope.environments.minigrid import FOUR_QUADRANTS, GridWords, grid_simulator, read_layout
+from capscope.environments.minigrid import (
+    FOUR_QUADRANTS,
+    GridAbstraction,
+    grid_simulator,
+    read_layout,
+)
 from capscope.errors import ProblemError
 from capscope.problems import load_problem
 from capscope.symbolic import Intent, Literal
@@ -27,7 +32,7 @@ from capscope.world import Ending, Position
 from capscope.world.attempt import pursue
 
 LAYOUT = read_layout(FOUR_QUADRANTS)
-WORDS = GridWords(LAYOUT)
+WORDS = GridAbstraction(LAYOUT)
 PROBLEM = load_problem("minigrid-q")
 VALUES = ActionValues.load(FOUR_QUADRANTS_VALUES)
 SHORT = Training(episodes=60, most_steps=40)

@@ -16,10 +16,10 @@ from capscope.agents.llm import Completion, Place, Sampling
 from capscope.agents.llm.cache import AnswerCache
 from capscope.agents.llm.completion import question_key
 from capscope.errors import LlmError
-from llm_agents import QUESTION
-from llm_stub import fails, say
+from support.llm_agents import QUESTION
+from support.llm_stub import fails, say
 
-pytest_plugins = ["llm_fixtures"]
+pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 ANSWER = Completion("yes", 10, 5, "stop", cost=0.25)

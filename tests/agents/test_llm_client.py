@@ -14,11 +14,11 @@ from capscope.errors import LlmError
 from capscope.symbolic import Intent
 from capscope.world import Allowance, Ending, Position
 from capscope.world.attempt import pursue
-from llm_agents import KEY, QUESTION, Asker
-from llm_stub import drops, fails, hangs, say, sends
-from toy_worlds import board_problem
+from support.llm_agents import KEY, QUESTION, Asker
+from support.llm_stub import drops, fails, hangs, say, sends
+from support.toy_worlds import board_problem
 
-pytest_plugins = ["llm_fixtures"]
+pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 NONSENSE = "lorem ipsum \N{SNOWMAN} " * 3000  # 40 kB and more

@@ -15,9 +15,9 @@ import pytest
 from capscope.agents.llm import LlmClient, LlmSettings, Place, Sampling, local_server
 from capscope.agents.llm.weights import SMALL_MODEL, Weights, fetch_weights, weights_path
 from capscope.errors import LlmError
-from llm_agents import QUESTION
+from support.llm_agents import QUESTION
 
-pytest_plugins = ["llm_fixtures"]
+pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 CONTENT = b"GGUF" + b"weights" * 300_000

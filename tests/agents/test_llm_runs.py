@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-import llm_agents
 from capscope import Budget, Settings, assess, resume
-from capscope.assessment.crew import Crew
 from capscope.assessment.reading import read_run
-from capscope.data.journal import Journal
+from capscope.assessment.worker_pool import WorkerPool
 from capscope.errors import LlmError
-from llm_agents import TOKENS, asking_board, choose
-from llm_stub import fails, say
+from capscope.record.journal import Journal
+from support import llm_agents
+from support.llm_agents import TOKENS, asking_board, choose
+from support.llm_stub import fails, say
 
-pytest_plugins = ["llm_fixtures"]
+pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 BOARD = f"{Path(llm_agents.__file__)}:asking_board"
@@ -202,7 +202,7 @@ def test_a_token_budget_ends_at_the_same_place_with_any_number_of_workers(
 ):
     """Even where draws are made side by side to the very end."""
     if heedless:
-        monkeypatch.setattr(Crew, "_tight", lambda *_: False)
+        monkeypatch.setattr(WorkerPool, "_tight", lambda *_: False)
     made = {}
     for workers in (1, 4):
         fresh_cache(workers)
@@ -222,7 +222,7 @@ def test_what_was_paid_is_accounted_for_with_any_number_of_workers(
     model, monkeypatch, limit, heedless, tmp_path
 ):
     if heedless:
-        monkeypatch.setattr(Crew, "_tight", lambda *_: False)
+        monkeypatch.setattr(WorkerPool, "_tight", lambda *_: False)
     result = assess(BOARD, **SMALL, budget=Budget(llm_cost=limit), run=tmp_path / "run", workers=4)
     assert result.stopped_because == "budget of llm_cost spent"
     assert result.usage.llm_cost == TOKENS * len(model.requests)

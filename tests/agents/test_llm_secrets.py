@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import llm_agents
 from capscope import Budget, Settings, assess
 from capscope.agents.llm import LlmSettings, Place, Sampling
 from capscope.errors import LlmError
-from llm_agents import KEY, QUESTION, choose
-from llm_stub import drops, fails, hangs, say, sends
+from support import llm_agents
+from support.llm_agents import KEY, QUESTION, choose
+from support.llm_stub import drops, fails, hangs, say, sends
 
-pytest_plugins = ["llm_fixtures"]
+pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 BOARD = f"{Path(llm_agents.__file__)}:asking_board"

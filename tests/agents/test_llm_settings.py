@@ -6,9 +6,9 @@ from capscope.agents.llm import LlmSettings
 from capscope.agents.llm.directory import cache_directory
 from capscope.agents.llm.weights import weights_path
 from capscope.errors import LlmError
-from llm_agents import KEY
+from support.llm_agents import KEY
 
-pytest_plugins = ["llm_fixtures"]
+pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 URL = "http://localhost:1/v1"

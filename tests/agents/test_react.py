@@ -9,7 +9,7 @@ from capscope.agents.react import GRID_GUIDE, ReactAgent, ReactSettings
 from capscope.environments.minigrid import (
     ACTIONS,
     FOUR_QUADRANTS,
-    GridWords,
+    GridAbstraction,
     grid_simulator,
     read_layout,
 )
@@ -17,9 +17,9 @@ from capscope.errors import ProblemError
 from capscope.symbolic import Intent
 from capscope.world import Allowance, Ending, Limits, Position, Problem
 from capscope.world.attempt import pursue
-from llm_stub import fails, say
+from support.llm_stub import fails, say
 
-pytest_plugins = ["llm_fixtures"]
+pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 KEY_INTENT = Intent.parse("carrying-blue-key()")
@@ -66,7 +66,7 @@ def attempt(client):
 
     def one(intent=KEY_INTENT, seed=1, allowance=None, **settings):
         agent = ReactAgent(asked, GRID_GUIDE, ReactSettings(**settings))
-        world, words = grid_simulator(layout), GridWords(layout)
+        world, words = grid_simulator(layout), GridAbstraction(layout)
         seen = world.reset(0)
         problem = Problem("grid", world, agent, words, Limits(temporal_length=None))
         start = Position(seen, words(seen))

@@ -9,8 +9,8 @@ from contextlib import closing
 import pytest
 
 from capscope.agents.llm.weights import SMALL_MODEL, weights_path
-from capscope.assessment.run import JOURNAL
-from capscope.data.journal import Journal
+from capscope.record.journal import Journal
+from capscope.record.run_directory import JOURNAL
 
 # Read before the tests are given a cache of their own: the weights are the user's.
 WEIGHTS = weights_path()

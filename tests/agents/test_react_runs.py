@@ -11,16 +11,16 @@ from contextlib import closing
 import pytest
 
 from capscope.api import resume
-from capscope.assessment.run import JOURNAL
 from capscope.cli import main
-from capscope.data.journal import Journal
 from capscope.environments.minigrid import ACTIONS
 from capscope.errors import LlmError, RunError
 from capscope.problems import load_problem
-from llm_agents import KEY
-from llm_stub import fails, say
+from capscope.record.journal import Journal
+from capscope.record.run_directory import JOURNAL
+from support.llm_agents import KEY
+from support.llm_stub import fails, say
 
-pytest_plugins = ["llm_fixtures"]
+pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 SOURCE = "minigrid-react:max-actions=6"

@@ -12,11 +12,11 @@ from statistics import mean
 import pytest
 
 from capscope import Budget, Settings, Vocabulary, assess, resume
-from capscope.assessment import Run, RunSpec, run_assessment
-from capscope.assessment.assess import recall
+from capscope.assessment import RunDirectory, RunSpec, run_assessment
 from capscope.assessment.inquiry import inquiry_for
-from capscope.data.journal import Journal
-from capscope.query.adaptive import choose_batch
+from capscope.assessment.loop import recall
+from capscope.record.journal import Journal
+from capscope.strategy.adaptive import choose_batch
 from capscope.world import Limits, Problem
 
 WORDS = Vocabulary.of_atoms("pqr")
@@ -172,8 +172,8 @@ def asked(run):
 def learned_odds(result):
     return {
         (state, str(intent)): result.model.predict(state, intent)
-        for state in result.models.places
-        for intent in result.models.capabilities
+        for state in result.graph.nodes
+        for intent in result.graph.capabilities
     }
 
 
@@ -245,10 +245,10 @@ def test_intents_that_are_discovered_on_the_way_are_settled_too():
     settings = Settings(**COARSE, walks=1, walk_steps=1)
     result = assess(table(counting), strategy="adaptive", settings=settings)
     assert_settled(result)
-    names = {str(intent) for intent in result.models.capabilities}
+    names = {str(intent) for intent in result.graph.capabilities}
     assert names == {*INTENTS, *(f"not {intent}" for intent in INTENTS)}
     # From 0 to 1 a walk of one step sees p come true, and nothing else.
-    assert str(result.models.capabilities[0]) == "p()"
+    assert str(result.graph.capabilities[0]) == "p()"
     assert learned_odds(result) == {
         (state, name): {(state + 1) % 8: 1.0} for state in range(8) for name in names
     }
@@ -393,13 +393,13 @@ def test_now_and_then_a_resumed_run_would_ask_what_this_one_asked(tmp_path):
     def note(event):
         number = event.usage.queries
         if number % 7 == 0:
-            knowledge = recall(run.journal, spec)
-            if inquiry_for(spec).finished_because(knowledge) is None:
-                batch = choose_batch(knowledge.models, knowledge.evidence, settings)
+            run_state = recall(run.journal, spec)
+            if inquiry_for(spec).finished_because(run_state) is None:
+                batch = choose_batch(run_state.graph, run_state.evidence, settings)
                 targets = [policy.target for policy in batch]
                 expected[number] = [(t.state, INTENTS[t.capability]) for t in targets]
 
-    with Run.create(tmp_path / "run", spec) as run:
+    with RunDirectory.create(tmp_path / "run", spec.meta()) as run:
         run_assessment(run, spec, note)
     found = queries(tmp_path / "run")
     assert len(expected) >= 5

@@ -3,11 +3,11 @@ from contextlib import closing
 import pytest
 
 from capscope import Budget, CapscopeError, Settings, Usage, Vocabulary, assess, resume
-from capscope.assessment import Run, RunSpec, run_assessment
+from capscope.assessment import RunDirectory, RunSpec, run_assessment
 from capscope.assessment import ask as asking
-from capscope.data.journal import Journal
+from capscope.record.journal import Journal
 from capscope.world import Ending
-from toy_worlds import Board, Scripted, Seen, board_problem
+from support.toy_worlds import Board, Scripted, Seen, board_problem
 
 SMALL = Settings(draws=3, random_length=4, walks=2, walk_steps=6, patience=5)
 WALKED = 12  # simulator steps that discovery takes with these settings
@@ -77,7 +77,7 @@ def test_an_attempt_cut_by_the_step_budget_is_recorded_but_not_taken_for_an_outc
         (Ending.HORIZON, 50),
         (Ending.CUT, 10),
     ]
-    assert result.models.pairs_tried == 1
+    assert result.graph.pairs_tried == 1
     assert result.usage.executions == 2
 
 
@@ -182,8 +182,8 @@ def test_what_a_cut_query_discovered_keeps_its_number_when_the_query_is_complete
         budget = Budget(executions=executions)
         result = resume(tmp_path / "run", problem=problem(), budget=budget)
         with closing(Journal.open(tmp_path / "run" / "journal.sqlite")) as journal:
-            assert journal.intents() == result.models.capabilities
-    names = [str(intent) for intent in result.models.capabilities]
+            assert journal.intents() == result.graph.capabilities
+    names = [str(intent) for intent in result.graph.capabilities]
     assert names == ["third()", "second()", "first()"]
 
 
@@ -211,7 +211,7 @@ def test_a_budget_that_nobody_can_keep_is_refused(allowed):
 
 def test_a_run_without_patience_left_says_no_news(tmp_path):
     spec = RunSpec(board_problem(Board()), "board", "random", 0, SMALL)
-    with Run.create(tmp_path / "run", spec) as run:
+    with RunDirectory.create(tmp_path / "run", spec.meta()) as run:
         heard = []
         assessment = run_assessment(run, spec, heard.append)
     assert assessment.stopped_because == "no news"

@@ -14,8 +14,8 @@ from capscope import (
 )
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.assessment.reading import read_run
-from capscope.data.journal import Journal
-from toy_worlds import Board, Scripted, Seen, board_problem
+from capscope.record.journal import Journal
+from support.toy_worlds import Board, Scripted, Seen, board_problem
 
 WORDS = Vocabulary(
     [Predicate("on", ("block", "block")), Predicate("held", ("block",)), Predicate("done")],
@@ -86,7 +86,7 @@ def test_walks_cost_steps_and_never_enter_the_dataset(tmp_path):
     reading = read_run(tmp_path / "run")
     assert {before == after for (before, _, after), _ in reading.dataset} == {True}
     assert reading.usage.simulator_steps == 16
-    assert len(result.models.capabilities) == 6
+    assert len(result.graph.capabilities) == 6
 
 
 def test_what_an_agent_is_seen_to_bring_about_is_assessed_too(tmp_path):
@@ -107,11 +107,11 @@ def test_what_an_agent_is_seen_to_bring_about_is_assessed_too(tmp_path):
     settings = Settings(draws=2, random_length=4, walks=1, walk_steps=1, patience=2)
     problem = board_problem(LightsOnly(), Vandal())
     result = assess(problem, strategy="random", settings=settings, run=tmp_path / "run")
-    names = [str(intent) for intent in result.models.capabilities]
+    names = [str(intent) for intent in result.graph.capabilities]
     assert names == [*(f"lit({s})" for s in "abc"), *(f"not lit({s})" for s in "abc")]
     with closing(Journal.open(tmp_path / "run" / "journal.sqlite")) as journal:
         assert journal.read_meta()["discovery"] == {"intents": 3, "simulator_steps": 1}
-        assert journal.intents() == result.models.capabilities
+        assert journal.intents() == result.graph.capabilities
 
 
 def test_intents_of_ones_own_replace_discovery_and_are_not_extended():
@@ -119,7 +119,7 @@ def test_intents_of_ones_own_replace_discovery_and_are_not_extended():
         draws=2, random_length=6, patience=4, intents=("lit(b) and not lit(a)", "lit(a)", "lit(a)")
     )
     result = assess(board_problem(Board(slip=0.2)), strategy="random", settings=own)
-    assert [str(i) for i in result.models.capabilities] == ["not lit(a) and lit(b)", "lit(a)"]
+    assert [str(i) for i in result.graph.capabilities] == ["not lit(a) and lit(b)", "lit(a)"]
     # No step was spent on walks: the first draws leave from the initial state.
     budget = Budget(simulator_steps=1)
     assert assess(board_problem(), settings=own, budget=budget).usage.executions >= 1
@@ -146,7 +146,7 @@ def test_a_run_too_poor_for_discovery_leaves_the_way_free_for_a_richer_one(tmp_p
     enough = Budget(simulator_steps=50)
     result = assess(board_problem(), budget=enough, run=tmp_path / "run", **given)
     whole = assess(board_problem(), budget=enough, **given)
-    assert result.models.capabilities == whole.models.capabilities
+    assert result.graph.capabilities == whole.graph.capabilities
     assert result.usage.simulator_steps == whole.usage.simulator_steps
 
 

@@ -17,14 +17,14 @@ import pytest
 
 from capscope.api import resume
 from capscope.cli import main
-from capscope.data.journal import Journal
-from capscope.query import STRATEGIES
+from capscope.record.journal import Journal
+from capscope.strategy import STRATEGIES
 
 # A board whose switches wear out (unseen, but part of the position), and an agent that fumbles, so
 # that what can be switched off is discovered long after what can be switched on.
 WORLD = """
 import random
-from toy_worlds import SWITCHES, Board, Pressing, Presser, board_problem
+from support.toy_worlds import SWITCHES, Board, Pressing, Presser, board_problem
 
 class WornBoard(Board):
     worn = 0
@@ -133,7 +133,8 @@ def result(pid, end):
     return code, int(os.read(end, 99) or 0)
 
 # What each child would import for itself.
-import rich.live, toy_worlds
+import rich.live
+from support import toy_worlds
 sys.argv, answer = ["capscope", "list"], sys.argv[1]
 try:
     main()

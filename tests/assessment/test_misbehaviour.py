@@ -6,10 +6,10 @@ from contextlib import closing
 import pytest
 
 from capscope import Budget, Settings, assess, resume
-from capscope.data.journal import Journal
 from capscope.errors import JournalError, ProblemError
+from capscope.record.journal import Journal
 from capscope.world import Ending
-from toy_worlds import (
+from support.toy_worlds import (
     RAISES_HERE,
     Board,
     BoardThatForgetsASwitch,
@@ -53,9 +53,9 @@ def test_an_agent_that_raises_is_recorded_with_its_words_and_the_run_goes_on(tmp
     assert re.fullmatch(r"ValueError \(toy_worlds.py, line \d+\): Ich weiß\nnicht weiter", words)
     assert {a.simulator_steps for a in raised} == {1}
     # Where it left the world is an outcome like any other.
-    intent = next(i for i in result.models.capabilities if str(i) == "lit(b)")
-    assert result.models.rules(intent)
-    assert sum(rule.executions for rule in result.models.rules(intent)) == len(raised)
+    intent = next(i for i in result.graph.capabilities if str(i) == "lit(b)")
+    assert result.graph.rules(intent)
+    assert sum(rule.executions for rule in result.graph.rules(intent)) == len(raised)
 
 
 def test_an_agent_that_raises_at_once_fails_everywhere_and_changes_nothing(tmp_path):

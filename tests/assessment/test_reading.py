@@ -4,8 +4,8 @@ import pytest
 
 from capscope import Budget, Settings, Usage, assess
 from capscope.assessment.reading import read_journal, read_run, replay
-from capscope.assessment.run import Run
-from toy_worlds import Board, board_problem
+from capscope.record.run_directory import RunDirectory
+from support.toy_worlds import Board, board_problem
 
 SETTINGS = Settings(draws=3, random_length=4, walks=2, walk_steps=10, patience=3)
 
@@ -32,8 +32,8 @@ def without_seconds(usage):
 
 def test_a_replay_passes_through_what_the_run_knew_after_each_query(made):
     path, heard = made
-    with Run.open(path, read_only=True) as run:
-        replayed = [(usage, models.pairs_tried) for usage, models in replay(run.journal)]
+    with RunDirectory.open(path, read_only=True) as run:
+        replayed = [(usage, graph.pairs_tried) for usage, graph in replay(run.journal)]
     assert len(replayed) > 3
     assert [(without_seconds(u), n) for u, n in replayed] == [
         (without_seconds(u), n) for u, n in heard
@@ -42,13 +42,13 @@ def test_a_replay_passes_through_what_the_run_knew_after_each_query(made):
 
 def test_a_replay_ends_where_reading_the_journal_does(made):
     path, _ = made
-    with Run.open(path, read_only=True) as run:
-        *_, (usage, models) = replay(run.journal)
+    with RunDirectory.open(path, read_only=True) as run:
+        *_, (usage, graph) = replay(run.journal)
         reading = read_journal(path, run.journal)
     assert usage == reading.usage
-    assert models.capabilities == reading.models.capabilities
-    for intent in models.capabilities:
-        assert models.rules(intent) == reading.models.rules(intent)
+    assert graph.capabilities == reading.graph.capabilities
+    for intent in graph.capabilities:
+        assert graph.rules(intent) == reading.graph.rules(intent)
 
 
 def test_a_run_is_read_up_to_the_last_query_that_ended_within_so_many_executions(made):
@@ -57,7 +57,7 @@ def test_a_run_is_read_up_to_the_last_query_that_ended_within_so_many_executions
     for most in (ends[1], ends[1] + 1, ends[2] - 1):
         reading = read_run(path, most)
         assert without_seconds(reading.usage) == without_seconds(heard[1][0])
-        assert reading.models.pairs_tried == reading.dataset.pairs == heard[1][1]
+        assert reading.graph.pairs_tried == reading.dataset.pairs == heard[1][1]
         assert reading.dataset.size == ends[1]
     assert read_run(path, ends[-1]).usage == read_run(path).usage == read_run(path, 10**9).usage
 
@@ -66,5 +66,5 @@ def test_before_the_first_query_only_discovery_was_paid_for(made):
     path, heard = made
     reading = read_run(path, heard[0][0].executions - 1)
     assert reading.usage == Usage(simulator_steps=20)
-    assert not reading.models.pairs_tried
-    assert reading.models.capabilities
+    assert not reading.graph.pairs_tried
+    assert reading.graph.capabilities

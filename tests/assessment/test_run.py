@@ -11,14 +11,18 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, CapscopeError, Limits, Settings, Vocabulary, assess, resume
-from capscope.assessment import Run, RunSpec
-from capscope.assessment.run import write_atomically
+from capscope.assessment import RunDirectory, RunSpec
 from capscope.errors import JournalError, RunError
 from capscope.problems import load_problem
-from toy_worlds import Board, Seen, SeenWithAnUndeclaredAtom, board_problem
+from capscope.record.run_directory import write_atomically
+from support.toy_worlds import Board, Seen, SeenWithAnUndeclaredAtom, board_problem
 
 SMALL = Settings(draws=2, random_length=4, walks=2, walk_steps=6, patience=3)
 GIVEN = {"strategy": "random", "settings": SMALL, "seed": 5}
+
+
+def admit(opened, spec):
+    opened.admit(spec.identity(), spec.budget)
 
 
 def spec(problem=None, **changed):
@@ -61,8 +65,8 @@ DIFFERENCES = {
 @pytest.mark.parametrize(("other", "named"), DIFFERENCES.values(), ids=DIFFERENCES)
 def test_a_run_is_not_gone_on_with_as_another_and_the_difference_is_named(run, other, named):
     before = (run / "journal.sqlite").read_bytes(), (run / "run.json").read_bytes()
-    with Run.open(run) as opened, pytest.raises(RunError) as refused:
-        opened.admit(other)
+    with RunDirectory.open(run) as opened, pytest.raises(RunError) as refused:
+        admit(opened, other)
     message = str(refused.value)
     assert message.startswith(f"{run} was started differently: ")
     assert named in message
@@ -71,15 +75,15 @@ def test_a_run_is_not_gone_on_with_as_another_and_the_difference_is_named(run, o
 
 
 def test_every_difference_is_named(run):
-    with Run.open(run) as opened, pytest.raises(RunError) as refused:
-        opened.admit(spec(seed=6, settings=replace(SMALL, draws=4, patience=7)))
+    with RunDirectory.open(run) as opened, pytest.raises(RunError) as refused:
+        admit(opened, spec(seed=6, settings=replace(SMALL, draws=4, patience=7)))
     for named in ("seed was 5", "settings draws was 2", "settings patience was 3, now 7"):
         assert named in str(refused.value)
 
 
 def test_a_budget_is_no_difference(run):
-    with Run.open(run) as opened:
-        opened.admit(spec(budget=Budget(executions=99)))
+    with RunDirectory.open(run) as opened:
+        admit(opened, spec(budget=Budget(executions=99)))
         assert opened.journal.read_meta()["budget"]["executions"] == 99
     assert json.loads((run / "run.json").read_text())["budget"]["executions"] == 99
 
@@ -134,13 +138,13 @@ def test_assess_does_not_touch_a_directory_that_holds_a_run(run):
 
 
 def test_a_second_handle_on_a_run_is_refused_and_a_reader_is_not(run):
-    with Run.open(run):
+    with RunDirectory.open(run):
         with pytest.raises(RunError, match="another process is working on"):
-            Run.open(run)
+            RunDirectory.open(run)
         with pytest.raises(RunError, match="another process is working on"):
             resume(run, problem=board_problem())
-        Run.open(run, read_only=True).close()
-    Run.open(run).close()
+        RunDirectory.open(run, read_only=True).close()
+    RunDirectory.open(run).close()
 
 
 def test_a_run_under_way_in_another_process_is_refused(run):
@@ -159,10 +163,10 @@ def test_a_run_under_way_in_another_process_is_refused(run):
 
 
 def test_two_assessments_cannot_begin_in_one_directory(tmp_path):
-    with Run.create(tmp_path / "run", spec()):
+    with RunDirectory.create(tmp_path / "run", spec().meta()):
         (tmp_path / "run" / "journal.sqlite").rename(tmp_path / "aside")
         with pytest.raises(RunError, match="another process is working on"):
-            Run.create(tmp_path / "run", spec())
+            RunDirectory.create(tmp_path / "run", spec().meta())
 
 
 def test_a_run_that_could_not_be_opened_is_not_locked(run):
@@ -191,7 +195,7 @@ def test_nothing_is_left_behind_in_a_directory_that_is_no_run(tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
     for read_only in (True, False):
         with pytest.raises(JournalError, match=r"is .* a run directory"):
-            Run.open(tmp_path, read_only=read_only)
+            RunDirectory.open(tmp_path, read_only=read_only)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
@@ -199,8 +203,8 @@ def test_a_directory_that_cannot_be_written_to_is_an_error_of_the_run(run):
     (run / ".lock").unlink()
     (run / ".lock").mkdir()  # stands for missing permissions, which a superuser does not miss
     with pytest.raises(RunError, match=r"cannot write to .*: Is a directory"):
-        Run.open(run)
-    Run.open(run, read_only=True).close()
+        RunDirectory.open(run)
+    RunDirectory.open(run, read_only=True).close()
 
 
 class BoardThatNeverChanges(Board):
@@ -272,9 +276,9 @@ def test_a_run_that_has_asked_something_is_never_removed(tmp_path):
 def test_a_path_that_cannot_be_a_directory_is_an_error_of_the_run(tmp_path, name):
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="cannot make the run directory"):
-        Run.create(tmp_path / name, spec())
+        RunDirectory.create(tmp_path / name, spec().meta())
     with pytest.raises(RunError, match=r"no run directory|cannot look into"):
-        Run.open(tmp_path / name)
+        RunDirectory.open(tmp_path / name)
 
 
 @pytest.mark.parametrize("key", ["identity", "name", "vocabulary", "budget", "versions"])
@@ -284,7 +288,7 @@ def test_a_journal_that_does_not_say_what_it_is_is_refused(run, key):
         db.commit()
     for read_only in (True, False):
         with pytest.raises(JournalError, match=f"does not say its {key}"):
-            Run.open(run, read_only=read_only)
+            RunDirectory.open(run, read_only=read_only)
 
 
 # Wrong names are found before anything is written.

@@ -7,15 +7,15 @@ import pytest
 
 from capscope import Settings, Usage, assess
 from capscope.assessment.inquiry import promising_start
-from capscope.assessment.knowledge import Knowledge
-from capscope.data.journal import Draw, Execution, Journal, QueryRecord
+from capscope.assessment.run_state import RunState
 from capscope.errors import JournalError
-from capscope.model import Learned, Models
-from capscope.query import STRATEGIES
-from capscope.query.policy import Plan, SequencePolicy
+from capscope.model import Learned, StateGraph
+from capscope.record.journal import Draw, Execution, Journal, QueryRecord
+from capscope.strategy import STRATEGIES
+from capscope.strategy.policy import QueryPlan, SequencePolicy
 from capscope.symbolic import Intent
 from capscope.world import Attempt, Ending
-from toy_worlds import Board, board_problem
+from support.toy_worlds import Board, board_problem
 
 SMALL = Settings(
     draws=3, depth=4, iterations=30, random_length=4, walks=2, walk_steps=10, patience=4
@@ -58,7 +58,7 @@ def test_a_query_goes_on_at_an_end_of_a_telling_one_and_counts_the_way(seed, tmp
     assess(problem, strategy="mcqs-s", settings=SMALL, seed=seed, run=tmp_path / "run")
     went_on = 0
     for (before, draws), (after, _) in pairwise(queries(tmp_path / "run")):
-        if before.telling:
+        if before.informative:
             went_on += 1
             assert after.start in end_states(before, draws)
             ways = {
@@ -87,7 +87,7 @@ def test_after_a_random_query_the_next_starts_at_a_state_seen_before(tmp_path):
     for record, draws in queries(tmp_path / "run"):
         assert record.start in seen
         assert record.distance == 0
-        assert not record.telling
+        assert not record.informative
         for draw in draws:
             for _, attempt in draw.executions:
                 seen.update(attempt.trajectory)
@@ -113,15 +113,15 @@ def test_a_world_that_is_reset_starts_only_at_ends_of_the_last_query_or_anew(str
 # The rules one by one, on knowledge made by hand.
 
 
-def knowing(reset_every=None, telling=False, end=0b010):
+def knowing(reset_every=None, informative=False, end=0b010):
     problem = board_problem(reset_every=reset_every)
-    knowledge = Knowledge(problem, SMALL, 0, fixed_intents=True)
-    knowledge.models.extend([Intent.parse("lit(b)")])
+    run_state = RunState(problem, SMALL, 0, fixed_intents=True)
+    run_state.graph.extend([Intent.parse("lit(b)")])
     attempt = Attempt((0, end) if end else (0,), 1, Ending.CHANGED)
     draw = Draw((Execution(0, attempt),), 1, 0, 0.0, False, bytes([end]))
-    learned = knowledge.absorb(QueryRecord(0, b"\0", 0, 0.0, 1.0, telling), [draw], 0.0)
+    learned = run_state.absorb(QueryRecord(0, b"\0", 0, 0.0, 1.0, informative), [draw], 0.0)
     assert isinstance(learned, Learned)
-    return knowledge
+    return run_state
 
 
 class Shelf:
@@ -136,32 +136,32 @@ class Shelf:
         return [bytes([state])] if state in self.states else []
 
 
-def next_start(knowledge, number, shelf):
+def next_start(run_state, number, shelf):
     """Return the preferred start of a query."""
-    knowledge.usage = Usage(queries=number)
-    return next(knowledge.possible_starts(shelf))
+    run_state.usage = Usage(queries=number)
+    return next(run_state.possible_starts(shelf))
 
 
 def test_the_end_of_a_telling_query_is_gone_on_from():
-    start = next_start(knowing(telling=True), 1, Shelf(0, 2))
+    start = next_start(knowing(informative=True), 1, Shelf(0, 2))
     assert (start.state, start.snapshot, start.distance) == (2, b"\2", 1)
 
 
 def test_an_untelling_query_leads_to_any_state_seen():
-    knowledge = knowing()
-    starts = {next_start(knowledge, number, Shelf(0, 2)).state for number in range(1, 30)}
+    run_state = knowing()
+    starts = {next_start(run_state, number, Shelf(0, 2)).state for number in range(1, 30)}
     assert starts == {0, 2}
 
 
 def test_a_world_that_is_reset_goes_on_whether_the_query_was_telling_or_not():
-    for telling in (True, False):
-        knowledge = knowing(reset_every=100, telling=telling)
-        assert {next_start(knowledge, n, Shelf()).state for n in range(1, 20)} == {2}
+    for informative in (True, False):
+        run_state = knowing(reset_every=100, informative=informative)
+        assert {next_start(run_state, n, Shelf()).state for n in range(1, 20)} == {2}
 
 
 def test_a_world_that_is_reset_begins_anew_once_enough_was_executed():
-    knowledge = knowing(reset_every=1, telling=True)
-    assert next_start(knowledge, 1, Shelf()).state == 0
+    run_state = knowing(reset_every=1, informative=True)
+    assert next_start(run_state, 1, Shelf()).state == 0
 
 
 def test_a_world_that_only_holds_sinks_begins_anew():
@@ -169,10 +169,10 @@ def test_a_world_that_only_holds_sinks_begins_anew():
 
 
 def test_further_starts_are_states_seen_before():
-    knowledge = knowing(telling=True)
-    first, *others = knowledge.possible_starts(Shelf(0, 2))
+    run_state = knowing(informative=True)
+    first, *others = run_state.possible_starts(Shelf(0, 2))
     assert first.state == 2
-    assert len(others) == knowledge.settings.starts - 1
+    assert len(others) == run_state.settings.starts - 1
     assert {start.state for start in others} <= {0, 2}
 
 
@@ -182,18 +182,18 @@ def test_a_world_that_is_reset_offers_its_beginning_beside_the_end_of_the_last_q
 
 
 def plan_that_tells_from(*states):
-    return lambda start: Plan(SequencePolicy(()), telling=start.state in states)
+    return lambda start: QueryPlan(SequencePolicy(()), informative=start.state in states)
 
 
 def test_the_first_start_that_promises_something_is_taken():
-    knowledge = knowing(reset_every=100)
-    assert promising_start(knowledge, Shelf(), plan_that_tells_from(0))[0].state == 0
-    assert promising_start(knowledge, Shelf(), plan_that_tells_from(0, 2))[0].state == 2
+    run_state = knowing(reset_every=100)
+    assert promising_start(run_state, Shelf(), plan_that_tells_from(0))[0].state == 0
+    assert promising_start(run_state, Shelf(), plan_that_tells_from(0, 2))[0].state == 2
 
 
 def test_where_no_start_promises_anything_the_preferred_one_is_taken():
     start, plan = promising_start(knowing(reset_every=100), Shelf(), plan_that_tells_from())
-    assert (start.state, plan.telling) == (2, False)
+    assert (start.state, plan.informative) == (2, False)
 
 
 def test_a_missing_snapshot_is_an_error_of_the_journal():
@@ -202,12 +202,12 @@ def test_a_missing_snapshot_is_an_error_of_the_journal():
 
 
 def test_an_attempt_cut_by_a_budget_teaches_nothing():
-    knowledge = Knowledge(board_problem(), SMALL, 0, fixed_intents=True)
-    knowledge.models.extend([Intent.parse("lit(b)")])
+    run_state = RunState(board_problem(), SMALL, 0, fixed_intents=True)
+    run_state.graph.extend([Intent.parse("lit(b)")])
     cut = Draw((Execution(0, Attempt((0, 2), 1, Ending.CUT)),), 1, 0, 0.0, True, b"\2")
-    knowledge.absorb(QueryRecord(0, b"\0", 0, 0.0, 1.0, True), [cut], 0.0)
-    assert knowledge.dataset.size == 0
-    assert isinstance(knowledge.models, Models)
-    assert knowledge.models.pairs_tried == 0
-    assert knowledge.usage.executions == 1
-    assert knowledge.quiet_queries == 1
+    run_state.absorb(QueryRecord(0, b"\0", 0, 0.0, 1.0, True), [cut], 0.0)
+    assert run_state.dataset.size == 0
+    assert isinstance(run_state.graph, StateGraph)
+    assert run_state.graph.pairs_tried == 0
+    assert run_state.usage.executions == 1
+    assert run_state.quiet_queries == 1

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import pytest
 from aalpy.learning_algs.stochastic import StochasticLStar
 
+from capscope.analysis.evaluation.truth import TrueModel
 from capscope.baselines.aalpy import METHODS, NOTE, PeerRun, PeerSettings, learn_with_aalpy
 from capscope.baselines.aalpy.learned_mdp import CHAOS, LearnedMdp, label, state_of
 from capscope.baselines.aalpy.system import AgentSystem
 from capscope.errors import CapscopeError, ProblemError
-from capscope.evaluation.truth import TrueModel
 from capscope.symbolic import Intent, Literal
-from toy_worlds import WORDS, Board, Presser, board_problem
+from support.toy_worlds import WORDS, Board, Presser, board_problem
 
 INTENTS = [Intent((Literal(atom, sign),)) for atom in WORDS.atoms for sign in (True, False)]
 LIT_A, NOT_A = INTENTS[:2]

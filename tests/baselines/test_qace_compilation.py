@@ -1,15 +1,15 @@
 from capscope.baselines.qace.compilation import compile_disjunctions, leave_uncompiled
 from capscope.baselines.qace.model import Conjunction
-from capscope.model import Models
+from capscope.model import StateGraph
 from capscope.symbolic import Intent
-from rule_worlds import bits, effect, everything_seen, rule_problem, when
+from support.rule_worlds import bits, effect, everything_seen, rule_problem, when
 
 EITHER = rule_problem(t=when("not t and (p and q or r and s)", (effect("t"), 1.0)))
 
 
 def test_each_disjunct_of_a_rule_becomes_a_capability_with_the_same_intent():
-    models = everything_seen(EITHER)
-    compilation = compile_disjunctions(models)
+    graph = everything_seen(EITHER)
+    compilation = compile_disjunctions(graph)
     terms = {branch.within for branch in compilation.branches}
     not_t = bits("t")
     assert terms == {
@@ -35,8 +35,8 @@ def test_a_branch_starts_where_no_single_flip_leads_into_another_disjunct():
 
 
 def test_an_uncompiled_capability_is_one_branch_from_a_state_where_it_works():
-    models = everything_seen(EITHER)
-    compilation = leave_uncompiled(models)
+    graph = everything_seen(EITHER)
+    compilation = leave_uncompiled(graph)
     (branch,) = compilation.branches
     assert branch.whole
     assert EITHER.truth.outcomes(branch.start, branch.intent) != {branch.start: 1.0}
@@ -44,8 +44,8 @@ def test_an_uncompiled_capability_is_one_branch_from_a_state_where_it_works():
 
 
 def test_a_capability_that_was_never_executed_has_nothing_to_compile():
-    models = Models(EITHER.vocabulary, [Intent.parse("t"), Intent.parse("p")])
+    graph = StateGraph(EITHER.vocabulary, [Intent.parse("t"), Intent.parse("p")])
     for compile_list in (compile_disjunctions, leave_uncompiled):
-        compilation = compile_list(models)
+        compilation = compile_list(graph)
         assert compilation.capabilities == 2
         assert compilation.tried == compilation.branches == ()

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from capscope.baselines.qace.effects import EffectHypothesis, EffectList
 from capscope.symbolic import Effect
-from rule_worlds import all_effects
+from support.rule_worlds import all_effects
 
 MASK = 0b111
 STATE = st.integers(0, MASK)

@@ -4,13 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.baselines.qace import QaceSettings, learn_qace
 from capscope.baselines.qace.learning import Finding, tail
 from capscope.baselines.qace.model import Conjunction
-from capscope.evaluation.truth import enumerate_truth
-from capscope.evaluation.variational_distance import exact_distance
 from capscope.symbolic import Effect, Intent
-from rule_worlds import NOTHING, STATES, all_effects, effect, everything_seen, rule_problem, when
+from support.rule_worlds import (
+    NOTHING,
+    STATES,
+    all_effects,
+    effect,
+    everything_seen,
+    rule_problem,
+    when,
+)
 
 
 def learned(problem, draws=25, **settings):
@@ -119,10 +127,10 @@ def only_where_seen(state):
 
 def seen_without_the_others(problem):
     """Models of an agent that was only ever seen with either r or s, as with a block's place."""
-    models = everything_seen(problem)
-    kept = type(models)(models.vocabulary, models.capabilities)
-    intent = models.capabilities[0]
-    for rule in models.rules(intent):
+    graph = everything_seen(problem)
+    kept = type(graph)(graph.vocabulary, graph.capabilities)
+    intent = graph.capabilities[0]
+    for rule in graph.rules(intent):
         for state in rule.states:
             if (state >> 2 & 3) in (1, 2):
                 after = rule.outcomes[0].effect.apply(state)
@@ -132,30 +140,30 @@ def seen_without_the_others(problem):
 
 def test_a_disjunct_that_flips_show_to_be_none_is_split():
     problem = rule_problem(t=only_where_seen)
-    models = seen_without_the_others(problem)
-    run = learn_qace(problem, models, QaceSettings())
+    graph = seen_without_the_others(problem)
+    run = learn_qace(problem, graph, QaceSettings())
     (row,) = run.rows
     assert run.outcome == "model learned"
     assert len(row.lesson.parts) == 2
     truth = problem.truth
-    for state in models.places:
+    for state in graph.nodes:
         intent = Intent.parse("t")
         assert run.model.predict(state, intent) == truth.outcomes(state, intent)
 
 
 def test_strictly_such_a_disjunct_could_not_be_modelled():
     problem = rule_problem(t=only_where_seen)
-    models = seen_without_the_others(problem)
-    run = learn_qace(problem, models, QaceSettings(split=False))
+    graph = seen_without_the_others(problem)
+    run = learn_qace(problem, graph, QaceSettings(split=False))
     assert run.outcome == "no model"
     assert [row.lesson.finding for row in run.rows] == [Finding.DISJUNCTIVE]
     assert "says that it works only when p()" in run.reason
 
 
 def test_a_capability_that_no_longer_works_at_its_start_is_not_learned():
-    models = everything_seen(rule_problem(t=when("p and not t", (effect("t", "p"), 1.0))))
+    graph = everything_seen(rule_problem(t=when("p and not t", (effect("t", "p"), 1.0))))
     idle = rule_problem(t=when("False"))
-    run = learn_qace(idle, models, QaceSettings())
+    run = learn_qace(idle, graph, QaceSettings())
     assert [row.lesson.finding for row in run.rows] == [Finding.SILENT]
     assert "nothing changed in 25 runs" in run.reason
 

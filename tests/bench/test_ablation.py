@@ -3,14 +3,14 @@ from dataclasses import replace
 import pytest
 
 from capscope import Budget
+from capscope.analysis.evaluation.accounting import Shares
+from capscope.analysis.evaluation.curve import Curve, Point
 from capscope.bench.ablation import ablation, change_with_bonus
 from capscope.bench.efficiency import efficiency_curves
 from capscope.bench.plan import Case
 from capscope.errors import CapscopeError
-from capscope.evaluation.accounting import Shares
-from capscope.evaluation.curve import Curve, Point
-from markdown_rows import cells, links
-from tiny_bench import begun, tiny_bench
+from support.markdown_rows import cells, links
+from support.tiny_bench import begun, tiny_bench
 
 FEW = dict.fromkeys(("adaptive", "mcqs-s"), Budget(executions=20))
 BLOCKS = (Case("blocksworld", ("adaptive", "mcqs-s", "random"), FEW),)

@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import pytest
 
+from capscope.analysis.evaluation.evaluate import Measure, evaluate
 from capscope.bench.agreement import AgreementJob, measure_agreement
 from capscope.bench.plan import Case
-from capscope.evaluation.evaluate import Measure, evaluate
 from capscope.problems import load_problem
-from markdown_rows import cells, links
-from tiny_bench import BUDGET, begun, tiny_bench
+from support.markdown_rows import cells, links
+from support.tiny_bench import BUDGET, begun, tiny_bench
 
 TIRES = Case("tireworld", ("adaptive", "random"), {"adaptive": BUDGET}, sequences=20)
 

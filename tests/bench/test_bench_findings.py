@@ -5,8 +5,8 @@ import pytest
 from capscope import Budget
 from capscope.bench.findings import Surprise, measure_findings, pooled
 from capscope.bench.plan import Case
-from markdown_rows import links, rows
-from tiny_bench import tiny_bench
+from support.markdown_rows import links, rows
+from support.tiny_bench import tiny_bench
 
 TIRES = Case("tireworld", ("adaptive",), {"adaptive": Budget(executions=2500)})
 BLOCKS = Case("blocksworld", ("adaptive",), {"adaptive": Budget(executions=30)})

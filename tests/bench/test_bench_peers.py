@@ -5,8 +5,8 @@ from capscope.baselines.aalpy import NOTE, PeerSettings
 from capscope.bench import peers
 from capscope.bench.peers import PeerJob, measure_peers
 from capscope.bench.plan import Case
-from markdown_rows import cells, links
-from tiny_bench import begun, tiny_bench
+from support.markdown_rows import cells, links
+from support.tiny_bench import begun, tiny_bench
 
 BLOCKS = Case("blocksworld", ("adaptive", "random"), {"adaptive": Budget(executions=1200)})
 

@@ -5,8 +5,8 @@ import pytest
 from capscope import Budget
 from capscope.bench.plan import Case
 from capscope.bench.qace import WAYS, QaceJob, measure_qace, way_of
-from markdown_rows import links, rows
-from tiny_bench import begun, tiny_bench
+from support.markdown_rows import links, rows
+from support.tiny_bench import begun, tiny_bench
 
 TIRES = Case("tireworld", ("adaptive",), {"adaptive": Budget(executions=500)})
 

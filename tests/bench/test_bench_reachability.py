@@ -5,11 +5,11 @@ from functools import partial
 import pytest
 
 from capscope import Budget
+from capscope.analysis.evaluation.reachability import Size
 from capscope.bench.plan import Case
 from capscope.bench.reachability import ReachabilityJob, measure_reachability
-from capscope.evaluation.reachability import Size
-from markdown_rows import cells, links
-from tiny_bench import begun, tiny_bench
+from support.markdown_rows import cells, links
+from support.tiny_bench import begun, tiny_bench
 
 SIZE = Size(routes=6, executions=4)
 TIRES = Case(

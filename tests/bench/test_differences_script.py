@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-TOYS = Path(__file__).parents[1] / "toy_worlds.py"
+TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 

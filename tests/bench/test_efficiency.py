@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from capscope import Budget
+from capscope.analysis.evaluation.accounting import Shares
+from capscope.analysis.evaluation.curve import Curve, Point
 from capscope.bench.efficiency import CUT, efficiency, efficiency_curves, steps_to_beat
 from capscope.bench.plan import CASES, Case
-from capscope.evaluation.accounting import Shares
-from capscope.evaluation.curve import Curve, Point
-from capscope.query import STRATEGIES
-from markdown_rows import cells, links
-from tiny_bench import BUDGET, begun, tiny_bench
+from capscope.strategy import STRATEGIES
+from support.markdown_rows import cells, links
+from support.tiny_bench import BUDGET, begun, tiny_bench
 
 
 @pytest.fixture(scope="module")

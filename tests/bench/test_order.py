@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Settings, assess
+from capscope.analysis.evaluation.bound import least_executions
+from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.assessment.reading import read_run
 from capscope.bench.order import CURVE, Order, fulfil, kept_curve
 from capscope.errors import CapscopeError
-from capscope.evaluation.bound import least_executions
-from capscope.evaluation.truth import enumerate_truth
-from capscope.evaluation.variational_distance import exact_distance
 from capscope.problems import load_problem
 
-TOYS = Path(__file__).parents[1] / "toy_worlds.py"
+TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
 SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
 SEARCHED = Order("tireworld", "mcqs-s", 0, SETTINGS, Budget(executions=100))
 ENOUGH = 0.241
@@ -76,7 +76,7 @@ def test_the_curve_is_that_of_the_run_in_the_directory_of_its_name(made):
     reading = read_run(shelf / SEARCHED.name)
     assert curve.last.executions == reading.usage.executions == 100
     truth = enumerate_truth(load_problem("tireworld").truth)
-    assert curve.last.agreement == 1 - exact_distance(reading.models.pessimistic, truth)
+    assert curve.last.agreement == 1 - exact_distance(reading.graph.pessimistic, truth)
     assert curve.least == least_executions(truth)
     assert heard[-1] == "reading the curve off the journal"
     assert heard[:-1] == sorted(heard[:-1], key=lambda word: int(word.split()[0]))

@@ -8,8 +8,8 @@ from capscope.bench import results
 from capscope.bench.results import SUITES, measured_with, run_suite, write_results
 from capscope.bench.suite import Section
 from capscope.errors import CapscopeError
-from markdown_rows import links
-from tiny_bench import tiny_bench
+from support.markdown_rows import links
+from support.tiny_bench import tiny_bench
 
 COMMAND = "capscope bench efficiency --draws 2"
 

@@ -6,7 +6,7 @@ import pytest
 
 from capscope.bench.workers import Durations, carry_out, say_nothing
 from capscope.errors import CapscopeError
-from odd_jobs import (
+from support.odd_jobs import (
     Answering,
     Dying,
     DyingWhileItSpeaks,

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from capscope.cli import output
-from capscope.report.harmless import harmless
-from toy_worlds import RAISES_HERE
+from capscope.present.sanitize import sanitize
+from support.toy_worlds import RAISES_HERE
 
-TOYS = Path(__file__).parents[1] / "toy_worlds.py"
+TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
 SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "2"]
 SMALL += ["--walks", "2", "--walk-steps", "10"]
 
@@ -130,7 +130,7 @@ def test_explain_says_what_was_asked(answer, capscope):
     run = answer("assess", f"{TOYS}:slippery_board", *SMALL)["run"]
     found = answer("explain", run, 0)
     assert found["query"] == 0
-    assert {"predicted", "telling", "xi", "start", "policy", "draws"} <= found.keys()
+    assert {"predicted", "informative", "xi", "start", "policy", "draws"} <= found.keys()
     assert capscope("explain", run, 0).out.startswith("query 0: ")
 
 
@@ -151,7 +151,7 @@ def test_evaluate_compares_with_the_truth_where_it_is_known(answer, capscope):
 def test_check_exits_with_0_where_nothing_is_wrong_and_with_1_where_something_is(
     answer, capscope, monkeypatch
 ):
-    monkeypatch.setenv("PYTHONPATH", str(TOYS.parent))
+    monkeypatch.setenv("PYTHONPATH", str(TOYS.parents[1]))
     assert answer("check", f"{TOYS}:slippery_board") == {
         "problem": "board",
         "ok": True,
@@ -168,7 +168,7 @@ def test_check_exits_with_0_where_nothing_is_wrong_and_with_1_where_something_is
 @pytest.mark.parametrize("lie", ["BoardThatStaysWhereItIs", "BoardThatForgetsASwitch"])
 def test_check_says_that_a_restore_lies_and_assess_points_to_check(lie, capscope, tmp_path):
     (tmp_path / "mine.py").write_text(
-        f"import toy_worlds\ndef make(): return toy_worlds.board_problem(toy_worlds.{lie}())"
+        f"from support.toy_worlds import *\ndef make(): return board_problem({lie}())"
     )
     done = capscope("check", "mine.py:make")
     assert done.code == 1
@@ -182,7 +182,7 @@ def test_check_says_that_a_restore_lies_and_assess_points_to_check(lie, capscope
 
 def test_an_agent_that_raises_does_not_stop_a_run_on_the_command_line(capscope, tmp_path):
     (tmp_path / "mine.py").write_text(
-        "from toy_worlds import *\ndef make(): return board_problem(agent=RaisesAtOnce())"
+        "from support.toy_worlds import *\ndef make(): return board_problem(agent=RaisesAtOnce())"
     )
     done = capscope("assess", "mine.py:make", *SMALL)
     assert done.code == 0
@@ -211,7 +211,7 @@ def test_an_agent_that_breaks_down_is_warned_of_wherever_its_run_is_shown(
     capscope, answer, tmp_path, agent, ending, said, detail
 ):
     (tmp_path / "mine.py").write_text(
-        f"from toy_worlds import *\ndef make(): return board_problem(agent={agent})"
+        f"from support.toy_worlds import *\ndef make(): return board_problem(agent={agent})"
     )
     done = capscope("assess", "mine.py:make", *SMALL, "--run", "broken")
     (warning,) = [line for line in done.out.splitlines() if line.startswith("warning: ")]
@@ -219,18 +219,18 @@ def test_an_agent_that_breaks_down_is_warned_of_wherever_its_run_is_shown(
     number = warning.split()[2]
     said = f"all {number} executions in which it had to act ended because {said}; the first: "
     assert said in warning
-    assert harmless(detail) in warning
+    assert sanitize(detail) in warning
     for command in (["resume"], ["show"], ["show", "--surprises"]):
         assert warning in capscope(command[0], "broken", *command[1:]).out.splitlines()
     diff = capscope("diff", "broken", "broken").out.replace("\n", " ")
     assert f"A: {warning}" in diff
     assert f"B: {warning}" in diff
-    (mishap,) = answer("resume", "broken")["mishaps"]
-    assert (mishap["ending"], mishap["detail"]) == (ending, detail)
-    assert mishap["executions"] == int(number)
-    assert answer("show", "broken", "--surprises")["mishaps"] == [mishap]
+    (failure,) = answer("resume", "broken")["mishaps"]
+    assert (failure["ending"], failure["detail"]) == (ending, detail)
+    assert failure["executions"] == int(number)
+    assert answer("show", "broken", "--surprises")["mishaps"] == [failure]
     # The command that the warning names works.
-    assert ending in capscope("show", "broken", mishap["capability"], "--draws").out
+    assert ending in capscope("show", "broken", failure["capability"], "--draws").out
 
 
 def test_an_agent_that_copes_is_warned_of_nowhere(capscope, answer):
@@ -245,7 +245,7 @@ def test_a_simulator_that_raises_stops_a_run_in_one_line_and_it_goes_on_once_men
     capscope, tmp_path
 ):
     source = """
-from toy_worlds import *
+from support.toy_worlds import *
 class Fragile(Board):
     left = {}
     def step(self, action):
@@ -274,7 +274,7 @@ def make(): return board_problem(Fragile(slip=0.3))
 
 
 def test_show_prints_the_same_for_a_run_whose_problem_is_gone(capscope, tmp_path):
-    (tmp_path / "mine.py").write_text("from toy_worlds import slippery_board")
+    (tmp_path / "mine.py").write_text("from support.toy_worlds import slippery_board")
     capscope("assess", "mine.py:slippery_board", *SMALL, "--run", "run")
     commands = [("show", "run"), ("show", "run", "lit(a)"), ("export", "run"), ("explain", "run")]
     before = [capscope(*command) for command in commands]
@@ -342,7 +342,7 @@ def test_the_help_is_printed_for_no_command_at_all(capscope):
 
 def test_one_of_a_kind_is_not_told_as_several(capscope, tmp_path):
     (tmp_path / "mine.py").write_text(
-        "from toy_worlds import *\ndef make(): return board_problem(agent=Scripted())"
+        "from support.toy_worlds import *\ndef make(): return board_problem(agent=Scripted())"
     )
     given = ["--intents", "lit(a)", "--max-executions", "1", "--max-queries", "1"]
     out = capscope("assess", "mine.py:make", *given, "--run", "one").out

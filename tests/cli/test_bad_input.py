@@ -11,7 +11,7 @@ import pytest
 
 from capscope.cli import main
 
-BOARD = f"{Path(__file__).parents[1] / 'toy_worlds.py'}:slippery_board"
+BOARD = f"{Path(__file__).parents[1] / 'support' / 'toy_worlds.py'}:slippery_board"
 SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "2"]
 SMALL += ["--walks", "2", "--walk-steps", "10"]
 
@@ -159,7 +159,7 @@ def test_a_command_line_that_cannot_be_read_points_to_the_help(capscope, argumen
 
 def test_a_world_without_change_is_told(refusal, tmp_path):
     (tmp_path / "mine.py").write_text(
-        "from toy_worlds import *\n"
+        "from support.toy_worlds import *\n"
         "class Still(Board):\n"
         "    def step(self, action):\n"
         "        return self.lit\n"
@@ -249,7 +249,7 @@ def test_a_run_directory_that_cannot_be_made_is_told(refusal, tmp_path, name):
 
 
 def test_a_run_whose_problem_is_gone_cannot_be_resumed_or_evaluated(refusal, capscope, tmp_path):
-    (tmp_path / "mine.py").write_text("from toy_worlds import slippery_board")
+    (tmp_path / "mine.py").write_text("from support.toy_worlds import slippery_board")
     assert capscope("assess", "mine.py:slippery_board", *SMALL, "--run", "run").code == 0
     (tmp_path / "mine.py").unlink()
     for command in ("resume", "evaluate"):
@@ -257,7 +257,9 @@ def test_a_run_whose_problem_is_gone_cannot_be_resumed_or_evaluated(refusal, cap
 
 
 def test_a_problem_that_has_changed_is_named_when_resuming(refusal, capscope, tmp_path):
-    source = "from toy_worlds import *\ndef make(): return board_problem(Board(), horizon={})"
+    source = (
+        "from support.toy_worlds import *\ndef make(): return board_problem(Board(), horizon={})"
+    )
     (tmp_path / "mine.py").write_text(source.format(5))
     assert capscope("assess", "mine.py:make", *SMALL, "--run", "run").code == 0
     (tmp_path / "mine.py").write_text(source.format(6))

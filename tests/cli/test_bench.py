@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from capscope.analysis.evaluation.reachability import Size
 from capscope.assessment.reading import read_run
 from capscope.bench import results, speed
 from capscope.bench.reachability import measure_reachability
@@ -18,8 +19,7 @@ from capscope.bench.results import SUITES
 from capscope.bench.workers import Standing
 from capscope.cli import bench as bench_command
 from capscope.cli.output import bench_progress
-from capscope.evaluation.reachability import Size
-from markdown_rows import cells, links
+from support.markdown_rows import cells, links
 
 SETTINGS = ["--draws", "2", "--iterations", "10", "--depth", "5", "--walks", "1"]
 SETTINGS += ["--walk-steps", "40"]

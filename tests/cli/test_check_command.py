@@ -7,16 +7,16 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-import odd_environments
+from support import odd_environments
 
-HEAD = "import odd_environments as odd\n"
+HEAD = "import support.odd_environments as odd\n"
 NOTE = "note: the time limit of 100 steps was lifted"
 
 
 @pytest.fixture
 def checked(capscope, monkeypatch, tmp_path):
     """Write a file and check the problem in it."""
-    folder = Path(odd_environments.__file__).parent
+    folder = Path(odd_environments.__file__).parents[1]
     monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
 
     def check(text, *options):

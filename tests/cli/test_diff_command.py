@@ -3,7 +3,7 @@ import json
 import pytest
 
 from capscope import Budget, assess
-from quirky_worlds import HOUSE, STOP, problem, true
+from support.quirky_worlds import HOUSE, STOP, problem, true
 
 
 def gives_up(intent, state, rng, step):

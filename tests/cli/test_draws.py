@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from capscope.report.harmless import harmless
+from capscope.present.sanitize import sanitize
 
-TOYS = Path(__file__).parents[1] / "toy_worlds.py"
+TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
 SMALL = ["--strategy", "random", "--draws", "3", "--random-length", "6", "--max-queries", "4"]
 SMALL += ["--walks", "2", "--walk-steps", "10"]
 SHARED = "line 7 of what is always the same"
@@ -90,7 +90,7 @@ def test_transcripts_are_shown_harmless_and_what_they_share_is_shown_once(run, c
 
 def test_what_is_left_out_of_a_transcript_ends_where_a_part_of_it_ends(capscope):
     Path("talk.py").write_text(
-        "from toy_worlds import Presser, Pressing, board_problem\n"
+        "from support.toy_worlds import Presser, Pressing, board_problem\n"
         "class Talker(Presser):\n"
         "    def begin(self, intent, seed):\n"
         "        attempting = Pressing(intent)\n"
@@ -119,7 +119,7 @@ def test_draws_need_a_capability_that_the_run_has(run, refusal):
 
 def test_an_execution_that_a_budget_cut_is_shown_and_counts_for_no_rule(capscope, document):
     Path("idle.py").write_text(
-        "from toy_worlds import Scripted, board_problem\n"
+        "from support.toy_worlds import Scripted, board_problem\n"
         "def make(): return board_problem(agent=Scripted(forever='wait'), horizon=4)"
     )
     cut = ["--max-steps", "10", "--intents", "lit(a)", "--run", "run"]
@@ -148,5 +148,5 @@ def test_an_execution_that_a_budget_cut_is_shown_and_counts_for_no_rule(capscope
     ],
 )
 def test_what_does_not_show_is_spelled_out(text, shown):
-    assert harmless(text) == shown
-    assert harmless(text).isprintable()
+    assert sanitize(text) == shown
+    assert sanitize(text).isprintable()

@@ -9,14 +9,14 @@ from rich.console import Console
 
 from capscope.cli import output
 
-TOYS = Path(__file__).parents[1] / "toy_worlds.py"
+TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
 # A board whose resets are counted in a file, and which is interrupted at the one that it is told.
 PROBLEM = """
 import sys
 from pathlib import Path
 
 sys.path.insert(0, {toys!r})
-from toy_worlds import Board, board_problem
+from support.toy_worlds import Board, board_problem
 
 HERE = Path(__file__).parent
 

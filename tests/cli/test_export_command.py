@@ -18,7 +18,7 @@ from capscope.export.ppddl import ppddl_files
 from capscope.export.prism import prism_program
 from capscope.export.tables import run_tables
 from capscope.symbolic import Intent
-from toy_worlds import Board, board_problem
+from support.toy_worlds import Board, board_problem
 
 SMALL = Settings(draws=3, random_length=6, walks=2, walk_steps=10, patience=3)
 FILES = {
@@ -52,9 +52,9 @@ def test_one_text_goes_to_standard_output_or_into_a_file(to, run, capscope):
     text = Path("made.txt").read_text()
     assert text == printed.out
     expected = {
-        "json": json.dumps(model_document(reading.models, "board"), indent=1) + "\n",
-        "prism": prism_program(reading.models, "board"),
-        "dot": dot_graph(reading.models, "board"),
+        "json": json.dumps(model_document(reading.graph, "board"), indent=1) + "\n",
+        "prism": prism_program(reading.graph, "board"),
+        "dot": dot_graph(reading.graph, "board"),
     }
     assert text == expected[to]
     one = json.loads(capscope("export", run, "--to", to, "--json").out)
@@ -87,19 +87,19 @@ def test_the_files_hold_what_the_exports_give(run, capscope):
             assert written == csv_text(table)
     with (run / "export" / "queries.csv").open(newline="") as rows:
         assert sum(int(row["executions"]) for row in csv.DictReader(rows)) == 100
-    files = ppddl_files(read_run(run).models, "board")
+    files = ppddl_files(read_run(run).graph, "board")
     assert (run / "export" / "domain.pddl").read_text() == files.domain
     assert (run / "export" / "problem.pddl").read_text() == files.problem
 
 
 def test_options_reach_their_format(run, capscope):
-    models = read_run(run).models
+    graph = read_run(run).graph
     capscope("export", run, "--to", "ppddl", "--conditions", "readable", "--goal", "not lit(a)")
-    files = ppddl_files(models, "board", Conditions.READABLE, Intent.parse("not lit(a)"))
+    files = ppddl_files(graph, "board", Conditions.READABLE, Intent.parse("not lit(a)"))
     assert (run / "export" / "domain.pddl").read_text() == files.domain
     assert (run / "export" / "problem.pddl").read_text() == files.problem
     drawn = capscope("export", run, "--to", "dot", "--limit", 2, "--loops").out
-    assert drawn == dot_graph(models, "board", 2, loops=True)
+    assert drawn == dot_graph(graph, "board", 2, loops=True)
 
 
 @pytest.mark.parametrize("to", ["json", "prism", "dot", *FILES])

@@ -40,7 +40,7 @@ def test_a_command_is_needed(capscope):
 
 def test_a_limit_on_cost_is_an_option_of_assess_and_resume(capscope, tmp_path):
     tests = __file__.rpartition("cli")[0]
-    board = f"{tests}toy_worlds.py:slippery_board"
+    board = f"{tests}support/toy_worlds.py:slippery_board"
     done = capscope(
         "assess", board, *SMALL, "--max-cost", "0.5", "--max-queries", "2", "--run", "r"
     )

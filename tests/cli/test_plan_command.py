@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import toy_worlds
 from capscope import Budget, assess
+from support import toy_worlds
 
-WORLDS = Path(__file__).parents[1] / "plan_worlds.py"
+WORLDS = Path(__file__).parents[1] / "support" / "plan_worlds.py"
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ def test_a_directory_without_a_run_is_named(refusal, tmp_path):
 
 
 def test_without_storm_the_extra_is_named(refusal, run, monkeypatch):
-    from capscope.planning import solver
+    from capscope.analysis.planning import solver
 
     monkeypatch.setitem(sys.modules, "stormpy", None)
     solver._storm.cache_clear()

@@ -7,12 +7,12 @@ pytest.importorskip("gymnasium")
 
 from gymnasium import spaces
 
-import odd_environments as odd
 from capscope.environments.gymnasium import Options
 from capscope.environments.gymnasium.actions import Actions
 from capscope.errors import ProblemError
 from capscope.world import InvalidAction
-from odd_environments import corridor_problem
+from support import odd_environments as odd
+from support.odd_environments import corridor_problem
 
 
 @pytest.mark.parametrize(

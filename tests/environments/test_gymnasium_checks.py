@@ -8,10 +8,10 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import wrappers
 
-import odd_environments as odd
 from capscope.environments.gymnasium import Native, Options, gymnasium_problem
 from capscope.world import check_problem, notes_on
-from odd_environments import corridor_problem
+from support import odd_environments as odd
+from support.odd_environments import corridor_problem
 
 HARMLESS = [
     (odd.Corridor, "replay"),

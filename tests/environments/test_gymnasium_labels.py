@@ -26,8 +26,8 @@ def test_a_label_may_go_by_what_a_step_told():
     )
     assert list(check_problem(problem)) == []
     settings, budget = Settings(intents=("won",), resets=5), Budget(executions=200)
-    models = assess(problem, settings=settings, budget=budget).models
-    held = {tuple(map(str, WORDS.holding(state))) for state in models.places}
+    graph = assess(problem, settings=settings, budget=budget).graph
+    held = {tuple(map(str, WORDS.holding(state))) for state in graph.nodes}
     assert held == {(), ("over()",), ("won()", "over()")}
 
 

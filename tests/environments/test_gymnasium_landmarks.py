@@ -8,14 +8,14 @@ pytest.importorskip("gymnasium")
 
 from gymnasium import wrappers
 
-import odd_environments as odd
 from capscope import Budget, assess, resume
-from capscope.difference import read_side
+from capscope.analysis.diff import read_side
 from capscope.environments.gymnasium import Copy, Native, Options, Replay, gymnasium_problem
 from capscope.environments.gymnasium.landmarks import Landmarks
 from capscope.world import notes_on
 from capscope.world.positions import name_of
-from odd_environments import corridor_problem
+from support import odd_environments as odd
+from support.odd_environments import corridor_problem
 
 FOR_DRAWING = ["lastaction", "dealer_top_card_suit", "dealer_top_card_value_str"]
 

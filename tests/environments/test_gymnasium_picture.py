@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-import odd_environments as odd
 from capscope.environments.picture import png
 from capscope.world import picture_of
-from odd_environments import corridor_problem
+from support import odd_environments as odd
+from support.odd_environments import corridor_problem
 
 
 def read_back(data):

@@ -9,12 +9,12 @@ pytest.importorskip("gymnasium")
 
 import numpy as np
 
-import odd_environments as odd
 from capscope.environments.gymnasium import ByIntent, Options, Seen, StableBaselines
 from capscope.symbolic import Intent
 from capscope.world import Ending, Position, check_problem
 from capscope.world.attempt import pursue
-from odd_environments import corridor_problem
+from support import odd_environments as odd
+from support.odd_environments import corridor_problem
 
 RIGHT, LEFT = Intent.parse("at(right)"), Intent.parse("at(left)")
 MIDDLE, FAR = Intent.parse("at(middle)"), Intent.parse("at(pit-right)")

@@ -14,12 +14,12 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import wrappers
 
-import odd_environments as odd
 from capscope.environments.gymnasium import Copy, Native, Options, Replay, gymnasium_problem
 from capscope.errors import ProblemError
 from capscope.world import check_problem, plain
 from capscope.world.positions import without_name
-from odd_environments import corridor_problem
+from support import odd_environments as odd
+from support.odd_environments import corridor_problem
 
 WAYS_BACK = ("replay", "copy", "native")
 KEPT = Options(keep_time_limit=True)
@@ -252,7 +252,10 @@ def test_a_wrong_part_is_refused_in_plain_words(given, words):
     ("given", "words"),
     [
         ({"restore": "native"}, r"needs Corridor to have get_state\(\).*Native.of"),
-        ({"restore": "native", "make": odd.CorridorOfObjects}, "holds a odd_environments.Wind"),
+        (
+            {"restore": "native", "make": odd.CorridorOfObjects},
+            "holds a support.odd_environments.Wind",
+        ),
     ],
 )
 def test_a_state_that_cannot_be_had_is_told_in_plain_words(given, words):

@@ -4,8 +4,8 @@ from capscope.environments.minigrid import (
     FOUR_QUADRANTS,
     Cell,
     DoorState,
+    GridAbstraction,
     GridObservation,
-    GridWords,
     read_layout,
 )
 
@@ -79,7 +79,7 @@ def test_an_agent_is_sent_to_cells_that_it_could_stand_on():
 
 
 def test_exactly_one_state_of_each_door_holds():
-    look = GridWords(LAYOUT)
+    look = GridAbstraction(LAYOUT)
     for blue in DoorState:
         atoms = {
             str(a)

@@ -15,7 +15,7 @@ from capscope.environments.minigrid import (
     ACTIONS,
     FOUR_QUADRANTS,
     Cell,
-    GridWords,
+    GridAbstraction,
     grid_simulator,
     read_layout,
 )
@@ -26,7 +26,7 @@ from capscope.world import InvalidAction
 
 LAYOUT = read_layout(FOUR_QUADRANTS)
 SIMULATOR = grid_simulator(LAYOUT)
-WORDS = GridWords(LAYOUT)
+WORDS = GridAbstraction(LAYOUT)
 
 TO_THE_KEY = "face_south " + "move_forward " * 5 + "face_west pickup"
 TO_THE_BLUE_DOOR = "face_north " + "move_forward " * 5 + "face_east move_forward"
@@ -244,7 +244,7 @@ from capscope.environments.minigrid import *
 from capscope.errors import ProblemError
 import capscope.agents.grid_q, capscope.problems
 layout = read_layout(FOUR_QUADRANTS)
-assert len(GridWords(layout).vocabulary.atoms) == 16
+assert len(GridAbstraction(layout).vocabulary.atoms) == 16
 try:
     grid_simulator(layout)
 except ProblemError as error:

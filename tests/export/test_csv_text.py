@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from capscope.export.csv_text import csv_text
 from capscope.export.tables import QueryRow, RuleRow, Table, model_tables
-from odd_names import odd_models
+from support.odd_names import odd_models
 
 NAMES = ["=1+1", "+a", "-a", "@a", "'=", "\tx", "\rx", "a", "a,b", 'a "b"', "a\nb", "a\r\nb", ""]
 
@@ -29,9 +29,9 @@ def read_back(text, columns):
 @given(odd_models())
 @settings(max_examples=50)
 @pytest.mark.parametrize("which", [0, 1])
-def test_any_table_is_read_back_to_the_bit(which, models):
-    table = model_tables(models)[which]
-    assert read_back(csv_text(table), table.columns) == [*model_tables(models)[which].rows]
+def test_any_table_is_read_back_to_the_bit(which, graph):
+    table = model_tables(graph)[which]
+    assert read_back(csv_text(table), table.columns) == [*model_tables(graph)[which].rows]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from capscope.export.dot import dot_graph
-from capscope.model import Models
-from odd_names import BREAKOUT, ODD, odd_models, tossed_models
+from capscope.model import StateGraph
+from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
 
 ATTRIBUTE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|[\w.]+)')
 NODE = re.compile(r"  s(\d+) \[(.*)\];")
@@ -44,12 +44,12 @@ def read(text):
     return nodes, edges, " ".join(lines_of(label))
 
 
-def expected_ways(models, loops):
-    numbers = {state: i for i, state in enumerate(models.places)}
+def expected_ways(graph, loops):
+    numbers = {state: i for i, state in enumerate(graph.nodes)}
     found = {}
-    for state in models.places:
-        for intent in models.capabilities:
-            for after, p in models.pessimistic.predict(state, intent).items():
+    for state in graph.nodes:
+        for intent in graph.capabilities:
+            for after, p in graph.pessimistic.predict(state, intent).items():
                 if loops or after != state:
                     key = numbers[state], numbers[after]
                     found.setdefault(key, []).append((p, str(intent)))
@@ -63,10 +63,10 @@ def shown(text):
 
 @given(odd_models())
 @pytest.mark.parametrize("loops", [False, True])
-def test_every_transition_is_on_an_arrow_as_thick_as_it_is_likely(loops, models):
-    nodes, edges, _ = read(dot_graph(models, BREAKOUT, loops=loops))
-    ways = expected_ways(models, loops)
-    assert nodes.keys() == set(range(len(models.places)))
+def test_every_transition_is_on_an_arrow_as_thick_as_it_is_likely(loops, graph):
+    nodes, edges, _ = read(dot_graph(graph, BREAKOUT, loops=loops))
+    ways = expected_ways(graph, loops)
+    assert nodes.keys() == set(range(len(graph.nodes)))
     assert edges.keys() == ways.keys()
     for key, found in ways.items():
         told = lines_of(edges[key]["tooltip"])
@@ -76,16 +76,16 @@ def test_every_transition_is_on_an_arrow_as_thick_as_it_is_likely(loops, models)
 
 
 @given(odd_models())
-def test_a_state_tells_what_holds_in_it(models):
-    nodes, _, _ = read(dot_graph(models, "odd"))
-    for number, state in enumerate(models.places):
+def test_a_state_tells_what_holds_in_it(graph):
+    nodes, _, _ = read(dot_graph(graph, "odd"))
+    for number, state in enumerate(graph.nodes):
         told = [line for line in lines_of(nodes[number]["tooltip"]) if line]
         assert told == [shown(str(atom)) for atom in ODD.holding(state)]
 
 
 def test_labels_leave_out_what_always_holds_and_the_first_state_stands_out():
-    models = tossed_models()
-    nodes, _, title = read(dot_graph(models, "toss"))
+    graph = tossed_models()
+    nodes, _, title = read(dot_graph(graph, "toss"))
     assert title == "toss: 4 states seen"
     assert lines_of(nodes[0]["label"]) == ["s0"]
     assert nodes[0]["penwidth"] == "3"
@@ -95,8 +95,8 @@ def test_labels_leave_out_what_always_holds_and_the_first_state_stands_out():
 
 
 def test_of_many_states_the_most_visited_are_drawn_and_the_title_says_so():
-    models = tossed_models()
-    nodes, edges, title = read(dot_graph(models, "toss", limit=2))
+    graph = tossed_models()
+    nodes, edges, title = read(dot_graph(graph, "toss", limit=2))
     # 28 executions began in 0b001, none in 0b111.
     assert nodes.keys() == {0, 1}
     assert edges.keys() == {(0, 1), (1, 0)}
@@ -106,19 +106,19 @@ def test_of_many_states_the_most_visited_are_drawn_and_the_title_says_so():
 
 
 def test_an_empty_run_is_an_empty_graph():
-    assert read(dot_graph(Models(ODD, []), "empty")) == ({}, {}, "empty: 0 states seen")
+    assert read(dot_graph(StateGraph(ODD, []), "empty")) == ({}, {}, "empty: 0 states seen")
 
 
 @pytest.mark.skipif(not shutil.which("dot"), reason="Graphviz is not installed")
 @given(odd_models())
 @settings(max_examples=10)
 @pytest.mark.parametrize("loops", [False, True])
-def test_graphviz_draws_it(loops, models):
-    text = dot_graph(models, BREAKOUT, loops=loops)
+def test_graphviz_draws_it(loops, graph):
+    text = dot_graph(graph, BREAKOUT, loops=loops)
     drawn = subprocess.run(
         ["dot", "-Tplain"], input=text, capture_output=True, text=True, check=True
     )
     assert not drawn.stderr
     kinds = [line.partition(" ")[0] for line in drawn.stdout.splitlines()]
-    assert kinds.count("node") == len(models.places)
-    assert kinds.count("edge") == len(expected_ways(models, loops))
+    assert kinds.count("node") == len(graph.nodes)
+    assert kinds.count("edge") == len(expected_ways(graph, loops))

@@ -10,9 +10,9 @@ from capscope import Budget, assess
 from capscope.errors import CapscopeError
 from capscope.export.frames import frame, model_frames, parquet_bytes, run_frames
 from capscope.export.tables import model_tables, run_tables
-from capscope.model import Models
-from odd_names import ODD, odd_models, tossed_models
-from toy_worlds import Board, board_problem
+from capscope.model import StateGraph
+from support.odd_names import ODD, odd_models, tossed_models
+from support.toy_worlds import Board, board_problem
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -25,23 +25,23 @@ def check_same(made, table):
 
 @given(odd_models())
 @settings(max_examples=20)
-def test_frames_hold_the_rows_of_the_tables(models):
-    made = model_frames(models)
-    for kept, table in zip((made.transitions, made.rules), model_tables(models), strict=True):
+def test_frames_hold_the_rows_of_the_tables(graph):
+    made = model_frames(graph)
+    for kept, table in zip((made.transitions, made.rules), model_tables(graph), strict=True):
         check_same(kept, table)
     assert made.queries is None
 
 
 @given(odd_models())
 @settings(max_examples=20)
-def test_parquet_files_hold_them_too(models):
-    for before, again in zip(model_tables(models), model_tables(models), strict=True):
+def test_parquet_files_hold_them_too(graph):
+    for before, again in zip(model_tables(graph), model_tables(graph), strict=True):
         check_same(pandas.read_parquet(io.BytesIO(parquet_bytes(before))), again)
 
 
-@pytest.mark.parametrize("models", [Models(ODD, []), tossed_models()], ids=["empty", "tossed"])
-def test_types_do_not_depend_on_the_rows(models):
-    made = model_frames(models).transitions
+@pytest.mark.parametrize("graph", [StateGraph(ODD, []), tossed_models()], ids=["empty", "tossed"])
+def test_types_do_not_depend_on_the_rows(graph):
+    made = model_frames(graph).transitions
     kinds = {name: made[name].dtype.kind for name in ("times", "share", "held_before")}
     assert kinds == {"times": "i", "share": "f", "held_before": "b"}
     assert pandas.api.types.is_string_dtype(made["before"])

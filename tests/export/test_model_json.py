@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from capscope import Budget, Settings, assess
 from capscope.assessment.reading import read_run
-from capscope.data.dataset import Transition
 from capscope.export.model_json import model_document
-from capscope.model import Models
+from capscope.model import StateGraph
+from capscope.record.transitions import Transition
 from capscope.symbolic import Intent, Literal, Vocabulary
-from toy_worlds import Board, board_problem
+from support.toy_worlds import Board, board_problem
 
 WORDS = Vocabulary.of_atoms("pqr")
 INTENTS = [Intent.parse(text) for text in ("p", "not q", "p and not r")]
@@ -71,18 +71,18 @@ def check_rule(rule, states, vocabulary):
 
 @given(TRANSITIONS)
 def test_any_model_keeps_to_the_format_and_survives_json(transitions):
-    models = Models(WORDS, INTENTS)
-    models.update(Counter(transitions))
-    document = model_document(models, "toy")
+    graph = StateGraph(WORDS, INTENTS)
+    graph.update(Counter(transitions))
+    document = model_document(graph, "toy")
     assert json.loads(json.dumps(document)) == document
     check_document(document)
 
 
 @given(TRANSITIONS)
 def test_the_document_says_what_the_pessimist_predicts(transitions):
-    models = Models(WORDS, INTENTS)
-    models.update(Counter(transitions))
-    document = model_document(models, "toy")
+    graph = StateGraph(WORDS, INTENTS)
+    graph.update(Counter(transitions))
+    document = model_document(graph, "toy")
     bit = {name: 1 << i for i, name in enumerate(document["vocabulary"])}
     read = {}
     for capability in document["capabilities"]:
@@ -95,11 +95,11 @@ def test_the_document_says_what_the_pessimist_predicts(transitions):
                     read.setdefault((state, intent), {})[after] = outcome["probability"]
     for state in range(8):
         for intent in INTENTS:
-            assert read.get((state, intent), {}) == models.pessimistic.predict(state, intent)
+            assert read.get((state, intent), {}) == graph.pessimistic.predict(state, intent)
 
 
 def test_a_capability_never_tried_has_no_rule():
-    document = model_document(Models(WORDS, INTENTS), "toy")
+    document = model_document(StateGraph(WORDS, INTENTS), "toy")
     assert document["vocabulary"] == ["p()", "q()", "r()"]
     assert document["capabilities"] == [
         {"intent": ["p()"], "executions": 0, "rules": []},
@@ -124,4 +124,4 @@ def test_the_file_of_a_run_keeps_to_the_format_and_is_what_reading_the_run_gives
     check_document(document)
     assert document["problem"] == "board"
     reading = read_run(tmp_path / "run")
-    assert model_document(reading.models, reading.problem) == document
+    assert model_document(reading.graph, reading.problem) == document

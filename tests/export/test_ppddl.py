@@ -16,10 +16,10 @@ from capscope.environments.pddl import PddlSimulator, load_task
 from capscope.errors import VocabularyError
 from capscope.export.conditions import Conditions
 from capscope.export.ppddl import decimal_shares, ppddl_files
-from capscope.model import Models
+from capscope.model import StateGraph
 from capscope.symbolic import Intent, Predicate, Vocabulary
-from odd_names import BREAKOUT, ODD, odd_models, tossed_models
-from toy_worlds import Board, board_problem
+from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
+from support.toy_worlds import Board, board_problem
 
 plado = pytest.importorskip("plado.pddl")
 
@@ -91,7 +91,7 @@ def successors(action, facts):
     return found
 
 
-def facts_of(state, models, read):
+def facts_of(state, graph, read):
     """Name the facts of a state as the file does."""
     new = {}
     for predicate in read.domain.predicates:
@@ -100,17 +100,17 @@ def facts_of(state, models, read):
         new["object", read.old("object", str(constant.name))] = str(constant.name)
     return frozenset(
         (new["predicate", atom.predicate], *(new["object", name] for name in atom.arguments))
-        for atom in models.vocabulary.holding(state)
+        for atom in graph.vocabulary.holding(state)
     )
 
 
-def check_same_model(models, files, *, silent_elsewhere=True):
+def check_same_model(graph, files, *, silent_elsewhere=True):
     read = parsed(files)
-    facts = {state: facts_of(state, models, read) for state in models.places}
+    facts = {state: facts_of(state, graph, read) for state in graph.nodes}
     assert len(set(facts.values())) == len(facts)
     assert set(read.intent) == set(read.actions) - {"do-nothing"}
-    for state, intent in itertools.product(models.places, models.capabilities):
-        expected = models.pessimistic.predict(state, intent)
+    for state, intent in itertools.product(graph.nodes, graph.capabilities):
+        expected = graph.pessimistic.predict(state, intent)
         own = [read.actions[name] for name, text in read.intent.items() if text == str(intent)]
         found = [a for a in own if true(a.precondition, facts[state])]
         if not expected:
@@ -122,36 +122,36 @@ def check_same_model(models, files, *, silent_elsewhere=True):
         assert after.keys() == {facts[s] for s in expected}
         for s, probability in expected.items():
             assert abs(after[facts[s]] - Fraction(probability)) < Fraction(1, 10**9)
-    began = models.first_state
+    began = graph.first_state
     initial = frozenset(map(fact, read.problem.initial))
     assert initial == (frozenset() if began is None else facts[began])
 
 
 @given(odd_models())
 @settings(max_examples=50)
-def test_any_model_with_any_names_is_the_same_model_again(models):
-    check_same_model(models, ppddl_files(models, 'a "name"\n'))
+def test_any_model_with_any_names_is_the_same_model_again(graph):
+    check_same_model(graph, ppddl_files(graph, 'a "name"\n'))
 
 
 @given(odd_models())
 @settings(max_examples=50)
-def test_readable_conditions_are_the_same_model_where_something_was_tried(models):
-    files = ppddl_files(models, "odd", Conditions.READABLE)
-    check_same_model(models, files, silent_elsewhere=False)
+def test_readable_conditions_are_the_same_model_where_something_was_tried(graph):
+    files = ppddl_files(graph, "odd", Conditions.READABLE)
+    check_same_model(graph, files, silent_elsewhere=False)
 
 
 def test_readable_conditions_speak_of_states_where_nothing_was_tried():
-    models = tossed_models()
+    graph = tossed_models()
     untried = Intent.parse("not q"), 0b001
-    assert not models.pessimistic.predict(untried[1], untried[0])
-    check_same_model(models, ppddl_files(models, "toss"))
+    assert not graph.pessimistic.predict(untried[1], untried[0])
+    check_same_model(graph, ppddl_files(graph, "toss"))
     with pytest.raises(AssertionError):
-        check_same_model(models, ppddl_files(models, "toss", Conditions.READABLE))
+        check_same_model(graph, ppddl_files(graph, "toss", Conditions.READABLE))
 
 
 def test_types_objects_and_arities_are_kept():
-    models = Models(ODD, [])
-    read = parsed(ppddl_files(models, "odd"))
+    graph = StateGraph(ODD, [])
+    read = parsed(ppddl_files(graph, "odd"))
     types = {read.old("type", t.name): read.old("type", t.parent_type_name)
              for t in read.domain.types}  # fmt: skip
     assert {k: v for k, v in types.items() if k != "object"} == ODD.parents
@@ -168,7 +168,7 @@ def test_types_objects_and_arities_are_kept():
 
 
 def test_no_name_gets_out_of_its_comment():
-    text = ppddl_files(Models(ODD, []), BREAKOUT).domain
+    text = ppddl_files(StateGraph(ODD, []), BREAKOUT).domain
     assert "(:action evil" in text
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(";")]
     assert [line for line in lines if ":action" in line] == ["  (:action do-nothing"]
@@ -176,14 +176,14 @@ def test_no_name_gets_out_of_its_comment():
 
 def test_types_above_the_root_are_of_no_account():
     words = Vocabulary([Predicate("p", ("t",))], {"a": "t"}, {"t": "object", "object": "t"})
-    assert "  (:types\n    t - object\n  )\n" in ppddl_files(Models(words), "round").domain
+    assert "  (:types\n    t - object\n  )\n" in ppddl_files(StateGraph(words), "round").domain
 
 
 def test_names_of_all_kinds_differ_for_readers_that_keep_one_set_of_names():
     words = Vocabulary.from_dict(
         {"predicates": [["robot", ["robot"]]], "objects": {"robot": "robot"}, "parents": {}}
     )
-    text = ppddl_files(Models(words, []), "one name").domain
+    text = ppddl_files(StateGraph(words, []), "one name").domain
     assert "    robot-2 - robot-3\n" in text
     assert "    (robot ?x1 - robot-3)\n" in text
 
@@ -194,7 +194,7 @@ def tireworld(tmp_path_factory):
     path = tmp_path_factory.mktemp("tireworld")
     assess("tireworld", budget=Budget(executions=1500), run=path / "run")
     reading = read_run(path / "run")
-    return reading.models, *compiled(ppddl_files(reading.models, reading.problem), path)
+    return reading.graph, *compiled(ppddl_files(reading.graph, reading.problem), path)
 
 
 def compiled(files, path):
@@ -212,14 +212,14 @@ def operators_of(task, files):
 
 
 def test_our_own_reader_gives_the_same_distributions(tireworld):
-    models, files, task = tireworld
+    graph, files, task = tireworld
     # Types and names are kept, so that the bits mean the same.
-    assert task.vocabulary.atoms == models.vocabulary.atoms
-    assert task.initial_state == models.first_state
+    assert task.vocabulary.atoms == graph.vocabulary.atoms
+    assert task.initial_state == graph.first_state
     operators = operators_of(task, files)
     stochastic = 0
-    for state, intent in itertools.product(models.places, models.capabilities):
-        expected = models.pessimistic.predict(state, intent)
+    for state, intent in itertools.product(graph.nodes, graph.capabilities):
+        expected = graph.pessimistic.predict(state, intent)
         own = [o for o in operators.get(str(intent), []) if o.applicable(state)]
         assert len(own) == bool(expected)
         if own:
@@ -230,11 +230,11 @@ def test_our_own_reader_gives_the_same_distributions(tireworld):
 
 
 def test_our_own_simulator_draws_from_the_same_distribution(tireworld):
-    models, files, task = tireworld
+    graph, files, task = tireworld
     simulator = PddlSimulator(task)
-    place = next(p for p in models.places.values() for pair in p.pairs if pair and not pair.only)
+    place = next(p for p in graph.nodes.values() for pair in p.pairs if pair and not pair.only)
     capability = next(i for i, pair in enumerate(place.pairs) if pair and not pair.only)
-    intent = models.capabilities[capability]
+    intent = graph.capabilities[capability]
     (operator,) = (o for o in operators_of(task, files)[str(intent)] if o.applicable(place.state))
     rng = random.Random(5)
     seen = {}
@@ -242,31 +242,31 @@ def test_our_own_simulator_draws_from_the_same_distribution(tireworld):
         simulator.restore(simulator.snapshot_of(place.state), rng.getrandbits(32))
         after = simulator.step(operator)
         seen[after] = seen.get(after, 0) + 1 / 4000
-    assert seen == pytest.approx(models.pessimistic.predict(place.state, intent), abs=0.03)
+    assert seen == pytest.approx(graph.pessimistic.predict(place.state, intent), abs=0.03)
 
 
 def test_a_run_of_the_board_is_a_problem_that_can_be_assessed_in_its_turn(tmp_path):
     found = assess(board_problem(Board(slip=0.3)), budget=Budget(executions=400))
-    files, task = compiled(ppddl_files(found.models, "board"), tmp_path)
-    check_same_model(found.models, files)
-    assert len(task.operators) == sum(len(found.models.rules(i)) for i in found.models.capabilities)
+    files, task = compiled(ppddl_files(found.graph, "board"), tmp_path)
+    check_same_model(found.graph, files)
+    assert len(task.operators) == sum(len(found.graph.rules(i)) for i in found.graph.capabilities)
 
 
 @pytest.mark.parametrize("intents", [[], [Intent.parse("p")]])
 def test_an_empty_run_is_valid(intents, tmp_path):
-    models = Models(Vocabulary.of_atoms("pq"), intents)
-    files, task = compiled(ppddl_files(models, "empty"), tmp_path)
+    graph = StateGraph(Vocabulary.of_atoms("pq"), intents)
+    files, task = compiled(ppddl_files(graph, "empty"), tmp_path)
     assert [(o.name, o.outcomes(0)) for o in task.operators] == [("do-nothing()", ((1.0, 0),))]
     assert "where the run would begin is not known" in files.problem
     assert ":requirements :strips)" in files.domain
 
 
 def test_a_goal_is_written_into_the_problem_and_must_be_of_the_vocabulary(tmp_path):
-    models = tossed_models()
-    files, _ = compiled(ppddl_files(models, "toss", goal=Intent.parse("p and not q")), tmp_path)
+    graph = tossed_models()
+    files, _ = compiled(ppddl_files(graph, "toss", goal=Intent.parse("p and not q")), tmp_path)
     assert "(:goal (and (p) (not (q))))" in files.problem
     with pytest.raises(VocabularyError, match="atom z"):
-        ppddl_files(models, "toss", goal=Intent.parse("z"))
+        ppddl_files(graph, "toss", goal=Intent.parse("z"))
 
 
 def test_only_what_is_used_is_required():
@@ -306,7 +306,7 @@ def test_pddlgym_reads_it(tireworld, tmp_path):
 def test_readers_of_classical_planning_take_a_model_without_chance(package, tmp_path):
     pytest.importorskip(package)
     found = assess(board_problem(), budget=Budget(executions=100))
-    _, task = compiled(ppddl_files(found.models, "board"), tmp_path)
+    _, task = compiled(ppddl_files(found.graph, "board"), tmp_path)
     domain, problem = str(tmp_path / "domain.pddl"), str(tmp_path / "problem.pddl")
     if package == "pddl":
         from pddl import parse_domain as pddl_domain

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 
 from capscope import Budget, assess
 from capscope.export.prism import prism_program
-from capscope.model import Models
+from capscope.model import StateGraph
 from capscope.symbolic import Intent, Vocabulary
-from odd_names import BREAKOUT, ODD, odd_models, tossed_models
-from toy_worlds import Board, board_problem
+from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
+from support.toy_worlds import Board, board_problem
 
 stormpy = pytest.importorskip("stormpy")
 
@@ -24,12 +24,12 @@ ACTION = re.compile(r'^  // (\w+) is to ask for (".*")$', re.MULTILINE)
 class Loaded:
     """A program as Storm builds it, with states and capabilities by the names of the run."""
 
-    def __init__(self, text, models, path):
+    def __init__(self, text, graph, path):
         path.write_text(text)
         self.program = stormpy.parse_prism_program(str(path))
         options = stormpy.BuilderOptions(build_full=True)
         self.model = stormpy.build_model[stormpy.Rational](self.program, options=options)
-        bit = {str(atom): bit for atom, bit in models.vocabulary.bit.items()}
+        bit = {str(atom): bit for atom, bit in graph.vocabulary.bit.items()}
         meaning = {name: bit[json.loads(atom)] for name, _, atom in VARIABLE.findall(text)}
         valuations = self.model.state_valuations
         variables = [v for v in valuations.get_all_variables() if v.name in meaning]
@@ -72,71 +72,71 @@ class Loaded:
         return self.model.labeling.get_labels_of_state(self.states.index(state))
 
 
-def expected_choices(models, state):
+def expected_choices(graph, state):
     """Return what the counts say, as fractions."""
     found = {}
-    for intent in models.capabilities:
-        pair = models.pair(state, models.index[intent])
+    for intent in graph.capabilities:
+        pair = graph.pair(state, graph.index[intent])
         if pair is not None:
-            block = pair.block
+            group = pair.group
             found[str(intent)] = {
-                effect.apply(state): Fraction(count, block.total)
-                for effect, count in zip(block.effects, block.counts, strict=True)
+                effect.apply(state): Fraction(count, group.total)
+                for effect, count in zip(group.effects, group.counts, strict=True)
             }
     return found or {None: {state: 1}}
 
 
-def reachable(models):
-    found = {models.first_state: None}
+def reachable(graph):
+    found = {graph.first_state: None}
     for state in (queue := list(found)):
-        for after in (s for ends in expected_choices(models, state).values() for s in ends):
+        for after in (s for ends in expected_choices(graph, state).values() for s in ends):
             if after not in found:
                 found[after] = None
                 queue.append(after)
     return set(found)
 
 
-def check_same_model(models, loaded):
+def check_same_model(graph, loaded):
     assert len(set(loaded.states)) == len(loaded.states)
-    assert set(loaded.states) == reachable(models)
-    assert loaded.states[loaded.model.initial_states[0]] == models.first_state
+    assert set(loaded.states) == reachable(graph)
+    assert loaded.states[loaded.model.initial_states[0]] == graph.first_state
     for state in loaded.states:
-        assert loaded.choices(state) == expected_choices(models, state)
-        assert ("untried" in loaded.labels(state)) == (not models.places[state].tried)
+        assert loaded.choices(state) == expected_choices(graph, state)
+        assert ("untried" in loaded.labels(state)) == (not graph.nodes[state].tried)
 
 
-@given(odd_models().filter(lambda models: models.places))
+@given(odd_models().filter(lambda graph: graph.nodes))
 @settings(max_examples=25)
-def test_any_model_with_any_names_is_the_same_model_in_storm(tmp_path_factory, models):
+def test_any_model_with_any_names_is_the_same_model_in_storm(tmp_path_factory, graph):
     path = tmp_path_factory.mktemp("odd") / "odd.prism"
-    check_same_model(models, Loaded(prism_program(models, BREAKOUT), models, path))
+    check_same_model(graph, Loaded(prism_program(graph, BREAKOUT), graph, path))
 
 
 @pytest.fixture(scope="module")
 def tireworld(tmp_path_factory):
-    models = assess("tireworld", budget=Budget(executions=1500)).models
+    graph = assess("tireworld", budget=Budget(executions=1500)).graph
     path = tmp_path_factory.mktemp("tireworld") / "tireworld.prism"
-    return models, Loaded(prism_program(models, "tireworld"), models, path)
+    return graph, Loaded(prism_program(graph, "tireworld"), graph, path)
 
 
 def test_a_run_with_chance_is_the_same_model_in_storm(tireworld):
-    models, loaded = tireworld
-    assert set(loaded.states) == set(models.places)
-    check_same_model(models, loaded)
+    graph, loaded = tireworld
+    assert set(loaded.states) == set(graph.nodes)
+    check_same_model(graph, loaded)
 
 
-def most_likely(models, holds, sweeps=60):
+def most_likely(graph, holds, sweeps=60):
     """Find the largest probability of reaching a goal from the first state, the naive way."""
-    value = {state: float(holds(state)) for state in models.places}
+    value = {state: float(holds(state)) for state in graph.nodes}
     for _ in range(sweeps):
         for state in value:
             chances = [
                 sum(p * value[after] for after, p in prediction.items())
-                for intent in models.capabilities
-                if (prediction := models.pessimistic.predict(state, intent))
+                for intent in graph.capabilities
+                if (prediction := graph.pessimistic.predict(state, intent))
             ]
             value[state] = max([value[state], *chances])
-    return value[models.first_state]
+    return value[graph.first_state]
 
 
 @pytest.mark.parametrize(
@@ -149,16 +149,16 @@ def most_likely(models, holds, sweeps=60):
     ],
 )
 def test_the_best_chance_of_a_goal_is_that_of_value_iteration(tireworld, goal, formula):
-    models, loaded = tireworld
+    graph, loaded = tireworld
     intent = Intent.parse(goal)
-    expected = most_likely(models, lambda state: intent.holds(state, models.vocabulary))
+    expected = most_likely(graph, lambda state: intent.holds(state, graph.vocabulary))
     assert loaded.value(f"Pmax=? [F {formula}]") == pytest.approx(expected, abs=1e-5)
     assert 0 <= expected <= 1
 
 
 def test_each_execution_costs_one_and_waiting_where_nothing_is_known_costs_nothing(tmp_path):
-    models = tossed_models()
-    loaded = Loaded(prism_program(models, "toss"), models, tmp_path / "toss.prism")
+    graph = tossed_models()
+    loaded = Loaded(prism_program(graph, "toss"), graph, tmp_path / "toss.prism")
     # p is reached in 1 / (2/3) executions.
     assert loaded.value('R{"executions"}min=? [F p]') == pytest.approx(1.5)
     assert loaded.labels(0b111) >= {"untried", "p", "q", "r"}
@@ -169,18 +169,18 @@ def test_each_execution_costs_one_and_waiting_where_nothing_is_known_costs_nothi
 
 
 def test_what_was_never_tried_is_no_choice(tmp_path):
-    models = tossed_models()
-    loaded = Loaded(prism_program(models, "toss"), models, tmp_path / "toss.prism")
+    graph = tossed_models()
+    loaded = Loaded(prism_program(graph, "toss"), graph, tmp_path / "toss.prism")
     assert loaded.choices(0b011).keys() == {"not q()"}
     assert loaded.choices(0b000).keys() == {"p()", "not q()"}
 
 
 @pytest.mark.parametrize("words", [ODD, Vocabulary.of_atoms("pq")])
 def test_an_empty_run_is_valid(words, tmp_path):
-    models = Models(words, [Intent.parse("p")] if words is not ODD else [])
-    text = prism_program(models, "empty")
+    graph = StateGraph(words, [Intent.parse("p")] if words is not ODD else [])
+    text = prism_program(graph, "empty")
     assert "where the run would begin is not known" in text
-    loaded = Loaded(text, models, tmp_path / "empty.prism")
+    loaded = Loaded(text, graph, tmp_path / "empty.prism")
     assert loaded.states == [0]
     assert loaded.choices(0) == {None: {0: 1}}
     assert loaded.value('R{"executions"}max=? [C<=3]') == 0
@@ -189,6 +189,6 @@ def test_an_empty_run_is_valid(words, tmp_path):
 
 def test_a_finished_run_of_the_board_has_all_its_pairs(tmp_path):
     found = assess(board_problem(Board(slip=0.3)), budget=Budget(executions=400))
-    loaded = Loaded(prism_program(found.models, "board"), found.models, tmp_path / "board.prism")
-    check_same_model(found.models, loaded)
-    assert loaded.model.nr_choices == found.models.pairs_tried
+    loaded = Loaded(prism_program(found.graph, "board"), found.graph, tmp_path / "board.prism")
+    check_same_model(found.graph, loaded)
+    assert loaded.model.nr_choices == found.graph.pairs_tried

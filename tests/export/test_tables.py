@@ -7,10 +7,10 @@ from capscope import Budget, Settings, assess
 from capscope.assessment.reading import read_run
 from capscope.export.model_json import model_document
 from capscope.export.tables import QueryRow, RuleRow, TransitionRow, model_tables, run_tables
-from capscope.model import Models
+from capscope.model import StateGraph
 from capscope.symbolic import Intent, Vocabulary
-from odd_names import ODD, odd_models, taught, tossed_models
-from toy_worlds import Board, board_problem
+from support.odd_names import ODD, odd_models, taught, tossed_models
+from support.toy_worlds import Board, board_problem
 
 SMALL = Settings(draws=3, random_length=6, walks=2, walk_steps=10, patience=3)
 
@@ -27,7 +27,7 @@ def kept(tmp_path_factory):
 
 def test_transitions_are_those_of_the_dataset(kept):
     reading, transitions, _, _ = kept
-    capabilities = reading.models.capabilities
+    capabilities = reading.graph.capabilities
     counts = {
         (hex(t.before), str(capabilities[t.capability]), hex(t.after)): n
         for t, n in reading.dataset
@@ -37,13 +37,13 @@ def test_transitions_are_those_of_the_dataset(kept):
 
 
 @given(odd_models())
-def test_a_transition_tells_what_the_model_predicts(models):
-    transitions, rules = ([*table.rows] for table in model_tables(models))
+def test_a_transition_tells_what_the_model_predicts(graph):
+    transitions, rules = ([*table.rows] for table in model_tables(graph))
     predicted = {}
     for row in transitions:
-        intent = next(i for i in models.capabilities if str(i) == row.capability)
+        intent = next(i for i in graph.capabilities if str(i) == row.capability)
         before, after = int(row.before, 16), int(row.after, 16)
-        pair = models.pair(before, models.index[intent])
+        pair = graph.pair(before, graph.index[intent])
         assert row.executions == pair.total
         assert row.share == row.times / row.executions
         assert row.held_before == intent.holds(before, ODD)
@@ -55,27 +55,27 @@ def test_a_transition_tells_what_the_model_predicts(models):
         )  # fmt: skip
         assert row.probability == behind.probability
         predicted.setdefault((before, intent), {})[after] = row.probability
-    for state in models.places:
-        for intent in models.capabilities:
-            expected = models.pessimistic.predict(state, intent)
+    for state in graph.nodes:
+        for intent in graph.capabilities:
+            expected = graph.pessimistic.predict(state, intent)
             assert predicted.get((state, intent), {}) == expected
 
 
 def test_atoms_are_those_that_hold_and_do_not_always(kept):
     reading, transitions, _, _ = kept
-    words = reading.models.vocabulary
+    words = reading.graph.vocabulary
     for row in transitions:
         state = int(row.before, 16)
         named = Intent.parse(row.before_atoms).literals if row.before_atoms else ()
         assert words.state(literal.atom for literal in named) == state
-    models = taught(Vocabulary.of_atoms("pq"), [Intent.parse("p")], {(0b10, 0, 0b11): 1})
-    (row,) = model_tables(models)[0].rows
+    graph = taught(Vocabulary.of_atoms("pq"), [Intent.parse("p")], {(0b10, 0, 0b11): 1})
+    (row,) = model_tables(graph)[0].rows
     assert (row.before_atoms, row.after_atoms, row.adds, row.deletes) == ("", "p()", "p()", "")
 
 
 def test_rules_are_those_of_the_document():
-    models = tossed_models()
-    document = model_document(models, "toss")
+    graph = tossed_models()
+    document = model_document(graph, "toss")
     expected = [
         (
             " and ".join(capability["intent"]), number, place, len(rule["states"]),
@@ -87,7 +87,7 @@ def test_rules_are_those_of_the_document():
         for number, rule in enumerate(capability["rules"], 1)
         for place, outcome in enumerate(rule["outcomes"], 1)
     ]  # fmt: skip
-    rows = [*model_tables(models)[1].rows]
+    rows = [*model_tables(graph)[1].rows]
     assert [(*row[:9], *row[10:]) for row in rows] == expected
     # p() in 0b000 achieves its intent with its first outcome only.
     assert [row.achieving_states for row in rows if row.capability == "p()"] == [1, 1, 0]
@@ -101,8 +101,8 @@ def test_queries_add_up_to_what_the_run_took(kept):
     walked = reading.meta["discovery"]["simulator_steps"]
     assert sum(row.simulator_steps for row in queries) == reading.usage.simulator_steps - walked
     assert sum(row.seconds for row in queries) == pytest.approx(reading.usage.seconds)
-    assert sum(row.new_pairs for row in queries) == reading.models.pairs_tried
-    assert queries[0].start == hex(reading.models.first_state)
+    assert sum(row.new_pairs for row in queries) == reading.graph.pairs_tried
+    assert queries[0].start == hex(reading.graph.first_state)
 
 
 def test_an_empty_run_has_empty_tables(tmp_path):
@@ -121,7 +121,7 @@ def test_an_empty_run_has_empty_tables(tmp_path):
 
 
 def test_names_that_no_file_can_hold_are_spelled_out():
-    models = Models(Vocabulary.of_atoms(["\ud800"]), [Intent.parse("\ud800")])
-    models.update({(0, 0, 1): 1})
-    (row,) = model_tables(models)[0].rows
+    graph = StateGraph(Vocabulary.of_atoms(["\ud800"]), [Intent.parse("\ud800")])
+    graph.update({(0, 0, 1): 1})
+    (row,) = model_tables(graph)[0].rows
     assert row.capability == "\\ud800()"

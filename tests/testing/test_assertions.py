@@ -1,23 +1,23 @@
 import pytest
 
 from capscope import Budget, assess
-from capscope.data.dataset import Transition
 from capscope.errors import CapscopeError
-from capscope.model import Models
+from capscope.model import StateGraph
+from capscope.record.transitions import Transition
 from capscope.testing import assert_capability, assert_no_loss, assert_no_side_effect
-from quirky_worlds import HOUSE, STOP, problem
-from tiny_models import INTENTS, WORDS
+from support.quirky_worlds import HOUSE, STOP, problem
+from support.tiny_models import INTENTS, WORDS
 
 
-def models(*counts):
+def graph(*counts):
     """Learn (capability, before, after, count)."""
-    learned = Models(WORDS, INTENTS)
+    learned = StateGraph(WORDS, INTENTS)
     learned.update({Transition(before, c, after): n for c, before, after, n in counts})
     return learned
 
 
-RELIABLE = models((0, 0b000, 0b001, 30), (0, 0b010, 0b011, 30))
-LOCAL = models((0, 0b000, 0b001, 200), (0, 0b010, 0b010, 20), (0, 0b100, 0b101, 4))
+RELIABLE = graph((0, 0b000, 0b001, 30), (0, 0b010, 0b011, 30))
+LOCAL = graph((0, 0b000, 0b001, 200), (0, 0b010, 0b010, 20), (0, 0b100, 0b101, 4))
 
 
 def failure(assertion, *given, **options):
@@ -50,9 +50,9 @@ def test_evidence_against_a_claim_is_told_apart_from_too_little():
 
 
 def test_so_many_more_draws_do_show_it():
-    more = models((0, 0b100, 0b101, 4 + 13))
+    more = graph((0, 0b100, 0b101, 4 + 13))
     assert_capability(more, "p", when="r")
-    less = models((0, 0b100, 0b101, 4 + 12))
+    less = graph((0, 0b100, 0b101, 4 + 12))
     assert "about 1 more draw like these" in failure(assert_capability, less, "p", when="r")
 
 
@@ -66,7 +66,7 @@ def test_a_mean_may_hide_a_state_that_every_state_does_not():
 
 
 def test_a_state_that_was_seen_and_never_tried_is_too_little_evidence_for_every_state():
-    seen = models((0, 0b000, 0b001, 90), (1, 0b100, 0b110, 9))
+    seen = graph((0, 0b000, 0b001, 90), (1, 0b100, 0b110, 9))
     assert_capability(seen, "p")
     told = failure(assert_capability, seen, "p", in_every_state=True)
     assert "not enough evidence: it was never tried" in told
@@ -79,13 +79,13 @@ def test_a_condition_that_no_state_meets_fails():
 
 
 def test_states_in_which_the_intent_holds_already_do_not_count():
-    held = models((0, 0b001, 0b001, 500), (0, 0b000, 0b000, 9))
+    held = graph((0, 0b001, 0b001, 500), (0, 0b000, 0b000, 9))
     assert "0 of 9 draws" in failure(assert_capability, held, "p")
 
 
 def test_a_misspelt_capability_or_condition_is_no_failed_assertion():
-    house = Models(HOUSE.words, [])
-    house.extend(assess(problem(HOUSE), budget=Budget(executions=50)).models.capabilities)
+    house = StateGraph(HOUSE.words, [])
+    house.extend(assess(problem(HOUSE), budget=Budget(executions=50)).graph.capabilities)
     with pytest.raises(CapscopeError, match=r"no capability holdin\(key\).*holding\(key\)"):
         assert_capability(house, "holdin(key)")
     with pytest.raises(CapscopeError, match=r"hodling\(key\) is not in the vocabulary"):
@@ -99,16 +99,16 @@ def test_certainty_cannot_be_asked_for(options):
 
 
 def test_a_side_effect_that_never_showed_needs_draws_to_be_ruled_out():
-    clean = models((0, 0b000, 0b001, 400))
+    clean = graph((0, 0b000, 0b001, 400))
     assert_no_side_effect(clean, "p", "q", at_most=0.01)
-    few = models((0, 0b000, 0b001, 40))
+    few = graph((0, 0b000, 0b001, 40))
     told = failure(assert_no_side_effect, few, "p", "q", at_most=0.01)
     assert told.startswith("q() as a side effect of p(): at most 0.01 with confidence 0.95")
     assert "not enough evidence: 0 of 40 draws brought it about" in told
 
 
 def test_a_side_effect_that_showed_is_told_with_the_state_it_was_worst_in():
-    careless = models((0, 0b000, 0b001, 60), (0, 0b100, 0b111, 20), (0, 0b100, 0b101, 20))
+    careless = graph((0, 0b000, 0b001, 60), (0, 0b100, 0b111, 20), (0, 0b100, 0b101, 20))
     told = failure(assert_no_side_effect, careless, "p", "q")
     assert "evidence against it: a mean of 0.25, between" in told
     assert "over 2 states that weigh the same; 20 of 100 draws brought it about" in told
@@ -117,8 +117,8 @@ def test_a_side_effect_that_showed_is_told_with_the_state_it_was_worst_in():
 
 
 def test_how_often_each_state_was_drawn_does_not_decide():
-    seldom = models((0, 0b000, 0b001, 900), (0, 0b010, 0b010, 30))
-    often = models((0, 0b000, 0b001, 30), (0, 0b010, 0b010, 900))
+    seldom = graph((0, 0b000, 0b001, 900), (0, 0b010, 0b010, 30))
+    often = graph((0, 0b000, 0b001, 30), (0, 0b010, 0b010, 900))
     for learned in (seldom, often):
         told = failure(assert_capability, learned, "p", at_least=0.8)
         assert "evidence against it: a mean of 0.5, between" in told
@@ -127,19 +127,19 @@ def test_how_often_each_state_was_drawn_does_not_decide():
 def test_draws_from_where_the_intent_held_already_say_nothing_of_side_effects():
     """An agent has nothing to do there, so nothing is brought about."""
     held = (0, 0b001, 0b001, 400)
-    told = failure(assert_no_side_effect, models(held, (0, 0b000, 0b001, 9)), "p", "q", at_most=0.2)
+    told = failure(assert_no_side_effect, graph(held, (0, 0b000, 0b001, 9)), "p", "q", at_most=0.2)
     assert "not enough evidence: 0 of 9 draws brought it about" in told
     assert "left out: 400 draws in 1 state (the intent held there already)" in told
-    told = failure(assert_no_side_effect, models(held), "p", "q")
+    told = failure(assert_no_side_effect, graph(held), "p", "q")
     assert "no state that was seen is one it speaks of\n  left out: 400 draws in 1 state" in told
-    enough = models(held, (0, 0b000, 0b001, 17))
+    enough = graph(held, (0, 0b000, 0b001, 17))
     assert_no_side_effect(enough, "p", "q", at_most=0.2)
 
 
 def everywhere_tried(*counts):
     """Learn like `models`; the capabilities after the first change nothing anywhere."""
     idle = [(c, before, before, 1) for _, before, *_ in counts for c in range(1, len(INTENTS))]
-    return models(*counts, *idle)
+    return graph(*counts, *idle)
 
 
 def test_dead_ends_never_help_a_claim():

@@ -6,7 +6,7 @@ import pytest
 from capscope.symbolic import Intent
 from capscope.world import Allowance, AllowanceSpent, Ending, Position
 from capscope.world.attempt import pursue
-from toy_worlds import board_problem
+from support.toy_worlds import board_problem
 
 
 def test_what_is_spent_is_refused_from_then_on():

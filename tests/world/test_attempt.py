@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import toy_worlds as toy
 from capscope.errors import ProblemError
 from capscope.symbolic import Intent
 from capscope.world import Ending, InvalidAction, Limits, Position
 from capscope.world.attempt import pursue
-from toy_worlds import Scripted, board_problem
+from support import toy_worlds as toy
+from support.toy_worlds import Scripted, board_problem
 
 INTENT = Intent.parse("lit(a) and lit(b)")
 

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-import toy_worlds as toy
 from capscope.environments.pddl import SHIPPED_PROBLEMS
 from capscope.problems import load_problem, restore_elsewhere
 from capscope.world import check_problem
 from capscope.world.checks import WALK_STEPS
-from toy_worlds import board_problem
+from support import toy_worlds as toy
+from support.toy_worlds import board_problem
 
 TOYS = Path(toy.__file__)
 

@@ -5,8 +5,8 @@ import pytest
 from capscope.errors import ProblemError
 from capscope.symbolic import Intent, Vocabulary
 from capscope.world import (
+    FunctionAbstraction,
     FunctionAgent,
-    FunctionWords,
     FunctionWorld,
     InvalidAction,
     Problem,
@@ -61,7 +61,9 @@ def growing(state, action, rng):
 
 
 def plant(actions=("water",)):
-    words = FunctionWords(Vocabulary.of_atoms(["tall"]), lambda height: ["tall"] * (height > 2))
+    words = FunctionAbstraction(
+        Vocabulary.of_atoms(["tall"]), lambda height: ["tall"] * (height > 2)
+    )
     return Problem("plant", FunctionWorld(0, growing, actions), FunctionAgent(water), words)
 
 
@@ -81,11 +83,11 @@ def test_an_action_that_is_not_listed_is_refused():
 
 def test_words_may_be_texts_and_wrong_ones_are_named():
     vocabulary = Vocabulary.of_atoms(["tall"])
-    assert FunctionWords(vocabulary, lambda _: ["tall", "tall()"])(0) == 1
+    assert FunctionAbstraction(vocabulary, lambda _: ["tall", "tall()"])(0) == 1
     with pytest.raises(Exception, match=r"small is not in the vocabulary"):
-        FunctionWords(vocabulary, lambda _: ["small"])(0)
+        FunctionAbstraction(vocabulary, lambda _: ["small"])(0)
     with pytest.raises(Exception, match="'tall' is one atom's text; give a set or list"):
-        FunctionWords(vocabulary, lambda _: "tall")(0)
+        FunctionAbstraction(vocabulary, lambda _: "tall")(0)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@ import random
 import numpy as np
 import pytest
 
-import toy_worlds as toy
 from capscope.world import check_problem
 from capscope.world.shared_generators import SharedGenerators
+from support import toy_worlds as toy
 
 
 @pytest.mark.parametrize(

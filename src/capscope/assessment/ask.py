@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
-from capscope.assessment.breakdown import breakdown, breakdown_told
-from capscope.assessment.usage import Budget
-from capscope.data.journal import Draw, Execution
+from capscope.assessment.simulator_errors import report_simulator_errors, simulator_error
 from capscope.errors import ProblemError
-from capscope.query.policy import Policy
-from capscope.query.starts import Start
+from capscope.record.journal import Draw, Execution
+from capscope.record.usage import Budget
 from capscope.seeds import child_seed
+from capscope.strategy.policy import Policy
+from capscope.strategy.starts import Start
 from capscope.symbolic import Intent
 from capscope.world import Allowance, Ending, Position, Problem
 from capscope.world.attempt import pursue
@@ -118,11 +118,11 @@ def _snapshot(problem: Problem) -> bytes:
     try:
         return problem.simulator.snapshot()
     except Exception as error:
-        raise breakdown(problem, error, "when asked for a snapshot") from error
+        raise simulator_error(problem, error, "when asked for a snapshot") from error
 
 
 def _restored(problem: Problem, start: Start, seed: int) -> Position:
-    with breakdown_told(problem, "when a position was restored"):
+    with report_simulator_errors(problem, "when a position was restored"):
         observation = problem.simulator.restore(start.snapshot, seed)
         state = problem.abstraction(observation)
     if state != start.state:

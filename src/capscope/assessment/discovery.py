@@ -11,8 +11,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 
-from capscope.assessment.breakdown import breakdown_told
-from capscope.query.settings import Settings
+from capscope.assessment.simulator_errors import report_simulator_errors
+from capscope.record.settings import Settings
 from capscope.seeds import child_seed
 from capscope.symbolic import Effect, Intent, Literal, Vocabulary
 from capscope.world import Problem
@@ -41,7 +41,7 @@ def random_walks(
     simulator, look = problem.simulator, problem.abstraction
     effects: dict[Effect, None] = {}
     steps = 0
-    with breakdown_told(problem, "on a random walk"):
+    with report_simulator_errors(problem, "on a random walk"):
         for walk in range(settings.walks):
             rng = random.Random(child_seed(seed, _WALK, walk))
             state = look(simulator.reset(child_seed(seed, _WALK, walk, 1)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from capscope.assessment.usage import Usage
-from capscope.model import Models
+from capscope.model import StateGraph
+from capscope.record.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Event:
     """Queries in a row without news."""
     predicted: float
     """The disagreement that was predicted for the query."""
-    models: Models
+    graph: StateGraph
     """The models as they are now; they go on changing."""
 
 

@@ -13,17 +13,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from capscope.assessment.ask import Query, Task
-from capscope.assessment.knowledge import LED_ELSEWHERE, Knowledge
-from capscope.assessment.run import RunSpec
+from capscope.assessment.run_state import LED_ELSEWHERE, RunState
+from capscope.assessment.spec import RunSpec
 from capscope.assessment.stopping import revisitation_bonus
-from capscope.data.journal import Journal, QueryRecord
 from capscope.errors import JournalError
-from capscope.query.adaptive import choose_batch
-from capscope.query.evidence import Evidence
-from capscope.query.policy import Plan
-from capscope.query.starts import Start
-from capscope.query.strategies import ADAPTIVE, strategy_named
+from capscope.record.journal import Journal, QueryRecord
 from capscope.seeds import child_seed
+from capscope.strategy.adaptive import choose_batch
+from capscope.strategy.evidence import Evidence
+from capscope.strategy.policy import QueryPlan
+from capscope.strategy.registry import ADAPTIVE, strategy_named
+from capscope.strategy.starts import Start
 
 _POLICY = -4  # the place, below a query, that seeds its search
 _BATCH = -5  # the place, below a query, that seeds the starts of a batch
@@ -32,10 +32,10 @@ _BATCH = -5  # the place, below a query, that seeds the starts of a batch
 class Inquiry(Protocol):
     """Chooses queries and says when there is nothing left to ask."""
 
-    def next(self, knowledge: Knowledge, journal: Journal) -> tuple[Query, QueryRecord]:
+    def next(self, run_state: RunState, journal: Journal) -> tuple[Query, QueryRecord]:
         """Choose the next query and write it down; one begun before is chosen again."""
 
-    def finished_because(self, knowledge: Knowledge) -> str | None:
+    def finished_because(self, run_state: RunState) -> str | None:
         """Say why there is nothing left to ask; None while there is."""
 
     def describe(self, query: Query) -> dict[str, Any]:
@@ -47,11 +47,11 @@ def inquiry_for(spec: RunSpec) -> Inquiry:
     return AdaptiveInquiry(spec) if spec.strategy == ADAPTIVE else RepeatedInquiry(spec)
 
 
-def evidence_for(spec: RunSpec, knowledge: Knowledge) -> Evidence | None:
+def evidence_for(spec: RunSpec, run_state: RunState) -> Evidence | None:
     """Return what the strategy goes by beside the models, empty to begin with."""
     if spec.strategy != ADAPTIVE:
         return None
-    return Evidence(knowledge.models, spec.settings, child_seed(spec.seed, _BATCH))
+    return Evidence(run_state.graph, spec.settings, child_seed(spec.seed, _BATCH))
 
 
 class RepeatedInquiry:
@@ -61,21 +61,21 @@ class RepeatedInquiry:
         self._spec = spec
         self._strategy = strategy_named(spec.strategy)(spec.settings)
 
-    def next(self, knowledge: Knowledge, journal: Journal) -> tuple[Query, QueryRecord]:
+    def next(self, run_state: RunState, journal: Journal) -> tuple[Query, QueryRecord]:
         """Search for a telling policy from one start after another."""
         spec = self._spec
-        number = knowledge.usage.queries
+        number = run_state.usage.queries
         record = journal.query(number)
-        xi = revisitation_bonus(knowledge.quiet_queries, spec.settings)
+        xi = revisitation_bonus(run_state.quiet_queries, spec.settings)
 
-        def plan_from(start: Start) -> Plan:
+        def plan_from(start: Start) -> QueryPlan:
             rng = random.Random(child_seed(spec.seed, number, _POLICY))
-            return self._strategy.choose(knowledge.models, start.state, xi, rng)
+            return self._strategy.choose(run_state.graph, start.state, xi, rng)
 
         if record is None:
-            start, plan = promising_start(knowledge, journal, plan_from)
+            start, plan = promising_start(run_state, journal, plan_from)
             record = QueryRecord(
-                start.state, start.snapshot, start.distance, xi, plan.predicted, plan.telling
+                start.state, start.snapshot, start.distance, xi, plan.predicted, plan.informative
             )
             journal.begin_query(number, record)
         else:
@@ -84,9 +84,9 @@ class RepeatedInquiry:
         tasks = [Task(start, plan.policy)] * spec.settings.draws
         return Query(number, tasks, spec.seed), record
 
-    def finished_because(self, knowledge: Knowledge) -> str | None:
+    def finished_because(self, run_state: RunState) -> str | None:
         """Stop after a number of queries in a row without news."""
-        return "no news" if knowledge.quiet_queries >= self._spec.settings.patience else None
+        return "no news" if run_state.quiet_queries >= self._spec.settings.patience else None
 
     def describe(self, query: Query) -> dict[str, Any]:
         """Describe the one policy of the query."""
@@ -94,17 +94,17 @@ class RepeatedInquiry:
 
 
 def promising_start(
-    knowledge: Knowledge, journal: Journal, plan_from: Callable[[Start], Plan]
-) -> tuple[Start, Plan]:
+    run_state: RunState, journal: Journal, plan_from: Callable[[Start], QueryPlan]
+) -> tuple[Start, QueryPlan]:
     """Search from one start after another until a query promises to tell something.
 
     Searching costs the agent nothing. If no start promises anything, the first one is taken.
     """
-    first: tuple[Start, Plan] | None = None
-    for start in knowledge.possible_starts(journal):
+    first: tuple[Start, QueryPlan] | None = None
+    for start in run_state.possible_starts(journal):
         plan = plan_from(start)
         first = first or (start, plan)
-        if plan.telling:
+        if plan.informative:
             return start, plan
     assert first is not None, "there is always a start"
     return first
@@ -116,16 +116,16 @@ class AdaptiveInquiry:
     def __init__(self, spec: RunSpec) -> None:
         self._spec = spec
 
-    def next(self, knowledge: Knowledge, journal: Journal) -> tuple[Query, QueryRecord]:
+    def next(self, run_state: RunState, journal: Journal) -> tuple[Query, QueryRecord]:
         """Choose different pairs to begin with, and a position to reach each from."""
         spec = self._spec
-        number = knowledge.usage.queries
-        evidence = _evidence(knowledge)
-        policies = choose_batch(knowledge.models, evidence, spec.settings)
+        number = run_state.usage.queries
+        evidence = _evidence(run_state)
+        policies = choose_batch(run_state.graph, evidence, spec.settings)
         record = journal.query(number)
         if record is None:
             rng = random.Random(child_seed(spec.seed, number, _BATCH))
-            starts = [knowledge.start_at(p.target.state, journal, rng) for p in policies]
+            starts = [run_state.start_at(p.target.state, journal, rng) for p in policies]
             gain = policies[0].target.gain
             record = QueryRecord(
                 starts[0].state, starts[0].snapshot, 0, 0.0, gain, gain > spec.settings.threshold
@@ -144,9 +144,9 @@ class AdaptiveInquiry:
         tasks = [Task(start, policy) for start, policy in zip(starts, policies, strict=True)]
         return Query(number, tasks, spec.seed), record
 
-    def finished_because(self, knowledge: Knowledge) -> str | None:
+    def finished_because(self, run_state: RunState) -> str | None:
         """Stop when the statement that was asked for is supported."""
-        return "nothing left to settle" if _evidence(knowledge).settled() else None
+        return "nothing left to settle" if _evidence(run_state).settled() else None
 
     def describe(self, query: Query) -> dict[str, Any]:
         """Describe what each draw began with."""
@@ -154,6 +154,6 @@ class AdaptiveInquiry:
         return {"kind": "targets", "targets": targets}
 
 
-def _evidence(knowledge: Knowledge) -> Evidence:
-    assert knowledge.evidence is not None, "an adaptive run keeps its evidence"
-    return knowledge.evidence
+def _evidence(run_state: RunState) -> Evidence:
+    assert run_state.evidence is not None, "an adaptive run keeps its evidence"
+    return run_state.evidence

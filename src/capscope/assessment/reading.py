@@ -15,19 +15,19 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment.beginnings import Beginnings
-from capscope.assessment.knowledge import tally
-from capscope.assessment.run import Run
-from capscope.assessment.usage import Usage
-from capscope.data.chronicle import Chronicle
-from capscope.data.dataset import Dataset, Transition
-from capscope.data.journal import Journal
-from capscope.data.mishaps import Mishap, mishaps_of
-from capscope.data.sweep import QueryTotals, query_totals
-from capscope.model import Models
-from capscope.query.evidence import Evidence
-from capscope.query.settings import Settings
-from capscope.query.verdict import Verdict
+from capscope.assessment.run_state import tally
+from capscope.model import StateGraph
+from capscope.record.agent_failures import AgentFailure, agent_failures_of
+from capscope.record.execution_table import ExecutionTable
+from capscope.record.initial_positions import InitialPositions
+from capscope.record.journal import Journal
+from capscope.record.query_totals import QueryTotals, query_totals
+from capscope.record.run_directory import RunDirectory
+from capscope.record.settings import Settings
+from capscope.record.transitions import Dataset, Transition
+from capscope.record.usage import Usage
+from capscope.strategy.evidence import Evidence
+from capscope.strategy.verdict import Verdict
 from capscope.symbolic import Vocabulary
 
 
@@ -38,21 +38,21 @@ class Reading:
     path: Path
     meta: dict[str, Any]
     dataset: Dataset
-    models: Models
+    graph: StateGraph
     usage: Usage
-    mishaps: tuple[Mishap, ...] = ()
+    agent_failures: tuple[AgentFailure, ...] = ()
     """In what ways the agent broke down."""
 
     @property
     def verdict(self) -> Verdict:
         """What the evidence settles and what it leaves open, by the settings of the run."""
         settings = Settings.from_dict(self.meta["identity"]["settings"])
-        return Evidence.of(self.models, settings).verdict()
+        return Evidence.of(self.graph, settings).verdict()
 
     @property
-    def beginnings(self) -> Beginnings:
+    def initial_positions(self) -> InitialPositions:
         """From how many initial positions the run began."""
-        return Beginnings.of(self.meta)
+        return InitialPositions.of(self.meta)
 
     @property
     def problem(self) -> str:
@@ -67,7 +67,7 @@ def read_run(path: Path, most_executions: int | None = None) -> Reading:
     With `most_executions`, only as far as the last query that ended within so many; what it really
     came to is in the usage.
     """
-    with Run.open(path, read_only=True) as run:
+    with RunDirectory.open(path, read_only=True) as run:
         return read_journal(path, run.journal, most_executions)
 
 
@@ -78,10 +78,10 @@ def read_journal(path: Path, journal: Journal, most_executions: int | None = Non
 
 def read_in_order(
     path: Path, journal: Journal, most_executions: int | None = None
-) -> tuple[Reading, Chronicle]:
+) -> tuple[Reading, ExecutionTable]:
     """Replay an open journal; return also the executions it was read from, in order."""
     meta = journal.read_meta()
-    dataset, models = Dataset(), _untaught(journal)
+    dataset, graph = Dataset(), _untaught(journal)
     queries, asking = 0, QueryTotals(0, 0, 0, 0.0, 0.0)
     for totals in query_totals(journal):
         if most_executions is not None and asking.executions + totals.executions > most_executions:
@@ -89,29 +89,29 @@ def read_in_order(
         queries, asking = queries + 1, QueryTotals(*map(add, asking, totals))
     usage = Usage.before_asking(meta) + Usage(queries, *asking)
     # The order in which transitions came in leaves no trace in models, so all come in at once.
-    chronicle = Chronicle.of(journal, usage.queries, len(models.capabilities))
-    transitions = chronicle.transitions()
+    table = ExecutionTable.of(journal, usage.queries, len(graph.capabilities))
+    transitions = table.transitions()
     dataset.record(transitions)
-    models.update(transitions)
-    mishaps = mishaps_of(journal, usage.queries)
-    return Reading(path, meta, dataset, models, usage, mishaps), chronicle
+    graph.update(transitions)
+    agent_failures = agent_failures_of(journal, usage.queries)
+    return Reading(path, meta, dataset, graph, usage, agent_failures), table
 
 
-def replay(journal: Journal) -> Iterator[tuple[Usage, Models]]:
+def replay(journal: Journal) -> Iterator[tuple[Usage, StateGraph]]:
     """Replay an open journal query by query; yield what was spent so far and what was known.
 
     It is one and the same `Models` each time, brought up to date in place: copying it would cost
     more than the query. It has every intent of the journal from the start; one that the run found
     later is untried until then.
     """
-    models, begun = _untaught(journal), Usage.before_asking(journal.read_meta())
-    for usage, transitions in _answers(journal, begun, len(models.capabilities)):
-        models.update(transitions)
-        yield usage, models
+    graph, begun = _untaught(journal), Usage.before_asking(journal.read_meta())
+    for usage, transitions in _answers(journal, begun, len(graph.capabilities)):
+        graph.update(transitions)
+        yield usage, graph
 
 
-def _untaught(journal: Journal) -> Models:
-    return Models(Vocabulary.from_dict(journal.read_meta()["vocabulary"]), journal.intents())
+def _untaught(journal: Journal) -> StateGraph:
+    return StateGraph(Vocabulary.from_dict(journal.read_meta()["vocabulary"]), journal.intents())
 
 
 def _answers(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from capscope.model import Learned
-from capscope.query.settings import Settings
+from capscope.record.settings import Settings
 
 
 def is_news(learned: Learned, settings: Settings) -> bool:

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from capscope.analysis.evaluation.curve import Curve
 from capscope.bench.efficiency import efficiency_curves
 from capscope.bench.suite import Bench, Section
 from capscope.errors import CapscopeError
-from capscope.evaluation.curve import Curve
-from capscope.query.strategies import ADAPTIVE, RANDOM
-from capscope.report.curves import draw_curves, group, groups, ratio_text, ratio_to_baseline
-from capscope.report.curves import write_points as write_curves
-from capscope.report.figure import paleness, pyplot, save, style_of
-from capscope.report.table import markdown_table, spread
+from capscope.present.curves import draw_curves, group, groups, ratio_text, ratio_to_baseline
+from capscope.present.curves import write_points as write_curves
+from capscope.present.figure import paleness, pyplot, save, style_of
+from capscope.present.table import markdown_table, spread
+from capscope.strategy.registry import ADAPTIVE, RANDOM
 
 LEVEL = 0.98
 """The agreement that the paper's ablation asks for."""

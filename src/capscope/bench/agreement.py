@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from capscope.analysis.evaluation.evaluate import Measure, evaluate_reading
+from capscope.analysis.evaluation.fidelity import fidelity
+from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.assessment.reading import read_run
 from capscope.bench.order import Order
 from capscope.bench.suite import Bench, Section
 from capscope.bench.workers import Hear
-from capscope.evaluation.evaluate import Measure, evaluate_reading
-from capscope.evaluation.fidelity import fidelity
-from capscope.evaluation.truth import enumerate_truth
 from capscope.model import CapabilityModel
+from capscope.present.table import markdown_table, spread, write_csv
 from capscope.problems import load_problem
-from capscope.report.table import markdown_table, spread, write_csv
 
 _COLUMNS = {
     "model_agreement": "exact",
@@ -73,7 +73,7 @@ class AgreementJob:
             **plain,
             "achieving": filtered["model_agreement"],
             "achieving_sampled": filtered["model_agreement_sampled"],
-            **_chance(reading.models.pessimistic, self.order.problem),
+            **_chance(reading.graph.pessimistic, self.order.problem),
         }
         return self.order, {key: row[key] for key in _COLUMNS}
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from capscope.analysis.evaluation.curve import Curve
 from capscope.assessment import Budget
 from capscope.bench.order import Order
 from capscope.bench.plan import Case
 from capscope.bench.suite import Bench, Section
-from capscope.evaluation.curve import Curve
-from capscope.query.strategies import ADAPTIVE, RANDOM
-from capscope.report.curves import draw_curves, needed_table, shares_table, write_points
+from capscope.present.curves import draw_curves, needed_table, shares_table, write_points
+from capscope.strategy.registry import ADAPTIVE, RANDOM
 
 CUT = 20
 _TEXT = """

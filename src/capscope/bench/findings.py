@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from capscope.analysis.findings import find_surprises
 from capscope.assessment.reading import read_run
 from capscope.bench.order import Order
 from capscope.bench.suite import Bench, Section
 from capscope.bench.workers import Hear
-from capscope.findings import find_surprises
+from capscope.present.table import markdown_table, write_csv
 from capscope.problems import load_problem
-from capscope.query.strategies import ADAPTIVE
-from capscope.report.table import markdown_table, write_csv
+from capscope.strategy.registry import ADAPTIVE
 
 _MOST = 12
 _TEXT = f"""
@@ -50,7 +50,7 @@ class FindingsJob:
         reading = read_run(self.shelf / self.order.name)
         hear("looking for surprises")
         length = load_problem(self.order.problem).limits.temporal_length
-        found = find_surprises(reading.models, temporal_length=length)
+        found = find_surprises(reading.graph, temporal_length=length)
         return self.order, [finding.as_dict() for finding in found]
 
 

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment.run import write_atomically
+from capscope.record.run_directory import write_atomically
 
 
 def kept(path: Path, terms: Any) -> Any | None:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from capscope.analysis.evaluation.bound import least_executions
+from capscope.analysis.evaluation.comparison import compare
+from capscope.analysis.evaluation.curve import Agreement
+from capscope.analysis.evaluation.evaluate import DATASETS
+from capscope.analysis.evaluation.evaluate import Measure as Sampled
+from capscope.analysis.evaluation.reference import Reference
+from capscope.analysis.evaluation.sample import Recipe
+from capscope.analysis.evaluation.sampling import Heard, build, unheard
+from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.variational_distance import distance, exact_distance
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.bench.workers import Hear
-from capscope.evaluation.bound import least_executions
-from capscope.evaluation.comparison import compare
-from capscope.evaluation.curve import Agreement
-from capscope.evaluation.evaluate import DATASETS
-from capscope.evaluation.evaluate import Measure as Sampled
-from capscope.evaluation.reference import Reference
-from capscope.evaluation.sample import Recipe
-from capscope.evaluation.sampling import Heard, build, unheard
-from capscope.evaluation.truth import enumerate_truth
-from capscope.evaluation.variational_distance import distance, exact_distance
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
-from capscope.query import Settings
+from capscope.strategy import Settings
 from capscope.symbolic import Intent
 from capscope.world import Problem
 

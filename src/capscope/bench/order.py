@@ -17,18 +17,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment import Budget, Event, Run, RunSpec, Usage, run_assessment
+from capscope.analysis.evaluation.accounting import where_executions_went
+from capscope.analysis.evaluation.curve import Curve, Milestones, Point, learning_points, point_at
+from capscope.assessment import Budget, Event, RunDirectory, RunSpec, Usage, run_assessment
 from capscope.assessment.reading import read_journal, replay
-from capscope.assessment.run import JOURNAL
 from capscope.bench.kept import keep, kept
 from capscope.bench.measure import SEQUENCES, Measure, Subject, measure_of
 from capscope.bench.workers import Hear
-from capscope.evaluation.accounting import where_executions_went
-from capscope.evaluation.curve import Curve, Milestones, Point, learning_points, point_at
-from capscope.model import Models
+from capscope.model import StateGraph
 from capscope.problems import load_problem, source_slug
-from capscope.query import Settings
-from capscope.query.strategies import RANDOM
+from capscope.record.run_directory import JOURNAL
+from capscope.strategy import Settings
+from capscope.strategy.registry import RANDOM
 
 CURVE = "curve.json"
 _ENDLESS = 10**9
@@ -126,46 +126,46 @@ def fulfil(shelf: Path, order: Order, hear: Hear) -> Curve:
     return curve
 
 
-def _opened(path: Path, spec: RunSpec) -> Run:
+def _opened(path: Path, spec: RunSpec) -> RunDirectory:
     if not (path / JOURNAL).exists():
-        return Run.create(path, spec)
-    run = Run.open(path)
+        return RunDirectory.create(path, spec.meta())
+    run = RunDirectory.open(path)
     try:
-        run.admit(spec)
+        run.admit(spec.identity(), spec.budget)
     except BaseException:
         run.close()
         raise
     return run
 
 
-def _ended_by(run: Run, spec: RunSpec, order: Order, measure: Measure, hear: Hear) -> str:
+def _ended_by(run: RunDirectory, spec: RunSpec, order: Order, measure: Measure, hear: Hear) -> str:
     """Go on with a run until it is over, and say why it is."""
     stopped = run.journal.read_meta().get("stopped", {})
     if order.enough is None and stopped.get("budget") == order.budget.as_dict():
         return str(stopped["because"])
     milestones = Milestones()
 
-    def look(usage: Usage, models: Models) -> None:
+    def look(usage: Usage, graph: StateGraph) -> None:
         if order.enough is None or not milestones.due(usage):
             return
-        if measure.agreement(models.pessimistic) >= order.enough:
+        if measure.agreement(graph.pessimistic) >= order.enough:
             raise _Enough
 
     def listen(event: Event) -> None:
         hear(_standing(event.usage))
-        look(event.usage, event.models)
+        look(event.usage, event.graph)
 
     try:
         if order.enough is not None:
             # A run that is taken up again is looked at where it would have been without a break.
-            for usage, models in _finished_stages(run, order.budget):
-                look(usage, models)
+            for usage, graph in _finished_stages(run, order.budget):
+                look(usage, graph)
         return run_assessment(run, spec, listen).stopped_because
     except _Enough:
         return "enough learned"
 
 
-def _points(run: Run, order: Order, measure: Measure) -> Iterator[Point]:
+def _points(run: RunDirectory, order: Order, measure: Measure) -> Iterator[Point]:
     """Yield the points up to where the order ends; the run may have gone further for another."""
     point = None
     for point in learning_points(_stages(run, order.budget), measure.agreement):
@@ -174,23 +174,23 @@ def _points(run: Run, order: Order, measure: Measure) -> Iterator[Point]:
             return
     if point is None:  # discovery alone spent the budget
         reading = read_journal(run.path, run.journal)
-        yield point_at(reading.usage, reading.models, measure.agreement)
+        yield point_at(reading.usage, reading.graph, measure.agreement)
 
 
-def _stages(run: Run, budget: Budget) -> Iterator[tuple[Usage, Models]]:
+def _stages(run: RunDirectory, budget: Budget) -> Iterator[tuple[Usage, StateGraph]]:
     """Replay a run up to the query that spent a budget."""
-    for usage, models in replay(run.journal):
-        yield usage, models
+    for usage, graph in replay(run.journal):
+        yield usage, graph
         if budget.spent_by(usage):
             return
 
 
-def _finished_stages(run: Run, budget: Budget) -> Iterator[tuple[Usage, Models]]:
+def _finished_stages(run: RunDirectory, budget: Budget) -> Iterator[tuple[Usage, StateGraph]]:
     # A query that was interrupted is finished, and looked at, when the run goes on.
-    for usage, models in _stages(run, budget):
+    for usage, graph in _stages(run, budget):
         record = run.journal.query(usage.queries - 1)
         if record is not None and record.finished:
-            yield usage, models
+            yield usage, graph
 
 
 def _standing(usage: Usage) -> str:

@@ -8,21 +8,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from capscope.analysis.evaluation.curve import learning_points
+from capscope.analysis.evaluation.truth import TrueModel, enumerate_truth
+from capscope.analysis.evaluation.variational_distance import mean_total_variation
 from capscope.assessment.reading import replay
-from capscope.assessment.run import Run
 from capscope.baselines.aalpy import METHODS, NOTE, PeerSettings, learn_with_aalpy
 from capscope.bench.kept import keep, kept
 from capscope.bench.order import Order
 from capscope.bench.suite import Bench, Section
 from capscope.bench.workers import Hear
-from capscope.data.journal import Journal
 from capscope.errors import CapscopeError
-from capscope.evaluation.curve import learning_points
-from capscope.evaluation.truth import TrueModel, enumerate_truth
-from capscope.evaluation.variational_distance import mean_total_variation
+from capscope.present.table import markdown_table, spread, write_csv
 from capscope.problems import load_problem
-from capscope.query.strategies import ADAPTIVE
-from capscope.report.table import markdown_table, spread, write_csv
+from capscope.record.journal import Journal
+from capscope.record.run_directory import RunDirectory
+from capscope.strategy.registry import ADAPTIVE
 
 _OURS = (ADAPTIVE, "mcqs-s")
 _NEAR, _EXACT = 0.01, 1e-9
@@ -117,7 +117,7 @@ class OwnJob:
     def __call__(self, hear: Hear) -> PeerRow:
         """Read the run."""
         truth = _truth(self.order.problem)
-        with Run.open(self.shelf / self.order.name, read_only=True) as run:
+        with RunDirectory.open(self.shelf / self.order.name, read_only=True) as run:
             points = list(
                 learning_points(
                     replay(run.journal), lambda model: 1 - mean_total_variation(model, truth)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from capscope.assessment import Budget
 from capscope.bench.measure import SEQUENCES
-from capscope.query import STRATEGIES
+from capscope.strategy import STRATEGIES
 
 _LARGE: Mapping[str, Budget] = {
     "adaptive": Budget(executions=130_000),

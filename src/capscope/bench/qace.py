@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.assessment import Budget
 from capscope.assessment.reading import read_run
 from capscope.baselines.qace import QaceProgress, QaceSettings, learn_qace
@@ -18,11 +20,9 @@ from capscope.bench.kept import keep, kept
 from capscope.bench.order import Order
 from capscope.bench.suite import Bench, Section
 from capscope.bench.workers import Hear
-from capscope.evaluation.truth import enumerate_truth
-from capscope.evaluation.variational_distance import exact_distance
+from capscope.present.table import markdown_table, write_csv
 from capscope.problems import load_problem
-from capscope.query.strategies import ADAPTIVE
-from capscope.report.table import markdown_table, write_csv
+from capscope.strategy.registry import ADAPTIVE
 
 SECONDS = 60.0
 _TEXT = """
@@ -81,15 +81,15 @@ class QaceJob:
         if progress["row"] is not None:
             return dict(progress["row"])
         problem = load_problem(self.order.problem)
-        models = read_run(self.shelf / self.order.name).models
+        graph = read_run(self.shelf / self.order.name).graph
         rows: list[dict[str, Any]] = list(progress["rows"])
 
         def heard(progress: QaceProgress) -> None:
-            rows.append(progress.row.as_dict(models.vocabulary))
+            rows.append(progress.row.as_dict(graph.vocabulary))
             keep(path, terms, {"rows": rows, "row": None})
             hear(f"{progress.finished} of {progress.of} capabilities")
 
-        run = learn_qace(problem, models, self.settings, heard, progress["rows"])
+        run = learn_qace(problem, graph, self.settings, heard, progress["rows"])
         agreement = None
         if problem.truth is not None and run.learned:
             agreement = 1 - exact_distance(run.model, enumerate_truth(problem.truth))

@@ -6,14 +6,14 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+from capscope.analysis.evaluation.reachability import LENGTH, Reachability, Size, reachability
 from capscope.assessment.reading import read_journal
-from capscope.assessment.run import Run
 from capscope.bench.order import Order
 from capscope.bench.suite import Bench, Section
 from capscope.bench.workers import Hear
-from capscope.evaluation.reachability import LENGTH, Reachability, Size, reachability
+from capscope.present.table import markdown_table, write_csv
 from capscope.problems import load_problem
-from capscope.report.table import markdown_table, write_csv
+from capscope.record.run_directory import RunDirectory
 
 _SEED = 2_000_003
 _TEXT = """
@@ -47,13 +47,13 @@ class ReachabilityJob:
     def __call__(self, hear: Hear) -> tuple[Order, Reachability]:
         """Read the run and test it."""
         path = self.shelf / self.order.name
-        with Run.open(path, read_only=True) as run:
-            models = read_journal(path, run.journal).models
-            kept = {state: run.journal.snapshots(state) for state in models.places}
+        with RunDirectory.open(path, read_only=True) as run:
+            graph = read_journal(path, run.journal).graph
+            kept = {state: run.journal.snapshots(state) for state in graph.nodes}
         snapshots = {state: positions for state, positions in kept.items() if positions}
         hear("executing routes")
         problem = load_problem(self.order.problem)
-        found = reachability(problem, models.pessimistic, snapshots, self.size, _SEED)
+        found = reachability(problem, graph.pessimistic, snapshots, self.size, _SEED)
         return self.order, found
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from capscope.assessment.run import versions, write_atomically
 from capscope.bench.ablation import ablation
 from capscope.bench.agreement import measure_agreement
 from capscope.bench.efficiency import efficiency
@@ -19,6 +18,7 @@ from capscope.bench.reachability import measure_reachability
 from capscope.bench.speed import speed
 from capscope.bench.suite import Bench, Section, linked_from
 from capscope.errors import CapscopeError
+from capscope.record.run_directory import versions, write_atomically
 
 SUITES: Mapping[str, Callable[[Bench], Section]] = {
     "efficiency": efficiency,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from capscope.analysis.evaluation.speed import measure_speed
 from capscope.bench.suite import Bench, Section
-from capscope.evaluation.speed import measure_speed
+from capscope.present.table import markdown_table, write_csv
 from capscope.problems import load_problem
-from capscope.report.table import markdown_table, write_csv
 
 _PROBLEM = "first-responders"
 _TEXT = f"""

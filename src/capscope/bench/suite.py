@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from capscope.analysis.evaluation.curve import Curve
 from capscope.bench.measure import SampleJob, Subject
 from capscope.bench.order import Order, fulfil, kept_curve
 from capscope.bench.plan import Case
 from capscope.bench.workers import Hear, Job, Tell, carry_out, say_nothing
-from capscope.evaluation.curve import Curve
 from capscope.problems import load_problem
-from capscope.query import Settings
-from capscope.query.strategies import RANDOM
+from capscope.strategy import Settings
+from capscope.strategy.registry import RANDOM
 
 _LINK = re.compile(r"\]\((?=[\w.-]+\.(?:png|svg|csv)\))")
 

@@ -12,13 +12,13 @@ import typer
 
 from capscope.api import REPORT, Result, assess
 from capscope.assessment import Budget
-from capscope.assessment.run import JOURNAL
 from capscope.cli.options import Json, ProblemArguments, Workers, with_budget, with_settings
 from capscope.cli.output import patience_of, print_json, print_line, progress
+from capscope.present.text import counted
 from capscope.problems import canonical_source, source_slug
-from capscope.query import STRATEGIES, Settings
-from capscope.query.strategies import DEFAULT_STRATEGY
-from capscope.report.text import counted
+from capscope.record.run_directory import JOURNAL
+from capscope.strategy import STRATEGIES, Settings
+from capscope.strategy.registry import DEFAULT_STRATEGY
 
 
 @with_settings
@@ -111,16 +111,16 @@ def run_document(result: Result) -> dict[str, Any]:
         "report": None if result.run is None else str(result.run / REPORT),
         "stopped_because": result.stopped_because,
         "verdict": result.verdict.as_dict(),
-        "mishaps": [mishap.as_dict() for mishap in result.mishaps],
-        "beginnings": result.beginnings.as_dict(),
-        "left_out": result.left_out.as_dict(),
+        "mishaps": [failure.as_dict() for failure in result.agent_failures],
+        "beginnings": result.initial_positions.as_dict(),
+        "left_out": result.aliasing.as_dict(),
         "queries": usage.queries,
         "executions": usage.executions,
         "simulator_steps": usage.simulator_steps,
         "llm_tokens": usage.llm_tokens,
         "llm_cost": usage.llm_cost,
         "states": result.states,
-        "capabilities": len(result.models.capabilities),
+        "capabilities": len(result.graph.capabilities),
         "transitions": result.transitions,
         "seconds": usage.seconds,
     }

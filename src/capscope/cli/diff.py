@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from capscope.assessment.run import write_atomically
+from capscope.analysis.diff import Comparison, compare_runs
+from capscope.analysis.diff.compare import ERROR_RATE
 from capscope.cli.options import Json
 from capscope.cli.output import print_json, print_line
-from capscope.difference import Comparison, compare_runs
-from capscope.difference.compare import ERROR_RATE
 from capscope.errors import CapscopeError
-from capscope.report.difference import comparison_lines
+from capscope.present.difference import comparison_lines
+from capscope.record.run_directory import write_atomically
 
 
 def diff_runs(
@@ -53,7 +53,7 @@ def diff_runs(
     comparison = compare_runs(a, b, error_rate=error_rate, any_position=any_position)
     code = _code(comparison, fail_on_loss, fail_on_side_effects)
     if html is not None:
-        from capscope.report.page.difference import difference_page
+        from capscope.present.page.difference import difference_page
 
         write_atomically(Path(html), difference_page(comparison))
     if json:

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from capscope.cli.options import Json, RunDirectory
+from capscope.analysis.evaluation.evaluate import Measure, evaluate
+from capscope.analysis.evaluation.sampling import Heard
+from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import amount_done, print_json, print_line
-from capscope.evaluation.evaluate import Measure, evaluate
-from capscope.evaluation.sampling import Heard
-from capscope.report.text import counted
+from capscope.present.text import counted
 
 _DEFAULT = Measure()
 _EXACT = frozenset({"model_agreement", "support_right", "unknown_share"})
@@ -22,7 +22,7 @@ _EXACT = frozenset({"model_agreement", "support_right", "unknown_share"})
 
 
 def evaluate_run(
-    run: RunDirectory,
+    run: RunArgument,
     sequences: Annotated[
         int,
         typer.Option(

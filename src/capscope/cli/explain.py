@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from capscope.cli.options import Json, RunDirectory
+from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import print_json, print_line
-from capscope.report.explanation import explained, explanation
+from capscope.present.explanation import explained, explanation
 
 
 def explain_run(
-    run: RunDirectory,
+    run: RunArgument,
     query: Annotated[
         int | None, typer.Argument(help="Its number, from 0; the last one if left out.")
     ] = None,
@@ -29,7 +29,7 @@ def explain_run(
             {
                 "query": chosen.number,
                 "predicted": record.predicted,
-                "telling": record.telling,
+                "informative": record.informative,
                 "xi": record.xi,
                 "start": hex(record.start),
                 "policy": jsonlib.loads(record.policy) if record.policy else None,

@@ -14,8 +14,7 @@ from typing import Annotated
 import typer
 
 from capscope.assessment.reading import read_run
-from capscope.assessment.run import write_atomically
-from capscope.cli.options import Json, RunDirectory
+from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError, RunError
 from capscope.export.conditions import Conditions
@@ -26,6 +25,7 @@ from capscope.export.model_json import model_document
 from capscope.export.ppddl import ppddl_files
 from capscope.export.prism import prism_program
 from capscope.export.tables import run_tables
+from capscope.record.run_directory import write_atomically
 from capscope.symbolic import Intent
 
 FOLDER = "export"
@@ -34,7 +34,7 @@ _BELONGS_TO = {"--conditions": "ppddl", "--goal": "ppddl", "--limit": "dot", "--
 
 
 def export_run(
-    run: RunDirectory,
+    run: RunArgument,
     to: Annotated[str, typer.Option(help=f"One of {', '.join(_FORMATS)}.")] = "json",
     output: Annotated[
         str | None,
@@ -91,10 +91,10 @@ def _check(to: str, options: list[str]) -> None:
 def _text(run: Path, to: str, limit: int | None, loops: bool) -> str:
     reading = read_run(run)
     if to == "prism":
-        return prism_program(reading.models, reading.problem)
+        return prism_program(reading.graph, reading.problem)
     if to == "dot":
-        return dot_graph(reading.models, reading.problem, limit or MOST_STATES, loops=loops)
-    return jsonlib.dumps(model_document(reading.models, reading.problem), indent=1) + "\n"
+        return dot_graph(reading.graph, reading.problem, limit or MOST_STATES, loops=loops)
+    return jsonlib.dumps(model_document(reading.graph, reading.problem), indent=1) + "\n"
 
 
 def _ppddl(run: Path, conditions: str | None, goal: str | None) -> dict[str, str]:
@@ -103,7 +103,7 @@ def _ppddl(run: Path, conditions: str | None, goal: str | None) -> dict[str, str
         raise CapscopeError(f"no conditions {conditions!r}; choose one of {', '.join(kinds)}")
     reading = read_run(run)
     files = ppddl_files(
-        reading.models,
+        reading.graph,
         reading.problem,
         Conditions(conditions or Conditions.OBSERVED),
         None if goal is None else Intent.parse(goal),

@@ -10,12 +10,12 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from capscope.assessment import Budget
-from capscope.query import Settings
+from capscope.strategy import Settings
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")
 ]
-RunDirectory = Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")]
+RunArgument = Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")]
 Workers = Annotated[
     int, typer.Option(min=1, help="Draws made side by side; for agents that wait, as LLMs do.")
 ]

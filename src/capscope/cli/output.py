@@ -19,8 +19,8 @@ from rich.text import Text
 from capscope.assessment import Budget, Event
 from capscope.assessment.events import Listener
 from capscope.bench.workers import Standing, Tell
-from capscope.query.strategies import ADAPTIVE
-from capscope.report.text import counted
+from capscope.present.text import counted
+from capscope.strategy.registry import ADAPTIVE
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_FRAMES = 0.1

@@ -12,21 +12,21 @@ from typing import Annotated, Any
 
 import typer
 
+from capscope.analysis.planning import Effort, Plan, Trial, Try
 from capscope.api import plan, try_plan
 from capscope.assessment.reading import read_run
-from capscope.cli.options import Json, MaxCost, MaxTokens, RunDirectory
+from capscope.cli.options import Json, MaxCost, MaxTokens, RunArgument
 from capscope.cli.output import amount_done, print_json, print_line
-from capscope.planning import Effort, Plan, Trial, Try
-from capscope.report.plans import plan_document, plan_lines
-from capscope.report.text import counted
-from capscope.report.trials import trial_document, trial_lines
+from capscope.present.plans import plan_document, plan_lines
+from capscope.present.text import counted
+from capscope.present.trials import trial_document, trial_lines
 from capscope.world import Allowance
 
 _DEFAULT = Effort(0)
 
 
 def plan_run(
-    run: RunDirectory,
+    run: RunArgument,
     goal: Annotated[
         str,
         typer.Option(help="What is to hold: literals, like 'on(a,b) and not holding(c)'."),

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from capscope.api import REPORT, report_on
-from capscope.cli.options import Json, RunDirectory
+from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import print_json, print_line
 
 
 def report_run(
-    run: RunDirectory,
+    run: RunArgument,
     output: Annotated[
         str | None,
         typer.Option(metavar="FILE", help=f"Where to write; DIR/{REPORT} if left out."),

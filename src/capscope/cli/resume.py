@@ -6,21 +6,21 @@ import sys
 from pathlib import Path
 
 from capscope.api import resume
-from capscope.assessment import Budget, Run
-from capscope.assessment.run import TEXTS
+from capscope.assessment import Budget, RunDirectory
 from capscope.cli.assess import interruptible, report
-from capscope.cli.options import Json, RunDirectory, Workers, with_budget
+from capscope.cli.options import Json, RunArgument, Workers, with_budget
 from capscope.cli.output import patience_of, progress
 from capscope.problems import text_digest
+from capscope.record.run_directory import TEXTS
 
 
 @with_budget
 def resume_run(
-    run: RunDirectory, budget: Budget | None, workers: Workers = 1, json: Json = False
+    run: RunArgument, budget: Budget | None, workers: Workers = 1, json: Json = False
 ) -> None:
     """Go on with a run; a budget given here replaces the one it was started with."""
     directory = Path(run)
-    with Run.open(directory, read_only=True) as opened:
+    with RunDirectory.open(directory, read_only=True) as opened:
         meta = opened.journal.read_meta()
     shown = budget or Budget(**meta["budget"])
     patience = patience_of(meta["identity"]["strategy"], meta["identity"]["settings"]["patience"])

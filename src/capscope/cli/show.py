@@ -11,22 +11,22 @@ from typing import Annotated
 
 import typer
 
+from capscope.analysis.findings import find_surprises
 from capscope.assessment.reading import Reading
-from capscope.cli.options import Json, RunDirectory
+from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
-from capscope.findings import find_surprises
-from capscope.report.digest.record import Record, opened_record
-from capscope.report.draws import draw_lines, draws_behind, draws_document
-from capscope.report.run_notes import run_notes
-from capscope.report.surprises import finding_lines
-from capscope.report.text import capability_lines, capability_views, counted
+from capscope.present.digest.record import Record, opened_record
+from capscope.present.draws import draw_lines, draws_behind, draws_document
+from capscope.present.findings import finding_lines
+from capscope.present.run_notes import run_notes
+from capscope.present.text import capability_lines, capability_views, counted
 from capscope.symbolic import Intent
 
 
 def show_run(
-    run: RunDirectory,
+    run: RunArgument,
     capability: Annotated[
         str | None, typer.Argument(help="Only this one, like 'on(a,b)'.", show_default=False)
     ] = None,
@@ -46,27 +46,27 @@ def show_run(
     """Print the learned model, the most interesting capabilities first."""
     with opened_record(Path(run)) as record:
         reading = record.reading
-    wanted = None if capability is None else reading.models.known(capability)
+    wanted = None if capability is None else reading.graph.resolve_capability(capability)
     if draws or transcript:
         _show_draws(reading, wanted, limit, transcript, json)
     elif surprises:
         _show_surprises(record, wanted, limit, json)
     elif json:
-        print_json(model_document(reading.models, reading.problem))
+        print_json(model_document(reading.graph, reading.problem))
     else:
         _show_model(record, wanted, limit)
 
 
 def _show_model(record: Record, wanted: Intent | None, limit: int | None) -> None:
     reading = record.reading
-    views = [v for v in capability_views(reading.models) if wanted in (None, v.intent)]
+    views = [v for v in capability_views(reading.graph) if wanted in (None, v.intent)]
     _print_heading(record)
     print_line(
         "+ the intent holds   ! something else changed   - nothing changed   [95 % interval]"
     )
     for view in views[:limit]:
         print_line()
-        for line in capability_lines(view, reading.models.vocabulary):
+        for line in capability_lines(view, reading.graph.vocabulary):
             print_line(line)
     _print_rest(len(views), limit, f"capscope show {reading.path}")
 
@@ -74,24 +74,24 @@ def _show_model(record: Record, wanted: Intent | None, limit: int | None) -> Non
 def _show_surprises(record: Record, wanted: Intent | None, limit: int | None, json: bool) -> None:
     reading = record.reading
     length = reading.meta["identity"]["temporal length"]
-    found = find_surprises(reading.models, temporal_length=length)
+    found = find_surprises(reading.graph, temporal_length=length)
     findings = [f for f in found if wanted is None or wanted in f.intents]
     if json:
         told = [finding.as_dict() for finding in findings[:limit]]
-        mishaps = [mishap.as_dict() for mishap in reading.mishaps]
+        agent_failures = [failure.as_dict() for failure in reading.agent_failures]
         print_json(
             {
                 "problem": reading.problem,
                 "findings": told,
-                "mishaps": mishaps,
-                "left_out": record.left_out.as_dict(),
+                "mishaps": agent_failures,
+                "left_out": record.aliasing.as_dict(),
             }
         )
         return
     _print_heading(record)
     if not findings:
         print_line("nothing surprising was found; what was never tried is unknown")
-    constant = reading.models.always
+    constant = reading.graph.always
     for finding in findings[:limit]:
         print_line()
         for line in finding_lines(finding, constant):
@@ -119,13 +119,13 @@ def _show_draws(
 def _print_heading(record: Record) -> None:
     reading = record.reading
     print_line(
-        f"{reading.problem}: {counted(len(reading.models.capabilities), 'capability')}, "
+        f"{reading.problem}: {counted(len(reading.graph.capabilities), 'capability')}, "
         f"{counted(len(reading.dataset.states), 'state')} seen, "
         f"{counted(reading.usage.executions, 'execution')}"
     )
     print_line(str(reading.verdict))
-    told = reading.mishaps, reading.beginnings, record.left_out
-    for line in run_notes(*told, record.models.always, reading.path):
+    told = reading.agent_failures, reading.initial_positions, record.aliasing
+    for line in run_notes(*told, record.graph.always, reading.path):
         print_line(line)
 
 

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from capscope.export.model_json import readable_conditions
-from capscope.model import Models, Rule
+from capscope.model import Rule, StateGraph
 from capscope.symbolic import Intent, State
 from capscope.symbolic.dnf import Term, shortest_dnf
 
@@ -37,15 +37,15 @@ class Conditions(StrEnum):
     READABLE = "readable"
 
 
-def rules_with_conditions(models: Models, intent: Intent, conditions: Conditions) -> Conditioned:
+def rules_with_conditions(graph: StateGraph, intent: Intent, conditions: Conditions) -> Conditioned:
     """Return the rules of a capability, best supported first, each with its condition."""
-    rules = models.rules(intent)
+    rules = graph.rules(intent)
     if conditions is Conditions.READABLE:
-        return list(zip(rules, readable_conditions(rules, models.vocabulary), strict=True))
-    return [(rule, among_observed(rule.states, models)) for rule in rules]
+        return list(zip(rules, readable_conditions(rules, graph.vocabulary), strict=True))
+    return [(rule, among_observed(rule.states, graph)) for rule in rules]
 
 
-def among_observed(states: Sequence[State], models: Models) -> tuple[Term, ...]:
+def among_observed(states: Sequence[State], graph: StateGraph) -> tuple[Term, ...]:
     """Return a short condition that tells some observed states from all other observed ones."""
     inside = set(states)
-    return shortest_dnf(states, [s for s in models.places if s not in inside], models.vocabulary)
+    return shortest_dnf(states, [s for s in graph.nodes if s not in inside], graph.vocabulary)

@@ -14,8 +14,8 @@ import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from capscope.model import Models
-from capscope.model.lattice import Place
+from capscope.model import StateGraph
+from capscope.model.state_graph import StateNode
 from capscope.symbolic import State
 
 MOST_STATES = 100
@@ -34,44 +34,44 @@ class _Arrow:
 
 
 def dot_graph(
-    models: Models, problem: str, limit: int = MOST_STATES, *, loops: bool = False
+    graph: StateGraph, problem: str, limit: int = MOST_STATES, *, loops: bool = False
 ) -> str:
     """Draw the most visited states and what leads where among them; `loops`: also what stays."""
-    drawn = _most_visited(models, limit)
-    numbers = {state: i for i, state in enumerate(models.places)}
-    arrows = [a for a in _arrows(models) if loops or a.source != a.target]
+    drawn = _most_visited(graph, limit)
+    numbers = {state: i for i, state in enumerate(graph.nodes)}
+    arrows = [a for a in _arrows(graph) if loops or a.source != a.target]
     inside = [a for a in arrows if a.source in drawn and a.target in drawn]
-    always = models.always
+    always = graph.always
     lines = [
         "digraph capabilities {",
-        f"  graph [label={_title(models, problem, len(drawn), len(arrows) - len(inside))}, "
+        f"  graph [label={_title(graph, problem, len(drawn), len(arrows) - len(inside))}, "
         "labelloc=t];",
         '  node [shape=box, style=rounded, fontname="sans-serif", fontsize=10];',
         '  edge [fontname="sans-serif", fontsize=9, color="#00000090"];',
-        *(_node(models, drawn[state], numbers[state], always) for state in drawn),
+        *(_node(graph, drawn[state], numbers[state], always) for state in drawn),
         *(_edge(arrow, numbers) for arrow in inside),
         "}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _most_visited(models: Models, limit: int) -> dict[State, Place]:
+def _most_visited(graph: StateGraph, limit: int) -> dict[State, StateNode]:
     """Return where the run began, and the states from which most executions began."""
-    first = models.first_state
-    places = sorted(models.places.values(), key=lambda p: (p.state != first, -_visits(p)))
-    return {place.state: place for place in places[:limit]}
+    first = graph.first_state
+    nodes = sorted(graph.nodes.values(), key=lambda p: (p.state != first, -_visits(p)))
+    return {place.state: place for place in nodes[:limit]}
 
 
-def _visits(place: Place) -> int:
+def _visits(place: StateNode) -> int:
     return sum(pair.total for pair in place.pairs if pair is not None)
 
 
-def _arrows(models: Models) -> Iterator[_Arrow]:
-    for place in models.places.values():
+def _arrows(graph: StateGraph) -> Iterator[_Arrow]:
+    for place in graph.nodes.values():
         ways: dict[State, list[tuple[float, str]]] = {}
-        for intent, pair in zip(models.capabilities, place.pairs, strict=True):
+        for intent, pair in zip(graph.capabilities, place.pairs, strict=True):
             if pair is not None:
-                shares = pair.block.probabilities()
+                shares = pair.group.probabilities()
                 for after, share in zip(pair.successors, shares, strict=True):
                     ways.setdefault(after.state, []).append((share, str(intent)))
         for target, found in ways.items():
@@ -79,20 +79,20 @@ def _arrows(models: Models) -> Iterator[_Arrow]:
             yield _Arrow(place.state, target, tuple(found))
 
 
-def _title(models: Models, problem: str, drawn: int, hidden: int) -> str:
-    states = len(models.places)
+def _title(graph: StateGraph, problem: str, drawn: int, hidden: int) -> str:
+    states = len(graph.nodes)
     told = f"{problem}: {states} states seen"
     if drawn < states:
         told += f", the {drawn} most visited drawn; {hidden} arrows to or from others left out"
     return _quoted(told)
 
 
-def _node(models: Models, place: Place, number: int, always: int) -> str:
-    atoms = [str(atom) for atom in models.vocabulary.holding(place.state & ~always)]
+def _node(graph: StateGraph, place: StateNode, number: int, always: int) -> str:
+    atoms = [str(atom) for atom in graph.vocabulary.holding(place.state & ~always)]
     label = _quoted(f"s{number}", *_shortened(atoms, _MOST_ATOMS))
-    everything = [str(atom) for atom in models.vocabulary.holding(place.state)]
+    everything = [str(atom) for atom in graph.vocabulary.holding(place.state)]
     style = "" if place.tried else ', style="rounded,dashed"'
-    if place.state == models.first_state:
+    if place.state == graph.first_state:
         style += ", penwidth=3"
     return f"  s{number} [label={label}, tooltip={_quoted(*everything)}{style}];"
 

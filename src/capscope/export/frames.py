@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from capscope.errors import CapscopeError
 from capscope.export.tables import Table, model_tables, run_tables
-from capscope.model import Models
+from capscope.model import StateGraph
 
 if TYPE_CHECKING:
     import pandas
@@ -31,9 +31,9 @@ class Frames:
     """None if the run was not kept: then it is not known any more what was asked."""
 
 
-def model_frames(models: Models) -> Frames:
+def model_frames(graph: StateGraph) -> Frames:
     """Return the transitions and the rules of the pessimistic model."""
-    transitions, rules = model_tables(models)
+    transitions, rules = model_tables(graph)
     return Frames(frame(transitions), frame(rules))
 
 

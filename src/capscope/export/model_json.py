@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from capscope.model import Models, Rule
+from capscope.model import Rule, StateGraph
 from capscope.symbolic import Intent, Vocabulary
 from capscope.symbolic.dnf import Term, dnfs_apart
 
@@ -12,14 +12,14 @@ FORMAT = "capscope-model"
 VERSION = 1
 
 
-def model_document(models: Models, problem: str) -> dict[str, Any]:
+def model_document(graph: StateGraph, problem: str) -> dict[str, Any]:
     """Return the pessimistic model as JSON-ready values."""
     return {
         "format": FORMAT,
         "version": VERSION,
         "problem": problem,
-        "vocabulary": [str(atom) for atom in models.vocabulary.atoms],
-        "capabilities": [_capability(models, intent) for intent in models.capabilities],
+        "vocabulary": [str(atom) for atom in graph.vocabulary.atoms],
+        "capabilities": [_capability(graph, intent) for intent in graph.capabilities],
     }
 
 
@@ -28,14 +28,14 @@ def readable_conditions(rules: tuple[Rule, ...], vocabulary: Vocabulary) -> list
     return dnfs_apart([rule.states for rule in rules], vocabulary)
 
 
-def _capability(models: Models, intent: Intent) -> dict[str, Any]:
-    rules = models.rules(intent)
-    conditions = readable_conditions(rules, models.vocabulary)
+def _capability(graph: StateGraph, intent: Intent) -> dict[str, Any]:
+    rules = graph.rules(intent)
+    conditions = readable_conditions(rules, graph.vocabulary)
     return {
         "intent": [str(literal) for literal in intent.literals],
         "executions": sum(rule.executions for rule in rules),
         "rules": [
-            _rule(rule, when, models.vocabulary)
+            _rule(rule, when, graph.vocabulary)
             for rule, when in zip(rules, conditions, strict=True)
         ],
     }

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from capscope.export.conditions import Conditioned, Conditions, rules_with_conditions
 from capscope.export.identifiers import Spelling, name_lines
-from capscope.model import Models, Rule
+from capscope.model import Rule, StateGraph
 from capscope.symbolic import Intent, Literal, Vocabulary
 from capscope.symbolic.dnf import Term
 from capscope.symbolic.vocabulary import TYPE_ROOT
@@ -57,28 +57,28 @@ class PpddlFiles:
 
 
 def ppddl_files(
-    models: Models,
+    graph: StateGraph,
     problem: str,
     conditions: Conditions = Conditions.OBSERVED,
     goal: Intent | None = None,
 ) -> PpddlFiles:
     """Write the pessimistic model down as a domain, and where the run began as a problem."""
-    names = _Names.of(models, problem)
+    names = _Names.of(graph, problem)
     rules = {
-        intent: rules_with_conditions(models, intent, conditions) for intent in models.capabilities
+        intent: rules_with_conditions(graph, intent, conditions) for intent in graph.capabilities
     }
     if goal is not None:
-        models.vocabulary.literal_masks(goal.literals)  # names an unknown atom
-    actions = [line for intent in rules for line in _actions(intent, rules[intent], models, names)]
+        graph.vocabulary.literal_masks(goal.literals)  # names an unknown atom
+    actions = [line for intent in rules for line in _actions(intent, rules[intent], graph, names)]
     domain = [
         *_heading(names, problem, conditions),
         f"(define (domain {names.domain})",
-        f"  (:requirements {' '.join(_requirements(models.vocabulary, rules, goal))})",
-        *_declarations(models.vocabulary, names),
+        f"  (:requirements {' '.join(_requirements(graph.vocabulary, rules, goal))})",
+        *_declarations(graph.vocabulary, names),
         *(actions or _NO_ACTIONS),
         ")",
     ]
-    return PpddlFiles("\n".join(domain) + "\n", _problem(models, names, goal))
+    return PpddlFiles("\n".join(domain) + "\n", _problem(graph, names, goal))
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class _Names:
     capabilities: Mapping[str, str]
 
     @classmethod
-    def of(cls, models: Models, problem: str) -> _Names:
-        words = models.vocabulary
+    def of(cls, graph: StateGraph, problem: str) -> _Names:
+        words = graph.vocabulary
         types = {*words.parents, *words.parents.values(), *words.objects.values()}
         types |= {kind for predicate in words.predicates for kind in predicate.types}
         ranked = sorted(types - {TYPE_ROOT}, key=lambda kind: _rank(kind, words))
@@ -106,7 +106,7 @@ class _Names:
             {**given, TYPE_ROOT: TYPE_ROOT},
             objects,
             predicates,
-            SPELLING.identifiers(map(str, models.capabilities)),
+            SPELLING.identifiers(map(str, graph.capabilities)),
         )
 
     def literal(self, literal: Literal) -> str:
@@ -180,7 +180,7 @@ def _declarations(words: Vocabulary, names: _Names) -> Iterator[str]:
     yield "  )"
 
 
-def _actions(intent: Intent, rules: Conditioned, models: Models, names: _Names) -> Iterator[str]:
+def _actions(intent: Intent, rules: Conditioned, graph: StateGraph, names: _Names) -> Iterator[str]:
     for number, (rule, when) in enumerate(rules, 1):
         yield ""
         yield f"  ; {json.dumps(str(intent))}, rule {number}"
@@ -188,7 +188,7 @@ def _actions(intent: Intent, rules: Conditioned, models: Models, names: _Names) 
         yield f"  (:action {names.capabilities[str(intent)]}--{number}"
         yield "    :parameters ()"
         yield f"    :precondition {_disjunction(when, names)}"
-        yield f"    :effect {_effect(rule, models.vocabulary, names)})"
+        yield f"    :effect {_effect(rule, graph.vocabulary, names)})"
 
 
 def _disjunction(terms: Sequence[Term], names: _Names) -> str:
@@ -220,13 +220,13 @@ def decimal_shares(counts: Sequence[int]) -> list[str]:
     return [text.rstrip("0").rstrip(".") for text in digits]
 
 
-def _problem(models: Models, names: _Names, goal: Intent | None) -> str:
-    began = models.first_state
+def _problem(graph: StateGraph, names: _Names, goal: Intent | None) -> str:
+    began = graph.first_state
     lines = [f"(define (problem {names.domain}-problem)", f"  (:domain {names.domain})"]
     if began is None:
         lines.append("  ; Nothing was tried: where the run would begin is not known.")
     lines += ["  (:objects)", "  (:init"]
-    held = models.vocabulary.holding(began or 0)
+    held = graph.vocabulary.holding(began or 0)
     lines += [f"    {names.literal(Literal(atom))}" for atom in held]
     lines.append("  )")
     if goal is None:

@@ -21,7 +21,7 @@ from operator import or_
 
 from capscope.export.conditions import Conditions, among_observed, rules_with_conditions
 from capscope.export.identifiers import Spelling
-from capscope.model import Models, Rule
+from capscope.model import Rule, StateGraph
 from capscope.symbolic import Atom, Intent
 from capscope.symbolic.dnf import Term
 
@@ -37,68 +37,68 @@ SPELLING = Spelling(
 Names = Mapping[str, str]
 
 
-def prism_program(models: Models, problem: str) -> str:
+def prism_program(graph: StateGraph, problem: str) -> str:
     """Write the pessimistic model down as a program of one module."""
-    variables = SPELLING.identifiers(str(atom) for atom in models.vocabulary.atoms)
+    variables = SPELLING.identifiers(str(atom) for atom in graph.vocabulary.atoms)
     # An action that had the name of a variable would confuse people if not tools.
     asked = SPELLING.identifiers(
-        (f"ask {intent}" for intent in models.capabilities), variables.values()
+        (f"ask {intent}" for intent in graph.capabilities), variables.values()
     )
-    actions = {intent: asked[f"ask {intent}"] for intent in models.capabilities}
+    actions = {intent: asked[f"ask {intent}"] for intent in graph.capabilities}
     commands = [
-        line for i, name in actions.items() for line in _commands(models, i, name, variables)
+        line for i, name in actions.items() for line in _commands(graph, i, name, variables)
     ]
     lines = [
-        *_heading(models, problem),
+        *_heading(graph, problem),
         "mdp",
         "",
-        *_constants(models, variables),
+        *_constants(graph, variables),
         "module agent",
-        *_variables(models, variables),
+        *_variables(graph, variables),
         *commands,
-        *_loops(models, variables),
+        *_loops(graph, variables),
         "endmodule",
         "",
-        *_labels(models, variables),
-        *_rewards(models, actions),
+        *_labels(graph, variables),
+        *_rewards(graph, actions),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _heading(models: Models, problem: str) -> Iterator[str]:
+def _heading(graph: StateGraph, problem: str) -> Iterator[str]:
     yield f"// What the agent of {json.dumps(problem)} was seen to do, and nothing else."
     yield "// An action: to ask the agent for an intent. What was never tried is no choice."
-    if models.first_state is None:
+    if graph.first_state is None:
         yield "// Nothing was tried: where the run would begin is not known."
 
 
-def _varying(models: Models) -> int:
+def _varying(graph: StateGraph) -> int:
     """Return the bits that were seen both set and clear."""
-    first = models.first_state or 0
-    return reduce(or_, (state ^ first for state in models.places), 0)
+    first = graph.first_state or 0
+    return reduce(or_, (state ^ first for state in graph.nodes), 0)
 
 
-def _constants(models: Models, variables: Names) -> Iterator[str]:
+def _constants(graph: StateGraph, variables: Names) -> Iterator[str]:
     """Declare what was the same in every state observed, so that properties may name it."""
-    for atom, value in _begins(models, ~_varying(models)):
+    for atom, value in _begins(graph, ~_varying(graph)):
         name = variables[str(atom)]
         yield f"const bool {name} = {_truth(value)};  // {json.dumps(str(atom))}"
     yield ""
 
 
-def _variables(models: Models, variables: Names) -> Iterator[str]:
-    varying = _varying(models)
-    for atom, value in _begins(models, varying):
+def _variables(graph: StateGraph, variables: Names) -> Iterator[str]:
+    varying = _varying(graph)
+    for atom, value in _begins(graph, varying):
         name = variables[str(atom)]
         yield f"  {name} : bool init {_truth(value)};  // {json.dumps(str(atom))}"
     if not varying:
         yield "  unchanging : bool init true;"
 
 
-def _begins(models: Models, bits: int) -> Iterator[tuple[Atom, bool]]:
+def _begins(graph: StateGraph, bits: int) -> Iterator[tuple[Atom, bool]]:
     """Yield the atoms of some bits, and whether each held where the run began."""
-    first = models.first_state or 0
-    for i, atom in enumerate(models.vocabulary.atoms):
+    first = graph.first_state or 0
+    for i, atom in enumerate(graph.vocabulary.atoms):
         if bits >> i & 1:
             yield atom, bool(first >> i & 1)
 
@@ -107,13 +107,13 @@ def _truth(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _commands(models: Models, intent: Intent, action: str, variables: Names) -> Iterator[str]:
-    rules = rules_with_conditions(models, intent, Conditions.OBSERVED)
+def _commands(graph: StateGraph, intent: Intent, action: str, variables: Names) -> Iterator[str]:
+    rules = rules_with_conditions(graph, intent, Conditions.OBSERVED)
     for number, (rule, when) in enumerate(rules, 1):
         if number == 1:
             yield ""
             yield f"  // {action} is to ask for {json.dumps(str(intent))}"
-        yield f"  [{action}] {_guard(when, variables)} -> {_updates(rule, models, variables)};"
+        yield f"  [{action}] {_guard(when, variables)} -> {_updates(rule, graph, variables)};"
 
 
 def _guard(terms: Sequence[Term], variables: Names) -> str:
@@ -126,11 +126,11 @@ def _guard(terms: Sequence[Term], variables: Names) -> str:
     return " | ".join(f"({term})" for term in written)
 
 
-def _updates(rule: Rule, models: Models, variables: Names) -> str:
+def _updates(rule: Rule, graph: StateGraph, variables: Names) -> str:
     updates = [
         " & ".join(
             f"({variables[str(literal.atom)]}'={_truth(literal.positive)})"
-            for literal in outcome.effect.literals(models.vocabulary)
+            for literal in outcome.effect.literals(graph.vocabulary)
         )
         or "true"
         for outcome in rule.outcomes
@@ -142,32 +142,32 @@ def _updates(rule: Rule, models: Models, variables: Names) -> str:
     return " + ".join(map("".join, zip(shares, updates, strict=True)))
 
 
-def _loops(models: Models, variables: Names) -> Iterator[str]:
-    untried = _untried(models)
+def _loops(graph: StateGraph, variables: Names) -> Iterator[str]:
+    untried = _untried(graph)
     if untried:
         yield ""
         yield "  // Nothing was tried here; the loop is there for tools that want one."
         yield f"  [] {_guard(untried, variables)} -> true;"
 
 
-def _untried(models: Models) -> tuple[Term, ...]:
+def _untried(graph: StateGraph) -> tuple[Term, ...]:
     """Return the condition of the states in which nothing was tried; no term if there is none."""
-    if not models.places:
+    if not graph.nodes:
         return ((),)
-    states = [state for state, place in models.places.items() if not place.tried]
-    return among_observed(states, models)
+    states = [state for state, node in graph.nodes.items() if not node.tried]
+    return among_observed(states, graph)
 
 
-def _labels(models: Models, variables: Names) -> Iterator[str]:
-    for atom in models.vocabulary.holding(_varying(models)):
+def _labels(graph: StateGraph, variables: Names) -> Iterator[str]:
+    for atom in graph.vocabulary.holding(_varying(graph)):
         yield f'label "{variables[str(atom)]}" = {variables[str(atom)]};'
-    untried = _untried(models)
+    untried = _untried(graph)
     yield f'label "untried" = {_guard(untried, variables) if untried else "false"};'
     yield ""
 
 
-def _rewards(models: Models, actions: Mapping[Intent, str]) -> Iterator[str]:
-    tried = [action for intent, action in actions.items() if models.rules(intent)]
+def _rewards(graph: StateGraph, actions: Mapping[Intent, str]) -> Iterator[str]:
+    tried = [action for intent, action in actions.items() if graph.rules(intent)]
     yield 'rewards "executions"'
     yield from (f"  [{action}] true : 1;" for action in tried)
     if not tried:

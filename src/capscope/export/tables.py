@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import NamedTuple, get_type_hints
 
 from capscope.assessment.reading import read_in_order
-from capscope.assessment.run import Run
-from capscope.data.query_log import QueryEntry, query_log
 from capscope.export.model_json import readable_conditions
-from capscope.model import Models
-from capscope.model.lattice import Pair
+from capscope.model import StateGraph
+from capscope.model.state_graph import PairStats
+from capscope.record.query_log import QueryEntry, query_log
+from capscope.record.run_directory import RunDirectory
 from capscope.symbolic import Effect, Intent, State, Vocabulary
 from capscope.symbolic.dnf import Term
 
@@ -96,7 +96,7 @@ class QueryRow(NamedTuple):
     seconds: float
     predicted: float
     """What it promised to tell, in the measure of the strategy."""
-    telling: bool
+    informative: bool
     """The promise was above the run's threshold."""
     finished: bool
     new_pairs: int
@@ -122,11 +122,11 @@ class Table:
         return get_type_hints(self.kind)
 
 
-def model_tables(models: Models) -> tuple[Table, Table]:
+def model_tables(graph: StateGraph) -> tuple[Table, Table]:
     """Return the transitions and the rules of the pessimistic model."""
     return (
-        Table("transitions", TransitionRow, _transitions(models)),
-        Table("rules", RuleRow, _rules(models)),
+        Table("transitions", TransitionRow, _transitions(graph)),
+        Table("rules", RuleRow, _rules(graph)),
     )
 
 
@@ -136,23 +136,23 @@ def run_tables(path: Path) -> Iterator[tuple[Table, Table, Table]]:
 
     The queries are read from the journal as they are gone through: use them inside.
     """
-    with Run.open(path, read_only=True) as run, run.journal.at_one_moment():
-        reading, chronicle = read_in_order(path, run.journal)
-        log = query_log(run.journal, chronicle, reading.usage.queries)
-        yield *model_tables(reading.models), query_table(log, reading.models)
+    with RunDirectory.open(path, read_only=True) as run, run.journal.at_one_moment():
+        reading, table = read_in_order(path, run.journal)
+        log = query_log(run.journal, table, reading.usage.queries)
+        yield *model_tables(reading.graph), query_table(log, reading.graph)
 
 
-def query_table(log: Iterable[QueryEntry], models: Models) -> Table:
+def query_table(log: Iterable[QueryEntry], graph: StateGraph) -> Table:
     """Return what was asked, query by query."""
-    return Table("queries", QueryRow, _queries(log, models))
+    return Table("queries", QueryRow, _queries(log, graph))
 
 
 class _Words:
     """Names of states and effects; a state is met again and again."""
 
-    def __init__(self, models: Models) -> None:
-        self._vocabulary = models.vocabulary
-        self._always = models.always
+    def __init__(self, graph: StateGraph) -> None:
+        self._vocabulary = graph.vocabulary
+        self._always = graph.always
         self.atoms = lru_cache(maxsize=1 << 16)(self._atoms)
 
     def _atoms(self, state: State) -> str:
@@ -168,21 +168,21 @@ def legible(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _transitions(models: Models) -> Iterator[TransitionRow]:
-    words = _Words(models)
-    for index, intent in enumerate(models.capabilities):
-        number = {s: k for k, rule in enumerate(models.rules(intent), 1) for s in rule.states}
-        for state, place in models.places.items():
+def _transitions(graph: StateGraph) -> Iterator[TransitionRow]:
+    words = _Words(graph)
+    for index, intent in enumerate(graph.capabilities):
+        number = {s: k for k, rule in enumerate(graph.rules(intent), 1) for s in rule.states}
+        for state, place in graph.nodes.items():
             pair = place.pairs[index]
             if pair is not None:
-                yield from _pair_rows(state, intent, pair, number[state], words, models.vocabulary)
+                yield from _pair_rows(state, intent, pair, number[state], words, graph.vocabulary)
 
 
 def _pair_rows(
-    state: State, intent: Intent, pair: Pair, rule: int, words: _Words, vocabulary: Vocabulary
+    state: State, intent: Intent, pair: PairStats, rule: int, words: _Words, vocabulary: Vocabulary
 ) -> Iterator[TransitionRow]:
     held = intent.holds(state, vocabulary)
-    for (effect, probability), after in zip(pair.block.spread(), pair.successors, strict=True):
+    for (effect, probability), after in zip(pair.group.spread(), pair.successors, strict=True):
         count = pair.counts[effect]
         yield TransitionRow(
             hex(state), legible(str(intent)), hex(after.state), count, pair.total,
@@ -191,11 +191,11 @@ def _pair_rows(
         )  # fmt: skip
 
 
-def _rules(models: Models) -> Iterator[RuleRow]:
-    vocabulary = models.vocabulary
-    words = _Words(models)
-    for intent in models.capabilities:
-        rules = models.rules(intent)
+def _rules(graph: StateGraph) -> Iterator[RuleRow]:
+    vocabulary = graph.vocabulary
+    words = _Words(graph)
+    for intent in graph.capabilities:
+        rules = graph.rules(intent)
         conditions = readable_conditions(rules, vocabulary)
         for number, (rule, when) in enumerate(zip(rules, conditions, strict=True), 1):
             for place, outcome in enumerate(rule.outcomes, 1):
@@ -212,13 +212,13 @@ def _disjunction(terms: tuple[Term, ...]) -> str:
     return " or ".join(" and ".join(map(str, term)) or "always" for term in terms)
 
 
-def _queries(log: Iterable[QueryEntry], models: Models) -> Iterator[QueryRow]:
-    words = _Words(models)
+def _queries(log: Iterable[QueryEntry], graph: StateGraph) -> Iterator[QueryRow]:
+    words = _Words(graph)
     for entry in log:
         totals = entry.totals
         yield QueryRow(
             entry.number, hex(entry.start), words.atoms(entry.start), entry.draws,
             totals.executions, totals.simulator_steps, totals.llm_tokens, totals.llm_cost,
-            totals.seconds, entry.predicted, entry.telling, entry.finished,
+            totals.seconds, entry.predicted, entry.informative, entry.finished,
             entry.new_pairs, entry.new_transitions,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from capscope.model.rule import Outcome
+from capscope.model.rules import Outcome
 from capscope.symbolic import Intent, State
 from capscope.symbolic.condition import Condition
 

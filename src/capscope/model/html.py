@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping, Set
 
-from capscope.model.rule import Rule
+from capscope.model.rules import Rule
 from capscope.symbolic import Intent, State, Vocabulary
 
 MOST_ROWS = 50

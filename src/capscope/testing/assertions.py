@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from capscope.analysis.diff import Comparison, compare_runs
 from capscope.api import Result
-from capscope.difference import Comparison, compare_runs
 from capscope.errors import CapscopeError
-from capscope.report.difference import difference_lines
-from capscope.report.harmless import harmless
-from capscope.report.text import counted
-from capscope.symbolic import Intent, Literal
-from capscope.testing.bounds import (
+from capscope.present.difference import difference_lines
+from capscope.present.sanitize import sanitize
+from capscope.present.text import counted
+from capscope.statistics.mean_bounds import (
     Counts,
     draws_needed,
     log_score,
@@ -23,6 +22,7 @@ from capscope.testing.bounds import (
     misses,
     upper_bound,
 )
+from capscope.symbolic import Intent, Literal
 from capscope.testing.evidence import (
     Body,
     Seen,
@@ -55,10 +55,10 @@ def assert_capability(
     `in_every_state`, of each of them.
     """
     __tracebackhide__ = True
-    models = models_of(model)
-    intent, conditions = models.known(capability), literals_of(when)
+    graph = models_of(model)
+    intent, conditions = graph.resolve_capability(capability), literals_of(when)
     _check("at_least", at_least, confidence)
-    body = achieving(models, intent, conditions)
+    body = achieving(graph, intent, conditions)
     claim = Claim(f"{intent}{_when(conditions)}", "achieved it", at_least, confidence, above=True)
     _fail(claim.failure(body, in_every_state=in_every_state))
 
@@ -79,11 +79,11 @@ def assert_no_side_effect(
     Dead ends, in which nothing ever changed whatever was asked, are left out.
     """
     __tracebackhide__ = True
-    models = models_of(model)
-    intent, conditions = models.known(capability), literals_of(when)
+    graph = models_of(model)
+    intent, conditions = graph.resolve_capability(capability), literals_of(when)
     unwanted = Literal.parse(literal) if isinstance(literal, str) else literal
     _check("at_most", at_most, confidence)
-    body = bringing_about(models, intent, unwanted, conditions)
+    body = bringing_about(graph, intent, unwanted, conditions)
     subject = f"{unwanted} as a side effect of {intent}{_when(conditions)}"
     claim = Claim(subject, "brought it about", at_most, confidence, above=False)
     _fail(claim.failure(body))
@@ -281,4 +281,4 @@ def _directory(run: Result | str | Path) -> Path:
 def _fail(lines: Sequence[str]) -> None:
     __tracebackhide__ = True
     if lines:
-        raise AssertionError("\n".join(harmless(line) for line in lines))
+        raise AssertionError("\n".join(sanitize(line) for line in lines))

@@ -9,11 +9,11 @@ from pathlib import Path
 from capscope.api import Result
 from capscope.assessment.reading import Reading, read_run
 from capscope.errors import CapscopeError
-from capscope.model import CapabilityModel, Models
-from capscope.model.lattice import Pair, Place
+from capscope.model import CapabilityModel, StateGraph
+from capscope.model.state_graph import PairStats, StateNode
 from capscope.symbolic import Effect, Intent, Literal, State, Vocabulary
 
-Source = Result | Reading | Models | CapabilityModel | str | Path
+Source = Result | Reading | StateGraph | CapabilityModel | str | Path
 """A result, a run that was read, its models or one of them, or a run directory."""
 When = str | Iterable[str] | None
 """A conjunction: `"holding(a) and not on(b,c)"`, or its literals."""
@@ -58,12 +58,12 @@ def counts_of(states: Iterable[Seen]) -> list[tuple[int, int]]:
     return [(seen.hits, seen.draws) for seen in states]
 
 
-def models_of(source: Source) -> Models:
+def models_of(source: Source) -> StateGraph:
     """Return the models behind whatever an assertion was given."""
     if isinstance(source, str | Path):
-        return read_run(Path(source)).models
-    found = source if isinstance(source, Models) else getattr(source, "models", None)
-    if not isinstance(found, Models):
+        return read_run(Path(source)).graph
+    found = source if isinstance(source, StateGraph) else getattr(source, "graph", None)
+    if not isinstance(found, StateGraph):
         raise CapscopeError(
             f"no models in a {type(source).__name__}; give what assess() returned, its models or "
             "a run directory"
@@ -79,21 +79,21 @@ def literals_of(when: When) -> tuple[Literal, ...]:
     return tuple(literal for part in parts for literal in Intent.parse(part).literals)
 
 
-def achieving(models: Models, intent: Intent, when: tuple[Literal, ...]) -> Body:
+def achieving(graph: StateGraph, intent: Intent, when: tuple[Literal, ...]) -> Body:
     """Collect the states in which the condition holds and the intent does not hold already."""
-    return Body(models.vocabulary, _matching(models, intent, when, intent.literals))
+    return Body(graph.vocabulary, _matching(graph, intent, when, intent.literals))
 
 
 def bringing_about(
-    models: Models, intent: Intent, unwanted: Literal, when: tuple[Literal, ...]
+    graph: StateGraph, intent: Intent, unwanted: Literal, when: tuple[Literal, ...]
 ) -> Body:
     """Collect the states in which the condition holds and asking for an intent could do harm.
 
     Where the intent holds already an agent has nothing to do, and in a dead end nothing can be
     done: draws from there would make any side effect look rare.
     """
-    words = models.vocabulary
-    matching = _matching(models, intent, when, [unwanted])
+    words = graph.vocabulary
+    matching = _matching(graph, intent, when, [unwanted])
     held = tuple(one for one in matching if intent.holds(one.state, words))
     rest = [one for one in matching if not intent.holds(one.state, words)]
     idle = tuple(one for one in rest if one.dead_end)
@@ -101,14 +101,14 @@ def bringing_about(
 
 
 def _matching(
-    models: Models, intent: Intent, when: Iterable[Literal], event: Iterable[Literal]
+    graph: StateGraph, intent: Intent, when: Iterable[Literal], event: Iterable[Literal]
 ) -> tuple[Seen, ...]:
     """Return the states in which the condition holds and an event does not hold already."""
-    words, number = models.vocabulary, models.index[intent]
+    words, number = graph.vocabulary, graph.index[intent]
     given, hit = _test(words, when), _test(words, event)
     return tuple(
-        _seen(place, place.pairs[number], hit)
-        for state, place in models.places.items()
+        _seen(node, node.pairs[number], hit)
+        for state, node in graph.nodes.items()
         if given(state) and not hit(state)
     )
 
@@ -118,8 +118,8 @@ def _test(words: Vocabulary, literals: Iterable[Literal]) -> Callable[[State], b
     return lambda state: state & required == required and not state & forbidden
 
 
-def _seen(place: Place, pair: Pair | None, event: Callable[[State], bool]) -> Seen:
+def _seen(node: StateNode, pair: PairStats | None, event: Callable[[State], bool]) -> Seen:
     counts = {} if pair is None else pair.counts
-    hits = sum(count for effect, count in counts.items() if event(effect.apply(place.state)))
+    hits = sum(count for effect, count in counts.items() if event(effect.apply(node.state)))
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return Seen(place.state, hits, sum(counts.values()), tuple(ranked), place.sink)
+    return Seen(node.state, hits, sum(counts.values()), tuple(ranked), node.sink)

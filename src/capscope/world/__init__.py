@@ -20,7 +20,7 @@ from capscope.world.contracts import (
     Snapshot,
     Spending,
 )
-from capscope.world.functions import FunctionAgent, FunctionWords, FunctionWorld
+from capscope.world.functions import FunctionAbstraction, FunctionAgent, FunctionWorld
 from capscope.world.problem import Limits, Problem, picture_of
 
 __all__ = [
@@ -32,8 +32,8 @@ __all__ = [
     "Attempt",
     "Attempting",
     "Ending",
+    "FunctionAbstraction",
     "FunctionAgent",
-    "FunctionWords",
     "FunctionWorld",
     "InspectableSimulator",
     "Inspection",

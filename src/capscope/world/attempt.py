@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from capscope.errors import Breakdown, ProblemError
+from capscope.errors import ProblemError, SimulatorError
 from capscope.symbolic import Intent, State
 from capscope.world.allowance import Allowance, AllowanceSpent
-from capscope.world.blame import place_of
 from capscope.world.contracts import Action, Attempting, InvalidAction, Observation, Spending
+from capscope.world.error_location import error_location
 from capscope.world.problem import Problem
 
 
@@ -108,7 +108,7 @@ def pursue(
         raise
     except Exception as error:
         name = type(error).__name__
-        ending, detail = Ending.AGENT_RAISED, f"{name}{place_of(error)}: {error}"
+        ending, detail = Ending.AGENT_RAISED, f"{name}{error_location(error)}: {error}"
     tokens = getattr(attempting, "llm_tokens", 0)
     transcript = getattr(attempting, "transcript", "")
     attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail, transcript)
@@ -119,7 +119,7 @@ def _actions(problem: Problem) -> Sequence[Action]:
     try:
         return problem.simulator.actions()
     except Exception as error:
-        raise Breakdown(
+        raise SimulatorError(
             f"the simulator of {problem.name} raised {type(error).__name__}: {error} when asked "
             "for its actions; mend it"
         ) from error
@@ -132,7 +132,7 @@ def _step(problem: Problem, intent: Intent, action: Action) -> Position:
     except InvalidAction:
         raise
     except Exception as error:
-        raise Breakdown(
+        raise SimulatorError(
             f"the simulator or abstraction of {problem.name} raised {type(error).__name__}: "
             f"{error} on action {action} for intent {intent}; mend it, or raise "
             "capscope.world.InvalidAction for an action that is not available"

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from capscope.errors import Breakdown, CapscopeError, VocabularyError
+from capscope.errors import CapscopeError, SimulatorError, VocabularyError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending, Position, pursue
@@ -96,7 +96,7 @@ def check_problem(
             findings = [Finding(name, message) for message in check(problem, visits, seed)]
         except VocabularyError as error:
             findings = [_unsayable(error)]
-        except Breakdown as error:
+        except SimulatorError as error:
             # An attempt leads where the walk did not; what broke there is no fault of the agent.
             words = isinstance(error.__cause__, VocabularyError)
             findings = [_unsayable(error) if words else Finding("simulator", str(error))]

@@ -100,7 +100,7 @@ class FunctionAttempt:
         return self._act(observation, self._intent, self._rng)
 
 
-class FunctionWords:
+class FunctionAbstraction:
     """Words by one function: it maps an observation to the atoms that hold.
 
     An atom is an `Atom` or its text, like `"on(a,b)"`; a dict says of each whether it holds.

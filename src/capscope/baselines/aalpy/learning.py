@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
+from capscope.analysis.evaluation.truth import TrueModel
+from capscope.analysis.evaluation.variational_distance import exact_distance, mean_total_variation
 from capscope.baselines.aalpy.learned_mdp import LearnedMdp, MdpState
 from capscope.baselines.aalpy.peer_run import PeerPoint, PeerRun, PeerSettings
 from capscope.baselines.aalpy.system import AgentSystem, BudgetSpent
 from capscope.errors import CapscopeError
-from capscope.evaluation.truth import TrueModel
-from capscope.evaluation.variational_distance import exact_distance, mean_total_variation
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent
 from capscope.world import Problem

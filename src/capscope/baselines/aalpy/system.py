@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from math import inf
 
-from capscope.assessment.breakdown import breakdown_told
+from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import ProblemError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, State
@@ -57,7 +57,7 @@ class AgentSystem:
         problem = self._problem
         self.resets += 1
         self._in_trace = 0
-        with breakdown_told(problem, "when it was reset"):
+        with report_simulator_errors(problem, "when it was reset"):
             observation = problem.simulator.reset(child_seed(self._seed, self.resets, 0))
             state = problem.abstraction(observation)
         self._position = Position(observation, state)

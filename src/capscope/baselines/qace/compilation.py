@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from capscope.baselines.qace.model import Conjunction
-from capscope.model import Models, Rule
+from capscope.model import Rule, StateGraph
 from capscope.symbolic import Intent, State
 from capscope.symbolic.dnf import shortest_dnf
 
@@ -53,22 +53,22 @@ class Compilation:
         return self.disjuncts - len(self.branches)
 
 
-def compile_disjunctions(models: Models) -> Compilation:
+def compile_disjunctions(graph: StateGraph) -> Compilation:
     """Make a branch of each disjunct of each rule by which something changes."""
     branches: list[Branch] = []
     disjuncts = 0
-    for intent in models.capabilities:
-        rules = models.rules(intent)
+    for intent in graph.capabilities:
+        rules = graph.rules(intent)
         for rule in rules:
             others = [state for other in rules if other is not rule for state in other.states]
             terms = [
-                Conjunction.of(term, models.vocabulary)
-                for term in shortest_dnf(rule.states, others, models.vocabulary)
+                Conjunction.of(term, graph.vocabulary)
+                for term in shortest_dnf(rule.states, others, graph.vocabulary)
             ]
             disjuncts += len(terms)
             if changes_something(rule):
                 branches += _branches(intent, rule.states, terms)
-    return Compilation(len(models.capabilities), _tried(models), disjuncts, tuple(branches))
+    return Compilation(len(graph.capabilities), _tried(graph), disjuncts, tuple(branches))
 
 
 def _branches(
@@ -86,19 +86,19 @@ def _branches(
         yield Branch(intent, term, start, whole=False)
 
 
-def leave_uncompiled(models: Models) -> Compilation:
+def leave_uncompiled(graph: StateGraph) -> Compilation:
     """Make one branch of each capability that ever changed something."""
     branches = []
-    for intent in models.capabilities:
-        working = next(filter(changes_something, models.rules(intent)), None)
+    for intent in graph.capabilities:
+        working = next(filter(changes_something, graph.rules(intent)), None)
         if working is not None:
             branches.append(Branch(intent, Conjunction(0, 0), working.states[0], whole=True))
-    count = len(models.capabilities)
-    return Compilation(count, _tried(models), count, tuple(branches))
+    count = len(graph.capabilities)
+    return Compilation(count, _tried(graph), count, tuple(branches))
 
 
-def _tried(models: Models) -> tuple[Intent, ...]:
-    return tuple(intent for intent in models.capabilities if models.rules(intent))
+def _tried(graph: StateGraph) -> tuple[Intent, ...]:
+    return tuple(intent for intent in graph.capabilities if graph.rules(intent))
 
 
 def changes_something(rule: Rule) -> bool:

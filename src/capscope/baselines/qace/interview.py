@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from capscope.assessment import Budget, Usage
-from capscope.assessment.breakdown import breakdown_told
+from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import ProblemError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, State
@@ -74,7 +74,7 @@ class Interview:
 
     def _set(self, state: State, seed: int) -> Position:
         problem = self.problem
-        with breakdown_told(problem, "when a state was set"):
+        with report_simulator_errors(problem, "when a state was set"):
             observation = problem.simulator.restore(self.simulator.snapshot_of(state), seed)
             seen = problem.abstraction(observation)
         if seen != state:

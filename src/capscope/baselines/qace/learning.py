@@ -39,8 +39,8 @@ from capscope.baselines.qace.effects import EffectList
 from capscope.baselines.qace.interview import Interview
 from capscope.baselines.qace.model import Conjunction, ProbableEffect, QaceCapability
 from capscope.baselines.qace.settings import QaceSettings
-from capscope.model.beta import beta_cdf
 from capscope.seeds import child_seed
+from capscope.statistics.beta import beta_cdf
 from capscope.symbolic import Effect, State, Vocabulary
 
 
@@ -199,8 +199,8 @@ class _Learner:
         counts = dict.fromkeys(effects, 0.0)
         start = self._branch.start
         # Effects that lead to one state cannot be counted there.
-        telling = [s for s in self._asked(precondition) if _apart(effects, s)] or [start]
-        for state in telling:
+        informative = [s for s in self._asked(precondition) if _apart(effects, s)] or [start]
+        for state in informative:
             for end, count in self._interview.answers[state].items():
                 alike = [effect for effect in effects if effect.apply(state) == end]
                 for effect in alike:

@@ -29,7 +29,7 @@ from capscope.baselines.qace.learning import Finding, Lesson, learn_branch
 from capscope.baselines.qace.model import QaceCapability, QaceModel
 from capscope.baselines.qace.settings import QaceSettings
 from capscope.errors import RunError
-from capscope.model import Models
+from capscope.model import StateGraph
 from capscope.seeds import child_seed
 from capscope.symbolic import Vocabulary
 from capscope.world import Problem, SettableSimulator
@@ -158,7 +158,7 @@ class QaceRun:
 
 def learn_qace(
     problem: Problem,
-    models: Models,
+    graph: StateGraph,
     settings: QaceSettings,
     heard: Listener = ignore,
     done: Iterable[Mapping[str, Any]] = (),
@@ -169,11 +169,11 @@ def learn_qace(
     short; their rows, as `as_dict` wrote them, are the `done` of a later call that goes on.
     """
     begun = time.perf_counter()
-    compilation = compile_disjunctions(models) if settings.compiled else leave_uncompiled(models)
+    compilation = compile_disjunctions(graph) if settings.compiled else leave_uncompiled(graph)
     if not isinstance(problem.simulator, SettableSimulator):
         reason = "the states of this simulator cannot be set"
         return QaceRun(problem.name, NOT_RUNNABLE, reason, compilation)
-    earlier = [QaceRow.from_dict(row, compilation, models.vocabulary) for row in done]
+    earlier = [QaceRow.from_dict(row, compilation, graph.vocabulary) for row in done]
     rows = {row.number: row for row in earlier if row.finished}
     spent = sum((row.usage for row in earlier), Usage(seconds=time.perf_counter() - begun))
     branches = compilation.branches
@@ -183,7 +183,7 @@ def learn_qace(
         left = settings.budget.left_after(spent)
         seed = child_seed(settings.seed, number)
         interview = Interview(problem, problem.simulator, branch.intent, seed, left)
-        row = _learn(number, branch, interview, models, settings)
+        row = _learn(number, branch, interview, graph, settings)
         spent += row.usage
         if row.finished:
             rows[number] = row
@@ -199,15 +199,15 @@ def learn_qace(
 
 
 def _learn(
-    number: int, branch: Branch, interview: Interview, models: Models, settings: QaceSettings
+    number: int, branch: Branch, interview: Interview, graph: StateGraph, settings: QaceSettings
 ) -> QaceRow:
-    supplied = sorted(state for rule in models.rules(branch.intent) for state in rule.states)
+    supplied = sorted(state for rule in graph.rules(branch.intent) for state in rule.states)
     try:
         lesson = learn_branch(branch, interview, supplied, settings)
     except BudgetSpent as spent:
         lesson = Lesson(Finding.UNFINISHED, (), f"budget of {spent} spent")
     asked = interview.answers
-    unseen = sum(state not in models.places for state in asked)
+    unseen = sum(state not in graph.nodes for state in asked)
     return QaceRow(number, branch, lesson, interview.usage, len(asked), unseen)
 
 

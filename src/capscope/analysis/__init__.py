@@ -1,0 +1,1 @@
+"""What a finished run says: findings, differences, plans, evaluation."""

@@ -1,0 +1,169 @@
+"""Evaluate a run: exactly where the truth is known, and on an independent dataset everywhere.
+
+The model is read from the journal, so a finished run can be evaluated as it was at any point
+without asking the agent again. What it is measured against are two references: the enumerated
+truth, and a dataset that is built once and kept beside the runs. For a model that comes from
+elsewhere, `compare` it with a `Reference` and take the metrics from there.
+
+The paper's filter concerns the three agreements. Calibration and the shares are always of
+everything: pairs chosen because the intent was achieved in them would make any model look as if it
+promised too little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from capscope.analysis.evaluation.calibration import calibration
+from capscope.analysis.evaluation.comparison import Comparison, compare
+from capscope.analysis.evaluation.reference import Reference
+from capscope.analysis.evaluation.sample import IndependentSample, Recipe
+from capscope.analysis.evaluation.sampling import Heard, build, unheard
+from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.variational_distance import (
+    AchievingOnly,
+    Seen,
+    distance,
+    learned_weights,
+)
+from capscope.assessment.reading import Reading, read_run
+from capscope.errors import RunError
+from capscope.model.capability_model import CapabilityModel
+from capscope.symbolic import Intent, State
+from capscope.world import Problem
+
+DATASETS = "datasets"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How to evaluate a run."""
+
+    sequences: int = 100_000
+    """Random capability sequences in the independent dataset; 0 leaves sampled metrics out."""
+    seed: int = 1_000_003
+    """Seed of those sequences."""
+    achieving_only: bool = False
+    """Apply the paper's filter to the agreements."""
+    rebuild: bool = False
+    """Build the dataset anew even if there is one."""
+    after_executions: int | None = None
+    """Evaluate what was known after so many executions; None is the end of the run."""
+
+
+def evaluate(
+    path: Path, load: Callable[[str], Problem], measure: Measure, heard: Heard = unheard
+) -> dict[str, Any]:
+    """Compare the pessimistic model of a run with the agent; JSON-ready.
+
+    The dataset is kept in the folder `datasets` beside the run directory.
+    """
+    return evaluate_reading(read_run(path, measure.after_executions), load, measure, heard)
+
+
+def evaluate_reading(
+    reading: Reading, load: Callable[[str], Problem], measure: Measure, heard: Heard = unheard
+) -> dict[str, Any]:
+    """Evaluate a run that was read already."""
+    identity = reading.meta["identity"]
+    problem = load(identity["problem"])
+    _require_same(problem, identity, reading.path)
+    own = reading.graph.capabilities if identity["settings"]["intents"] else None
+    truth = None if problem.truth is None else enumerate_truth(problem.truth, own)
+    exact = None if truth is None else Reference.of_truth(truth, problem.vocabulary)
+    intents = reading.graph.capabilities if truth is None else truth.capabilities
+    sample = None
+    if measure.sequences and intents:
+        recipe = Recipe.of(problem, identity["problem"], intents, measure.seed, measure.sequences)
+        folder = reading.path.resolve().parent / DATASETS
+        sample = build(recipe, folder, rebuild=measure.rebuild, heard=heard)
+    return {
+        "problem": reading.problem,
+        "filter": "achieving only" if measure.achieving_only else None,
+        **_exactly(reading, exact, measure.achieving_only),
+        **_sampled(reading, sample, measure.achieving_only),
+        "pairs_tried": reading.graph.pairs_tried,
+        "queries": reading.usage.queries,
+        "executions": reading.usage.executions,
+        "simulator_steps": reading.usage.simulator_steps,
+    }
+
+
+def _exactly(reading: Reading, exact: Reference | None, achieving_only: bool) -> dict[str, Any]:
+    if exact is None:
+        keys = ("model_agreement", "support_right", "unknown_share", "pairs_reachable")
+        return dict.fromkeys(keys)
+    model = reading.graph.pessimistic
+    whole = compare(model, exact)
+    judged = _filtered(model, exact) if achieving_only else whole
+    return {
+        "model_agreement": _agreement(distance(judged)),
+        "support_right": whole.support_right,
+        "unknown_share": whole.unknown_share,
+        "pairs_reachable": len(exact.before),
+    }
+
+
+def _sampled(
+    reading: Reading, sample: IndependentSample | None, achieving_only: bool
+) -> dict[str, Any]:
+    if sample is None:
+        keys = (
+            "model_agreement_sampled",
+            "model_agreement_sampled_learned_weights",
+            "calibration_error",
+            "calibration_bins",
+            "outcomes_foreseen",
+            "unknown_share_sampled",
+            "dataset",
+        )
+        return {**dict.fromkeys(keys), "sequences": 0}
+    model = reading.graph.pessimistic
+    reference = sample.reference(reading.graph.vocabulary)
+    whole = compare(model, reference)
+    judged = _filtered(model, reference) if achieving_only else whole
+    weights = learned_weights(judged.reference, _seen_by(reading))
+    calibrated = calibration(whole).as_dict()
+    return {
+        "model_agreement_sampled": _agreement(distance(judged)),
+        "model_agreement_sampled_learned_weights": _agreement(distance(judged, weights)),
+        "calibration_error": calibrated["error"],
+        "calibration_bins": calibrated["bins"],
+        "outcomes_foreseen": whole.outcomes_foreseen,
+        "unknown_share_sampled": whole.unknown_share,
+        "dataset": sample.file_name,
+        "sequences": sample.sequences,
+    }
+
+
+def _filtered(model: CapabilityModel, reference: Reference) -> Comparison:
+    return compare(AchievingOnly(model, reference.vocabulary), reference.achieving())
+
+
+def _agreement(off: float | None) -> float | None:
+    return None if off is None else 1 - off
+
+
+def _seen_by(reading: Reading) -> Seen:
+    index = reading.graph.index
+
+    def seen(state: State, intent: Intent) -> Mapping[State, int]:
+        return reading.dataset.outcomes(state, index[intent]) if intent in index else {}
+
+    return seen
+
+
+def _require_same(problem: Problem, identity: dict[str, Any], path: Path) -> None:
+    same = {
+        "problem fingerprint": problem.fingerprint,
+        "vocabulary": problem.vocabulary.fingerprint,
+    }
+    for name, value in same.items():
+        if value != identity[name]:
+            raise RunError(
+                f"{path} was started with another {identity['problem']}: its {name} was "
+                f"{identity[name]!r}, now {value!r}; evaluate it with what it was started with"
+            )

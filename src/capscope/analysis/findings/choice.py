@@ -1,0 +1,98 @@
+"""The choices an agent had: states in which several outcomes achieve the intent.
+
+None of the outcomes may change a strict part of what another does; what is changed beyond need is a
+side effect, not a choice. Alternatives are named by what sets them apart, so that the same choice
+is recognized in other states and for other intents.
+
+**Chance is not choice.** A treatment may leave a victim healthy or dying; both end "hurt", and no
+agent chose. Two alternatives count as a choice only if each was seen to be brought about without
+the other: some capability led to the one at least `LEAST_DRAWS` times where both were possible, and
+never to the other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from capscope.analysis.findings.context import FindingContext
+from capscope.symbolic import Effect, Intent, Literal, State
+
+LEAST_DRAWS = 5
+Name = tuple[Literal, ...]
+"""What sets an alternative apart from the others."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A state and a capability for which several outcomes would do."""
+
+    capability: int
+    state: State
+    options: Mapping[Name, State]
+    taken: Mapping[Name, int]
+    """How often each was the outcome."""
+
+
+def choices(context: FindingContext) -> list[Choice]:
+    """List the choices that the agent had."""
+    found = []
+    for capability, intent in enumerate(context.intents):
+        for node, pair in context.tried_within_reach(capability):
+            ends = context.alternatives(capability, node.state)
+            if len(ends) > 1:
+                options = _named_apart(context, intent, node.state, ends)
+                taken = {
+                    name: pair.counts.get(Effect.between(node.state, end), 0)
+                    for name, end in options.items()
+                }
+                found.append(Choice(capability, node.state, options, taken))
+    return found
+
+
+def separable(
+    context: FindingContext, ends: Mapping[State, tuple[Sequence[State], Sequence[State]]]
+) -> bool:
+    """Say whether each of two sets of outcomes, by state, came about without the other."""
+    counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    for state, sides in ends.items():
+        ways = context.ways(state)
+        for i in (0, 1):
+            for end in sides[i]:
+                for capability, draws in ways[end].items():
+                    counts[capability][i] += draws
+    return all(
+        any(by[i] >= LEAST_DRAWS and not by[1 - i] for by in counts.values()) for i in (0, 1)
+    )
+
+
+def _named_apart(
+    context: FindingContext, intent: Intent, state: State, ends: Sequence[State]
+) -> dict[Name, State]:
+    """Name each alternative by one literal that no other has; by all its own where there is none.
+
+    An atom that becomes true says more than one that ceases to be, a predicate by which every
+    alternative can be named more than another, and the intent's objects more than others.
+    """
+    objects = {o for literal in intent.literals for o in literal.atom.arguments}
+    changes = {end: set(Effect.between(state, end).literals(context.words)) for end in ends}
+    shared = set.intersection(*changes.values())
+    alone = {
+        end: own - set().union(*(c for other, c in changes.items() if other != end))
+        for end, own in changes.items()
+    }
+    parallel = set.intersection(*(set(map(_predicate, own)) for own in alone.values()))
+
+    def rank(literal: Literal) -> tuple[bool, bool, bool, Literal]:
+        mentions = bool(objects & set(literal.atom.arguments))
+        return not literal.positive, _predicate(literal) not in parallel, not mentions, literal
+
+    return {
+        tuple(sorted(own, key=rank)[:1]) or tuple(sorted(changes[end] - shared)): end
+        for end, own in alone.items()
+    }
+
+
+def _predicate(literal: Literal) -> tuple[str, bool]:
+    return literal.atom.predicate, literal.positive

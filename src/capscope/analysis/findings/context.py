@@ -1,0 +1,301 @@
+"""What was seen to be possible from a state, and how near a state is to an intent.
+
+The learned models are a graph: places, and for each capability tried in a place the places it led
+to. It is all that is known of the world here. That something can be brought about from a state is
+known when some execution from there, of whatever capability, did so. That it cannot is never
+known.
+
+**Nearness** has to say whether an outcome that failed was a step on the way. Counting the
+capabilities still to be asked would call a cautious detour a step aside, for it hopes for the
+luckiest outcome of each; the discounted chance of success alone rests on estimated probabilities,
+and two equally good ways never get equal estimates. So a state counts as at least as near as
+another only if both measures say so. Where capabilities are untried the truth is unknown: the
+state said to be nearer is taken at its worst (untried ones lead nowhere), the other at its best
+(an untried one may achieve the intent).
+
+Every kind of finding asks the same of every pair: was it tried, could it have succeeded at once,
+how near is its state. A thousand states and a hundred capabilities are a hundred thousand pairs, so
+each of these is worked out once for all of them and then looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capscope.model import StateGraph
+from capscope.model.state_graph import PairStats, StateNode
+from capscope.symbolic import ExactlyOne, Intent, State, Vocabulary
+
+DISCOUNT = 0.95
+SHORT = 3
+"""The most capabilities in a sequence that counts as another way to an intent."""
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """How near each place is to an intent: 1 where it holds, 0 where it is out of reach."""
+
+    position: dict[State, int]
+    # Lists and not arrays: they are asked for one place at a time.
+    at_worst: tuple[Sequence[float], Sequence[float]]
+    """Of each place by the luckiest outcomes, and by the chance of success."""
+    at_best: tuple[Sequence[float], Sequence[float]]
+
+    def reachable(self, state: State) -> bool:
+        """Say whether executions that were seen lead from the state to the intent."""
+        return self.at_worst[0][self.position[state]] > 0
+
+    def by_luck(self, state: State) -> tuple[float, float]:
+        """Return how near a state is if all goes well: at worst and at best."""
+        i = self.position[state]
+        return self.at_worst[0][i], self.at_best[0][i]
+
+    def at_least_as_near(self, state: State, other: State) -> bool:
+        """Say whether a state is known to be no farther from the intent than another."""
+        i, j = self.position[state], self.position[other]
+        (lucky, likely), (luckiest, likeliest) = self.at_worst, self.at_best
+        return lucky[i] >= luckiest[j] - 1e-9 and likely[i] >= likeliest[j] - 1e-9
+
+
+class FindingContext:
+    """The places of learned models, asked for what they show to be possible."""
+
+    def __init__(self, graph: StateGraph, *, single_changes: bool = True) -> None:
+        self.graph = graph
+        self.single_changes = single_changes
+        self.nodes = list(graph.nodes.values())
+        self._masks = [self.words.literal_masks(c.literals) for c in self.intents]
+        self._nearness: dict[int, Nearness] = {}
+        self._smaller: dict[tuple[State, State], tuple[State, ...]] = {}
+        self._between: dict[tuple[State, State], tuple[State, ...]] = {}
+
+    @property
+    def words(self) -> Vocabulary:
+        """The vocabulary of the states."""
+        return self.graph.vocabulary
+
+    @cached_property
+    def exactly_one(self) -> ExactlyOne:
+        """The groups of atoms of which exactly one held in every state seen."""
+        return self.graph.exactly_one
+
+    @property
+    def intents(self) -> list[Intent]:
+        """The capabilities, by position."""
+        return self.graph.capabilities
+
+    def holds(self, capability: int, state: State) -> bool:
+        """Say whether the intent of a capability holds in a state."""
+        required, forbidden = self._masks[capability]
+        return state & required == required and not state & forbidden
+
+    def tried(self, capability: int) -> Sequence[tuple[StateNode, PairStats]]:
+        """List the places where a capability was tried though its intent did not hold."""
+        return self._tried[capability]
+
+    @cached_property
+    def _tried(self) -> list[list[tuple[StateNode, PairStats]]]:
+        return [
+            [
+                (node, pair)
+                for node in self.nodes
+                if (pair := node.pairs[capability]) is not None and node.state not in satisfying
+            ]
+            for capability, satisfying in enumerate(self._satisfying)
+        ]
+
+    @cached_property
+    def _satisfying(self) -> list[frozenset[State]]:
+        """Of each capability the states seen in which its intent holds."""
+        return [
+            frozenset(state for state in self.graph.nodes if self.holds(capability, state))
+            for capability in range(len(self.intents))
+        ]
+
+    def ways(self, state: State) -> Mapping[State, Mapping[int, int]]:
+        """Return the other states that one execution led to: by which capabilities, how often."""
+        return self._ways[state]
+
+    @cached_property
+    def _ways(self) -> dict[State, dict[State, dict[int, int]]]:
+        return {node.state: _ways_from(node) for node in self.nodes}
+
+    def successors(self, state: State) -> Set[State]:
+        """Return the other states that one execution, of any capability, led to."""
+        return self._ways[state].keys()
+
+    def leads_to(self, state: State, goal: State) -> bool:
+        """Say whether a short sequence was seen to lead to a state without a detour.
+
+        On the way nothing else may change than what differs in the end: a change that is made and
+        undone later was not avoided.
+        """
+        between = state ^ goal
+        found, edge = {state}, {state}
+        for _ in range(SHORT):
+            after = {t for s in edge for t in self.successors(s)} - found
+            edge = {t for t in after if not (state ^ t) & ~between}
+            if goal in edge:
+                return True
+            found |= edge
+        return False
+
+    def possible_at_once(self, capability: int, state: State) -> bool:
+        """Say whether one execution from a state was seen to bring the intent about."""
+        return not self._satisfying[capability].isdisjoint(self._ways[state])
+
+    def tried_within_reach(self, capability: int) -> Sequence[tuple[StateNode, PairStats]]:
+        """List those of the places tried where the intent was possible at once."""
+        return self._tried_within_reach[capability]
+
+    @cached_property
+    def _tried_within_reach(self) -> list[list[tuple[StateNode, PairStats]]]:
+        return [
+            [tried for tried in self.tried(c) if self.possible_at_once(c, tried[0].state)]
+            for c in range(len(self.intents))
+        ]
+
+    def alternatives(self, capability: int, state: State) -> list[State]:
+        """List the ends at which an execution may aim: none changes a strict part of another.
+
+        An execution of several changes may pass through one end on its way to another, and the
+        models do not say. Then only those count that the capability itself was seen to end in.
+        """
+        satisfying = self._satisfying[capability]
+        good = [after for after in self.successors(state) if after in satisfying]
+        if not self.single_changes:
+            pair = self.graph.pair(state, capability)
+            own = {after.state for after in pair.successors} if pair is not None else set()
+            good = [after for after in good if after in own]
+        return [
+            after
+            for after in good
+            if not any(_fewer_changes(state, other, after) for other in good)
+        ]
+
+    def modest_ways(self, capability: int, state: State, after: State) -> Iterator[State]:
+        """Yield the states of a short sequence with the intent true and strictly fewer changes."""
+        for other in self._strictly_between(state, after):
+            if self.holds(capability, other) and self.leads_to(state, other):
+                yield other
+
+    def _strictly_between(self, state: State, after: State) -> tuple[State, ...]:
+        """List the states seen that differ from a state in a strict part of what another does."""
+        found = self._between.get((state, after))
+        if found is None:
+            diff, known = state ^ after, self.graph.nodes
+            if 1 << diff.bit_count() < len(known):
+                found = tuple(state ^ part for part in _parts_of(diff) if state ^ part in known)
+            else:
+                found = tuple(other for other in known if _fewer_changes(state, other, after))
+            self._between[state, after] = found
+        return found
+
+    def smaller_steps(self, state: State, after: State) -> tuple[State, ...]:
+        """List the successors that changed a strict part of what another did."""
+        found = self._smaller.get((state, after))
+        if found is None:
+            others = (t for t in self.successors(state) if _fewer_changes(state, t, after))
+            found = self._smaller[state, after] = tuple(others)
+        return found
+
+    def nearness(self, capability: int) -> Nearness:
+        """Return how near each place is to the intent of a capability."""
+        found = self._nearness.get(capability)
+        if found is None:
+            satisfying = self._satisfying[capability]
+            goal = np.array([node.state in satisfying for node in self.nodes], dtype=float)
+            worst = self._edges.settle(goal)
+            unknown = DISCOUNT * self._edges.incomplete
+            best = self._edges.settle(np.maximum(goal, unknown)) if unknown.any() else worst
+            found = self._nearness[capability] = Nearness(self._edges.position, worst, best)
+        return found
+
+    @cached_property
+    def _edges(self) -> _Edges:
+        return _Edges(self.nodes)
+
+
+class _Edges:
+    """The graph as arrays: every pair that leads somewhere, in the order of its place.
+
+    Capabilities that lead from a place to the same ends with the same chances count once.
+    """
+
+    def __init__(self, nodes: list[StateNode]) -> None:
+        self.position = {node.state: i for i, node in enumerate(nodes)}
+        self.incomplete = np.array([p.tried < len(p.pairs) for p in nodes], dtype=float)
+        sources: list[int] = []
+        first_edges: list[int] = []
+        targets: list[int] = []
+        chances: list[float] = []
+        for i, node in enumerate(nodes):
+            leading = (p for p in node.pairs if p is not None and p.only is not node)
+            ways = ((p.successors, tuple(p.group.probabilities())) for p in leading)
+            for ends, odds in dict.fromkeys(ways):
+                sources.append(i)
+                first_edges.append(len(targets))
+                targets += (self.position[after.state] for after in ends)
+                chances += odds
+        self._first_edges = np.array(first_edges, dtype=np.int64)
+        self._targets = np.array(targets, dtype=np.int64)
+        self._chances = np.array(chances)
+        # Pairs of one place stand together; the places that have any, and where theirs begin.
+        self._sources, self._first_pairs = np.unique(np.array(sources), return_index=True)
+
+    def settle(self, goal: Values) -> tuple[list[float], list[float]]:
+        """Return the nearness by the luckiest outcomes, and by the chance of success."""
+        lucky, likely = (self._iterate(goal, lucky=lucky) for lucky in (True, False))
+        return lucky.tolist(), likely.tolist()
+
+    def _iterate(self, goal: Values, *, lucky: bool) -> Values:
+        values = goal.copy()
+        if not len(self._sources):
+            return values
+        while True:
+            ends = values[self._targets]
+            if lucky:
+                worth = np.maximum.reduceat(ends, self._first_edges)
+            else:
+                worth = np.add.reduceat(ends * self._chances, self._first_edges)
+            best = DISCOUNT * np.maximum.reduceat(worth, self._first_pairs)
+            now = values.copy()
+            now[self._sources] = np.maximum(values[self._sources], best)
+            if (now - values).max() < 1e-12:
+                return now
+            values = now
+
+
+def _ways_from(node: StateNode) -> dict[State, dict[int, int]]:
+    """Gather the other states that executions led to, with the draws of each capability."""
+    found: dict[State, dict[int, int]] = {}
+    for capability, pair in enumerate(node.pairs):
+        if pair is None or pair.only is node:
+            continue
+        for effect, after in zip(pair.group.effects, pair.successors, strict=True):
+            if after is not node:
+                found.setdefault(after.state, {})[capability] = pair.counts[effect]
+    return found
+
+
+def _fewer_changes(state: State, one: State, other: State) -> bool:
+    """Say whether one successor differs from a state in a strict part of what another does."""
+    mine, theirs = state ^ one, state ^ other
+    return mine != theirs and not mine & ~theirs
+
+
+def _parts_of(bits: int) -> Iterator[int]:
+    """Yield the strict parts of a set of bits, smallest last."""
+    part = (bits - 1) & bits
+    while True:
+        yield part
+        if not part:
+            return
+        part = (part - 1) & bits

@@ -1,0 +1,32 @@
+"""A simulator or abstraction that raises: what it reports can no longer be trusted.
+
+Unlike an agent's failure this is no outcome. The run stops with one line; everything before is in
+the journal, and the run goes on once the problem is mended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from capscope.errors import CapscopeError, SimulatorError
+from capscope.world import Problem
+
+
+@contextmanager
+def report_simulator_errors(problem: Problem, doing: str) -> Iterator[None]:
+    """Turn whatever the parts of a problem raise into an error that says when it happened."""
+    try:
+        yield
+    except CapscopeError:
+        raise
+    except Exception as error:
+        raise simulator_error(problem, error, doing) from error
+
+
+def simulator_error(problem: Problem, error: Exception, doing: str) -> SimulatorError:
+    """Say what was raised, and when."""
+    return SimulatorError(
+        f"the simulator or abstraction of {problem.name} raised {type(error).__name__}: {error} "
+        f"{doing}; mend it"
+    )

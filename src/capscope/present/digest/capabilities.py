@@ -1,0 +1,137 @@
+"""The rows of the table, and the rules that they open into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from capscope.analysis.findings.finding import joined
+from capscope.model import Outcome
+from capscope.present.digest.shape import (
+    CapabilityDigest,
+    Change,
+    Mark,
+    OutcomeDigest,
+    RuleDigest,
+    Standing,
+)
+from capscope.present.digest.size_budget import SizeBudget
+from capscope.present.sanitize import sanitize
+from capscope.present.text import CapabilityView, RuleView
+from capscope.symbolic import Effect, ExactlyOne, Vocabulary
+
+MOST_STATES = 24
+"""States that are named of one rule."""
+_LONG_POSITION = 99_999
+_MOST_GROUPS = 3
+_MOST_CONDITIONS = 8
+"""Conjunctions that are told of one condition; more are read by nobody."""
+
+
+def capability_digests(
+    views: Sequence[CapabilityView], vocabulary: Vocabulary, space: SizeBudget
+) -> list[CapabilityDigest]:
+    """Tell of every capability, and of the rules of each as many as fit, without their draws."""
+    told: list[list[RuleDigest]] = [[] for _ in views]
+    for view in views:
+        space.take(_capability(view, ()))
+    # The first rule of each, then the second of each: a long list must not crowd out the others.
+    most = max((len(view.rules) for view in views), default=0)
+    for rank in range(most):
+        for view, rules in zip(views, told, strict=True):
+            if len(rules) == rank < len(view.rules):
+                rule = _rule(view.rules[rank], vocabulary)
+                if space.take(rule, [_LONG_POSITION] * min(rule.states_count, MOST_STATES)):
+                    rules.append(rule)
+    return [_capability(view, tuple(rules)) for view, rules in zip(views, told, strict=True)]
+
+
+def marks_note(groups: ExactlyOne, vocabulary: Vocabulary) -> str:
+    """Say what is not marked as a side effect because something else implies it.
+
+    >>> from capscope.symbolic import Predicate
+    >>> words = Vocabulary([Predicate("at", ("cell",))], {"a": "cell", "b": "cell"})
+    >>> marks_note(ExactlyOne((0b11,)), words)
+    'In every state seen exactly one of at(…) held; what ends because another begins is not marked.'
+    """
+    names = [f"one of {sanitize(name)}" for name in groups.names(vocabulary)]
+    if not names:
+        return ""
+    more = len(names) - _MOST_GROUPS
+    told = [*names[:_MOST_GROUPS], f"of {more} more sets"] if more > 1 else names
+    return (
+        f"In every state seen exactly {joined(told)} held; what ends because another begins is "
+        "not marked."
+    )
+
+
+def standing_of(view: CapabilityView) -> Standing:
+    """Say what a capability comes to where its intent did not hold already."""
+    successes = [rule.achieving for rule in view.rules if not rule.held]
+    if not successes:
+        return Standing.UNTRIED
+    if min(successes) == 1:
+        return Standing.RELIABLE
+    return Standing.SOMETIMES if max(successes) > 0 else Standing.NEVER
+
+
+def _capability(view: CapabilityView, rules: tuple[RuleDigest, ...]) -> CapabilityDigest:
+    counting = [rule for rule in view.rules if not rule.held]
+    return CapabilityDigest(
+        intent=sanitize(str(view.intent)),
+        standing=standing_of(view),
+        executions=view.executions,
+        states_tried=view.states_tried,
+        states_untried=view.states_seen - view.states_tried,
+        success=_success(counting),
+        success_low=brief(min((rule.achieving for rule in counting), default=0.0)),
+        side_effects=max((rule.side_effects for rule in view.rules), default=0),
+        rules=rules,
+        rules_left_out=len(view.rules) - len(rules),
+    )
+
+
+def _success(counting: Sequence[RuleView]) -> float | None:
+    """Return the mean over states, sinks left out unless there are no others."""
+    states = sum(len(rule.rule.states) for rule in counting)
+    # In a sink nothing changes, so it adds nothing to the successes.
+    successes = sum(rule.achieving * len(rule.rule.states) for rule in counting)
+    alive = states - sum(rule.sinks for rule in counting)
+    return brief(successes / (alive or states)) if states else None
+
+
+def _rule(view: RuleView, vocabulary: Vocabulary) -> RuleDigest:
+    outcomes = zip(view.rule.outcomes, view.achieved, view.beyond, strict=True)
+    conditions = [tuple(sanitize(str(literal)) for literal in term) for term in view.when]
+    return RuleDigest(
+        when=tuple(conditions[:_MOST_CONDITIONS]),
+        states=(),
+        states_count=len(view.rule.states),
+        draws_count=view.rule.executions,
+        achieving=brief(view.achieving),
+        held_already=view.held and not view.acts,
+        outcomes=tuple(_outcome(*outcome, vocabulary) for outcome in outcomes),
+        draws=(),
+        conditions_left_out=max(len(conditions) - _MOST_CONDITIONS, 0),
+    )
+
+
+def _outcome(
+    outcome: Outcome, achieved: bool, beyond: Effect, vocabulary: Vocabulary
+) -> OutcomeDigest:
+    changed = outcome.effect.literals(vocabulary)
+    mark = Mark.ACHIEVED if achieved else Mark.OTHER if changed else Mark.NOTHING
+    low, high = outcome.interval
+    side_effects = beyond.literals(vocabulary)
+    changes = (Change(sanitize(str(x)), x in side_effects) for x in changed)
+    return OutcomeDigest(
+        mark, brief(outcome.probability), brief(low), brief(high), outcome.count, tuple(changes)
+    )
+
+
+def brief(number: float) -> float:
+    """Round to six digits: what a reader could never see would be half of the file.
+
+    >>> brief(2 / 3), brief(0.99999)
+    (0.666667, 0.99999)
+    """
+    return float(f"{number:.6g}")

@@ -1,0 +1,184 @@
+"""What was asked and why: one query, from what was believed before to what was learned from it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from capscope.assessment.run_state import tally
+from capscope.errors import CapscopeError
+from capscope.model import Learned, StateGraph
+from capscope.present.text import counted
+from capscope.record.journal import Draw, Journal, QueryRecord
+from capscope.record.run_directory import RunDirectory
+from capscope.record.transitions import Transition
+from capscope.symbolic import Effect, State, Vocabulary
+
+_MOST_ANSWERS = 8
+_MOST_LESSONS = 12
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A query with the models as they were before it."""
+
+    number: int
+    record: QueryRecord
+    draws: tuple[Draw, ...]
+    before: StateGraph
+    """What was believed when the query was chosen."""
+    transitions: Counter[Transition]
+
+
+def explained(path: Path, number: int | None) -> Explained:
+    """Replay a run up to a query; without a number, up to the last one."""
+    with RunDirectory.open(path, read_only=True) as run:
+        journal = run.journal
+        graph = StateGraph(
+            Vocabulary.from_dict(journal.read_meta()["vocabulary"]), journal.intents()
+        )
+        last = _last_query(journal)
+        chosen = last if number is None else number
+        if not 0 <= chosen <= last:
+            asked = "no query yet" if last < 0 else f"queries 0 to {last}"
+            raise CapscopeError(f"{path} has {asked}; there is no query {chosen}")
+        for earlier in range(chosen):
+            graph.update(tally(journal.draws(earlier), len(graph.capabilities)))
+        record = journal.query(chosen)
+        assert record is not None
+        draws = tuple(journal.draws(chosen))
+        return Explained(chosen, record, draws, graph, tally(draws, len(graph.capabilities)))
+
+
+def _last_query(journal: Journal) -> int:
+    number = -1
+    while journal.query(number + 1) is not None:
+        number += 1
+    return number
+
+
+def explanation(query: Explained) -> Iterator[str]:
+    """Say it in words, line by line."""
+    graph, record = query.before, query.record
+    words = graph.vocabulary
+    kind = "informative" if record.informative else "not expected to tell much"
+    bonus = f", ξ {record.xi:.2g}" if record.xi else ""
+    yield f"query {query.number}: {kind}, predicted disagreement {record.predicted:.4g}{bonus}"
+    yield f"start: {', '.join(map(str, words.holding(record.start))) or 'no atom holds'}"
+    yield ""
+    yield "asked:"
+    yield from _policy_lines(query)
+    yield ""
+    yield f"came back ({len(query.draws)} {'draw' if len(query.draws) == 1 else 'draws'}):"
+    yield from _answer_lines(query)
+    yield ""
+    yield from _lesson_lines(query)
+
+
+def _policy_lines(query: Explained) -> Iterator[str]:
+    if query.record.policy is None:
+        yield "  the query was not finished; its policy is not written down yet"
+        return
+    policy = json.loads(query.record.policy)
+    names = query.before.capabilities
+    if policy["kind"] == "sequence":
+        yield "  a random sequence (no policy was sought, or none promised to tell anything):"
+        yield "  " + ", ".join(str(names[c]) for c in policy["capabilities"])
+    elif policy["kind"] == "graph":
+        yield from _graph_lines(policy, query)
+    elif policy["kind"] == "targets":
+        yield from _target_lines(policy, query)
+    else:
+        for choice in policy["choices"]:
+            asked = "end" if choice["capability"] is None else str(names[choice["capability"]])
+            yield f"  {choice['depth'] + 1}. {_seeing(query, choice['state'])}: {asked}"
+
+
+def _graph_lines(policy: dict[str, Any], query: Explained) -> Iterator[str]:
+    """Walk the graph from its entry; a node reached a second time is only named."""
+    names = query.before.capabilities
+    numbered: set[int] = set()
+    stack = [(1, state, node) for state, node in policy["entry"].items()]
+    while stack:
+        depth, state, node = stack.pop()
+        again = " (as above)" if node in numbered else ""
+        asked = names[policy["capabilities"][node]]
+        yield f"  {depth}. {_seeing(query, state)}: {asked}{again}"
+        if node not in numbered:
+            numbered.add(node)
+            edges = policy["edges"][node].items()
+            stack += [(depth + 1, state, child) for state, child in reversed(edges)]
+
+
+def _target_lines(policy: dict[str, Any], query: Explained) -> Iterator[str]:
+    """Say what each draw began with; it went on with what was promising where that led."""
+    for number, target in enumerate(policy["targets"], 1):
+        draws = target["draws"]
+        before = f"asked {draws} times before" if draws else "never tried"
+        asked = query.before.capabilities[target["capability"]]
+        seeing = _seeing(query, target["state"])
+        yield f"  {number}. {seeing}: {asked} ({before}; promises {target['gain']:.2g})"
+    yield "  then whatever promised at least half as much where the answers led"
+
+
+def _seeing(query: Explained, state: str) -> str:
+    """Describe an observed state by what sets it apart from the start."""
+    seen = int(state, 16)
+    if seen == query.record.start:
+        return "seeing the start state"
+    return f"seeing {_difference(query.record.start, seen, query.before.vocabulary)}"
+
+
+def _answer_lines(query: Explained) -> Iterator[str]:
+    names, words = query.before.capabilities, query.before.vocabulary
+    answers = Counter(
+        tuple((c, a.trajectory[0], a.trajectory[-1], a.ending) for c, a in draw.executions)
+        for draw in query.draws
+    )
+    for answer, count in answers.most_common(_MOST_ANSWERS):
+        yield f"  {count}×" + ("" if answer else " nothing was asked")
+        for capability, before, after, ending in answer:
+            yield f"     {names[capability]} → {_difference(before, after, words)} ({ending})"
+    if len(answers) > _MOST_ANSWERS:
+        yield f"  and {len(answers) - _MOST_ANSWERS} other answers"
+
+
+def _lesson_lines(query: Explained) -> Iterator[str]:
+    graph, words = query.before, query.before.vocabulary
+    new = [t for t in query.transitions if not _known(graph, t)]
+    beliefs = {t: _belief(graph, t) for t in new}
+    learned: Learned = graph.update(query.transitions)
+    yield (
+        f"learned: {counted(learned.new_pairs, 'new pair')}, "
+        f"{counted(learned.new_transitions, 'new transition')}, "
+        f"largest change of a probability {learned.largest_shift:.3f}"
+    )
+    for transition in new[:_MOST_LESSONS]:
+        outcome = _difference(transition.before, transition.after, words)
+        yield f"  {graph.capabilities[transition.capability]}: {outcome}; {beliefs[transition]}"
+    if len(new) > _MOST_LESSONS:
+        yield f"  and {len(new) - _MOST_LESSONS} more"
+
+
+def _known(graph: StateGraph, transition: Transition) -> bool:
+    pair = graph.pair(transition.before, transition.capability)
+    effect = Effect.between(transition.before, transition.after)
+    return pair is not None and effect in pair.counts
+
+
+def _belief(graph: StateGraph, transition: Transition) -> str:
+    pair = graph.pair(transition.before, transition.capability)
+    if pair is not None:
+        return f"not among what {counted(pair.total, 'execution')} had shown"
+    intent = graph.capabilities[transition.capability]
+    believed = graph.optimistic.predict(transition.before, intent).get(transition.after, 0.0)
+    return f"never tried here; the optimist gave it {believed:.2f}"
+
+
+def _difference(before: State, after: State, words: Vocabulary) -> str:
+    literals = Effect.between(before, after).literals(words)
+    return ", ".join(map(str, literals)) or "no change"

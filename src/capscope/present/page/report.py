@@ -1,0 +1,106 @@
+"""`report.html`: everything that a digest says, as a page.
+
+What can be read without a script is written into the page: the summary, the surprises, every
+capability with its rules. What there is too much of to write out, or what has to be drawn, goes
+along as JSON and is written when it is opened: draws, curves, the map of states. Nothing stands in
+both, for a report of a large run is megabytes.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from capscope.present.digest.shape import CapabilityDigest, Digest, RuleDigest, StateMap
+from capscope.present.page.rendering import render
+
+_SCRIPTS = ("libraries.js", "dom.js", "table.js", "draws.js", "charts.js", "map.js")
+
+
+def report_page(digest: Digest) -> str:
+    """Write a report as one HTML file."""
+    anchors = _anchors(capability.intent for capability in digest.capabilities)
+    return render(
+        "report.html.j2",
+        _SCRIPTS,
+        digest=digest,
+        anchors=anchors,
+        anchor_of={c.intent: a for c, a in zip(digest.capabilities, anchors, strict=True)},
+        standings=Counter(capability.standing for capability in digest.capabilities),
+        data=_for_scripts(digest, anchors),
+    )
+
+
+def _anchors(intents: Iterable[str]) -> list[str]:
+    """Name the place of each capability in the page, no two alike."""
+    anchors: list[str] = []
+    taken: set[str] = set()
+    for intent in intents:
+        name = "capability-" + re.sub(r"[^a-z0-9]+", "-", intent.lower()).strip("-")
+        number, anchor = 2, name
+        while anchor in taken:
+            number, anchor = number + 1, f"{name}-{number}"
+        taken.add(anchor)
+        anchors.append(anchor)
+    return anchors
+
+
+def _for_scripts(digest: Digest, anchors: list[str]) -> dict[str, Any]:
+    """Select what scripts write or draw; edges without names, for there are thousands."""
+    return {
+        "capabilities": [
+            _capability(capability, anchor)
+            for capability, anchor in zip(digest.capabilities, anchors, strict=True)
+        ],
+        "states": [
+            [state.name, state.atoms, state.executions, state.picture] for state in digest.states
+        ],
+        "map": _map(digest.map),
+        "learning": [
+            [p.executions, p.agreement, p.pairs, p.transitions, p.states] for p in digest.learning
+        ],
+        "spending": [[part.name, part.executions] for part in digest.spending],
+        "coverage": digest.coverage.draws_per_pair,
+    }
+
+
+def _capability(capability: CapabilityDigest, anchor: str) -> dict[str, Any]:
+    return {
+        "intent": capability.intent,
+        "anchor": anchor,
+        "command": f"capscope show DIR {shlex.quote(capability.intent)} --draws",
+        "rules": [_rule(rule) for rule in capability.rules],
+    }
+
+
+def _rule(rule: RuleDigest) -> dict[str, Any]:
+    return {
+        "marks": [outcome.mark for outcome in rule.outcomes],
+        "draws_count": rule.draws_count,
+        "draws": [
+            {
+                "place": [draw.query, draw.draw, draw.execution],
+                "outcome": draw.outcome,
+                "trajectory": draw.trajectory,
+                "ending": draw.ending,
+                "steps": draw.simulator_steps,
+                "tokens": draw.llm_tokens,
+                "detail": draw.detail,
+                "transcript": draw.transcript,
+            }
+            for draw in rule.draws
+        ],
+    }
+
+
+def _map(states: StateMap) -> dict[str, Any]:
+    return {
+        "states": states.states,
+        "edges": [
+            [edge.source, edge.target, edge.capability, round(edge.probability, 4), edge.draws]
+            for edge in states.edges
+        ],
+    }

@@ -1,6 +1,0 @@
-"""Pages for people, one HTML file each: see `rendering` for what makes them safe."""
-
-from capscope.report.page.rendering import render
-from capscope.report.page.report import report_page
-
-__all__ = ["render", "report_page"]

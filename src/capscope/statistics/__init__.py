@@ -1,0 +1,1 @@
+"""Betting scores, intervals and tests that stay valid under adaptive sampling."""

@@ -1,0 +1,110 @@
+"""Adaptive: ask what the evidence says is worth asking, as often as it says, and no more.
+
+The paper repeats every query 25 times, so a deterministic answer is bought 25 times. Here each
+draw is chosen by itself, by what one more execution is expected to teach (`evidence`): pairs never
+tried first, then those that may hide an outcome, then rules whose probabilities are vague. Any
+state seen before can be started from, so getting to a pair costs no execution. A draw does not end
+with its first answer: where it led, it goes on while there is something as promising to ask.
+
+Draws of a batch are chosen together and cannot learn from one another. Each begins with another
+pair, and where they might meet on their ways, the pairs are shared out among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from capscope.model import StateGraph
+from capscope.record.settings import Settings
+from capscope.seeds import child_seed
+from capscope.strategy.bucket import Target
+from capscope.strategy.evidence import Evidence
+from capscope.symbolic import State
+
+_AS_PROMISING = 0.5  # a draw goes on to a pair that promises at least this part of its first one
+
+
+@dataclass(frozen=True)
+class AdaptivePolicy:
+    """Begin with a pair, then go on with whatever is promising where the last answer led."""
+
+    graph: StateGraph
+    evidence: Evidence
+    target: Target
+    longest: int
+    turn: int = 0
+    """Which of the draws of the batch this is,"""
+    batch: int = 1
+    """and how many there are."""
+    taken: frozenset[tuple[State, int]] = frozenset()
+    """The pairs that the draws of the batch begin with."""
+
+    def walk(self) -> AdaptiveWalk:
+        """Begin before the first capability."""
+        return AdaptiveWalk(self)
+
+    def choose(self, state: State, asked: set[tuple[State, int]]) -> int | None:
+        """Return the most promising capability in a state; None if it is elsewhere."""
+        for capability in self.evidence.untried(state):
+            if (state, capability) not in asked and self._may_ask(state, capability):
+                return capability
+        node = self.graph.nodes.get(state)
+        if node is None or not self.target.draws:
+            return None
+        best, best_gain = None, _AS_PROMISING * self.target.gain
+        for capability, pair in enumerate(node.pairs):
+            if pair is None or (state, capability) in asked:
+                continue
+            gain = self.evidence.gain_of(pair)
+            if gain > best_gain and self._may_ask(state, capability):
+                best, best_gain = capability, gain
+        return best
+
+    def _may_ask(self, state: State, capability: int) -> bool:
+        if self.batch == 1:
+            return True
+        mine = child_seed(state, capability) % self.batch == self.turn
+        return mine and (state, capability) not in self.taken
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return what the draw begins with and why."""
+        target = self.target
+        return {
+            "kind": "target",
+            "state": hex(target.state),
+            "capability": target.capability,
+            "gain": target.gain,
+            "draws": target.draws,
+        }
+
+
+class AdaptiveWalk:
+    """One execution of an adaptive policy."""
+
+    __slots__ = ("_asked", "_policy")
+
+    def __init__(self, policy: AdaptivePolicy) -> None:
+        self._policy = policy
+        self._asked: set[tuple[State, int]] = set()
+
+    def next(self, state: State) -> int | None:
+        """Ask for the target first, then for what is promising."""
+        policy = self._policy
+        if len(self._asked) >= policy.longest:
+            return None
+        capability = policy.choose(state, self._asked) if self._asked else policy.target.capability
+        if capability is not None:
+            self._asked.add((state, capability))
+        return capability
+
+
+def choose_batch(graph: StateGraph, evidence: Evidence, settings: Settings) -> list[AdaptivePolicy]:
+    """Choose the next draws together: as many as the batch has, each from another pair."""
+    targets = evidence.targets(settings.batch)
+    taken = frozenset((target.state, target.capability) for target in targets)
+    return [
+        AdaptivePolicy(graph, evidence, target, settings.depth, turn, len(targets), taken)
+        for turn, target in enumerate(targets)
+    ]

@@ -1,0 +1,136 @@
+"""Distributions over states as the two models predict them, and how far they are apart.
+
+A distribution is a sparse map from state to log-probability. Executing a capability moves the mass
+of each state: by the state's own block where the capability was tried there; where it was not, the
+pessimist, who has no rule, leaves the mass where it is, and the optimist spreads it over all
+effects the capability ever had. Effects are bit masks, so a move is two operations on integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, log, log1p
+
+from capscope.model import StateGraph
+from capscope.symbolic import Effect, State
+
+Distribution = dict[State, float]
+"""State → log-probability; states without mass are absent."""
+
+
+def point(state: State) -> Distribution:
+    """Put all mass on one state."""
+    return {state: 0.0}
+
+
+def add_mass(distribution: Distribution, state: State, log_mass: float) -> None:
+    """Add mass to a state, in the log domain."""
+    there = distribution.get(state)
+    if there is None:
+        distribution[state] = log_mass
+    else:
+        high, low = (there, log_mass) if there > log_mass else (log_mass, there)
+        distribution[state] = high + log1p(exp(low - high))
+
+
+Moves = tuple[tuple[State, float], ...]
+"""Where the mass of a state goes: successors with log-probabilities."""
+
+
+class Mover:
+    """Moves distributions as one model predicts.
+
+    A search asks for the same pairs again and again, so the moves of a pair are worked out once.
+    """
+
+    def __init__(self, capabilities: int, predict: Callable[[State, int], Distribution]) -> None:
+        self._predict = predict
+        self._known: list[dict[State, Moves]] = [{} for _ in range(capabilities)]
+
+    def move(self, distribution: Distribution, capability: int) -> Distribution:
+        """Return the distribution after a capability."""
+        known = self._known[capability]
+        moved: Distribution = {}
+        for state, mass in distribution.items():
+            for successor, share in known.get(state) or self._work_out(state, capability):
+                if successor in moved:
+                    add_mass(moved, successor, mass + share)
+                else:
+                    moved[successor] = mass + share
+        return moved
+
+    def _work_out(self, state: State, capability: int) -> Moves:
+        moves = tuple(self._predict(state, capability).items())
+        self._known[capability][state] = moves
+        return moves
+
+
+class Predictor:
+    """Moves distributions as the two models predict; models must not change meanwhile."""
+
+    def __init__(self, graph: StateGraph) -> None:
+        self._models = graph
+        capabilities = len(graph.capabilities)
+        self._pessimist = Mover(capabilities, self._seen)
+        self._optimist = Mover(capabilities, self._wished)
+        self._log_spreads: dict[int, tuple[tuple[Effect, float], ...]] = {}
+
+    def pessimist(self, distribution: Distribution, capability: int) -> Distribution:
+        """Return the pessimist's distribution after a capability."""
+        return self._pessimist.move(distribution, capability)
+
+    def optimist(self, distribution: Distribution, capability: int) -> Distribution:
+        """Return the optimist's distribution after a capability."""
+        return self._optimist.move(distribution, capability)
+
+    def both(
+        self, pessimist: Distribution, optimist: Distribution, capability: int
+    ) -> tuple[Distribution, Distribution]:
+        """Return what each model makes of its distribution; one and the same while they agree."""
+        moved = self.pessimist(pessimist, capability)
+        if pessimist is optimist and self._all_tried(pessimist, capability):
+            return moved, moved
+        return moved, self.optimist(optimist, capability)
+
+    def _all_tried(self, distribution: Distribution, capability: int) -> bool:
+        pair = self._models.pair
+        return all(pair(state, capability) is not None for state in distribution)
+
+    def _seen(self, state: State, capability: int) -> Distribution:
+        pair = self._models.pair(state, capability)
+        if pair is None:
+            return point(state)
+        shares = zip(pair.successors, pair.group.probabilities(), strict=True)
+        return {node.state: log(probability) for node, probability in shares}
+
+    def _wished(self, state: State, capability: int) -> Distribution:
+        if self._models.pair(state, capability) is not None:
+            return self._seen(state, capability)
+        spread = self._log_spreads.get(capability)
+        if spread is None:
+            shares = self._models.optimistic_spread(capability)
+            spread = tuple((effect, log(probability)) for effect, probability in shares)
+            self._log_spreads[capability] = spread
+        moved: Distribution = {}
+        for effect, share in spread:
+            add_mass(moved, effect.apply(state), share)
+        return moved
+
+
+def total_variation(one: Distribution, other: Distribution) -> float:
+    """Return δ_TV = ½ Σ |ρ₁(s) − ρ₂(s)|, between 0 and 1."""
+    apart = 0.0
+    for state, log_mass in one.items():
+        there = other.get(state)
+        apart += exp(log_mass) if there is None else abs(exp(log_mass) - exp(there))
+    for state, log_mass in other.items():
+        if state not in one:
+            apart += exp(log_mass)
+    return min(apart / 2, 1.0)
+
+
+def support_difference(one: Distribution, other: Distribution) -> float:
+    """Return δ_SD: the mass, under the equal mixture, that only one of the two holds possible."""
+    alone = sum(exp(mass) for state, mass in one.items() if state not in other)
+    alone += sum(exp(mass) for state, mass in other.items() if state not in one)
+    return alone / 2

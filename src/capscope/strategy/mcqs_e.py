@@ -1,0 +1,356 @@
+"""MCQS-E: follow both models exactly, look for where their predictions lie furthest apart.
+
+A node of the search is a pair of distributions ⟨ρ₁, ρ₂⟩ over states, as the pessimist and the
+optimist predict them after the same capabilities. Applying a capability to a pair is deterministic,
+so every edge has one child. A node is worth the largest total variation distance on the best way
+through it: Q(n, c) = max(δ(n), V(child)), V(n) = max over c of Q(n, c).
+
+Two things keep the tree small. A new node whose pair of supports equals that of an existing node is
+pruned: most capabilities do nothing in most states, and several ways lead to the same place. And a
+visit adds three children, not all, since a child costs two updates and a distance.
+
+ξ enters as a mass `hidden` that has left both distributions for effects not seen yet: a step adds
+ξ/(1+n) of each state's mass, n being the executions of the pair, and hidden mass counts as apart.
+
+The policy keeps the tree. After each observation both distributions of the node at hand collapse to
+the observed state; the best continuation is predicted anew from there, capabilities known to do
+nothing in that state are struck, the new values are backed up, and if another branch is best then,
+it is predicted anew as well, until the best branch is one that was.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from copy import copy
+from math import exp
+from typing import Any
+
+from capscope.model import StateGraph
+from capscope.record.settings import Settings
+from capscope.strategy.distribution import Distribution, Predictor, point, total_variation
+from capscope.strategy.policy import QueryPlan
+from capscope.strategy.random_query import random_plan
+from capscope.strategy.uct import Edge, Node, Path, SearchBudget, best_edge, search
+from capscope.symbolic import State
+
+_CHILDREN_PER_VISIT = 3
+_ROLLOUTS = 3
+# A prediction that is apart enough, or spread over too many states, is not followed further; a
+# rollout, which only has to tell promising nodes from others, stops sooner than the tree.
+_APART, _LARGEST_SUPPORT = 1.0 - 1e-9, 12
+_APART_IN_ROLLOUT, _LARGEST_SUPPORT_IN_ROLLOUT = 0.5, 8
+
+
+class Meta:
+    """A pair of predicted distributions and how far they are apart."""
+
+    __slots__ = ("distance", "hidden", "optimist", "pessimist")
+
+    def __init__(self, pessimist: Distribution, optimist: Distribution, hidden: float) -> None:
+        self.pessimist = pessimist
+        self.optimist = optimist
+        self.hidden = hidden
+        # Where the models agree, they share one distribution.
+        apart = 0.0 if pessimist is optimist else total_variation(pessimist, optimist)
+        self.distance = hidden + (1.0 - hidden) * apart
+
+    @property
+    def supports(self) -> tuple[frozenset[State], frozenset[State]]:
+        """The states that each model holds possible."""
+        one = frozenset(self.pessimist)
+        return one, one if self.pessimist is self.optimist else frozenset(self.optimist)
+
+    @property
+    def exhausted(self) -> bool:
+        """Nothing is gained, or nothing can be computed, by going on."""
+        return self.distance >= _APART or len(self.optimist) > _LARGEST_SUPPORT
+
+    @property
+    def told(self) -> bool:
+        """A rollout need not go on from here."""
+        return (
+            self.distance >= _APART_IN_ROLLOUT or len(self.optimist) > _LARGEST_SUPPORT_IN_ROLLOUT
+        )
+
+
+def certain(state: State) -> Meta:
+    """Make the pair in which both models are certain of a state."""
+    here = point(state)
+    return Meta(here, here, 0.0)
+
+
+class McqsExact:
+    """Choose the policy on which the two models' predictions lie furthest apart."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def choose(self, graph: StateGraph, start: State, xi: float, rng: random.Random) -> QueryPlan:
+        """Search from `start`; fall back on a random query when nothing is promised."""
+        settings = self._settings
+        # As in MCQS-S: disagreement alone first, the bonus only where there is none.
+        for bonus in dict.fromkeys((0.0, xi)):
+            game = ExactGame(graph, settings, bonus)
+            budget = SearchBudget(settings.iterations, settings.exploration, game.settled)
+            root = search(game.root(start), game, game.backup, budget, rng)
+            if root.value > 0.0:
+                policy = TreePolicy(root, game, settings)
+                return QueryPlan(policy, root.value, root.value > settings.threshold)
+        return random_plan(len(graph.capabilities), settings.depth, rng)
+
+
+class ExactGame:
+    """Pairs of distributions as a game for the tree search."""
+
+    def __init__(self, graph: StateGraph, settings: Settings, xi: float) -> None:
+        self._models = graph
+        self._predictor = Predictor(graph)
+        self._all = list(range(len(graph.capabilities)))
+        self._depth = settings.depth
+        self._discount = settings.discount
+        self._xi = xi
+        self._known: dict[tuple[frozenset[State], frozenset[State]], float] = {}
+        self._growing = 0
+        """How many nodes have children to come."""
+
+    def settled(self, root: Node) -> bool:
+        """Say whether nothing can be found that is worth more than what the root promises."""
+        # Where later is worth less, nothing beats full disagreement after one capability.
+        return not self._growing or (self._discount < 1 and root.value >= self._discount * _APART)
+
+    def root(self, start: State) -> Node:
+        """Make the node in which both models are certain of the start."""
+        node = self._node(certain(start), 0)
+        self._known[node.content.supports] = 0.0
+        return node
+
+    def _node(self, meta: Meta, depth: int, *, leaf: bool = False) -> Node:
+        final = leaf or meta.exhausted or depth >= self._depth
+        node = Node(meta, depth, [] if final else self._choices(meta)[:], final)
+        node.value = meta.distance
+        if node.left:
+            self._growing += 1
+        return node
+
+    def step(self, meta: Meta, capability: int) -> Meta:
+        """Apply a capability to both distributions."""
+        hidden = meta.hidden
+        if self._xi:
+            hidden += (1.0 - hidden) * self._missing(meta, capability)
+        return Meta(*self._predictor.both(meta.pessimist, meta.optimist, capability), hidden)
+
+    def _missing(self, meta: Meta, capability: int) -> float:
+        """Return the mass, under the mean of both distributions, that effects not seen may have."""
+        missing = 0.0
+        for distribution in (meta.pessimist, meta.optimist):
+            for state, log_mass in distribution.items():
+                pair = self._models.pair(state, capability)
+                missing += exp(log_mass) / (1 + (0 if pair is None else pair.total))
+        return self._xi * missing / 2
+
+    def does_nothing(self, state: State, capability: int) -> bool:
+        """Say whether a capability was tried in a state, to no effect, with no bonus for more."""
+        pair = self._models.pair(state, capability)
+        if self._xi or pair is None:
+            return False
+        return pair.only is not None and pair.only.state == state
+
+    def grow(self, node: Node, rng: random.Random) -> None:
+        """Add edges for up to three capabilities; where they lead is seen when they are followed.
+
+        An edge never followed comes before all others, so it makes no difference to the search.
+        """
+        left = node.left
+        most = len(node.edges) + _CHILDREN_PER_VISIT
+        if node.tail:
+            # The way that the best rollout took comes first, with what it promised.
+            capability, *rest = node.tail
+            node.tail = ()
+            left.remove(capability)
+            child = self.child(node, capability)
+            if child is not None:
+                if not child.final:
+                    child.tail, child.value = rest, max(child.value, node.value / self._discount)
+                edge = Edge(capability)
+                edge.children[None] = child
+                node.edges.append(edge)
+        while left and len(node.edges) < most:
+            i = int(rng.random() * len(left))
+            capability, left[i] = left[i], left[-1]
+            left.pop()
+            node.edges.append(Edge(capability))
+        if not (left or any(not edge.visits for edge in node.edges)):
+            self._growing -= 1
+
+    def child(self, node: Node, capability: int) -> Node | None:
+        """Return the node a capability leads to; None if one with its supports exists already."""
+        meta = self.step(node.content, capability)
+        supports = meta.supports
+        known = self._known.get(supports)
+        if known is not None and meta.distance <= known:
+            return None
+        self._known[supports] = meta.distance
+        # Supports met before, but with more to gain by coming back: worth a visit, not a subtree.
+        return self._node(meta, node.depth + 1, leaf=known is not None)
+
+    def follow(self, node: Node, edge: Edge, rng: random.Random) -> tuple[Node, bool] | None:
+        """Return the only child of an edge; None if its supports exist already."""
+        if edge.visits:
+            return edge.children[None], False
+        if not node.left and edge is node.edges[-1]:
+            self._growing -= 1
+        if not edge.children:
+            child = self.child(node, edge.capability)
+            if child is None:
+                return None
+            edge.children[None] = child
+        return edge.children[None], True
+
+    def evaluate(self, node: Node, rng: random.Random) -> float:
+        """Return the largest distance met on random continuations, or the node's own."""
+        if not (node.final or node.content.told):
+            for _ in range(_ROLLOUTS):
+                self._roll_out(node, rng)
+        return node.value
+
+    def _roll_out(self, node: Node, rng: random.Random) -> None:
+        meta = node.content
+        steps: list[int] = []
+        for _ in range(self._depth - node.depth):
+            choices = self._choices(meta)
+            if not choices or self._discount ** (len(steps) + 1) <= node.value:
+                break
+            capability = choices[int(rng.random() * len(choices))]
+            meta = self.step(meta, capability)
+            steps.append(capability)
+            worth = meta.distance * self._discount ** len(steps)
+            if worth > node.value:
+                node.value = worth
+                node.tail = steps[:]
+            if meta.told:
+                break
+
+    def _choices(self, meta: Meta) -> list[int]:
+        """List the capabilities worth playing: where the state is certain, those not idle there."""
+        if self._xi or len(meta.pessimist) > 1:
+            return self._all
+        (state,) = meta.pessimist
+        node = self._models.nodes.get(state)
+        return self._all if node is None else node.open
+
+    def backup(self, path: Path, value: float) -> None:
+        """Raise the values on the way to the best that was found."""
+        for node, edge, _ in reversed(path):
+            edge.visits += 1
+            node.visits += 1
+            edge.value = max(edge.value, node.content.distance, value * self._discount)
+            node.value = max(node.value, edge.value)
+            value = node.value
+
+
+class TreePolicy:
+    """The searched tree as a policy: what is asked depends on the node and the state seen there."""
+
+    def __init__(self, root: Node, game: ExactGame, settings: Settings) -> None:
+        self.root = root
+        self._game = game
+        self._exploration = settings.policy_exploration
+        self._discount = settings.discount
+        # Conditioned on what was observed, the choice in a node depends on the state alone, so
+        # draws that see the same share it; and they share nothing else.
+        self._choices: dict[tuple[Node, State], Edge | None] = {}
+
+    def walk(self) -> TreeWalk:
+        """Begin at the root."""
+        return TreeWalk(self)
+
+    def choose(self, node: Node, state: State) -> Edge | None:
+        """Return the best branch of a node once a state is observed; None to end the draw."""
+        if (node, state) not in self._choices:
+            self._choices[node, state] = self._decide(node, state)
+        return self._choices[node, state]
+
+    def _decide(self, node: Node, state: State) -> Edge | None:
+        here = certain(state)
+        # Copies, for the values are those of this observation; the tree stays as it was searched.
+        candidates = [
+            copy(edge)
+            for edge in followed(node)
+            if not self._game.does_nothing(state, edge.capability)
+        ]
+        predicted: set[Edge] = set()
+        while candidates:
+            edge = best_edge(candidates, node.visits, self._exploration)
+            if edge in predicted:
+                return edge
+            predicted.add(edge)
+            edge.value = self._predict(here, edge)
+            if edge.value <= 0.0:
+                candidates.remove(edge)
+        return None
+
+    def _predict(self, here: Meta, edge: Edge) -> float:
+        """Follow the best continuation below an edge; return the largest distance on it."""
+        largest, worth = 0.0, 1.0
+        meta = here
+        for capability in self._continuation(edge):
+            meta = self._game.step(meta, capability)
+            worth *= self._discount
+            largest = max(largest, meta.distance * worth)
+            if meta.exhausted:
+                break
+        return largest
+
+    def _continuation(self, edge: Edge) -> Iterator[int]:
+        yield edge.capability
+        node = edge.children[None]
+        while edges := followed(node):
+            edge = best_edge(edges, node.visits, self._exploration)
+            yield edge.capability
+            node = edge.children[None]
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the choices that the draws so far have led to, by depth and observed state."""
+        return {
+            "kind": "tree",
+            "choices": [
+                {
+                    "depth": node.depth,
+                    "state": hex(state),
+                    "capability": None if edge is None else edge.capability,
+                }
+                for (node, state), edge in self._choices.items()
+            ],
+        }
+
+
+def followed(node: Node) -> list[Edge]:
+    """List the edges that the search followed; what a rollout found counts as one."""
+    if not node.edges and node.tail:
+        capability, *rest = node.tail
+        edge = Edge(capability)
+        edge.visits, edge.value = 1, node.value
+        child = edge.children[None] = Node(None, node.depth + 1, [], final=True)
+        child.tail, child.value = rest, node.value
+        node.edges.append(edge)
+        node.visits, node.tail = 1, ()
+    return [edge for edge in node.edges if edge.visits]
+
+
+class TreeWalk:
+    """One execution of a tree policy."""
+
+    __slots__ = ("_node", "_policy")
+
+    def __init__(self, policy: TreePolicy) -> None:
+        self._policy = policy
+        self._node = policy.root
+
+    def next(self, state: State) -> int | None:
+        """Condition on the observed state and follow the branch that is best then."""
+        edge = self._policy.choose(self._node, state)
+        if edge is None:
+            return None
+        self._node = edge.children[None]
+        return edge.capability

@@ -1,0 +1,140 @@
+"""Agents with a planted quirk, and clean ones, assessed by whole runs in small worlds."""
+
+import pytest
+
+from capscope import Budget, Settings, assess
+from capscope.analysis.findings import Kind, find_surprises
+from support.quirky_worlds import (
+    HOUSE,
+    SHELVES,
+    WOOD,
+    c_before_b_before_d,
+    clumsy_with_elms,
+    fells_the_last_oak,
+    opens_the_door,
+    problem,
+    slack_with_the_key,
+    stays_with_the_key,
+)
+
+# What each needs to be sure of a quirk in these worlds: MCQS repeats every query 25 times.
+STRATEGIES = {"adaptive": 2400, "mcqs-s": 4500}
+SMALL = Settings(iterations=30)
+
+
+def found(world, quirk=None, success=1.0, *, strategy="adaptive", seed=0, share=1.0, length=1):
+    """Assess an agent and look for surprises."""
+    result = assess(
+        problem(world, quirk, success, length),
+        strategy=strategy,
+        seed=seed,
+        settings=SMALL,
+        budget=Budget(executions=int(share * STRATEGIES[strategy])),
+    )
+    return find_surprises(result.graph, temporal_length=length)
+
+
+def contains(interval, truth):
+    return interval[0] <= truth <= interval[1]
+
+
+def words(parts):
+    return [str(part) for part in parts]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("length", [1, None])
+def test_a_door_opened_on_the_way_to_the_key_is_a_side_effect(strategy, length):
+    (finding,) = found(HOUSE, opens_the_door, strategy=strategy, length=length)
+    assert finding.kind is Kind.SIDE_EFFECT
+    assert words(finding.intents) == ["holding(key)"]
+    assert words(finding.literals) == ["open()"]
+    assert words(finding.when) == ["when at(nw)"]
+    assert contains(finding.rate.interval, 0.5)
+    # An execution of one change ends with the door open and without the key.
+    assert ("instead" if length == 1 else "also") in finding.sentence
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("success", [1.0, 0.8])
+def test_a_condition_that_halves_success_is_named(strategy, success):
+    (finding,) = found(HOUSE, slack_with_the_key, success, strategy=strategy)
+    assert finding.kind is Kind.CONDITION
+    assert words(finding.intents) == ["open()"]
+    assert words(finding.when) == ["when holding(key)"]
+    assert contains(finding.rate.interval, success / 2)
+    assert contains(finding.against.interval, success)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_condition_of_two_literals_that_stops_the_agent_is_named(strategy):
+    (finding,) = found(HOUSE, stays_with_the_key, strategy=strategy)
+    assert finding.kind is Kind.CONDITION
+    assert words(finding.intents) == ["at(sw)"]
+    assert {str(x) for clause in finding.when for x in clause.term} == {"open()", "holding(key)"}
+    assert finding.rate.hits == 0
+    assert "does nothing, though the intent is possible at once" in finding.sentence
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_tie_break_is_told_as_an_order(strategy):
+    (finding,) = found(SHELVES, c_before_b_before_d, strategy=strategy)
+    assert finding.kind is Kind.PREFERENCE
+    assert words(finding.intents) == ["not holding(a)"]
+    assert words(finding.literals) == ["on(a,c)", "on(a,b)", "on(a,d)"]
+    assert finding.rate.probability == 1
+    assert "prefers on(a,c), otherwise on(a,b), otherwise on(a,d)" in finding.sentence
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_felling_the_tree_to_get_away_from_it_is_an_unusual_means(strategy):
+    findings = found(WOOD, fells_the_last_oak, strategy=strategy)
+    (finding,) = [f for f in findings if f.kind is Kind.MEANS]
+    assert words(finding.intents) == ["not near(oak)"]
+    assert words(finding.literals) == ["not standing(oak)"]
+    assert words(finding.when) == ["when not standing(elm)"]
+    assert finding.rate.probability == 1
+    # That it leaves the elm, always, where felling would do as well, is a habit too.
+    (habit,) = [f for f in findings if f is not finding]
+    assert habit.kind is Kind.PREFERENCE
+    assert words(habit.intents) == ["not near(elm)"]
+    assert words(habit.literals) == ["clearing()", "not standing(elm)"]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_agent_that_is_clumsy_with_one_of_two_trees_does_not_treat_them_alike(strategy):
+    (finding,) = found(WOOD, clumsy_with_elms, strategy=strategy)
+    assert finding.kind is Kind.ASYMMETRY
+    assert words(finding.intents) == ["near(elm)"]
+    assert words(finding.literals) == ["near(elm)", "near(oak)"]
+    assert contains(finding.rate.interval, 0.5)
+    assert contains(finding.against.interval, 1.0)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("success", [1.0, 0.8])
+@pytest.mark.parametrize("world", [HOUSE, SHELVES, WOOD], ids=lambda world: world.name)
+def test_a_clean_agent_gives_no_finding(world, success, strategy):
+    for seed in range(2):
+        assert found(world, success=success, strategy=strategy, seed=seed, share=0.2) == []
+
+
+def test_a_clean_agent_of_many_changes_gives_no_finding():
+    for world in (HOUSE, SHELVES):
+        assert found(world, success=0.8, length=None, share=0.5) == []
+
+
+def test_a_finding_says_its_numbers_and_can_be_written_as_json():
+    (finding,) = found(HOUSE, opens_the_door)
+    written = finding.as_dict()
+    low, high = written["interval"]
+    assert (
+        f"{written['probability']:.2f} (95 % interval {low:.2f} to {high:.2f}" in finding.sentence
+    )
+    assert f"{written['draws']} draws in {written['states']} state" in finding.sentence
+    assert written["kind"] == "side effect"
+    assert written["against"]["probability"] == 0
+    example = written["examples"][0]
+    assert example["holding"] == ["at(nw)"]
+    assert example["changes"] == ["open()"]
+    assert 0 < example["count"] < example["draws"]

@@ -1,0 +1,100 @@
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from capscope.analysis.findings.context import FindingContext
+from capscope.analysis.findings.partiality import evidence_of_partiality, partialities
+from capscope.model import StateGraph
+from capscope.record.transitions import Transition
+from capscope.symbolic import Atom, Intent, Predicate, Vocabulary
+
+WORDS = Vocabulary(
+    [Predicate("moved", ("truck",)), Predicate("done")], {"a": "truck", "b": "truck"}
+)
+A, B, DONE = (WORDS.bit[Atom.parse(text)] for text in ("moved(a)", "moved(b)", "done()"))
+
+
+def setting_out(with_a, with_b, last_step_of_b=True):
+    """Learn of an agent that, asked for something far, moves one truck first or the other."""
+    intents = [Intent.parse(text) for text in ("done()", "moved(a)", "moved(b)")]
+    graph = StateGraph(WORDS, intents)
+    seen = {
+        Transition(0, 0, A): with_a,
+        Transition(0, 0, B): with_b,
+        Transition(A, 0, A | DONE): 9,
+        Transition(B, 0, B | DONE): 9 * last_step_of_b,
+        Transition(0, 1, A): 9,
+        Transition(0, 2, B): 9,
+    }
+    graph.update({t: n for t, n in seen.items() if n})
+    return FindingContext(graph)
+
+
+def test_always_setting_out_with_the_same_truck_is_told():
+    (finding,) = partialities(setting_out(40, 0), frozenset(), [])
+    assert [str(literal) for literal in finding.literals] == ["moved(a)"]
+    assert (finding.rate.hits, finding.rate.draws) == (40, 40)
+    assert (finding.against.hits, finding.against.draws) == (0, 40)
+    assert "does not treat a like b" in finding.sentence
+
+
+@pytest.mark.parametrize(("with_a", "with_b"), [(20, 20), (24, 16), (3, 0)])
+def test_setting_out_with_either_or_few_draws_is_not(with_a, with_b):
+    assert partialities(setting_out(with_a, with_b), frozenset(), []) == []
+
+
+def test_what_a_preference_says_is_not_said_again():
+    context = setting_out(40, 0)
+    (finding,) = partialities(context, frozenset(), [])
+    assert partialities(context, finding.pairs, []) == []
+    both = Intent.parse("moved(a) and moved(b)").literals
+    assert partialities(context, frozenset(), [replace(finding, literals=both)]) == []
+
+
+def test_a_truck_that_gets_there_sooner_is_taken_for_a_reason():
+    context = setting_out(40, 0)
+    context.graph.update({Transition(B, 0, B): 5, Transition(A, 0, A | DONE): 5})
+    assert len(partialities(FindingContext(context.graph), frozenset(), [])) == 1
+    farther = setting_out(40, 0, last_step_of_b=False)
+    assert partialities(farther, frozenset(), []) == []
+
+
+def test_a_pair_that_is_its_own_mirror_image_and_so_are_its_outcomes_changes_nothing():
+    context = setting_out(40, 0)
+    (before,) = partialities(context, frozenset(), [])
+    both = A | B
+    context.graph.update({Transition(both, 0, both | DONE): 50, Transition(both, 0, both): 50})
+    (after,) = partialities(FindingContext(context.graph), frozenset(), [])
+    assert after == before
+    assert evidence_of_partiality([20.0, *[0.0] * 200]) == evidence_of_partiality([20.0])
+
+
+def test_even_couples_do_not_drown_one_that_speaks():
+    assert evidence_of_partiality([20.0, *[-3.0] * 200]) > 10
+    assert evidence_of_partiality([-3.0] * 200) < 0
+
+
+def test_the_joint_ratio_of_even_couples_seldom_grows():
+    rng = random.Random(2)
+    alarms = 0
+    for _ in range(100):
+        graphs = rng.choices((0, 1), k=30)
+        alarms += bool(partialities(setting_out(sum(graphs), 30 - sum(graphs)), frozenset(), []))
+    assert alarms <= 3
+    assert math.isfinite(evidence_of_partiality([5000.0]))
+
+
+def test_that_the_old_place_was_left_is_not_told_beside_the_new_one():
+    words = Vocabulary(
+        [Predicate("at", ("room",)), Predicate("done")], dict.fromkeys("xab", "room")
+    )
+    x, a, b, done = (words.state([atom]) for atom in words.atoms)
+    graph = StateGraph(words, [Intent.parse(text) for text in ("done", "at(a)", "at(b)")])
+    seen = [(x, 0, a, 40), (x, 1, a, 9), (x, 2, b, 9), (a, 0, a | done, 9), (b, 0, b | done, 9)]
+    graph.update({Transition(s, c, t): n for s, c, t, n in seen})
+    (finding,) = partialities(FindingContext(graph), frozenset(), [])
+    assert [str(literal) for literal in finding.literals] == ["at(a)"]
+    assert "it brings about at(a) with probability" in finding.sentence
+    assert "it brings about at(b) with probability" in finding.sentence

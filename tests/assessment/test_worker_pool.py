@@ -1,0 +1,60 @@
+import pytest
+
+from capscope import Budget, assess, resume
+from capscope.errors import RunError
+from capscope.record.journal import Journal
+from capscope.strategy import STRATEGIES, Settings
+from support.toy_worlds import board_problem
+
+BOARD = "tests/support/toy_worlds.py:slippery_board"
+SETTINGS = Settings(draws=4, batch=4, depth=4, random_length=5, iterations=30)
+
+
+def recorded(path):
+    """Everything that a journal says of a run, times apart."""
+    journal = Journal.open(path / "journal.sqlite", read_only=True)
+    queries = []
+    while (record := journal.query(len(queries))) is not None:
+        draws = journal.draws(len(queries))
+        queries.append(
+            (record.start, record.start_snapshot, record.policy, [d.executions for d in draws])
+        )
+    journal.close()
+    return queries
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("limit", [Budget(executions=150), Budget(simulator_steps=90)])
+def test_the_number_of_workers_changes_nothing_in_the_journal(strategy, limit, tmp_path, request):
+    source = f"{request.config.rootpath}/{BOARD}"
+    for workers in (1, 2, 3, 4):
+        assess(
+            source, strategy=strategy, settings=SETTINGS, budget=limit,
+            run=tmp_path / str(workers), workers=workers,
+        )  # fmt: skip
+    runs = [recorded(tmp_path / str(workers)) for workers in (1, 2, 3, 4)]
+    assert runs[0] == runs[1] == runs[2] == runs[3]
+
+
+def test_a_run_goes_on_with_another_number_of_workers(tmp_path, request):
+    source = f"{request.config.rootpath}/{BOARD}"
+    whole = tmp_path / "whole"
+    assess(source, strategy="adaptive", settings=SETTINGS, budget=Budget(queries=30), run=whole)
+    parts = tmp_path / "parts"
+    assess(
+        source, strategy="adaptive", settings=SETTINGS, budget=Budget(queries=7), run=parts,
+        workers=3,
+    )  # fmt: skip
+    resume(parts, budget=Budget(queries=19), workers=2)
+    resume(parts, budget=Budget(queries=30))
+    assert recorded(whole) == recorded(parts)
+
+
+def test_workers_without_draws_to_share_are_refused(request):
+    with pytest.raises(RunError, match="4 workers need --batch 4 or more, not 1"):
+        assess(f"{request.config.rootpath}/{BOARD}", strategy="adaptive", workers=4)
+
+
+def test_a_problem_object_serves_one_worker():
+    with pytest.raises(RunError, match=r"name it as file\.py:factory"):
+        assess(board_problem(), settings=SETTINGS, budget=Budget(executions=5), workers=2)

@@ -1,0 +1,64 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from capscope.model import Outcome, Rule
+from capscope.statistics.intervals import credible_interval
+from capscope.symbolic import Effect
+
+
+@st.composite
+def proportions(draw, most=20_000):
+    executions = draw(st.integers(1, most))
+    return draw(st.integers(0, executions)), executions
+
+
+@given(proportions(), st.sampled_from([0.5, 0.9, 0.95, 0.99]))
+def test_the_interval_is_that_of_the_beta_distribution(proportion, level):
+    count, executions = proportion
+    tail = (1 - level) / 2
+    posterior = beta(count + 0.5, executions - count + 0.5)
+    lower, upper = credible_interval(count, executions, level)
+    assert lower == pytest.approx(posterior.ppf(tail) if count else 0.0, abs=1e-9)
+    assert upper == pytest.approx(posterior.ppf(1 - tail) if count < executions else 1.0, abs=1e-9)
+
+
+@given(proportions())
+def test_the_interval_holds_the_frequency(proportion):
+    count, executions = proportion
+    lower, upper = credible_interval(count, executions)
+    assert 0.0 <= lower <= count / executions <= upper <= 1.0
+
+
+@given(proportions(most=500))
+def test_ten_times_the_evidence_makes_a_narrower_interval(proportion):
+    count, executions = proportion
+    lower, upper = credible_interval(count, executions)
+    low, high = credible_interval(10 * count, 10 * executions)
+    assert high - low < upper - lower
+
+
+@given(proportions())
+def test_the_interval_of_failures_mirrors_that_of_successes(proportion):
+    count, executions = proportion
+    lower, upper = credible_interval(count, executions)
+    low, high = credible_interval(executions - count, executions)
+    assert (1 - high, 1 - low) == pytest.approx((lower, upper), abs=1e-9)
+
+
+def test_no_evidence_leaves_everything_open():
+    assert credible_interval(0, 0) == (0.0, 1.0)
+    assert Outcome(Effect(1, 0), 0, 1.0).interval == (0.0, 1.0)
+
+
+@given(proportions(most=100_000).filter(lambda p: p[0]))
+def test_an_outcome_knows_the_executions_behind_its_share(proportion):
+    count, executions = proportion
+    outcome = Outcome(Effect(1, 0), count, count / executions)
+    assert outcome.interval == credible_interval(count, executions)
+
+
+def test_a_rule_counts_the_executions_of_all_its_outcomes():
+    outcomes = (Outcome(Effect(1, 0), 3, 0.75), Outcome(Effect(0, 0), 1, 0.25))
+    assert Rule((0, 2), outcomes).executions == 4

@@ -1,0 +1,66 @@
+"""Where executions went, against the accounting query by query."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capscope.analysis.evaluation.accounting import Shares, shares_of
+from capscope.present.digest.spending import spending
+from capscope.world import Ending
+from support.small_runs import draw, execution, executions_of, record_in_memory
+
+TRIPLES = st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 2))
+QUERIES = st.lists(
+    st.lists(st.lists(TRIPLES, max_size=5).map(lambda made: draw(*made)), max_size=3), max_size=6
+)
+
+
+def spent(queries, strategy):
+    table = record_in_memory(queries).table
+    return {part.name: part.executions for part in spending(table, strategy)}
+
+
+@given(QUERIES)
+def test_the_papers_strategies_spend_what_the_accounting_says(queries):
+    tried = set()
+    shares = sum((shares_of(draws, tried) for draws in queries), Shares())
+    assert spent(queries, "mcqs-s") == {
+        name: share
+        for name, share in {
+            "first tries": shares.new,
+            "repeats of first tries": shares.repeat,
+            "on the way": shares.walk,
+            "nothing new to try": shares.nowhere,
+        }.items()
+        if share
+    }
+
+
+@given(QUERIES)
+def test_the_adaptive_strategy_tries_checks_and_measures(queries):
+    made = [one for _, one in executions_of(queries)]
+    pairs = [(a.trajectory[0], c) for c, a in made]
+    ends = {pair: set() for pair in pairs}
+    for pair, (_, attempt) in zip(pairs, made, strict=True):
+        ends[pair].add(attempt.trajectory[-1])
+    varied = sum(len(ends[pair]) > 1 for pair in pairs) - sum(len(e) > 1 for e in ends.values())
+    expected = {
+        "first tries": len(ends),
+        "checks": len(pairs) - len(ends) - varied,
+        "measuring chance": varied,
+    }
+    assert spent(queries, "adaptive") == {name: n for name, n in expected.items() if n}
+
+
+def test_what_was_cut_short_is_counted_apart_and_last():
+    cut = execution(0, 0, 1, ending=Ending.CUT)
+    queries = [[draw(cut, (0, 0, 1), (0, 0, 1), cut)]]
+    assert list(spent(queries, "adaptive").items()) == [
+        ("first tries", 1), ("checks", 1), ("cut short", 2),
+    ]  # fmt: skip
+    assert spent(queries, "random") == {
+        "first tries": 1, "repeats of first tries": 1, "cut short": 2,
+    }  # fmt: skip
+
+
+def test_nothing_was_spent_on_nothing():
+    assert spent([], "adaptive") == spent([], "mcqs-e") == {}

@@ -1,0 +1,117 @@
+"""States, the map and pictures."""
+
+import base64
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capscope.present.digest.build import digest_of, digest_run
+from capscope.present.digest.record import opened_record
+from capscope.present.digest.size_budget import SizeBudget
+from capscope.present.digest.state_map import map_of
+from capscope.present.digest.states import Listing
+from support.small_runs import WISHES, draw, record_in_memory, small_run
+
+TRIPLES = st.tuples(st.integers(0, 7), st.integers(0, 3), st.integers(0, 7))
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@given(st.lists(TRIPLES, min_size=1, max_size=40))
+def test_the_map_has_every_way_from_one_state_to_another(triples):
+    record = record_in_memory([[draw(*triples)]])
+    listing = Listing(record.reading, record.table)
+    drawn = map_of(record.graph, WISHES[::-1], listing, SizeBudget(10**6))
+    counts = Counter(triples)
+    tries = Counter((before, c) for before, c, _ in triples)
+    assert {listing.states[n] for n in drawn.states} == {s for b, _, a in triples for s in (b, a)}
+    assert drawn.left_out == 0
+    assert {
+        (listing.states[e.source], 3 - e.capability, listing.states[e.target]): e.draws
+        for e in drawn.edges
+    } == {t: n for t, n in counts.items() if t[0] != t[2]}
+    for edge in drawn.edges:
+        pair = listing.states[edge.source], 3 - edge.capability
+        assert edge.probability == pytest.approx(edge.draws / tries[pair], abs=1e-6)
+
+
+def test_a_map_without_room_for_all_has_what_is_nearest_to_the_beginning():
+    # From state s there are s executions, from the beginning only one: the far ones are visited
+    # most, and an island more often than all of them.
+    triples = [(s, 0, (s + 1) % 7) for s in range(7) for _ in range(max(s, 1))]
+    triples += [(7, 0, 7)] * 20
+    record = record_in_memory([[draw(*triples)]])
+    listing = Listing(record.reading, record.table)
+    drawn = map_of(record.graph, WISHES, listing, SizeBudget(500))
+    kept = [listing.states[n] for n in drawn.states]
+    assert 2 <= len(kept) < 8
+    assert set(kept) == set(range(len(kept)))
+    assert drawn.left_out == 8 - len(kept)
+    assert len(drawn.edges) == len(kept) - 1
+
+
+def test_states_are_named_in_the_order_of_first_sight_and_s0_is_the_beginning(tmp_path):
+    digest = digest_run(small_run(tmp_path / "run", [[draw((0, 0, 5), (5, 1, 4), (4, 0, 0))]]))
+    assert [(s.name, s.atoms, s.executions) for s in digest.states] == [
+        ("s0", (), 1),
+        ("s1", ("lit(a)", "broken()"), 1),
+        ("s2", ("broken()",), 1),
+    ]
+
+
+def test_what_always_held_is_said_once(tmp_path):
+    path = small_run(tmp_path / "run", [[draw((4, 0, 5), (5, 2, 4))]], snapshots={4: b""})
+    digest = digest_run(path)
+    assert digest.always == ("broken()",)
+    assert {s.atoms for s in digest.states} == {(), ("lit(a)",)}
+    alone = digest_run(small_run(tmp_path / "alone", [], snapshots={4: b""}))
+    assert (alone.always, alone.states[0].atoms) == ((), ("broken()",))
+
+
+def address(png):
+    return "data:image/png;base64," + base64.b64encode(png).decode()
+
+
+SNAPSHOTS = {0: b"dark", 1: b"a", 2: b"b"}
+WALK = [[draw((0, 0, 1), (1, 1, 2), (2, 1, 6))]]
+
+
+def test_states_have_pictures_of_a_position_that_was_kept(tmp_path):
+    path = small_run(tmp_path / "run", WALK, snapshots=SNAPSHOTS)
+    digest = digest_run(path, lambda snapshot: PNG + snapshot)
+    looks = [s.picture for s in digest.states]
+    assert looks == [*(address(PNG + s) for s in SNAPSHOTS.values()), ""]
+    assert all(s.picture == "" for s in digest_run(path).states)
+
+
+def raising(snapshot):
+    if snapshot == b"a":
+        raise ZeroDivisionError("no ink")
+    return PNG
+
+
+@pytest.mark.parametrize(
+    ("pictures", "drawn"),
+    [
+        (raising, 2),
+        (lambda snapshot: b"<svg onload=alert(1)>", 0),
+        (lambda snapshot: None, 0),
+        (lambda snapshot: "text", 0),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_is_left_out_and_nothing_else(tmp_path, pictures, drawn):
+    digest = digest_run(small_run(tmp_path / "run", WALK, snapshots=SNAPSHOTS), pictures)
+    assert sum(bool(s.picture) for s in digest.states) == drawn
+    assert digest.capabilities == digest_run(tmp_path / "run").capabilities
+
+
+def test_pictures_are_drawn_while_there_is_room_the_beginning_first(tmp_path):
+    noise = random.Random(1).randbytes(6_000)
+    path = small_run(tmp_path / "run", WALK, snapshots=SNAPSHOTS)
+    with opened_record(path) as record:
+        digest = digest_of(record, lambda snapshot: PNG + noise, SizeBudget(25_000))
+    looks = [bool(s.picture) for s in digest.states]
+    assert looks[0]
+    assert 0 < sum(looks) < 3

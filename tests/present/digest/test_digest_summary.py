@@ -1,0 +1,211 @@
+"""The sentences at the top of a report, of runs whose every execution is known."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capscope.analysis.findings import find_surprises
+from capscope.present.digest.summary import summary_of
+from capscope.present.text import capability_views
+from capscope.symbolic import Intent
+from capscope.world import Ending
+from support.small_runs import draw, execution, record_in_memory
+
+
+def summary(queries, **said):
+    record = record_in_memory(queries, **said)
+    passages = summary_of(record, capability_views(record.graph), find_surprises(record.graph))
+    return {passage.heading: list(passage.sentences) for passage in passages}
+
+
+HEADINGS = [
+    "What was assessed",
+    "What it cost",
+    "What it can do reliably",
+    "What surprised",
+    "What remains unknown",
+]
+# lit(a) always comes on, with side effects; lit(b) only where a is lit; broken() never.
+SEEN = [
+    *[(0b000, 0, 0b001)] * 30,
+    *[(0b001, 0, 0b001)] * 2,
+    *[(0b000, 1, 0b000)] * 8,
+    *[(0b001, 1, 0b011)] * 9,
+    *[(0b011, 3, 0b011)] * 5,
+]
+
+
+def test_the_story_of_a_small_run():
+    said = summary([[draw(*SEEN)]], stopped="budget of executions spent", budget={"executions": 54})
+    assert list(said) == HEADINGS
+    assert said["What was assessed"] == [
+        "The agent of lamps was asked to bring about one of 4 things, for example lit(a) or "
+        "lit(b). Each thing that it can be asked for is a capability; asking for it once, and "
+        "seeing what changes, is an execution (a draw).",
+        "The run saw 3 states: situations that are told apart by 3 facts (atoms), each of which "
+        "holds or does not hold.",
+        "An execution ends when the state has changed, when the agent stops, or after 100 "
+        "simulator steps. So what takes longer shows as a step on the way and not as a success.",
+    ]
+    assert said["What it cost"][-1] == "It was ended by its budget (54 executions), not by itself."
+    assert said["What it can do reliably"] == [
+        "3 capabilities were tried where they did not hold already.",
+        "1 was achieved by every execution: lit(a) (30 executions in 1 state).",
+        "1 was achieved by some executions and not by others. For example, lit(b) when lit(a) (9 "
+        "executions in 1 state) was never seen to fail.",
+        "1 was never seen to be achieved: broken() (5 executions in 1 state).",
+        "Asked for the same thing until it holds, the agent gets there almost surely (by the "
+        "frequencies seen, with probability 0.99 or more) from every state tried for 1 of these 3 "
+        "capabilities, and from some states for 1 more.",
+    ]
+    unknown = said["What remains unknown"]
+    assert unknown[:3] == [
+        "Of the 12 pairs of a state seen and a capability, 7 (58.3 %) were never tried; what "
+        "happens there is unknown.",
+        "1 capability was never executed where it did not hold already: not lit(a).",
+        "Nothing is known of states that the run never came to.",
+    ]
+    assert unknown[3].startswith("The evidence is still open by the run's own measure: ")
+    assert "with a chance above 0.1" in unknown[3]
+
+
+def test_a_run_of_one_execution_has_its_singulars():
+    said = summary([[draw((0, 0, 1))]])
+    assert said["What it cost"] == [
+        "1 execution in 1 query, chosen by the strategy adaptive, took 0 simulator steps and less "
+        "than 0.1 seconds.",
+        "The run has not ended: it is under way or was interrupted.",
+    ]
+    assert said["What it can do reliably"] == [
+        "1 capability was tried where it did not hold already.",
+        "It was achieved by every execution: lit(a) (1 execution in 1 state).",
+    ]
+    said = summary([[draw((0, 0, 0))]])
+    assert said["What it can do reliably"][1:] == [
+        "It was never seen to be achieved: lit(a) (1 execution in 1 state)."
+    ]
+    said = summary([[draw((0, 0, 0), (0, 1, 0))]])
+    assert said["What it can do reliably"][:2] == [
+        "2 capabilities were tried where they did not hold already.",
+        "Both were never seen to be achieved: lit(b) (1 execution in 1 state) and lit(a) (1 "
+        "execution in 1 state).",
+    ]
+
+
+def test_nothing_was_executed_yet():
+    said = summary([])
+    assert said["What was assessed"][0].startswith("The agent of lamps is to be asked to bring")
+    assert said["What it cost"][0] == "Nothing yet: nothing was executed."
+    assert said["What it can do reliably"] == [
+        "Nothing can be said yet: no capability was executed where it did not hold already."
+    ]
+    assert said["What surprised"] == ["Nothing yet: nothing was executed to its end."]
+    assert said["What remains unknown"] == ["Everything: nothing was executed to its end yet."]
+    cut = summary([[draw(execution(0, 0, 1, ending=Ending.CUT))]])
+    assert cut["What remains unknown"] == said["What remains unknown"]
+    assert cut["What surprised"] == said["What surprised"]
+
+
+def test_nothing_was_found_to_ask_for():
+    said = summary([], intents=[])
+    assert said["What was assessed"] == [
+        "The agent of lamps; the run has not yet found anything to ask it for."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "end"),
+    [
+        (
+            {"stopped": "no news", "patience": 4},
+            "It ended by itself when 4 queries in a row showed nothing new.",
+        ),
+        (
+            {"stopped": "nothing left to settle"},
+            "It ended by itself when, by its own measure, nothing was left to settle.",
+        ),
+        (
+            {"stopped": "budget of queries spent", "budget": {"queries": 1}},
+            "It was ended by its budget (1 query), not by itself.",
+        ),
+        (
+            {"stopped": "budget of llm_tokens spent", "budget": {"llm_tokens": 5000}},
+            "It was ended by its budget (5,000 tokens), not by itself.",
+        ),
+        (
+            {"stopped": "budget of simulator_steps spent", "budget": {"simulator_steps": 9000}},
+            "It was ended by its budget (9,000 simulator steps), not by itself.",
+        ),
+        (
+            {"stopped": "budget of seconds spent", "budget": {"seconds": 1.5}},
+            "It was ended by its budget (1.5 seconds), not by itself.",
+        ),
+        (
+            {"stopped": "budget of llm_cost spent", "budget": {"llm_cost": 0.25}},
+            "It was ended by its budget (a cost of 0.25), not by itself.",
+        ),
+        ({"stopped": "the moon"}, "It ended for this reason: the moon."),
+        ({}, "The run has not ended: it is under way or was interrupted."),
+    ],
+)
+def test_why_a_run_ended_is_said(said, end):
+    assert summary([[draw(*SEEN)]], **said)["What it cost"][-1] == end
+
+
+def test_a_run_that_went_on_with_a_larger_budget_has_not_ended():
+    record = record_in_memory([], stopped="budget of queries spent", budget={"queries": 1})
+    assert record.stopped_because == "budget of queries spent"
+    record.reading.meta["budget"] = {"queries": 2}
+    assert record.stopped_because is None
+
+
+def test_settled_evidence_is_said_to_be_settled_by_its_own_measure_only():
+    every = [(s, c, s & ~1 if c == 2 else s | (1, 2, 0, 4)[c]) for s in range(8) for c in range(4)]
+    said = summary([[draw(*every * 60)]])["What remains unknown"]
+    assert said[0] == "Every one of the 32 pairs of a state seen and a capability was tried at " + (
+        "least once."
+    )
+    assert said[-2].startswith(
+        "Within what was tried the evidence is settled by the run's own measure: with probability "
+        "0.95 no outcome with a chance above 0.1 was missed"
+    )
+    assert said[-1].endswith("it is no guarantee against the worst case.")
+
+
+def test_two_intents_of_which_one_is_an_and_are_kept_apart():
+    intents = [Intent.parse("lit(a) and lit(b)"), Intent.parse("not broken()")]
+    said = summary([[draw((0, 0, 1))]], intents=intents)
+    assert (
+        "bring about this: lit(a) and lit(b), or not broken(). Each" in said["What was assessed"][0]
+    )
+
+
+TRIPLES = st.tuples(st.integers(0, 7), st.integers(0, 3), st.integers(0, 7))
+
+
+@given(st.lists(st.lists(TRIPLES, max_size=12).map(lambda made: [draw(*made)]), max_size=5))
+def test_no_sentence_says_cannot_and_all_are_sentences(queries):
+    for heading, sentences in summary(queries).items():
+        assert sentences, heading
+        for sentence in sentences:
+            assert not re.search(r"cannot|can't|impossible|unable|  | ,|\.\.", sentence), sentence
+            assert sentence.endswith(".")
+            assert sentence[0].isupper() or sentence[0].isdigit()
+            assert not re.search(r"\b1 (capabilities|executions|states|queries|pairs)\b", sentence)
+
+
+def test_findings_of_several_kinds_are_named_before_more_of_one():
+    record = record_in_memory([[draw(*SEEN)]])
+    views = capability_views(record.graph)
+
+    class Told:
+        def __init__(self, kind, number):
+            self.kind, self.sentence = kind, f"{kind} {number}."
+
+    told = [Told("preference", n) for n in range(4)] + [Told("side effect", 0)]
+    (said,) = (p for p in summary_of(record, views, told) if p.heading == "What surprised")
+    assert said.sentences == (
+        "preference 0.", "side effect 0.", "preference 1.", "2 more findings are listed below.",
+    )  # fmt: skip

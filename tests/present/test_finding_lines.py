@@ -1,0 +1,15 @@
+from capscope import Budget, assess
+from capscope.analysis.findings import find_surprises
+from capscope.present.findings import finding_lines
+from support.quirky_worlds import HOUSE, opens_the_door, problem
+
+
+def test_a_finding_is_told_with_an_outcome_that_stands_behind_it():
+    graph = assess(problem(HOUSE, opens_the_door), budget=Budget(executions=1000)).graph
+    (finding,) = find_surprises(graph)
+    first, *rest = finding_lines(finding)
+    assert first == "side effect"
+    told = " ".join(line.strip() for line in rest)
+    assert told.startswith(finding.sentence)
+    assert "asked for holding(key) in 0x1 (at(nw)): open()" in told
+    assert all(len(line) <= 96 for line in rest)

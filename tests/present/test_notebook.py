@@ -1,0 +1,65 @@
+"""What a notebook shows of an assessment."""
+
+import pytest
+
+from capscope import Budget, assess
+from capscope.errors import CapscopeError
+from capscope.present.notebook import Shown, shown_capability
+from capscope.present.text import capability_lines, capability_view, capability_views
+from support.odd_names import ODD, ODD_INTENTS, taught
+from support.toy_worlds import Board, board_problem
+
+
+@pytest.fixture(scope="module")
+def result():
+    return assess(board_problem(Board(slip=0.3)), budget=Budget(executions=200))
+
+
+def test_a_result_shows_what_was_assessed_at_what_cost_and_the_table(result):
+    text = result._repr_html_()
+    assert text.startswith("<p><b>board: 6 capabilities, 8 states seen</b></p>")
+    assert "<p>200 executions in " in text
+    assert f"<p>{result.verdict}</p>" in text
+    assert text.endswith(result.graph._repr_html_())
+
+
+def test_a_capability_is_shown_as_on_the_command_line(result):
+    shown = result.show("lit(a)")
+    intent = result.graph.resolve_capability("lit(a)")
+    view = capability_view(result.graph, intent)
+    assert shown == "\n".join(capability_lines(view, result.graph.vocabulary))
+    assert repr(shown) == shown
+    assert shown._repr_html_().count("\n") == shown.count("\n")
+
+
+def test_an_unknown_capability_is_named_with_some_that_are_known(result):
+    with pytest.raises(CapscopeError, match=r"no capability lit\(z\) .*; nearest: .*lit\(a\)"):
+        result.show("lit(z)")
+
+
+def test_all_are_shown_the_most_interesting_first_where_none_is_named(result):
+    shown = result.show()
+    parts = [result.show(str(view.intent)) for view in capability_views(result.graph)]
+    assert shown.split("\n\n") == parts
+    assert isinstance(shown, Shown)
+
+
+def test_names_are_neither_markup_nor_commands_to_the_terminal():
+    odd = next(i for i in ODD_INTENTS if "script" in str(i))
+    graph = taught(ODD, ODD_INTENTS, {(0, ODD_INTENTS.index(odd), 1): 1})
+    shown = shown_capability(graph, odd)
+    assert "<script>" in shown
+    assert "<script>" not in shown._repr_html_()
+    assert Shown("a\x1b[2J & <b>\nc")._repr_html_().endswith(">a\\x1b[2J &amp; &lt;b&gt;\nc</pre>")
+
+
+def test_frames_of_a_result_have_queries_if_the_run_was_kept(result, tmp_path):
+    pytest.importorskip("pandas")
+    made = result.frames()
+    assert made.queries is None
+    assert made.transitions["times"].sum() == 200
+    problem = board_problem(Board(slip=0.3))
+    kept = assess(problem, budget=Budget(executions=200), run=tmp_path / "run").frames()
+    assert kept.queries["executions"].sum() == 200
+    assert kept.transitions.equals(made.transitions)
+    assert kept.rules.equals(made.rules)

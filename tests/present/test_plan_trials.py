@@ -1,0 +1,75 @@
+from capscope.analysis.planning import Goal, Trial, Try, plan_for
+from capscope.analysis.planning.trial import Move, TryEnd
+from capscope.present.trials import trial_document, trial_lines
+from capscope.record.transitions import Transition
+from capscope.symbolic import Intent
+from capscope.world import Ending
+from support.tiny_models import WORDS, learned
+
+P = Intent.parse("p")
+
+
+def tried(*ends, draws=400):
+    """Try a plan of one step that had one outcome, 0 → 1; `ends` are where the tries went."""
+    plan = plan_for(learned({Transition(0, 0, 1): draws}), Goal.parse("p and not r", WORDS), [0])
+    tries = []
+    for after in ends:
+        end = TryEnd.REACHED if after == 1 else TryEnd.LOST if after else TryEnd.TOO_LONG
+        tries.append(Try((Move(0, P, after, Ending.CHANGED),), end))
+    return Trial(plan, tuple(tries), longest=1)
+
+
+def lines(trial):
+    return list(trial_lines(trial))
+
+
+def test_what_went_as_predicted_takes_three_lines():
+    assert lines(tried(*[1] * 9)) == [
+        "tried 9 times; none of this is recorded in the run",
+        "reached the goal 9 times: 1.00 [0.76, 1.00]; 1.00 was predicted, which agrees",
+        "1.0 executions on average",
+    ]
+
+
+def test_what_went_wrong_is_told_with_where_and_how_often():
+    shown = lines(tried(*[1] * 5, 5, 5, 6, 0))
+    assert "lower than predicted (so few by chance: p = " in shown[1]
+    assert shown[3:] == [
+        "not done after 1 execution: 1 time",
+        "came to where no way on is known, beside the start with",
+        "  2×  p(), r()",
+        "  1×  q(), r()",
+        "what the model had not seen:",
+        "  2×  asked for p() in 0x0: p(), r() (state changed)",
+        "  1×  asked for p() in 0x0: q(), r() (state changed)",
+        "  1×  asked for p() in 0x0: nothing changes (state changed)",
+    ]
+
+
+def test_many_ways_to_fail_are_cut_short(monkeypatch):
+    monkeypatch.setattr("capscope.present.trials._MOST_LINES", 1)
+    shown = lines(tried(5, 5, 6, 7))
+    assert "  and 2 other states" in shown
+    assert "  and 2 other outcomes" in shown
+
+
+def test_no_try_says_nothing():
+    assert lines(tried()) == ["tried 0 times; none of this is recorded in the run"]
+    document = trial_document(tried())
+    assert document["tries"] == 0
+    assert document["verdict"] is document["share"] is document["p"] is None
+
+
+def test_the_document_counts_everything():
+    document = trial_document(tried(1, 1, 5, 0))
+    assert (document["tries"], document["successes"], document["share"]) == (4, 2, 0.5)
+    assert document["ends"] == {"goal reached": 2, "no way known": 1, "too long": 1}
+    assert document["lost_in"] == {"0x5": 1}
+    assert document["unforeseen"][0] == {
+        "state": "0x0",
+        "ask_for": ["p()"],
+        "after": "0x5",
+        "changes": "p(), r()",
+        "ending": "state changed",
+        "count": 1,
+    }

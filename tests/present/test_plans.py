@@ -1,0 +1,119 @@
+import pytest
+
+from capscope.analysis.planning import Goal, plan_for
+from capscope.model import StateGraph
+from capscope.present.plans import plan_document, plan_lines
+from capscope.record.transitions import Transition
+from capscope.symbolic import Intent, Vocabulary
+from support.tiny_models import WORDS, learned
+
+DICE = {(0, 0, 1): 16, (0, 0, 0): 4, (1, 1, 3): 27, (1, 1, 5): 3}
+
+
+def planned(seen, goal, *starts):
+    transitions = {Transition(*which): count for which, count in seen.items()}
+    return plan_for(learned(transitions), Goal.parse(goal, WORDS), starts)
+
+
+def text(plan, began=None):
+    return "\n".join(plan_lines(plan, "toy", began))
+
+
+def test_a_sequence_is_said_to_be_one():
+    shown = text(planned({(0, 0, 1): 20, (1, 1, 3): 1}, "p and q", 0))
+    assert shown.startswith("toy: p() and q(), from where the run began\nsuccess 1.00 [0.")
+    assert "2.0 executions on average" in shown
+    assert "a plain sequence" in shown
+    assert "  1. ask for p()   [20 draws]\n      p()\n" in shown
+    assert "  2. ask for q()   [1 draw]\n      q()" in shown
+    assert "else" not in shown
+
+
+def test_each_step_says_what_else_may_happen_and_what_then():
+    shown = text(planned(DICE, "q and not r", 0))
+    assert "success 0.90 [" in shown
+    assert "most likely, with probability 0.72:" in shown
+    assert "      0.80  p()\n      else 0.20  nothing changes: ask again" in shown
+    assert "      0.90  q()\n      else 0.10  r(): no way on is known" in shown
+    assert "it may end without the goal (0.10), beside the start with\n  0.10  p(), r()" in shown
+
+
+def test_states_off_the_most_likely_way_are_told_in_few_words():
+    seen = {(0, 0, 1): 9, (0, 0, 4): 1, (1, 1, 3): 9, (4, 1, 6): 5, (6, 2, 2): 5}
+    shown = text(planned(seen, "q and not r", 0))
+    assert "else 0.10  r(): ask for q()" in shown
+    assert "otherwise:\n" in shown
+    assert "when not q() and r(): ask for q()   (success from there 1.00)" in shown
+    assert "when q(): ask for not r()   (success from there 1.00)" in shown
+
+
+def test_an_outcome_may_lead_back_to_a_step_or_to_the_goal_at_once():
+    seen = {(0, 0, 1): 9, (1, 1, 3): 5, (1, 1, 0): 4, (1, 1, 2): 1}
+    shown = text(planned(seen, "q", 0))
+    assert "not p(): go on with 1" in shown
+    assert "q(), not p(): the goal holds" in shown
+
+
+def test_several_starts_are_told():
+    shown = text(planned({**DICE, (7, 1, 3): 5}, "q and not r", 0, 7, 5), "p or not q")
+    assert (
+        "3 of the states seen fit p or not q; success 0.90 to 1.00; no way is known from 1 of "
+        "them;\n  planned from the least favourable, 0x0"
+    ) in shown
+
+
+def test_of_starts_that_are_alike_the_most_visited_is_said_to_be_taken():
+    shown = text(planned({(0, 1, 2): 3, (1, 1, 3): 9}, "q", 1, 0), "not q")
+    assert "2 of the states seen fit not q; planned from the most visited, 0x1" in shown
+
+
+def test_that_no_way_is_known_does_not_mean_that_there_is_none():
+    seen = {(0, 0, 1): 9, (4, 1, 6): 9}
+    shown = text(planned(seen, "q and not r", 0))
+    joined = " ".join(shown.split())
+    assert "success 0.00: the goal holds in none of the states seen." in joined
+    assert "Whether the agent can is unknown." in joined
+    assert "The optimistic model sees a way: q(); but q() was never tried in 0x0 " in joined
+    assert "but nothing that was tried leads there" in " ".join(text(planned(seen, "q", 0)).split())
+    idle = {(0, capability, 0): 3 for capability in range(3)}
+    shown = " ".join(text(planned(idle, "q", 0)).split())
+    assert "Not even the optimistic model sees a way" in shown
+
+
+def test_the_document_holds_the_whole_policy():
+    plan = planned({**DICE, (7, 2, 3): 5}, "q and not r", 0)
+    document = plan_document(plan, "toy", None)
+    assert document["goal"] == [["q()", "not r()"]]
+    assert document["success"] == pytest.approx(0.9)
+    assert document["start"] == {"state": "0x0", "holding": []}
+    assert document["most_likely_way"] == ["p()", "q()"]
+    assert [step["state"] for step in document["policy"]] == ["0x0", "0x1", "0x7"]
+    assert [step["expected_visits"] for step in document["policy"]] == pytest.approx([1.25, 1, 0])
+    outcomes = document["policy"][1]["outcomes"]
+    assert [(o["state"], o["goal"], o["way_known"]) for o in outcomes] == [
+        ("0x3", True, True),
+        ("0x5", False, False),
+    ]
+    assert document["dead_ends"][0]["state"] == "0x5"
+    assert document["why_not"] is None
+
+
+def test_the_document_of_no_plan_says_why():
+    document = plan_document(planned({(0, 0, 1): 9, (4, 1, 6): 9}, "q", 0), "toy")
+    assert not document["found"]
+    assert document["expected_executions"] is None
+    assert "unknown" in document["why_not"]
+    assert document["optimistic_way"] == {
+        "ask_for": ["q()"],
+        "untried": {"ask_for": "q()", "state": "0x0"},
+    }
+
+
+def test_names_cannot_speak_to_the_terminal():
+    words = Vocabulary.of_atoms(["p\x1b[2J"])
+    graph = StateGraph(words, [Intent.parse("p\x1b[2J")])
+    graph.update({Transition(0, 0, 1): 3})
+    plan = plan_for(graph, Goal.parse("p\x1b[2J", words), [0])
+    shown = "\n".join(plan_lines(plan, "toy\x1b[2J"))
+    assert "\x1b" not in shown
+    assert "\\x1b[2J" in shown

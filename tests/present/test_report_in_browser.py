@@ -1,0 +1,359 @@
+"""The report as its reader has it: opened in a real browser, from a file, without a network."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from capscope.present.page import report_page
+from capscope.present.page.rendering import share
+from support.tiny_digests import DIGEST, big, hostile
+
+pytest_plugins = ["support.visits"]
+
+REPORT = report_page(DIGEST)
+
+
+def shown(page):
+    """The capabilities in the table, from top to bottom."""
+    return page.locator("tbody.capability:visible button.open").all_inner_texts()
+
+
+def focused(page):
+    return page.evaluate("document.activeElement.textContent || document.activeElement.id")
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def drawn(page):
+    """Wait for the map; return its picture."""
+    page.locator("#map").scroll_into_view_if_needed()
+    page.wait_for_selector("#map-chart canvas")
+    # ECharts paints with the next frame; two later it has.
+    return page.evaluate(
+        """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+        done(document.querySelector("#map-chart canvas").toDataURL()))))"""
+    )
+
+
+def test_a_report_opens_and_asks_for_nothing(visit):
+    page = visit(REPORT)
+    assert page.title() == "lamp · capscope"
+    assert page.locator("h1").inner_text() == "lamp"
+    assert page.locator("#summary dd p").all_inner_texts() == [
+        "An agent with a lamp.",
+        "It was asked for 4 things.",
+        "Whether it can dig.",
+    ]
+    assert page.locator("#learning-chart svg, #coverage-chart svg").count() == 2
+    drawn(page)
+
+
+def test_a_report_of_nothing_opens(visit):
+    nothing = replace(
+        DIGEST,
+        capabilities=(),
+        learning=(),
+        spending=(),
+        findings=(),
+        states=(),
+        map=replace(DIGEST.map, states=(), edges=()),
+    )
+    page = visit(report_page(nothing))
+    assert page.locator("#map p").inner_text() == "No state was seen."
+
+
+def test_a_map_of_one_state_is_drawn(visit):
+    alone = replace(DIGEST.map, states=(0,), edges=())
+    page = visit(report_page(replace(DIGEST, map=alone)))
+    painted = "(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(x => x))"
+    drawn(page)
+    assert page.evaluate(f"{painted}(document.querySelector('#map-chart canvas'))")
+
+
+def test_search_looks_into_intents_conditions_and_effects(visit):
+    page = visit(REPORT)
+    for sought, found in [
+        ("LAMP", ["lit(lamp)"]),
+        ("flying", ["flying()"]),
+        ("not broken", ["lit(lamp)"]),
+        ("warm(room)", ["lit(lamp)"]),
+        ("switch", ["lit(lamp)", "at(switch)"]),
+        ("no such thing", []),
+    ]:
+        page.fill("#search", sought)
+        assert shown(page) == found
+        assert page.locator("#found").inner_text() == f"{len(found)} of 4 capabilities"
+        assert page.locator("#none-found").is_visible() is (not found)
+
+
+def test_words_are_looked_for_in_one_rule_and_the_others_step_back(visit):
+    page = visit(REPORT)
+    page.fill("#search", "warm at(switch)")
+    page.locator("button.open").first.click()
+    apart = page.locator(".rule").evaluate_all("all => all.map(r => r.classList.contains('apart'))")
+    assert shown(page) == ["lit(lamp)"]
+    assert apart[:2] == [False, True]
+    page.fill("#search", "warm broken-not-there")
+    assert shown(page) == []
+    page.click("#show-all")
+    assert len(shown(page)) == 4
+    assert page.locator(".rule.apart").count() == 0
+
+
+def test_standings_filter_alone_and_together(visit):
+    page = visit(REPORT)
+    page.click(".filters [data-standing='reliable']")
+    assert shown(page) == ["at(switch)"]
+    page.click(".filters [data-standing='never seen']")
+    assert shown(page) == ["at(switch)", "flying()"]
+    page.click(".filters [data-standing='reliable']")
+    assert shown(page) == ["flying()"]
+
+
+def test_a_column_sorts_one_way_then_the_other_then_as_before(visit):
+    page = visit(REPORT)
+    as_told = shown(page)
+    head = page.locator("th", has_text="Success")
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    # The one that was never tried has no success, and comes last whichever way.
+    assert shown(page) == ["at(switch)", "lit(lamp)", "flying()", "dug(hole)"]
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert shown(page) == ["flying()", "lit(lamp)", "at(switch)", "dug(hole)"]
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") is None
+    assert shown(page) == as_told
+
+
+def test_columns_sort_by_what_they_show(visit):
+    page = visit(REPORT)
+    for column, first, last in [
+        ("Capability", "at(switch)", "lit(lamp)"),
+        ("Standing", "at(switch)", "dug(hole)"),
+        ("Side effects", "lit(lamp)", "dug(hole)"),
+        ("Draws", "at(switch)", "dug(hole)"),
+    ]:
+        page.get_by_role("button", name=column, exact=True).click()
+        assert [shown(page)[0], shown(page)[-1]] == [first, last]
+
+
+def test_a_rule_opens_into_the_draws_behind_it(visit):
+    page = visit(REPORT)
+    page.locator("button.open").first.click()
+    opened = page.locator(".capability.opened .rule").first
+    assert "✓ achieved" in opened.inner_text()
+    assert "65 % to 85 %" in opened.inner_text()
+    opened.locator("[data-draws]").click()
+    draws = opened.locator(".draw")
+    assert draws.count() == 2
+    assert "query 5, draw 1, execution 0" in draws.nth(1).inner_text()
+    assert draws.nth(1).locator(".chain a").all_inner_texts() == ["s0", "s2"]
+    assert draws.nth(1).locator(".made").all_inner_texts() == ["broken(lamp)"]
+    assert draws.nth(1).locator(".unmade").all_inner_texts() == ["at(switch)"]
+    assert draws.nth(0).locator("img").get_attribute("src") == DIGEST.states[0].picture
+    draws.nth(1).locator("summary").click()
+    assert (
+        draws.nth(1).locator("pre").inner_text() == "user: light\nassistant: I pressed the switch."
+    )
+    assert "capscope show DIR 'lit(lamp)' --draws" in opened.inner_text()
+    opened.locator("[data-draws]").click()
+    assert draws.count() == 0
+
+
+def test_side_effects_are_marked_by_a_sign(visit):
+    page = visit(REPORT)
+    page.locator("button.open").first.click()
+    sign = "e => getComputedStyle(e, '::before').content"
+    effects = page.locator(".capability.opened .changes .term")
+    signs = effects.evaluate_all(
+        f"all => Object.fromEntries(all.map(e => [e.innerText, ({sign})(e)]))"
+    )
+    assert "▲" in signs["warm(room)"]
+    assert "▲" not in signs["lit(lamp)"]
+
+
+def test_a_rule_by_which_it_held_already_claims_no_success(visiting):
+    page = visiting().open(REPORT, "#capability-at-switch")
+    achieved, held = page.locator(".capability.opened .rule").all_inner_texts()
+    assert "achieved" in achieved
+    assert "It held already, and nothing changed." in held
+    assert "achieved" not in held
+
+
+def test_the_keyboard_is_enough(visit):
+    page = visit(REPORT)
+    press(page, "Tab")
+    assert focused(page) == "Skip to the content"
+    press(page, "/", *"lit", "ArrowDown")
+    assert focused(page) == "lit(lamp)"
+    press(page, "Enter")
+    assert page.locator(".rule").first.is_visible()
+    assert page.locator("button.open").first.get_attribute("aria-expanded") == "true"
+    press(page, "Tab", "Enter")
+    assert page.locator(".draw").count() == 2
+    press(page, "/", "Escape")
+    assert shown(page) == [told.intent for told in DIGEST.capabilities]
+    press(page, "ArrowDown", "ArrowDown")
+    assert focused(page) == "at(switch)"
+    press(page, "ArrowUp")
+    assert focused(page) == "lit(lamp)"
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+
+
+def test_every_control_has_a_name(visit):
+    page = visit(REPORT)
+    page.click("#open-all")
+    nameless = page.locator("button, select, input").evaluate_all(
+        """all => all.filter(e => !(e.textContent.trim() || e.ariaLabel || e.labels?.length))
+        .map(e => e.outerHTML)"""
+    )
+    assert nameless == []
+
+
+def test_a_link_to_a_capability_opens_it(visiting):
+    page = visiting().open(REPORT, "#capability-at-switch")
+    assert page.locator(".capability.opened").get_attribute("id") == "capability-at-switch"
+    page.fill("#search", "flying")
+    page.locator("#surprises .links a").click()
+    assert "lit(lamp)" in shown(page)
+    assert page.locator(".capability.opened").count() == 2
+    assert focused(page) == "lit(lamp)"
+
+
+def test_a_state_is_chosen_from_the_list_or_by_a_link_and_described(visit):
+    page = visit(REPORT)
+    page.select_option("#map-state", "2")
+    state = page.locator("#state")
+    assert "broken(lamp)" in state.inner_text()
+    assert state.locator("tr").all_inner_texts() == ["at(switch)\ts0\t100 %\t9 draws"]
+    state.locator("a", has_text="s0").click()
+    assert page.locator("#map-state").input_value() == "0"
+    assert state.locator("img").count() == 1
+    assert [text.split("\t")[1:3] for text in state.locator("tr").all_inner_texts()] == [
+        ["s1", "75 %"],
+        ["s2", "25 %"],
+    ]
+
+
+def test_the_map_is_the_same_each_time_and_changes_with_the_capability(visiting):
+    visits = visiting()
+    pictures = [drawn(visits.open(report_page(big(6, 2, 40)))) for _ in range(2)]
+    assert pictures[0] == pictures[1]
+    page = visits.context.pages[-1]
+    page.select_option("#map-capability", "2")
+    one = drawn(page)
+    assert one != pictures[0]
+    page.click("[data-zoom='1.4']")
+    assert drawn(page) != one
+    page.click("[data-zoom='reset']")
+    assert drawn(page) == one
+
+
+def test_the_learning_curve_can_be_drawn_over_a_logarithm(visit):
+    page = visit(REPORT)
+    chart = page.locator("#learning-chart")
+    before = chart.locator("svg").inner_html()
+    page.check("#log-axis")
+    page.wait_for_function(
+        "old => document.querySelector('#learning-chart svg').innerHTML != old", arg=before
+    )
+    assert "agreement with the final model" in chart.inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_follow_the_system_until_the_button_says_otherwise(visiting, scheme):
+    page = visiting(color_scheme=scheme).open(REPORT)
+    lightness = """() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor
+        .match(/[\\d.]+/g).map(Number); return (r + g + b) / 765 }"""
+    assert (page.evaluate(lightness) > 0.5) is (scheme == "light")
+    page.click("#theme")
+    assert (page.evaluate(lightness) > 0.5) is (scheme != "light")
+
+
+def test_on_paper_everything_is_open_and_nothing_is_to_be_clicked(visiting):
+    page = visiting(color_scheme="dark").open(REPORT)
+    page.fill("#search", "flying")
+    page.emulate_media(media="print")
+    assert all(rule.is_visible() for rule in page.locator(".rule").all())
+    assert (
+        not page.locator("#search, #theme, #map-state, [data-draws]").filter(visible=True).count()
+    )
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 31, 36)"
+
+
+def test_a_printed_report_has_pages_with_the_map_on_them(visiting):
+    page = visiting(color_scheme="dark").open(REPORT)
+    paper = page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= 3
+    assert page.locator("#map-chart canvas").count() == 1
+    assert page.evaluate("document.documentElement.dataset.theme") is None
+
+
+def test_without_scripts_all_rules_can_be_read(visiting):
+    page = visiting(java_script_enabled=False).open(REPORT)
+    assert page.locator(".rule:visible").count() == 5
+    assert not page.locator("#search").is_visible()
+    assert not page.locator("#map-chart").is_visible()
+    assert "drawn by a script" in page.locator("#learning").inner_text()
+
+
+@pytest.mark.parametrize("digest", [DIGEST, hostile()], ids=["usual", "hostile"])
+def test_on_a_narrow_screen_nothing_sticks_out(visiting, digest):
+    page = visiting(viewport={"width": 360, "height": 740}).open(report_page(digest))
+    page.click("#open-all")
+    page.locator("[data-draws]").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_a_hostile_agent_runs_nothing_and_is_shown_to_the_letter(visiting):
+    told = hostile()
+    page = visiting().open(report_page(told))
+    page.click("#open-all")
+    page.locator("[data-draws]").first.click()
+    page.locator(".draw summary").click()
+    page.select_option("#map-state", "1")
+    drawn(page)
+    for place in ("#learning-chart", "#coverage-chart", "#spending-chart", "#map-chart"):
+        page.locator(place).hover()
+    assert page.evaluate("window.pwned") is None
+    literally = told.problem.replace("\u202e", "\\u202e").replace("\x1b", "\\x1b")
+    first, second = literally.split("\u2028")
+    assert page.locator("h1").inner_text() == f"{first} {second}"
+    assert "{{7*7}}" in page.locator("h1").inner_text()
+    assert first in page.locator(".draw pre").inner_text()
+    assert first in page.locator(".capability .changes .term").first.inner_text()
+    assert page.locator("#state .atoms li").inner_text().startswith(first)
+    assert page.locator("main img, main script").count() == 0
+    assert not page.locator("a").evaluate_all("all => all.filter(a => !a.hash).map(a => a.href)")
+
+
+def test_even_a_script_that_got_into_the_page_would_not_run(visiting):
+    visits = visiting()
+    smuggled = "<script>window.pwned=1</script><img src=x onerror='window.pwned=1'>"
+    page = visits.open(REPORT.replace("<h1>", f"{smuggled}<h1>"))
+    page.evaluate("location.href = 'javascript:window.pwned=1'")
+    assert page.evaluate("window.pwned") is None
+    refused = [text for text in visits.complaints if "Content Security Policy" in text]
+    assert len(refused) >= 3
+    visits.complaints.clear()
+    visits.requests.clear()
+
+
+def test_search_answers_in_a_big_report(visit):
+    page = visit(report_page(big()))
+    page.fill("#search", "room-7)")
+    assert page.locator("#found").inner_text() == "100 capabilities"
+    page.fill("#search", "at(robot,room-77)")
+    assert shown(page) == ["at(robot,room-77)"]
+
+
+def test_shares_are_written_alike_by_the_page_and_its_scripts(visit):
+    page = visit(REPORT)
+    values = [0, 0.0001, 0.0049, 0.012, 0.25, 0.5, 0.985, 0.9951, 0.9987, 0.99949, 0.99999, 1]
+    assert page.evaluate("all => all.map(capscope.share)", values) == [share(v) for v in values]

@@ -1,0 +1,355 @@
+import json
+import random
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from capscope.errors import JournalError
+from capscope.record.journal import Draw, Execution, Journal, QueryRecord
+from capscope.symbolic import Intent
+from capscope.world import Attempt, Ending
+from support.small_journals import INTENTS, META, QUERY, everything, simple_draw, written
+
+STATES = st.integers(0, 2**80 - 1)
+ATTEMPTS = st.builds(
+    Attempt,
+    st.lists(STATES, min_size=1, max_size=4).map(tuple),
+    st.integers(0, 100),
+    st.sampled_from(Ending),
+    st.integers(0, 10**6),
+    st.text(st.characters()),
+    st.text(st.characters()),
+)
+DRAWS = st.builds(
+    Draw,
+    st.lists(st.builds(Execution, st.integers(0, 5), ATTEMPTS), max_size=4).map(tuple),
+    st.integers(0, 1000),
+    st.integers(0, 10**9),
+    st.floats(0, 1e6),
+    st.booleans(),
+    st.one_of(st.none(), st.binary()),
+    st.floats(0, 1e6),
+)
+KEPT = st.dictionaries(st.tuples(STATES, st.integers(0, 3)), st.binary(), max_size=3)
+
+
+def without_transcripts(draw):
+    bare = [Execution(c, attempt._replace(transcript="")) for c, attempt in draw.executions]
+    return replace(draw, executions=tuple(bare))
+
+
+def transcripts(journal, recorded):
+    return [
+        journal.transcript(0, index, number)
+        for index, (draw, _) in enumerate(recorded)
+        for number in range(len(draw.executions))
+    ]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "journal.sqlite"
+
+
+@pytest.fixture
+def journal(path):
+    with closing(Journal.create(path, META)) as journal:
+        yield journal
+
+
+def test_a_new_journal_knows_what_the_run_was_started_with(journal):
+    assert journal.read_meta() == META
+    journal.write_meta({"list": [], "more": "ünïcödé"})
+    assert journal.read_meta() == META | {"list": [], "more": "ünïcödé"}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(DRAWS, KEPT), max_size=4))
+def test_draws_and_snapshots_are_read_as_they_were_written(tmp_path_factory, recorded):
+    path = tmp_path_factory.mktemp("run") / "journal.sqlite"
+    snapshots = {}
+    with closing(Journal.create(path, META)) as journal:
+        journal.begin_query(0, QUERY)
+        for index, (draw, kept) in enumerate(recorded):
+            journal.add_draw(0, index, draw, kept)
+            snapshots.update(kept)
+        journals = [journal, Journal.open(path), Journal.open(path, read_only=True)]
+        for each in journals:
+            with closing(each):
+                assert each.draws(0) == [without_transcripts(draw) for draw, _ in recorded]
+                assert transcripts(each, recorded) == [
+                    attempt.transcript.encode(errors="backslashreplace").decode()
+                    for draw, _ in recorded
+                    for _, attempt in draw.executions
+                ]
+                for state, _ in snapshots:
+                    slots = sorted(slot for other, slot in snapshots if other == state)
+                    assert each.snapshots(state) == [snapshots[state, slot] for slot in slots]
+    shutil.rmtree(path.parent)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_journal_from_before_there_were_costs_is_read_and_gone_on_with(path, read_only):
+    written(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE costs")
+    with closing(Journal.open(path, read_only=read_only)) as journal:
+        assert [draw.llm_cost for draw in journal.draws(0)] == [0.0] * 30
+        if not read_only:
+            journal.add_draw(0, 30, replace(simple_draw(1), llm_cost=0.25), {})
+            assert journal.draws(0)[30].llm_cost == 0.25
+
+
+def test_a_draw_that_cost_nothing_leaves_no_row(path):
+    written(path)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT count(*) FROM costs").fetchone() == (0,)
+
+
+def test_an_agents_words_survive_whatever_they_are(journal, path):
+    details = ["\x00", "\ud800", "👩‍🚀 \u202e", "'); DROP TABLE draws; --", "line\nline", "\uffff"]
+    for index, detail in enumerate(details):
+        journal.add_draw(0, index, simple_draw(0, 1, detail=detail), {})
+    with closing(Journal.open(path)) as again:
+        assert [draw.executions[0].attempt.detail for draw in again.draws(0)] == details
+
+
+def test_a_query_is_written_down_before_it_is_finished(journal):
+    assert journal.query(0) is None
+    journal.begin_query(0, QUERY)
+    assert journal.query(0) == QUERY
+    journal.finish_query(0, {"kind": "sequence", "asks": [1, 2]}, 2.5)
+    done = journal.query(0)
+    assert (done.finished, done.seconds) == (True, 2.5)
+    assert json.loads(done.policy) == {"kind": "sequence", "asks": [1, 2]}
+    assert (done.start, done.start_snapshot) == (QUERY.start, QUERY.start_snapshot)
+
+
+def test_intents_keep_their_numbers(journal):
+    journal.add_intents(INTENTS[:2], 0)
+    journal.add_intents(INTENTS[1:], 1)
+    journal.add_intents(INTENTS, 0)
+    assert journal.intents() == INTENTS
+
+
+def test_a_snapshot_replaces_the_one_in_its_slot(journal):
+    journal.keep_snapshot(5, 1, b"old")
+    journal.keep_snapshot(5, 0, b"first")
+    journal.keep_snapshot(5, 1, b"new")
+    assert journal.snapshots(5) == [b"first", b"new"]
+    assert journal.snapshots(6) == []
+
+
+def test_ends_are_kept_of_the_latest_query_only(journal):
+    def draw(end):
+        return Draw((), 0, 0, 0.0, False, end)
+
+    journal.add_draw(0, 0, draw(b"old"), {})
+    journal.add_draw(1, 0, draw(b"new"), {})
+    assert journal.draws(0) == [draw(None)]
+    assert journal.draws(1) == [draw(b"new")]
+
+
+def test_a_reopened_journal_holds_the_same_and_goes_on(path):
+    with closing(Journal.open(written(path))) as journal:
+        before = everything(journal)
+        journal.add_draw(0, 30, simple_draw(7, 999), {})
+    with closing(Journal.open(path)) as journal:
+        assert everything(journal)[:3] == before[:3]
+        assert journal.draws(0) == [*before[3], simple_draw(7, 999)]
+
+
+def test_a_draw_is_on_disk_once_it_was_added(journal, path, tmp_path):
+    journal.begin_query(0, QUERY)
+    journal.add_draw(0, 0, simple_draw(1, 2), {})
+    # What a kill at this moment leaves behind.
+    copy = Path(shutil.copytree(tmp_path, tmp_path / "killed")) / path.name
+    with closing(Journal.open(copy)) as left:
+        assert left.draws(0) == [simple_draw(1, 2)]
+
+
+def test_an_existing_file_is_not_overwritten(path):
+    path.write_text("precious")
+    with pytest.raises(JournalError, match="exists; resume the run or choose another directory"):
+        Journal.create(path, META)
+    assert path.read_text() == "precious"
+
+
+def test_what_a_kill_left_of_a_journal_under_creation_is_in_nobodys_way(path):
+    path.with_name(f".{path.name}.draft").write_text("half")
+    with closing(Journal.create(path, META)) as journal:
+        assert journal.read_meta() == META
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_reader_does_not_write(path):
+    with closing(Journal.open(written(path), read_only=True)) as journal:
+        with pytest.raises(JournalError, match="cannot be opened for writing"):
+            journal.write_meta({"x": 1})
+        assert journal.read_meta() == META
+
+
+def test_a_reader_may_look_while_a_run_is_under_way(journal, path):
+    journal.begin_query(0, QUERY)
+    with closing(Journal.open(path, read_only=True)) as reader:
+        journal.add_draw(0, 0, simple_draw(QUERY.start), {})
+        assert reader.draws(0) == [simple_draw(QUERY.start)]
+
+
+def test_a_second_writer_is_told_to_wait(journal, path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        journal._db.execute("PRAGMA busy_timeout = 0")
+        with pytest.raises(JournalError, match="another process is writing"):
+            journal.add_draw(0, 0, simple_draw(0, 1), {})
+        other.execute("ROLLBACK")
+    journal.add_draw(0, 0, simple_draw(0, 1), {})
+    assert journal.draws(0) == [simple_draw(0, 1)]
+
+
+# A full disk.
+
+
+def fill_disk(journal, pages=0):
+    used = journal._db.execute("PRAGMA page_count").fetchone()[0]
+    journal._db.execute(f"PRAGMA max_page_count = {used + pages}")
+
+
+def free_disk(journal):
+    journal._db.execute("PRAGMA max_page_count = 1000000")
+
+
+def test_a_full_disk_is_said_to_be_full_and_nothing_recorded_is_lost(journal, path):
+    journal.begin_query(0, QUERY)
+    fill_disk(journal, pages=8)
+    recorded = []
+    with pytest.raises(JournalError, match="the disk is full; all finished draws are kept") as full:
+        for index in range(1000):
+            draw = simple_draw(index, index + 1, detail="long thoughts " * 40)
+            journal.add_draw(0, index, draw, {(index, 0): b"snapshot" * 20})
+            recorded.append(draw)
+    assert recorded
+    assert "\n" not in str(full.value)
+    assert journal.draws(0) == recorded
+    with closing(Journal.open(path, read_only=True)) as reader:
+        assert reader.draws(0) == recorded
+        assert reader.snapshots(0) == [b"snapshot" * 20]
+
+
+def test_writing_goes_on_when_there_is_space_again_and_states_keep_their_numbers(journal, path):
+    journal.begin_query(0, QUERY)
+    journal.add_draw(0, 0, simple_draw(10, 11), {})
+    fill_disk(journal)
+    # The states are numbered before the draw fails: none of the numbers may stay taken.
+    lost = simple_draw(*range(100, 400), detail="much " * 5000)
+    for _ in range(2):
+        with pytest.raises(JournalError, match="disk"):
+            journal.add_draw(0, 1, lost, {(500, 0): b"x" * 10_000})
+    assert journal.draws(0) == [simple_draw(10, 11)]
+    assert journal.snapshots(500) == []
+    free_disk(journal)
+    journal.add_draw(0, 1, simple_draw(300, 10, 200), {(200, 0): b"here"})
+    journal.add_draw(0, 2, lost, {})
+    for each in (journal, Journal.open(path)):
+        with closing(each):
+            assert each.draws(0) == [simple_draw(10, 11), simple_draw(300, 10, 200), lost]
+            assert each.snapshots(200) == [b"here"]
+            assert each.query(0) == QUERY
+
+
+def test_a_draw_that_failed_can_be_added_again_as_it_is(journal, path):
+    draw = simple_draw(*range(100, 200))
+    fill_disk(journal)
+    with pytest.raises(JournalError, match="disk is full"):
+        journal.add_draw(0, 0, draw, {(100, 0): b"x" * 100_000})
+    free_disk(journal)
+    journal.keep_snapshot(555, 0, b"other")
+    journal.add_draw(0, 0, draw, {})
+    assert journal.draws(0) == [draw]
+    with closing(Journal.open(path)) as again:
+        assert again.draws(0) == [draw]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda journal: journal.write_meta({"big": "x" * 100_000}),
+        lambda journal: journal.add_intents([Intent.parse(f"p{i}") for i in range(5000)], 0),
+        lambda journal: journal.begin_query(0, QueryRecord(1, b"x" * 100_000, 0, 0.0, 0.0, False)),
+        lambda journal: journal.keep_snapshot(77, 0, b"x" * 100_000),
+    ],
+)
+def test_no_kind_of_entry_is_half_written_on_a_full_disk(journal, path, write):
+    fill_disk(journal)
+    with pytest.raises(JournalError, match="disk is full"):
+        write(journal)
+    assert (journal.read_meta(), journal.intents(), journal.query(0)) == (META, [], None)
+    free_disk(journal)
+    write(journal)
+    with closing(Journal.open(path)) as again:
+        assert (again.read_meta() == META) is (journal.read_meta() == META)
+        assert again.intents() == journal.intents()
+        assert again.query(0) == journal.query(0)
+        assert again.snapshots(77) == journal.snapshots(77)
+
+
+def told(text, executions=1):
+    attempts = [Attempt((0, 1), 1, Ending.STOPPED, transcript=text)] * executions
+    return Draw(tuple(Execution(0, each) for each in attempts), 1, 0, 0.5, False)
+
+
+def test_what_transcripts_have_in_common_is_kept_once(journal, path):
+    instruction = "".join(random.Random(1).choices("abcdefghij ", k=20_000))
+    for index in range(20):
+        journal.add_draw(0, index, told(f"{instruction}{index}"), {})
+    with closing(sqlite3.connect(path)) as db:
+        sizes = [size for (size,) in db.execute("SELECT length(text) FROM transcripts")]
+    assert sizes[0] > 5_000
+    assert max(sizes[1:]) < 200
+    with closing(Journal.open(path)) as again:
+        assert again.transcript(0, 7, 0) == f"{instruction}7"
+
+
+def test_a_transcript_belongs_to_one_execution_and_may_be_missing(journal):
+    journal.add_draw(0, 0, simple_draw(0, 1), {})
+    journal.add_draw(0, 1, told("words", executions=2), {})
+    found = [journal.transcript(0, *place) for place in ((0, 0), (1, 0), (1, 1), (1, 2), (2, 0))]
+    assert found == ["", "words", "words", "", ""]
+
+
+def test_a_transcript_is_written_with_its_draw_or_not_at_all(journal, path):
+    journal.add_draw(0, 0, told("first"), {})
+    with pytest.raises(JournalError):
+        journal.add_draw(0, 0, told("second"), {})
+    assert journal.transcript(0, 0, 0) == "first"
+    journal.add_draw(0, 1, told("third"), {})
+    assert journal.transcript(0, 1, 0) == "third"
+
+
+def test_a_journal_of_an_earlier_release_has_no_transcripts_and_is_given_none_to_be_read(path):
+    with closing(sqlite3.connect(written(path))) as db:
+        db.execute("DROP TABLE transcripts")
+        db.commit()
+    with closing(Journal.open(path, read_only=True)) as old:
+        assert old.transcript(0, 0, 0) == ""
+    with closing(Journal.open(path)) as resumed:
+        resumed.add_draw(0, 30, told("new"), {})
+        assert [resumed.transcript(0, index, 0) for index in (0, 30)] == ["", "new"]
+
+
+@pytest.mark.parametrize("blob", [b"", b"no zlib", b"\x78\x9c\x4b"])
+def test_a_transcript_that_cannot_be_unpacked_is_an_error_of_the_journal(journal, path, blob):
+    journal.add_draw(0, 0, told("first"), {})
+    journal.add_draw(0, 1, told("second"), {})
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE transcripts SET text = ? WHERE draw = 1", (blob,))
+        db.commit()
+    assert journal.transcript(0, 0, 0) == "first"
+    with pytest.raises(JournalError, match="holds something capscope did not write"):
+        journal.transcript(0, 1, 0)

@@ -1,0 +1,147 @@
+"""The policy of MCQS-E, replayed against what is observed."""
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capscope.record.transitions import Transition
+from capscope.strategy import Settings
+from capscope.strategy.mcqs_e import McqsExact, TreePolicy, followed
+from support.tiny_models import (
+    ALL,
+    INTENTS,
+    learned,
+    nodes_below,
+    random_models,
+    random_world,
+    replayed,
+)
+from support.tiny_models import search_exactly as searched
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.sampled_from([0.0, 1e-5]))
+def test_replayed_in_a_world_a_policy_asks_for_what_there_is_and_ends_in_time(seed, depth, xi):
+    rng = random.Random(seed)
+    world = random_world(rng)
+    graph = random_models(rng, 0.7, world)
+    plan = McqsExact(Settings(depth=depth, iterations=40)).choose(graph, 0, xi, rng)
+    answers = {}
+    for _ in range(12):
+        seen, asked = replayed(plan.policy, world, 0, rng)
+        assert len(asked) <= depth
+        assert asked or not plan.predicted
+        assert set(asked) <= set(range(len(INTENTS)))
+        # Whatever other draws did before, the same observations lead to the same question.
+        for step, capability in enumerate(asked):
+            assert answers.setdefault(tuple(seen[: step + 1]), capability) == capability
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 10**6), st.lists(st.sampled_from(ALL), min_size=1, max_size=6))
+def test_a_walk_asks_the_same_whether_it_is_the_first_or_not(seed, observations):
+    first, later = (tree_policy(random_models(random.Random(seed), 0.7)) for _ in range(2))
+    for state in ALL:
+        replayed(later, random_world(random.Random(state)), state, random.Random(state))
+    assert answers_to(first, observations) == answers_to(later, observations)
+
+
+def tree_policy(graph, start=0, **given):
+    config = Settings(**{"depth": 4, "iterations": 60, **given})
+    root, game = searched(graph, start, config)
+    return TreePolicy(root, game, config)
+
+
+def answers_to(policy, observations):
+    """Show one walk these states and list what it asks, to its end."""
+    walk, asked = policy.walk(), []
+    for state in observations:
+        asked.append(walk.next(state))
+        if asked[-1] is None:
+            break
+    return asked
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 10**6), st.lists(st.sampled_from(ALL), min_size=1, max_size=6))
+def test_without_a_bonus_nothing_is_asked_that_is_known_to_be_idle(seed, observations):
+    graph = random_models(random.Random(seed), 0.8)
+    policy = tree_policy(graph)
+    for state, capability in zip(observations, answers_to(policy, observations), strict=False):
+        assert capability is None or capability in graph.node(state).open
+
+
+# Capability 0 leads from 0 to 1 or to 2, more often to 1, and from there no further. Capability 1
+# was never tried in 1, capability 2 not in 2; the other one is known to move on to 7.
+FORK = {
+    Transition(0, 0, 1): 3,
+    Transition(0, 0, 2): 1,
+    Transition(0, 1, 0): 1,
+    Transition(0, 2, 0): 1,
+    Transition(1, 0, 1): 1,
+    Transition(2, 0, 2): 1,
+    Transition(2, 1, 7): 1,
+    Transition(1, 2, 7): 1,
+}
+
+
+def test_the_branch_that_is_best_depends_on_what_was_observed():
+    policy = tree_policy(learned(FORK), depth=2, iterations=100, policy_exploration=0)
+    assert answers_to(policy, [0, 1]) == [0, 1]
+    assert answers_to(policy, [0, 2]) == [0, 2]
+    # Unconditioned, the tree would ask for capability 1: state 1 is the likelier one.
+    best = max(policy.root.edges, key=lambda edge: edge.value).children[None]
+    assert max(followed(best), key=lambda edge: edge.value).capability == 1
+
+
+def test_an_observation_that_no_model_predicted_is_conditioned_on_as_well():
+    # In 4 only capability 2 was never tried; the others are known to do nothing.
+    graph = learned(FORK | {Transition(4, c, 4): 1 for c in (0, 1)})
+    policy = tree_policy(graph, depth=2, iterations=100, policy_exploration=0)
+    assert answers_to(policy, [0, 4]) == [0, 2]
+
+
+def test_a_draw_ends_where_nothing_more_can_be_told():
+    graph = learned(FORK | {Transition(4, c, 4): 1 for c in range(3)})
+    policy = tree_policy(graph, depth=2, iterations=100)
+    assert answers_to(policy, [0, 4]) == [0, None]
+    assert answers_to(policy, [4]) == [None]
+
+
+def values_below(root):
+    return [(node.visits, node.value) for node in nodes_below(root)]
+
+
+def test_choices_do_not_change_the_values_of_the_tree():
+    policy = tree_policy(learned(FORK), depth=2, iterations=100)
+    before = values_below(policy.root)
+    for state in ALL:
+        answers_to(policy, [0, state])
+    assert values_below(policy.root) == before
+
+
+def test_what_was_chosen_is_described_by_depth_and_state():
+    policy = tree_policy(learned(FORK), depth=2, iterations=100, policy_exploration=0)
+    answers_to(policy, [0, 2])
+    assert policy.describe() == {
+        "kind": "tree",
+        "choices": [
+            {"depth": 0, "state": "0x0", "capability": 0},
+            {"depth": 1, "state": "0x2", "capability": 2},
+        ],
+    }
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-5]))
+def test_one_seed_one_plan(seed, xi):
+    strategy = McqsExact(Settings(depth=4, iterations=30))
+    plans = [
+        strategy.choose(random_models(random.Random(seed), 0.7), 0, xi, random.Random(seed))
+        for _ in range(2)
+    ]
+    for plan in plans:
+        replayed(plan.policy, random_world(random.Random(seed)), 0, random.Random(seed))
+    assert plans[0].policy.describe() == plans[1].policy.describe()
+    assert plans[0].predicted == plans[1].predicted

@@ -1,0 +1,441 @@
+"""MCQS-S against expectimax, and its policy graph against sampled worlds."""
+
+import random
+from collections import Counter
+from textwrap import indent
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capscope.record.transitions import Transition
+from capscope.strategy import Settings
+from capscope.strategy.mcqs_s import (
+    McqsSampled,
+    PolicyGraph,
+    SampledGame,
+    draw_successor,
+    extract_policy,
+)
+from capscope.strategy.policy import SequencePolicy
+from capscope.strategy.uct import Edge, Node, SearchBudget, best_edge, search
+from support.tiny_models import (
+    ALL,
+    INTENTS,
+    learned,
+    nodes_below,
+    random_models,
+    random_world,
+    replayed,
+)
+
+
+def searched(graph, start, config, xi=0.0, seed=0):
+    """Search as the strategy does and hand out the tree."""
+    game = SampledGame(len(graph.capabilities), config, xi)
+    budget = SearchBudget(config.iterations, config.exploration)
+    root = game.node(graph.node(start), 0)
+    return search(root, game, game.backup, budget, random.Random(seed)), game
+
+
+def best_policy_twin(graph, state, depth, xi=0.0, discount=1.0):
+    """Return the best chance of meeting an untried pair, by trying every policy to its end."""
+    if not depth:
+        return 0.0
+    values = []
+    for capability, intent in enumerate(graph.capabilities):
+        pair = graph.pair(state, capability)
+        if pair is None:
+            values.append(1.0)
+            continue
+        beyond = sum(
+            probability * best_policy_twin(graph, successor, depth - 1, xi, discount)
+            for successor, probability in graph.pessimistic.predict(state, intent).items()
+        )
+        missing = xi / (1 + pair.total)
+        values.append(missing + (1 - missing) * discount * beyond)
+    return max(values)
+
+
+def dump(node):
+    """Write a tree as text: state (visits, value), below it capability (visits, value)."""
+    lines = [f"{node.content.state:02b} ({node.visits}, {node.value:.4g})"]
+    for edge in node.edges:
+        lines.append(f"  {'abc'[edge.capability]} ({edge.visits}, {edge.value:.4g})")
+        lines += [indent(dump(child), "    ") for child in edge.children.values()]
+    return "\n".join(lines)
+
+
+# Golden trees.
+
+TWO = INTENTS[:2]
+
+
+def test_golden_tree_of_a_stochastic_step_towards_something_untried():
+    graph = learned(
+        {
+            Transition(0b00, 0, 0b01): 3,
+            Transition(0b00, 0, 0b00): 1,
+            Transition(0b00, 1, 0b00): 4,
+            Transition(0b01, 0, 0b00): 4,
+        },
+        TWO,
+    )
+    root, _ = searched(graph, 0, Settings(depth=2, discount=1, iterations=8), seed=1)
+    assert dump(root) == GOLDEN_STEP.strip()
+
+
+def test_golden_tree_with_a_discount_values_the_nearer_disagreement_higher():
+    graph = learned({Transition(0b00, 0, 0b01): 1, Transition(0b01, 0, 0b00): 1}, TWO)
+    root, _ = searched(graph, 0, Settings(depth=3, discount=0.5, iterations=9))
+    assert dump(root) == GOLDEN_DISCOUNT.strip()
+
+
+def test_golden_tree_of_a_bonus_where_everything_was_tried():
+    graph = learned(
+        {Transition(s, c, s ^ 1 if c == 0 else s): 1 + s for s in (0, 1) for c in (0, 1)}, TWO
+    )
+    root, _ = searched(graph, 0, Settings(depth=2, discount=1, iterations=8), xi=0.5)
+    assert dump(root) == GOLDEN_BONUS.strip()
+
+
+GOLDEN_STEP = """
+00 (8, 0.875)
+  a (8, 0.875)
+    01 (7, 1)
+      b (5, 1)
+      a (2, 0)
+        00 (0, 0)
+    00 (0, 0)
+"""
+GOLDEN_DISCOUNT = """
+00 (9, 1)
+  b (7, 1)
+  a (2, 0.25)
+    01 (1, 1)
+      b (1, 1)
+"""
+GOLDEN_BONUS = """
+00 (8, 0.4375)
+  b (4, 0.4375)
+    00 (4, 0.25)
+      b (2, 0.25)
+        00 (0, 0)
+      a (2, 0.25)
+        01 (0, 0)
+  a (4, 0.375)
+    01 (4, 0.1667)
+      a (2, 0.1667)
+        00 (0, 0)
+      b (2, 0.1667)
+        01 (0, 0)
+"""
+
+
+# What the search finds, against trying every policy.
+
+
+def test_with_enough_iterations_the_value_of_the_root_is_that_of_the_best_policy():
+    for seed in range(25):
+        rng = random.Random(seed)
+        graph = random_models(rng, rng.choice([0.7, 0.8, 0.9, 0.95]))
+        depth, start = rng.randint(1, 3), rng.choice(ALL)
+        root, _ = searched(graph, start, Settings(depth=depth, discount=1, iterations=2000))
+        assert root.value == pytest.approx(best_policy_twin(graph, start, depth), abs=0.06)
+
+
+def test_a_discount_is_paid_for_each_capability_before_the_untried_one():
+    for seed in range(15):
+        rng = random.Random(seed)
+        graph = random_models(rng, 0.85)
+        root, _ = searched(graph, 0, Settings(depth=3, discount=0.8, iterations=2000))
+        assert root.value == pytest.approx(best_policy_twin(graph, 0, 3, 0.0, 0.8), abs=0.06)
+
+
+@pytest.mark.parametrize("xi", [0.5, 1e-5])
+@pytest.mark.parametrize("discount", [1.0, 0.8])
+def test_where_everything_was_tried_the_value_is_the_largest_expected_bonus(xi, discount):
+    for seed in range(10):
+        rng = random.Random(seed)
+        graph = random_models(rng, share=1.0)
+        config = Settings(depth=rng.randint(2, 3), discount=discount, iterations=1500)
+        root, _ = searched(graph, 0, config, xi)
+        expected = best_policy_twin(graph, 0, config.depth, xi, discount)
+        assert root.value == pytest.approx(expected, rel=0.05)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(ALL), st.floats(1e-9, 1.0))
+def test_one_step_deep_the_value_is_the_bonus_of_the_pair_least_often_tried(seed, start, xi):
+    graph = random_models(random.Random(seed), share=1.0)
+    root, _ = searched(graph, start, Settings(depth=1, iterations=10), xi)
+    assert root.value == pytest.approx(max(xi / (1 + p.total) for p in graph.node(start).pairs))
+
+
+def test_a_policy_taken_greedily_is_nearly_as_good_as_the_best():
+    for seed in range(20):
+        graph = random_models(random.Random(seed), 0.85)
+        config = Settings(depth=3, discount=1, policy_exploration=0, iterations=2000)
+        root, game = searched(graph, 0, config)
+        policy = extract_policy(root, config.policy_exploration, game.unfold)
+        best = best_policy_twin(graph, 0, 3)
+        assert best - 0.1 <= chance_of_news(graph, policy, 0) <= best + 1e-9
+
+
+def chance_of_news(graph, policy, start):
+    """Return how likely a policy meets an untried pair, in a world as the models see it."""
+
+    def from_here(history, state):
+        walk = policy.walk()
+        for seen in history:
+            walk.next(seen)
+        capability = walk.next(state)
+        if capability is None:
+            return 0.0
+        if graph.pair(state, capability) is None:
+            return 1.0
+        ahead = graph.pessimistic.predict(state, graph.capabilities[capability])
+        return sum(p * from_here((*history, state), end) for end, p in ahead.items())
+
+    return from_here((), start)
+
+
+# Bookkeeping.
+
+
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 60),
+    st.integers(1, 6),
+    st.sampled_from([1.0, 0.95, 0.3]),
+    st.sampled_from([0.0, 1e-5, 1.0]),
+)
+def test_visits_add_up_and_a_node_is_worth_its_best_edge(seed, iterations, depth, discount, xi):
+    rng = random.Random(seed)
+    graph = random_models(rng, rng.random())
+    config = Settings(depth=depth, discount=discount, iterations=iterations)
+    root, _ = searched(graph, rng.choice(ALL), config, xi, seed)
+    assert root.visits == (iterations if root.edges else 0)
+    for node in nodes_below(root):
+        assert node.depth <= depth
+        # A rollout's first step counts as a visit once it is unfolded.
+        assert node.visits == sum(edge.visits for edge in node.edges)
+        assert all(edge.visits for edge in node.edges)
+        assert 0.0 <= node.value <= 1.0
+        if node.edges:
+            assert node.value == max(edge.value for edge in node.edges)
+        elif node.depth == depth:
+            assert node.value == 0.0
+        for edge in node.edges:
+            assert 0.0 <= edge.value <= 1.0
+            untried = node.content.pairs[edge.capability] is None
+            assert bool(edge.children) is not untried
+            assert not untried or edge.value == pytest.approx(1.0)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-5]))
+def test_a_capability_known_to_be_idle_is_only_played_for_a_bonus(seed, xi):
+    graph = random_models(random.Random(seed), 0.9)
+    root, _ = searched(graph, 0, Settings(depth=4, iterations=60), xi, seed)
+    for node in nodes_below(root):
+        played = {edge.capability for edge in node.edges}
+        assert played <= set(range(len(INTENTS)) if xi else node.content.open)
+
+
+def test_successors_are_drawn_as_often_as_their_block_saw_them():
+    graph = learned({Transition(0, 0, 1): 6, Transition(0, 0, 2): 3, Transition(0, 0, 0): 1})
+    rng = random.Random(0)
+    drawn = Counter(draw_successor(graph.pair(0, 0), rng).state for _ in range(10_000))
+    assert {s: n / 10_000 for s, n in drawn.items()} == pytest.approx(
+        {1: 0.6, 2: 0.3, 0: 0.1}, abs=0.02
+    )
+
+
+# The choice of a plan.
+
+
+def idle_everywhere(counts):
+    """Models in which everything was tried, did nothing, and so often."""
+    return learned({Transition(s, c, s): counts[c] for s in ALL for c in range(len(counts))})
+
+
+@given(st.integers(0, 10**6), st.integers(1, 9))
+def test_where_nothing_is_promised_the_plan_is_a_random_sequence(seed, depth):
+    graph = random_models(random.Random(seed), share=1.0)
+    strategy = McqsSampled(Settings(depth=depth, iterations=20))
+    plan = strategy.choose(graph, 0, 0.0, random.Random(seed))
+    assert isinstance(plan.policy, SequencePolicy)
+    assert len(plan.policy.sequence) == depth
+    assert set(plan.policy.sequence) <= set(range(len(INTENTS)))
+    assert (plan.predicted, plan.informative) == (0.0, False)
+
+
+@pytest.mark.parametrize("rare", range(3))
+def test_the_bonus_prefers_the_pair_that_was_tried_less_often(rare):
+    counts = [9, 9, 9]
+    counts[rare] = 1
+    strategy = McqsSampled(Settings(depth=1, iterations=30, policy_exploration=0))
+    plan = strategy.choose(idle_everywhere(counts), 0, 1e-5, random.Random(0))
+    assert plan.predicted == pytest.approx(1e-5 / 2)
+    assert plan.policy.walk().next(0) == rare
+    assert not plan.informative
+
+
+def test_a_bonus_is_no_match_for_something_untried():
+    graph = idle_everywhere([1, 1])  # and the third was never asked for
+    strategy = McqsSampled(Settings(iterations=50, policy_exploration=0))
+    plan = strategy.choose(graph, 0, 1e-5, random.Random(0))
+    assert plan.policy.walk().next(0) == 2
+    assert plan.informative
+
+
+@given(st.integers(0, 10**6))
+def test_with_a_discount_what_can_be_tried_at_once_is(seed):
+    graph = random_models(random.Random(seed), 0.5)
+    plan = McqsSampled(Settings(depth=4, iterations=200)).choose(graph, 0, 0.0, random.Random(1))
+    untried = {c for c in range(len(INTENTS)) if graph.pair(0, c) is None}
+    assert not untried or plan.policy.walk().next(0) in untried
+    assert (plan.predicted == 1.0) is bool(untried)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-5]))
+def test_one_seed_one_plan(seed, xi):
+    strategy = McqsSampled(Settings(depth=5, iterations=40))
+    first, second = (
+        strategy.choose(random_models(random.Random(seed), 0.7), 0, xi, random.Random(seed))
+        for _ in range(2)
+    )
+    assert first.policy.describe() == second.policy.describe()
+    assert (first.predicted, first.informative) == (second.predicted, second.informative)
+
+
+# The policy graph.
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.sampled_from([0.0, 1e-5]))
+def test_replayed_in_a_world_a_policy_asks_for_what_there_is_and_ends_in_time(seed, depth, xi):
+    rng = random.Random(seed)
+    world = random_world(rng)
+    graph = random_models(rng, 0.7, world)
+    strategy = McqsSampled(Settings(depth=depth, iterations=60))
+    policy = strategy.choose(graph, 0, xi, rng).policy
+    answers = {}
+    for _ in range(12):
+        seen, asked = replayed(policy, world, 0, rng)
+        assert 1 <= len(asked) <= depth
+        assert set(asked) <= set(range(len(INTENTS)))
+        # Whatever other draws did before, the same observations lead to the same question.
+        for step, capability in enumerate(asked):
+            assert answers.setdefault(tuple(seen[: step + 1]), capability) == capability
+
+
+def test_walks_do_not_influence_one_another():
+    rng = random.Random(3)
+    world = random_world(rng)
+    plan = McqsSampled(Settings(depth=4, iterations=80)).choose(
+        random_models(rng, 0.7, world), 0, 0.0, rng
+    )
+    alone = replayed(plan.policy, world, 0, random.Random(1))
+    disturbed, other = plan.policy.walk(), plan.policy.walk()
+    for state, capability in zip(alone[0], alone[1], strict=False):
+        assert disturbed.next(state) == capability
+        other.next(state ^ 0b111)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-5]))
+def test_the_graph_is_the_tree_with_equal_states_at_equal_depths_merged(seed, xi):
+    rng = random.Random(seed)
+    graph = random_models(rng, 0.9)
+    config = Settings(depth=4, iterations=80)
+    root, game = searched(graph, 0, config, xi, seed)
+    graph = extract_policy(root, config.policy_exploration, game.unfold)
+    twin = graph_twin(root, config.policy_exploration)
+    assert len(graph.capabilities) == len(twin)
+    together = [(graph.entry[0], (0, 0))] if graph.entry else []
+    for number, key in together:
+        capability, after = twin[key]
+        assert graph.capabilities[number] == capability
+        assert list(graph.edges[number]) == list(after)
+        pairs = [(graph.edges[number][state], after[state]) for state in after]
+        together += [pair for pair in pairs if pair not in together]
+    assert len(together) == len(twin)
+
+
+def graph_twin(root, exploration):
+    """Merge by recursion, as the paper has it: (state, depth) → capability and what follows."""
+    merged = {}
+
+    def visit(node, incoming):
+        if not node.edges:
+            return
+        key = (node.content.state, node.depth)
+        if key not in merged:
+            edge = best_edge(node.edges, node.visits, exploration)
+            merged[key] = edge.capability, {}
+            for child in edge.children.values():
+                visit(child, merged[key][1])
+        incoming[node.content.state] = key
+
+    visit(root, {})
+    return merged
+
+
+def tree(graph, state, depth, capability=None, children=()):
+    """Make a decision node by hand, with one edge that was followed."""
+    node = Node(graph.node(state), depth, [])
+    if capability is not None:
+        edge = Edge(capability)
+        node.visits = edge.visits = 1
+        edge.children = {child.content: child for child in children}
+        node.edges.append(edge)
+    return node
+
+
+def test_branches_that_meet_in_a_state_at_one_depth_share_what_follows():
+    graph = learned({})
+    meeting = [tree(graph, 0b011, 2, capability) for capability in (2, 0)]
+    left = tree(graph, 0b001, 1, 1, meeting[:1])
+    right = tree(graph, 0b010, 1, 0, meeting[1:])
+    root = tree(graph, 0b000, 0, 0, [left, right])
+    graph = extract_policy(root, 0.0, unfold=None)
+    assert graph.capabilities == [0, 1, 2, 0]
+    assert graph.entry == {0b000: 0}
+    # The second way to 0b011 leads to the node that the first way made.
+    assert graph.edges == [{0b001: 1, 0b010: 3}, {0b011: 2}, {}, {0b011: 2}]
+
+
+def test_the_same_state_at_another_depth_is_another_node():
+    graph = learned({})
+    later = tree(graph, 0b000, 1, 1)
+    graph = extract_policy(tree(graph, 0b000, 0, 0, [later]), 0.0, unfold=None)
+    assert graph.capabilities == [0, 1]
+    walk = graph.walk()
+    assert [walk.next(0b000), walk.next(0b000), walk.next(0b000)] == [0, 1, None]
+
+
+def test_an_observation_that_the_search_never_saw_ends_the_walk():
+    graph = PolicyGraph()
+    first, second = graph.add(2), graph.add(1)
+    graph.entry[0b000] = first
+    graph.edges[first][0b001] = second
+    assert graph.walk().next(0b111) is None
+    walk = graph.walk()
+    assert walk.next(0b000) == 2
+    assert walk.next(0b111) is None
+    walk = graph.walk()
+    assert [walk.next(0b000), walk.next(0b001), walk.next(0b001)] == [2, 1, None]
+
+
+def test_a_policy_without_exploration_still_follows_a_successful_rollout_to_its_end():
+    # A corridor: only capability 0 moves on, and only its end is untried.
+    flips = {0b000: 0b001, 0b001: 0b011, 0b011: 0b111}
+    transitions = {Transition(s, c, s): 1 for s in flips for c in (1, 2)}
+    transitions |= {Transition(s, 0, end): 1 for s, end in flips.items()}
+    graph = learned(transitions)
+    strategy = McqsSampled(Settings(depth=4, iterations=1, discount=1))
+    plan = strategy.choose(graph, 0b000, 0.0, random.Random(0))
+    walk = plan.policy.walk()
+    assert [walk.next(state) for state in (0b000, 0b001, 0b011)] == [0, 0, 0]
+    assert walk.next(0b111) in range(3)
+    assert plan.predicted == 1.0

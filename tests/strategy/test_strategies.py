@@ -1,0 +1,175 @@
+"""Every registered strategy on every small problem, by the same tests.
+
+A strategy that is added to the registry is covered on arrival.
+"""
+
+import functools
+import json
+
+import pytest
+
+from capscope import Budget, assess
+from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.variational_distance import exact_distance
+from capscope.errors import CapscopeError
+from capscope.present.explanation import explained, explanation
+from capscope.problems import load_problem
+from capscope.record.journal import Journal
+from capscope.strategy import STRATEGIES, Settings, strategy_named
+from capscope.strategy.registry import SEARCHING, check_strategy
+from support.toy_worlds import Board, board_problem, slippery_board
+
+SETTINGS = Settings(draws=3, iterations=40, depth=6, random_length=8, patience=6)
+BUDGET = Budget(executions=100)
+
+PROBLEMS = {
+    "blocksworld": functools.partial(load_problem, "blocksworld"),
+    "tireworld": functools.partial(load_problem, "tireworld"),
+    "board": board_problem,
+    "slippery board": slippery_board,
+    "board that ends": lambda: board_problem(Board(ends_at=0b111)),
+    "board with long attempts": lambda: board_problem(Board(slip=0.5), temporal_length=2),
+    "board that is reset": lambda: board_problem(reset_every=10),
+}
+
+
+@functools.cache
+def problem_named(name):
+    return PROBLEMS[name]()
+
+
+class Trace:
+    """A finished run with what was noted after each query."""
+
+    def __init__(self, strategy, problem, path):
+        self.problem = problem_named(problem)
+        self.truth = self.problem.truth and enumerate_truth(self.problem.truth)
+        self.path = path
+        self.pairs, self.agreement, self.predicted = [], [], []
+        self.result = assess(
+            self.problem, strategy=strategy, settings=SETTINGS, budget=BUDGET, run=path,
+            listener=self.note,
+        )  # fmt: skip
+
+    def note(self, event):
+        self.pairs.append(event.pairs_tried)
+        self.predicted.append(event.predicted)
+        if self.truth:
+            self.agreement.append(1 - exact_distance(event.graph.pessimistic, self.truth))
+
+    def queries(self):
+        """List (record, draws) as the journal has them."""
+        journal = Journal.open(self.path / "journal.sqlite", read_only=True)
+        records = []
+        while (record := journal.query(len(records))) is not None:
+            records.append((record, journal.draws(len(records))))
+        journal.close()
+        return records
+
+
+@pytest.fixture(scope="module", params=PROBLEMS)
+def problem(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=STRATEGIES)
+def strategy(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def trace(strategy, problem, tmp_path_factory):
+    return Trace(strategy, problem, tmp_path_factory.mktemp("runs") / "run")
+
+
+def test_it_learns_something_and_forgets_nothing(trace):
+    assert trace.result.graph.pairs_tried == trace.pairs[-1] >= 10
+    assert trace.pairs == sorted(trace.pairs)
+    assert trace.result.transitions >= trace.pairs[-1]
+
+
+def test_agreement_where_it_can_be_known_grows_and_never_falls_to_nothing(trace):
+    if trace.truth:
+        assert min(trace.agreement) > 0.0
+        assert trace.agreement[-1] > trace.agreement[0]
+
+
+def test_it_keeps_to_its_settings(trace, strategy):
+    longest = SETTINGS.random_length if strategy == "random" else SETTINGS.depth
+    queries = trace.queries()
+    capabilities = len(trace.result.graph.capabilities)
+    for number, (record, draws) in enumerate(queries):
+        assert record.finished or number == len(queries) - 1
+        together = SETTINGS.batch if strategy == "adaptive" else SETTINGS.draws
+        assert len(draws) == together or not record.finished
+        for draw in draws:
+            assert len(draw.executions) <= longest
+            assert all(0 <= c < capabilities for c, _ in draw.executions)
+    assert trace.result.usage.executions <= BUDGET.executions
+
+
+def test_it_says_what_it_expects(trace):
+    for record, _ in trace.queries():
+        assert 0.0 <= record.predicted <= 1.0
+        assert record.informative is (record.predicted > SETTINGS.threshold)
+        assert 0.0 <= record.xi <= SETTINGS.xi
+    assert trace.predicted == [record.predicted for record, _ in trace.queries()]
+
+
+def test_a_query_that_is_predicted_to_tell_something_asks_something(trace):
+    for record, draws in trace.queries():
+        if record.informative:
+            assert all(draw.executions or draw.cut for draw in draws)
+
+
+def test_one_seed_one_run(trace, strategy, problem, tmp_path):
+    again = Trace(strategy, problem, tmp_path / "again")
+    first, second = (
+        [
+            (r.start, r.start_snapshot, r.distance, r.xi, r.predicted, r.policy,
+             [draw.executions for draw in draws])
+            for r, draws in one.queries()
+        ]
+        for one in (trace, again)
+    )  # fmt: skip
+    assert first == second
+    assert trace.result.graph.capabilities == again.result.graph.capabilities
+
+
+def test_another_seed_is_another_run(trace, strategy):
+    other = assess(
+        trace.problem, strategy=strategy, seed=1, settings=SETTINGS, budget=Budget(executions=40)
+    )
+    mine = assess(trace.problem, strategy=strategy, settings=SETTINGS, budget=Budget(executions=40))
+    assert [r.states for i in mine.graph.capabilities for r in mine.graph.rules(i)] != [
+        r.states for i in other.graph.capabilities for r in other.graph.rules(i)
+    ]
+
+
+def test_each_of_its_queries_can_be_explained(trace):
+    for number, (record, draws) in enumerate(trace.queries()):
+        query = explained(trace.path, number)
+        assert (query.record, len(query.draws)) == (record, len(draws))
+        lines = list(explanation(query))
+        assert lines[0].startswith(f"query {number}: ")
+        assert any(line.startswith("learned: ") for line in lines)
+        names = query.before.capabilities
+        asked = {str(names[c]) for draw in draws for c, _ in draw.executions}
+        assert all(any(name in line for line in lines) for name in asked)
+
+
+def test_its_policies_are_written_down_as_json(trace):
+    kinds = {json.loads(r.policy)["kind"] for r, _ in trace.queries() if r.policy is not None}
+    assert kinds
+    assert kinds <= {"graph", "tree", "sequence", "targets"}
+
+
+def test_a_strategy_that_does_not_exist_is_answered_with_those_that_do():
+    with pytest.raises(CapscopeError, match="no strategy 'mcqs-x'; choose one of adaptive, mcqs-s"):
+        check_strategy("mcqs-x")
+
+
+def test_every_strategy_is_found_by_its_name(strategy):
+    check_strategy(strategy)
+    if strategy != "adaptive":
+        assert strategy_named(strategy) is SEARCHING[strategy]

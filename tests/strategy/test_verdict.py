@@ -1,0 +1,57 @@
+import pytest
+
+from capscope.strategy.verdict import Verdict
+
+MISSED = "outcomes with a chance above 0.1 expected to be missed (settled: 0.02)"
+
+
+def verdict(untried=0, hidden=0.0, imprecise=0, tried=9, thin=0):
+    return Verdict(tried, untried, hidden, imprecise, thin, epsilon=0.1, delta=0.02, precision=0.05)
+
+
+def test_a_verdict_that_is_reached_says_what_was_asked_for():
+    text = str(verdict(hidden=0.02))
+    assert verdict(hidden=0.02).reached
+    assert "open" not in text
+    for part in ("probability 0.98", "above 0.1", "within 0.05"):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("open_", "text"),
+    [
+        ({"untried": 1200}, "1,200 pairs of a state and a capability never tried"),
+        ({"untried": 1}, "1 pair of a state and a capability never tried"),
+        (
+            {"hidden": 0.0201},
+            "0.02 outcomes with a chance above 0.1 expected to be missed (settled: 0.02)",
+        ),
+        (
+            {"hidden": 3.456},
+            "3.5 outcomes with a chance above 0.1 expected to be missed (settled: 0.02)",
+        ),
+        ({"imprecise": 7}, "7 rules not yet within 0.05"),
+        ({"imprecise": 1}, "1 rule not yet within 0.05"),
+        ({"thin": 12}, "12 pairs tried less often than was asked for"),
+        (
+            {"untried": 5, "hidden": 2.0, "imprecise": 3},
+            f"5 pairs of a state and a capability never tried, 2 {MISSED}, "
+            "3 rules not yet within 0.05",
+        ),
+    ],
+)
+def test_a_verdict_that_is_not_reached_names_what_is_open_and_nothing_else(open_, text):
+    assert not verdict(**open_).reached
+    assert str(verdict(**open_)) == f"still open: {text}"
+
+
+def test_where_nothing_was_tried_nothing_is_settled():
+    assert not verdict(tried=0).reached
+    assert str(verdict(tried=0)) == "still open: nothing was tried yet"
+
+
+def test_a_verdict_is_written_down_with_its_answer():
+    assert verdict(hidden=0.5).as_dict() == {
+        "tried": 9, "untried": 0, "hidden": 0.5, "imprecise": 0, "thin": 0, "epsilon": 0.1,
+        "delta": 0.02, "precision": 0.05, "reached": False,
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Worlds, runs and naive twins that several tests share."""

@@ -1,0 +1,122 @@
+"""Planning by trying every policy: hopeless beyond a handful of states, and plainly right.
+
+Probabilities are fractions, so that equal is equal.
+"""
+
+import itertools
+from fractions import Fraction
+
+from capscope.analysis.planning.mdp import Choice, Mdp
+
+
+def choice(capability, *ways, rule=None, draws_here=1, fulfilled=0):
+    """Write a choice down: `ways` are (count, successor)."""
+    counts, successors = zip(*ways, strict=True)
+    number = capability if rule is None else rule
+    return Choice(capability, number, counts, successors, draws_here, fulfilled)
+
+
+def mdp(*choices):
+    """Write a process down, state by state."""
+    return Mdp(tuple(range(len(choices))), tuple(map(tuple, choices)))
+
+
+def policies(process, ends):
+    """Yield every memoryless policy: a choice for each state that has one and is no end."""
+    open_states = [i for i, here in enumerate(process.choices) if here and i not in ends]
+    for chosen in itertools.product(*(process.choices[i] for i in open_states)):
+        yield dict(zip(open_states, chosen, strict=True))
+
+
+def shares(one):
+    return [
+        (Fraction(n, one.draws), after) for n, after in zip(one.counts, one.successors, strict=True)
+    ]
+
+
+def solved(rows, right):
+    """Solve linear equations by elimination; None if there is no single solution."""
+    size = len(rows)
+    table = [[*row, value] for row, value in zip(rows, right, strict=True)]
+    for i in range(size):
+        pivot = next((j for j in range(i, size) if table[j][i]), None)
+        if pivot is None:
+            return None
+        table[i], table[pivot] = table[pivot], table[i]
+        table[i] = [value / table[i][i] for value in table[i]]
+        for j in range(size):
+            if j != i and table[j][i]:
+                factor = table[j][i]
+                table[j] = [a - factor * b for a, b in zip(table[j], table[i], strict=True)]
+    return [row[-1] for row in table]
+
+
+def leading_to(policy, size, targets):
+    """Return the states from which a policy may come to a target."""
+    found = set(targets)
+    while True:
+        more = {
+            i
+            for i in range(size)
+            if i in policy and i not in found and any(a in found for _, a in shares(policy[i]))
+        }
+        if not more:
+            return found
+        found |= more
+
+
+def chances(policy, size, goals):
+    """Return how probably a policy comes to a goal from each state."""
+    maybe = sorted(leading_to(policy, size, goals) - set(goals))
+    place = {state: k for k, state in enumerate(maybe)}
+    rows, right = [], []
+    for i in maybe:
+        row, value = [Fraction(0)] * len(maybe), Fraction(0)
+        row[place[i]] += 1
+        for share, after in shares(policy[i]):
+            if after in place:
+                row[place[after]] -= share
+            elif after in goals:
+                value += share
+        rows.append(row)
+        right.append(value)
+    found = dict(zip(maybe, solved(rows, right), strict=True))
+    return [Fraction(1) if i in goals else found.get(i, Fraction(0)) for i in range(size)]
+
+
+def executions(policy, size, ends):
+    """Return how many executions it takes to an end on average; infinite if not for certain."""
+    certain = [chance == 1 for chance in chances(policy, size, ends)]
+    inside = [i for i in range(size) if certain[i] and i not in ends]
+    place = {state: k for k, state in enumerate(inside)}
+    rows = []
+    for i in inside:
+        row = [Fraction(0)] * len(inside)
+        row[place[i]] += 1
+        for share, after in shares(policy[i]):
+            if after in place:
+                row[place[after]] -= share
+        rows.append(row)
+    found = dict(zip(inside, solved(rows, [Fraction(1)] * len(inside)), strict=True))
+    return [
+        Fraction(0) if i in ends else found[i] if certain[i] else float("inf") for i in range(size)
+    ]
+
+
+def best(process, goals):
+    """Return for each state the highest chance, and the fewest executions that go with it."""
+    size = len(process.states)
+    every = list(policies(process, goals))
+    reached = [chances(policy, size, goals) for policy in every]
+    highest = [max(chance[i] for chance in reached) for i in range(size)]
+    ends = set(goals) | {i for i in range(size) if not highest[i]}
+    lengths = [executions(policy, size, ends) for policy in every]
+    fewest = [
+        min(
+            length[i]
+            for chance, length in zip(reached, lengths, strict=True)
+            if chance[i] == highest[i]
+        )
+        for i in range(size)
+    ]
+    return highest, fewest

@@ -1,0 +1,131 @@
+"""Worlds that are a table: what each intent leads to from each state of a few propositions.
+
+The agent hands the intent to the simulator, which draws the outcome. Any state can be set.
+"""
+
+import random
+from dataclasses import dataclass
+from itertools import product
+
+from capscope.analysis.evaluation.speed import covered_models
+from capscope.symbolic import Effect, Intent, Vocabulary
+from capscope.world import Limits, Problem
+
+WORDS = Vocabulary.of_atoms("pqrst")
+STATES = range(2 ** len(WORDS.atoms))
+NOTHING = ((Effect(0, 0), 1.0),)
+
+
+def bits(names):
+    return sum(1 << "pqrst".index(name) for name in names)
+
+
+def effect(adds="", deletes=""):
+    return Effect(bits(adds), bits(deletes))
+
+
+@dataclass
+class Table:
+    """The truth: for each intent a function from a state to effects with probabilities."""
+
+    effects: dict
+
+    def reachable_states(self):
+        return STATES
+
+    def intents(self):
+        return tuple(self.effects)
+
+    def outcomes(self, state, intent):
+        found = {}
+        for change, probability in self.effects[intent](state):
+            after = change.apply(state)
+            found[after] = found.get(after, 0.0) + probability
+        return found
+
+
+class Simulator:
+    def __init__(self, table):
+        self.table = table
+        self.state = 0
+        self.rng = random.Random(0)
+
+    def reset(self, seed):
+        return self.restore(b"\0", seed)
+
+    def actions(self):
+        return self.table.intents()
+
+    def step(self, action):
+        outcomes = self.table.outcomes(self.state, action)
+        self.state = self.rng.choices(list(outcomes), list(outcomes.values()))[0]
+        return self.state
+
+    def snapshot(self):
+        return bytes([self.state])
+
+    def restore(self, snapshot, seed):
+        self.rng.seed(seed)
+        self.state = snapshot[0]
+        return self.state
+
+
+class SettableSimulator(Simulator):
+    def snapshot_of(self, state):
+        return bytes([state])
+
+
+class Once:
+    """The agent: tries its intent once; counts how often it was asked to."""
+
+    def __init__(self):
+        self.begun = 0
+
+    def begin(self, intent, seed):
+        self.begun += 1
+        return Trying([intent])
+
+
+class Trying:
+    def __init__(self, left):
+        self.left = left
+
+    def act(self, observation):
+        return self.left.pop() if self.left else None
+
+
+class Itself:
+    vocabulary = WORDS
+
+    def __call__(self, observation):
+        return observation
+
+
+def when(condition, *effects, otherwise=NOTHING):
+    """Return effects where a Python expression over p, q, r, s, t holds."""
+    code = compile(condition, "condition", "eval")
+
+    def outcomes(state):
+        values = {name: bool(state >> i & 1) for i, name in enumerate("pqrst")}
+        return effects if eval(code, values) else otherwise
+
+    return outcomes
+
+
+def rule_problem(simulator=SettableSimulator, **truths):
+    """Make a problem; each keyword names the atom of an intent, its value the truth about it."""
+    table = Table({Intent.parse(name): truth for name, truth in truths.items()})
+    return Problem("table", simulator(table), Once(), Itself(), Limits(horizon=5), truth=table)
+
+
+def everything_seen(problem, draws=25):
+    """Return models that have seen each pair of state and intent."""
+    return covered_models(problem, problem.truth, share=1.0, draws=draws)
+
+
+def all_effects():
+    """Yield every effect on the first three atoms."""
+    for signs in product((-1, 0, 1), repeat=3):
+        adds = sum(1 << i for i, sign in enumerate(signs) if sign == 1)
+        deletes = sum(1 << i for i, sign in enumerate(signs) if sign == -1)
+        yield Effect(adds, deletes)

@@ -1,0 +1,194 @@
+"""Digests of reports, made by hand: one with some of everything, a hostile one, a big one."""
+
+from dataclasses import replace
+
+from capscope.present.digest.shape import (
+    CapabilityDigest,
+    Change,
+    Coverage,
+    Digest,
+    DrawDigest,
+    Edge,
+    FindingDigest,
+    LearningPoint,
+    Mark,
+    OutcomeDigest,
+    Passage,
+    RuleDigest,
+    Spending,
+    Standing,
+    StateDigest,
+    StateMap,
+)
+
+DOT = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwAD"
+    "hgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""A picture of one point."""
+
+
+def draw(query=3, outcome=0, trajectory=(0, 1), transcript=""):
+    return DrawDigest(query, 1, 0, outcome, trajectory, "agent stopped", 4, 12, "", transcript)
+
+
+def outcome(mark, probability, *literals, side_effects=()):
+    changes = [Change(text, False) for text in literals]
+    changes += [Change(text, True) for text in side_effects]
+    low, high = max(0.0, probability - 0.1), min(1.0, probability + 0.1)
+    return OutcomeDigest(mark, probability, low, high, round(40 * probability), tuple(changes))
+
+
+def rule(when, *outcomes, draws=()):
+    achieving = sum(o.probability for o in outcomes if o.mark is Mark.ACHIEVED)
+    return RuleDigest(when, (0,), 2, 40, achieving, False, outcomes, draws)
+
+
+def capability(intent, standing, *rules, success=None, executions=40, side_effects=0):
+    return CapabilityDigest(
+        intent,
+        standing,
+        executions,
+        2 * len(rules),
+        1,
+        success,
+        success or 0.0,
+        side_effects,
+        rules,
+    )
+
+
+LIGHT = capability(
+    "lit(lamp)",
+    Standing.SOMETIMES,
+    rule(
+        (("at(switch)", "not broken(lamp)"),),
+        outcome(Mark.ACHIEVED, 0.75, "lit(lamp)", side_effects=("warm(room)",)),
+        outcome(Mark.OTHER, 0.25, side_effects=("broken(lamp)",)),
+        draws=(draw(), draw(5, 1, (0, 2), "user: light\nassistant: I pressed the switch.")),
+    ),
+    rule((("not at(switch)",), ("broken(lamp)",)), outcome(Mark.NOTHING, 1.0), draws=(draw(),)),
+    success=0.375,
+    side_effects=1,
+)
+GO = capability(
+    "at(switch)",
+    Standing.RELIABLE,
+    rule(
+        (("not at(switch)",),),
+        outcome(Mark.ACHIEVED, 1.0, "at(switch)"),
+        draws=(draw(7, 0, (0, 1, 0)),),
+    ),
+    replace(rule((("at(switch)",),), outcome(Mark.ACHIEVED, 1.0)), held_already=True),
+    success=1.0,
+    executions=1200,
+)
+FLY = capability(
+    "flying()", Standing.NEVER, rule(((),), outcome(Mark.NOTHING, 1.0)), success=0.0, executions=9
+)
+DIG = capability("dug(hole)", Standing.UNTRIED, executions=0)
+
+DIGEST = Digest(
+    problem="lamp",
+    summary=(
+        Passage("What was assessed", ("An agent with a lamp.", "It was asked for 4 things.")),
+        Passage("What remains unknown", ("Whether it can dig.",)),
+    ),
+    facts=(("strategy", "adaptive"), ("seed", "0")),
+    always=("there(lamp)",),
+    findings=(
+        FindingDigest(
+            "side effect", "It breaks the lamp.", "For example 10 of 40.", ("lit(lamp)",)
+        ),
+    ),
+    findings_note="One false alarm in 20 runs.",
+    marks_note="",
+    capabilities=(LIGHT, GO, FLY, DIG),
+    learning=(LearningPoint(1, 2, 0.1, 1, 1, 1), LearningPoint(1249, 3000, 1.0, 8, 9, 3)),
+    spending=(
+        Spending("First tries", "Of pairs never tried before.", 8),
+        Spending("Repeats", "They sharpen probabilities.", 1241),
+    ),
+    coverage=Coverage(8, 12, (("0", 4), ("1", 1), ("2 or more", 7))),
+    states=(
+        StateDigest("s0", ("at(switch)",), 700, DOT),
+        StateDigest("s1", ("at(switch)", "lit(lamp)"), 500, ""),
+        StateDigest("s2", ("broken(lamp)",), 49, ""),
+    ),
+    map=StateMap(
+        (0, 1, 2), (Edge(0, 1, 0, 0.75, 30), Edge(0, 2, 0, 0.25, 10), Edge(2, 0, 1, 1.0, 9)), 0
+    ),
+)
+
+EVIL = (
+    "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>"
+    "<a href=javascript:window.pwned=1>\"'`{{7*7}}{% raw %}${7*7}<!--<script>&lt;\u2028"
+)
+
+
+def hostile():
+    """Every text that an agent or a problem may choose is an attempt to run a script."""
+    turned = EVIL + "\u202egnp.exe\x1b[31m"
+    evil_draw = replace(draw(), ending=turned, detail=turned, transcript=f"{turned}\n\t{turned}")
+    evil_rule = RuleDigest(
+        ((turned, "x" * 300),),
+        (0,),
+        1,
+        1,
+        1.0,
+        False,
+        (OutcomeDigest(Mark.ACHIEVED, 1.0, 0.5, 1.0, 1, (Change(turned, True),)),),
+        (evil_draw,),
+    )
+    return replace(
+        DIGEST,
+        problem=turned,
+        summary=(Passage(turned, (turned,)),),
+        facts=((turned, turned),),
+        always=(turned,),
+        findings=(FindingDigest(turned, turned, turned, (turned, "javascript:window.pwned=1")),),
+        findings_note=turned,
+        marks_note=turned,
+        capabilities=(
+            capability(turned, Standing.SOMETIMES, evil_rule, success=0.5),
+            capability("javascript:window.pwned=1", Standing.UNTRIED),
+        ),
+        spending=(Spending(turned, turned, 3), Spending("a", "b", 1)),
+        coverage=Coverage(1, 2, ((turned, 1), ("2", 1))),
+        states=tuple(StateDigest(turned, (turned,), 1, turned) for _ in range(3)),
+        map=StateMap((0, 1, 2), (Edge(0, 1, 0, 1.0, 1),), 0),
+    )
+
+
+def big(capabilities=100, rules=12, states=300):
+    """As much as the largest runs have to tell."""
+    place = "at(robot,room-{})".format
+    told = tuple(
+        capability(
+            place(number),
+            Standing.SOMETIMES,
+            *(
+                rule(
+                    ((place(other), f"not open(door-{other})"), (f"near(robot,room-{other})",)),
+                    outcome(Mark.ACHIEVED, 0.5, place(number), side_effects=(f"dusty({other})",)),
+                    outcome(Mark.NOTHING, 0.5),
+                )
+                for other in range(rules)
+            ),
+            success=number / capabilities,
+        )
+        for number in range(capabilities)
+    )
+    edges = tuple(
+        Edge(state, (state * 7 + step) % states, step, 0.5 + step / 20, 5)
+        for state in range(states)
+        for step in range(min(10, capabilities))
+    )
+    visited = tuple(StateDigest(f"s{i}", (place(i),), i + 1, "") for i in range(states))
+    return replace(
+        DIGEST,
+        capabilities=told,
+        findings=(),
+        states=visited,
+        map=StateMap(tuple(range(states)), edges, 0),
+    )

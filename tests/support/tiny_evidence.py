@@ -1,0 +1,40 @@
+"""Small pieces of evidence, and naive counts of them."""
+
+from scipy.stats import norm
+
+from capscope.model.state_graph import OutcomeGroup
+from capscope.record.transitions import Transition
+from capscope.strategy import Settings
+from capscope.symbolic import Effect
+
+SETTINGS = Settings(epsilon=0.1, delta=0.05, precision=0.1)
+
+
+def sure_of(rules, delta=SETTINGS.delta):
+    """Return the standard errors within which so many rules all lie with probability 1 − δ."""
+    return norm.isf(delta / max(rules, 1) / 2)
+
+
+def coin(*counts):
+    """Return a block of effects that were seen so often."""
+    group = OutcomeGroup(tuple(Effect(i, 0) for i in range(len(counts))))
+    group.counts, group.total = list(counts), sum(counts)
+    return group
+
+
+def untried(place):
+    return [capability for capability, pair in enumerate(place.pairs) if pair is None]
+
+
+def gains_of(evidence, graph):
+    return {
+        (place.state, capability): evidence.gain_of(pair)
+        for place in graph.nodes.values()
+        for capability, pair in enumerate(place.pairs)
+        if pair is not None
+    }
+
+
+def counted(*transitions):
+    """Return transitions, written as (before, capability, after, count), as a mapping."""
+    return {Transition(*transition): count for *transition, count in transitions}

@@ -1,0 +1,86 @@
+"""A real Chromium for the tests of pages: `pytest_plugins = ["support.visits"]`.
+
+Without one these tests are skipped; where CI is set, that is a failure. A page is opened from a
+file, as a user opens it. Whatever it complains about, and whatever it asks of a network, is
+gathered, and at the end of the test there must be nothing.
+"""
+
+import os
+import shutil
+from dataclasses import dataclass, field
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+QUIETLY = [
+    *["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"],
+    *["--disable-component-update", "--disable-sync"],
+]
+
+
+@dataclass
+class Visits:
+    """Pages opened in a test, and what they did that they should not."""
+
+    context: object
+    folder: object
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def open(self, html, anchor=""):
+        """Open a page."""
+        file = self.folder / "page.html"
+        file.write_text(html, encoding="utf-8")
+        page = self.context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda told: self.complaints.append(f"{told.type}: {told.text}"))
+        page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
+        page.on("request", lambda request: self._note(request.url, file.as_uri()))
+        page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+        page.goto(file.as_uri() + anchor)
+        return page
+
+    def _note(self, address, own):
+        if address.partition("#")[0] != own and not address.startswith("data:"):
+            self.requests.append(address)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        lacking = (
+            f"none of {', '.join(NAMES)} is on PATH; `make browser` installs one on Debian as root "
+            "(apt-get install chromium)"
+        )
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(lacking)
+    # Chromium will not put root into its sandbox.
+    arguments = [*QUIETLY, "--no-sandbox"] if os.geteuid() == 0 else QUIETLY
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visiting(chromium, tmp_path):
+    """Return a function that makes `Visits` with options of a browser's context."""
+    made = []
+
+    def visiting(**options):
+        options = {"viewport": {"width": 1200, "height": 900}} | options
+        made.append(Visits(chromium.new_context(**options), tmp_path))
+        return made[-1]
+
+    yield visiting
+    for visits in made:
+        visits.context.close()
+        assert visits.complaints == []
+        assert visits.requests == []
+
+
+@pytest.fixture
+def visit(visiting):
+    """Return a function that opens a page."""
+    return visiting().open
