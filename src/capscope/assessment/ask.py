@@ -1,8 +1,8 @@
-"""Put a query to the agent, one draw after another.
+"""Execute one draw of a query.
 
 A draw restores the start, walks the policy, and lets the agent pursue what the policy asks for.
-Everything random in it is seeded by its place (query, draw, execution), so draws are independent,
-can be repeated, and do not care in which order or process they run.
+All its randomness is seeded by its place (query, draw, execution), so draws are independent, can be
+repeated, and do not depend on the order or the process in which they are made.
 """
 
 from __future__ import annotations
@@ -11,33 +11,22 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple
 
 from capscope.assessment.simulator_errors import report_simulator_errors, simulator_error
 from capscope.errors import ProblemError
-from capscope.record.journal import Draw, Execution
+from capscope.record.journal import Draw, Execution, Start
 from capscope.record.usage import Budget
 from capscope.seeds import child_seed
-from capscope.strategy.policy import Policy
-from capscope.strategy.starts import Start
+from capscope.strategy.base import Task
 from capscope.symbolic import Intent
 from capscope.world import Allowance, Ending, Position, Problem
 from capscope.world.attempt import pursue
-
-
-class Task(NamedTuple):
-    """What a draw is to do: a policy, and where to begin."""
-
-    start: Start
-    policy: Policy
+from capscope.world.positions import SavedPosition, save_position
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The tasks of its draws, and the place in the run that seeds them.
-
-    In the paper's queries all draws have one task; an adaptive batch has one for each draw.
-    """
+    """The tasks of its draws, and the place in the run that seeds them."""
 
     number: int
     tasks: Sequence[Task]
@@ -50,8 +39,8 @@ class Answer:
     """A finished draw, with the positions met on the way."""
 
     draw: Draw
-    snapshots: dict[int, bytes]
-    """By number of the execution after which it was taken."""
+    positions: dict[int, SavedPosition]
+    """By number of the execution after which it was saved."""
 
 
 def ask(
@@ -64,8 +53,8 @@ def ask(
 ) -> Answer:
     """Execute one draw; stop within it when `budget`, what is left for it, is spent.
 
-    Draws made side by side have a `common` allowance for what a language model may cost. When that
-    is stopped the draw ends after the attempt at hand and is not to be recorded.
+    Draws made in parallel have a `common` allowance for what a language model may cost. When it
+    is stopped, the draw ends after the current attempt and must not be recorded.
     """
     begun = time.perf_counter()
     seed = child_seed(query.seed, query.number, index)
@@ -73,7 +62,7 @@ def ask(
     position = _restored(problem, task.start, seed)
     walk = task.policy.walk()
     executions: list[Execution] = []
-    snapshots: dict[int, bytes] = {}
+    positions: dict[int, SavedPosition] = {}
     steps = tokens = 0
     allowance = budget.allowance(within=common)
     most_executions, most_tokens = _most(budget.executions), _most(budget.llm_tokens)
@@ -98,38 +87,38 @@ def ask(
         steps += attempt.simulator_steps
         tokens += attempt.llm_tokens
         if attempt.simulator_steps:
-            snapshots[len(executions)] = _snapshot(problem)
+            positions[len(executions)] = _save(problem)
         executions.append(Execution(capability, attempt))
         if attempt.ending is Ending.CUT:
             cut = True
             break
     seconds = time.perf_counter() - begun
-    end = _snapshot(problem)
+    end = _save(problem)
     draw = Draw(tuple(executions), steps, tokens, seconds, cut, end, allowance.cost)
-    return Answer(draw, snapshots)
+    return Answer(draw, positions)
 
 
 def _most(allowed: float | None) -> float:
     return inf if allowed is None else allowed
 
 
-def _snapshot(problem: Problem) -> bytes:
-    # Taken after every execution: a context manager would show.
+def _save(problem: Problem) -> SavedPosition:
+    # Called after every execution: a context manager would be slow.
     try:
-        return problem.simulator.snapshot()
+        return save_position(problem.simulator)
     except Exception as error:
         raise simulator_error(problem, error, "when asked for a snapshot") from error
 
 
 def _restored(problem: Problem, start: Start, seed: int) -> Position:
     with report_simulator_errors(problem, "when a position was restored"):
-        observation = problem.simulator.restore(start.snapshot, seed)
+        observation = problem.simulator.restore(start.position.snapshot, seed)
         state = problem.abstraction(observation)
     if state != start.state:
         differing = problem.vocabulary.holding(state ^ start.state)
         raise ProblemError(
-            f"restoring a snapshot of {problem.name} gave another state than it was taken in "
-            f"({', '.join(map(str, differing))} differ); run `capscope check` on the problem, mend "
+            f"restoring a snapshot of {problem.name} gave another state than the one it was taken in "
+            f"({', '.join(map(str, differing))} differ); run `capscope check` on the problem, fix "
             "restore() and resume"
         )
     return Position(observation, state)

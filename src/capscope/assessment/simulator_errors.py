@@ -1,7 +1,7 @@
 """A simulator or abstraction that raises: what it reports can no longer be trusted.
 
-Unlike an agent's failure this is no outcome. The run stops with one line; everything before is in
-the journal, and the run goes on once the problem is mended.
+Unlike an agent's failure this is not an outcome. The run stops with one line; everything before is
+in the journal, and the run continues once the problem is fixed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from capscope.world import Problem
 
 @contextmanager
 def report_simulator_errors(problem: Problem, doing: str) -> Iterator[None]:
-    """Turn whatever the parts of a problem raise into an error that says when it happened."""
+    """Turn what the parts of a problem raise into an error that says when it happened."""
     try:
         yield
     except CapscopeError:
@@ -25,8 +25,8 @@ def report_simulator_errors(problem: Problem, doing: str) -> Iterator[None]:
 
 
 def simulator_error(problem: Problem, error: Exception, doing: str) -> SimulatorError:
-    """Say what was raised, and when."""
+    """Describe what was raised, and when."""
     return SimulatorError(
         f"the simulator or abstraction of {problem.name} raised {type(error).__name__}: {error} "
-        f"{doing}; mend it"
+        f"{doing}; fix it"
     )

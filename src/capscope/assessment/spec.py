@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
 
-from capscope.errors import RunError
+from capscope.record.identity import RunIdentity, RunMeta
 from capscope.record.run_directory import versions
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget
-from capscope.strategy.registry import ADAPTIVE, DEFAULT_STRATEGY, check_strategy
+from capscope.strategy.registry import DEFAULT_STRATEGY, find_strategy
 from capscope.symbolic import Intent
 from capscope.world import Problem
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What a run is started with."""
+    """What a run is started with; a wrong name raises before anything is written."""
 
     problem: Problem
     source: str
@@ -26,55 +24,40 @@ class RunSpec:
     seed: int = 0
     settings: Settings = field(default_factory=Settings)
     budget: Budget = field(default_factory=Budget)
-    colleagues: tuple[Problem, ...] = ()
-    """Further copies of the problem, on which draws are made side by side."""
+    copies: tuple[Problem, ...] = ()
+    """Further copies of the problem, on which draws are made in parallel."""
+    intents: tuple[Intent, ...] = field(init=False)
+    """The user's own list; empty means that intents are discovered."""
 
-    @cached_property
-    def intents(self) -> tuple[Intent, ...]:
-        """The user's own list; empty means that intents are discovered."""
+    def __post_init__(self) -> None:
         intents = tuple(dict.fromkeys(map(Intent.parse, self.settings.intents)))
         for intent in intents:
-            self.problem.vocabulary.literal_masks(intent.literals)  # names an unknown atom
-        return intents
+            self.problem.vocabulary.literal_masks(intent.literals)  # raises for an unknown atom
+        object.__setattr__(self, "intents", intents)
+        find_strategy(self.strategy).check(self.settings, 1 + len(self.copies))
 
     @property
-    def longest_draw(self) -> int:
-        """The most executions in one draw."""
-        random = self.strategy == "random"
-        return self.settings.random_length if random else self.settings.depth
-
-    def check(self) -> None:
-        """Find a wrong name before anything is written."""
-        check_strategy(self.strategy)
-        workers, batch = 1 + len(self.colleagues), self.settings.batch
-        if self.strategy == ADAPTIVE and workers > batch:
-            raise RunError(
-                f"workers share the draws of a batch: {workers} workers need --batch {workers} or "
-                f"more, not {batch}"
-            )
-        _ = self.intents
-
-    def identity(self) -> dict[str, Any]:
-        """Return what must not change between start and resume."""
+    def identity(self) -> RunIdentity:
+        """What must not change between start and resume."""
         limits = self.problem.limits
-        return {
-            "problem": self.source,
-            "problem fingerprint": self.problem.fingerprint,
-            "vocabulary": self.problem.vocabulary.fingerprint,
-            "strategy": self.strategy,
-            "seed": self.seed,
-            "temporal length": limits.temporal_length,
-            "horizon": limits.horizon,
-            "reset every": limits.reset_every,
-            "settings": self.settings.as_dict(),
-        }
+        return RunIdentity(
+            self.source,
+            self.problem.fingerprint,
+            self.problem.vocabulary.fingerprint,
+            self.strategy,
+            self.seed,
+            limits.temporal_length,
+            limits.horizon,
+            limits.reset_every,
+            self.settings,
+        )
 
-    def meta(self) -> dict[str, Any]:
-        """Return what the journal says of the run from the beginning."""
-        return {
-            "identity": self.identity(),
-            "name": self.problem.name,
-            "vocabulary": self.problem.vocabulary.as_dict(),
-            "budget": self.budget.as_dict(),
-            "versions": versions(),
-        }
+    def meta(self) -> RunMeta:
+        """Return what a new journal says about the run."""
+        return RunMeta(
+            self.identity,
+            self.problem.name,
+            self.problem.vocabulary,
+            self.budget,
+            versions(),
+        )

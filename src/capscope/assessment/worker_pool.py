@@ -1,14 +1,14 @@
-"""Draws of one query side by side, with the same journal as one after another.
+"""Draws of one query in parallel, with the same journal as one after another.
 
-Each worker is a thread with a problem of its own. That pays where an agent or a simulator waits for
-something: a model server, a subprocess, a robot. Draws are handed back in order, whichever comes
-back first, and everything random in a draw is seeded by its place, so the number of workers changes
-nothing but the time.
+Each worker is a thread with a copy of the problem. That pays if an agent or a simulator waits for
+something: a model server, a subprocess, a robot. Draws are returned in order, whichever finishes
+first, and all randomness in a draw is seeded by its place, so the number of workers changes nothing
+but the time.
 
-What a language model will use is not known before. Draws side by side therefore spend from a common
-allowance and stop when it is spent, at most one call each beyond it. Which of them that hits is a
-matter of luck, so the first draw that does not fit into what those before it left is made again,
-by itself: its answers come out of the cache.
+What a language model will use is not known in advance. Parallel draws therefore spend from a common
+allowance and stop when it is spent, at most one call each beyond it. Which of them that hits is
+random, so the first draw that does not fit into what those before it left is made again, alone:
+its answers come from the cache.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from capscope.symbolic import Intent
 from capscope.world import Allowance, Problem
 
 Begin = Callable[[int, Budget, Allowance], Future[Answer]]
-"""Begin a draw, by its number, with what is left and what it shares with others."""
+"""Begins a draw, by its number, with what is left and what it shares with others."""
 
 
 class WorkerPool:
-    """Problems, all alike, on which draws are executed."""
+    """Copies of a problem on which draws are executed."""
 
     def __init__(self, problems: Sequence[Problem], longest: int) -> None:
         self._workers = len(problems)
@@ -40,7 +40,7 @@ class WorkerPool:
         for problem in problems:
             self._free.put(problem)
         self._stopped = Event()
-        self._paid = Allowance(stopped=self._stopped)  # whatever is paid, whoever it is for
+        self._paid = Allowance(stopped=self._stopped)  # everything that is paid
         self._recorded_cost = 0.0
         self._most_executions = longest
         self._most_steps = longest * problems[0].limits.horizon
@@ -50,7 +50,7 @@ class WorkerPool:
 
     @property
     def unrecorded_cost(self) -> float:
-        """What was paid for draws that were not handed back, or that nobody recorded."""
+        """What was paid for draws that were not returned, or not recorded."""
         return max(0.0, self._paid.cost - self._recorded_cost)
 
     def answers(
@@ -58,8 +58,8 @@ class WorkerPool:
     ) -> Generator[Answer, None, None]:
         """Yield the answers to the draws of a query from `first` on, in order.
 
-        `left` tells what is left of the budget once the answers so far are accounted for, None if
-        nothing is. Towards its end draws are made one by one, so that it is not exceeded.
+        `left` returns what is left of the budget after the answers so far, None if nothing is.
+        Towards its end draws are made one by one, so that it is not exceeded.
         """
         index = first
         with ThreadPoolExecutor(self._workers) as pool, self._ended_early(pool):
@@ -72,13 +72,13 @@ class WorkerPool:
                 if min(self._workers, len(numbers)) == 1 or self._tight(budget, 2):
                     found = iter([self._ask(query, index, intents, budget, self._paid)])
                 else:
-                    found = self._side_by_side(numbers, left, begin)
+                    found = self._in_parallel(numbers, left, begin)
                 for answer in found:
                     self._most_tokens = max(self._most_tokens or 0, answer.draw.llm_tokens)
                     self._most_cost = max(self._most_cost or 0, answer.draw.llm_cost)
                     index += 1
                     yield answer
-                    # Only now: who is handed a draw may fail to record it.
+                    # Only now: the caller may fail to record it.
                     self._recorded_cost += answer.draw.llm_cost
 
     def _ask(
@@ -95,19 +95,19 @@ class WorkerPool:
         finally:
             self._free.put(problem)
 
-    def _side_by_side(
+    def _in_parallel(
         self, numbers: range, left: Callable[[], Budget | None], begin: Begin
     ) -> Iterator[Answer]:
         """Yield the answers to draws made at once, up to the one that spends what is left.
 
-        A worker that is done takes the next draw at once, whoever else is still at work.
+        A worker that is done takes the next draw at once; it does not wait for the others.
         """
         common = (left() or Budget()).allowance(within=self._paid)
         ahead = deque(numbers)
         under_way: deque[Future[Answer]] = deque()
         for number in numbers:
             rest = left()
-            while ahead and rest is not None and self._room(rest, len(under_way), common):
+            while ahead and rest is not None and self._may_begin(rest, len(under_way), common):
                 under_way.append(begin(ahead.popleft(), rest, common))
             if not under_way:
                 return
@@ -121,15 +121,15 @@ class WorkerPool:
                 return
             yield answer
 
-    def _room(self, left: Budget, under_way: int, common: Allowance) -> bool:
-        """Say whether one more draw may begin beside those under way."""
+    def _may_begin(self, left: Budget, under_way: int, common: Allowance) -> bool:
+        """Return whether one more draw may begin besides those under way."""
         # A draw that waits for a worker would count its seconds from too late a start.
         waits = under_way >= self._workers and left.seconds is not None
         return not (waits or common.spent or self._tight(left, under_way + 1))
 
     @contextmanager
     def _ended_early(self, pool: ThreadPoolExecutor) -> Iterator[None]:
-        """Let draws under way end after the attempt at hand when something ends the run."""
+        """Let draws under way end after their current attempt when something ends the run."""
         try:
             yield
         except BaseException:
@@ -138,7 +138,7 @@ class WorkerPool:
             raise
 
     def _tight(self, budget: Budget, draws: int) -> bool:
-        """Say whether draws side by side might spend more than is left."""
+        """Return whether parallel draws might spend more than is left."""
         each = {
             "executions": self._most_executions,
             "simulator_steps": self._most_steps,
@@ -151,7 +151,7 @@ class WorkerPool:
 
 
 def _fits(answer: Answer, left: Budget) -> bool:
-    """Say whether a draw would have been the same with what is left, and leaves something of it."""
+    """Return whether a draw would have been the same with what is left, and leaves some of it."""
     draw = answer.draw
     most = left.allowance()
     return not draw.cut and draw.llm_tokens < most.most_tokens and draw.llm_cost < most.most_cost

@@ -1,7 +1,19 @@
-"""What may be believed: rules, the pessimistic and the optimistic model, and their order."""
+"""What may be believed: the state graph, rules, and the pessimistic and the optimistic model."""
 
-from capscope.model.capability_model import CapabilityModel, RuleModel
+from capscope.model.capability_model import CapabilityModel, Prediction
+from capscope.model.extreme_models import ExtremeModels
 from capscope.model.rules import Outcome, Rule
-from capscope.model.state_graph import Learned, StateGraph
+from capscope.model.state_graph import Learned, OutcomeGroup, PairStats, StateGraph, StateNode
 
-__all__ = ["CapabilityModel", "Learned", "Outcome", "Rule", "RuleModel", "StateGraph"]
+__all__ = [
+    "CapabilityModel",
+    "ExtremeModels",
+    "Learned",
+    "Outcome",
+    "OutcomeGroup",
+    "PairStats",
+    "Prediction",
+    "Rule",
+    "StateGraph",
+    "StateNode",
+]

@@ -1,1 +1,1 @@
-"""What was seen: the multiset of transitions, and the durable record of a run."""
+"""What was observed: the journal of a run, and the one table of executions read from it."""

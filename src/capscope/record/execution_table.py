@@ -1,44 +1,57 @@
-"""Every execution of a run in the order in which it was made, as columns of numbers.
+"""All executions of a run in the order in which they were made, as NumPy columns.
 
-Who asks when something was first seen, what each execution was for, or which draws stand behind a
-rule has to look at all executions in order. Objects for each of them, query by query, cost twenty
-seconds for half a million. Most of that is not needed: draws are often alike to the letter, so
-equal texts are decoded once, a column of numbers holds what is asked of an execution, and what is
-to be worked out is worked out for whole columns.
+This is the only reader of journals: live, resumed and finished runs build what they know from this
+table. One object for each execution would cost twenty seconds for half a million of them. Draws are
+often identical, so each distinct text of a draw is decoded once, and everything else is computed
+on whole columns.
 
-States and transitions are spoken of by number, in the order of first sight.
+States, positions and transitions are numbers; states are numbered as in the journal. A live run
+appends its draws to an `ExecutionTableBuilder`, which gives the same table without reading the
+journal back.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capscope.errors import JournalError
-from capscope.record.journal import ENDINGS, Journal
+from capscope.record.journal import ENDINGS, Draw, Journal, QueryRecord, Start
 from capscope.record.journal_file import understood
-from capscope.record.transitions import Transition
+from capscope.record.query_table import Column, Flags, QueryTable, read_queries, with_totals
 from capscope.symbolic import State
 from capscope.world.attempt import Ending
 
-Column = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-
+UNKNOWN_POSITION = -1
 _CUT = ENDINGS.index(Ending.CUT)
-_DECODED_AT_ONCE = 100
-"""Texts: many are decoded faster than one by one, too many would leave the processor's cache."""
+_BATCH = 100
+"""Texts decoded at a time: one by one is slower, and all at once leaves the processor's cache."""
+
+
+class Transition(NamedTuple):
+    """An execution of a capability: the state before and the state after.
+
+    A capability is its index in the run's list of intents. Intents are only ever appended, so an
+    index never changes its meaning.
+    """
+
+    before: State
+    capability: int
+    after: State
 
 
 @dataclass(frozen=True)
 class DistinctTransitions:
-    """The transitions ⟨s, c, s′⟩ of a run, in the order of first sight."""
+    """The distinct transitions ⟨s, c, s′⟩ of a run, in the order in which they were first seen."""
 
     first: Column
     """The execution that showed it first."""
@@ -47,11 +60,11 @@ class DistinctTransitions:
     after: Column
     count: Column
     pair: Column
-    """The number of its pair ⟨s, c⟩, in the order of first sight."""
+    """The number of its pair ⟨s, c⟩, in the order in which pairs were first tried."""
 
     @cached_property
     def first_of_pair(self) -> Column:
-        """Of each pair the execution that tried it first."""
+        """For each pair, the execution that tried it first."""
         return self.first[np.unique(self.pair, return_index=True)[1]]
 
     def __len__(self) -> int:
@@ -60,54 +73,93 @@ class DistinctTransitions:
 
 @dataclass(frozen=True)
 class ExecutionTable:
-    """The executions of a run, a column for each thing that is asked of them."""
+    """The executions of a run: one row each, in order."""
 
     states: Sequence[State]
-    """By number: the first is where the run began."""
+    """By number."""
+    position_names: Sequence[bytes]
+    """The names of the positions that draws started from, by number."""
+    queries: QueryTable
     query: Column
     draw: Column
+    """The index of its draw in the query."""
     number: Column
-    """The position of the execution in its draw."""
+    """Its index in the draw."""
     capability: Column
     before: Column
     after: Column
+    changes: Column
+    """How often the symbolic state changed."""
     simulator_steps: Column
-    cut: Flags
-    """Cut short by a budget: it was made, and it is no observation."""
+    llm_tokens: Column
+    ending: Column
+    """Why it ended, as an index of `Ending`."""
+    position: Column
+    """The position that its draw started from; -1 if that was not recorded."""
 
     @classmethod
-    def of(cls, journal: Journal, queries: int, capabilities: int) -> ExecutionTable:
-        """Read the first queries of a journal, of which so many capabilities are written down."""
+    def read(cls, journal: Journal) -> ExecutionTable:
+        """Read a journal, an unfinished query included."""
         texts: dict[str, int] = {}
-        rows: list[int] = []
+        rows: list[tuple[int, ...]] = []
+        costs: list[tuple[float, ...]] = []
+        queries = read_queries(journal)
         draws = journal.select(
-            "SELECT query, draw, attempts FROM draws WHERE query < ? ORDER BY query, draw", queries
+            "SELECT query, draw, position, attempts, simulator_steps, llm_tokens, seconds, "
+            "llm_cost FROM draws ORDER BY query, draw"
         )
-        for query, draw, text in draws:
-            rows += query, draw, texts.setdefault(text, len(texts))
-        query_of, draw_of, text_of = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        for query, draw, position, text, *cost in draws:
+            if query >= len(queries):
+                break
+            which = UNKNOWN_POSITION if position is None else position
+            rows.append((query, draw, which, texts.setdefault(text, len(texts))))
+            costs.append(tuple(cost))
+        query_of, draw_of, position_of, text_of = np.array(rows, dtype=np.int64).reshape(-1, 4).T
         with understood(journal.path):
-            lengths, attempts = _decoded(list(texts))
+            lengths, attempts = _decode(list(texts))
             _refuse_unknown_states(attempts, len(journal.states))
-        refuse_unknown_capabilities(np.unique(attempts[:, 0]).tolist(), capabilities)
-        # Each draw is the stretch of its text, laid out one after the other.
+        _refuse_unknown_capabilities(attempts[:, 0], len(journal.intents()))
+        # Each draw is a slice of its decoded text; the slices are laid out one after the other.
         begins = np.cumsum(lengths) - lengths
         length = lengths[text_of]
-        number = _counting(length)
-        capability, before, after, steps, ending = attempts[
-            np.repeat(begins[text_of], length) + number
-        ].T
+        number = _count_up(length)
+        columns = attempts[np.repeat(begins[text_of], length) + number].T
+        names, name_of = _read_position_names(journal)
         return cls(
-            journal.states, np.repeat(query_of, length), np.repeat(draw_of, length), number,
-            capability, before, after, steps, ending == _CUT,
+            journal.states, names, with_totals(queries, query_of, length, costs),
+            np.repeat(query_of, length), np.repeat(draw_of, length), number, *columns,
+            np.append(name_of, UNKNOWN_POSITION)[np.repeat(position_of, length)],
         )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.query)
 
     @cached_property
+    def cut(self) -> Flags:
+        """Whether it was cut short by a budget: it was made, but it is not an observation."""
+        flags: Flags = self.ending == _CUT
+        return flags
+
+    @cached_property
+    def draw_id(self) -> Column:
+        """The number of its draw among all draws that have executions."""
+        ids: Column = np.cumsum(self.number == 0) - 1
+        return ids
+
+    @cached_property
+    def moved(self) -> Flags:
+        """Whether it took a simulator step; if not, the simulator stays where it is."""
+        flags: Flags = self.simulator_steps > 0
+        return flags
+
+    @cached_property
+    def complete(self) -> ExecutionTable:
+        """The executions that were not cut short."""
+        return self._rows(~self.cut) if self.cut.any() else self
+
+    @cached_property
     def transition(self) -> Column:
-        """Of each execution the number of its transition; -1 if it was cut."""
+        """The number of its transition; -1 if it was cut."""
         which = np.full(len(self), -1, dtype=np.int64)
         which[~self.cut] = self._numbered[0]
         return which
@@ -130,11 +182,109 @@ class ExecutionTable:
         return which, whole[first]
 
     def transitions(self) -> Counter[Transition]:
-        """Count the transitions, in the order of first sight."""
+        """Count the transitions, in the order in which they were first seen."""
         seen, states = self.distinct, self.states
         columns = (seen.before, seen.capability, seen.after, seen.count)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return Counter({Transition(states[s], c, states[t]): count for s, c, t, count in rows})
+
+    def transitions_by_query(self) -> Iterator[Counter[Transition]]:
+        """Count the transitions of each query by itself."""
+        states = self.states
+        columns = (self.before, self.capability, self.after, self.ending)
+        rows = [column.tolist() for column in columns]
+        bounds = np.searchsorted(self.query, np.arange(len(self.queries) + 1)).tolist()
+        for first, end in itertools.pairwise(bounds):
+            counts: Counter[Transition] = Counter()
+            for before, capability, after, ending in zip(
+                *(c[first:end] for c in rows), strict=True
+            ):
+                if ending != _CUT:
+                    counts[Transition(states[before], capability, states[after])] += 1
+            yield counts
+
+    def first_queries(self, number: int) -> ExecutionTable:
+        """Return the table as it was after the first queries."""
+        if number >= len(self.queries):
+            return self
+        kept = slice(int(np.searchsorted(self.query, number)))
+        return replace(self._rows(kept), queries=self.queries.first(number))
+
+    def within(self, executions: int) -> ExecutionTable:
+        """Return the table at the end of the last query that was within so many executions."""
+        spent = np.cumsum(self.queries.executions)
+        return self.first_queries(int(np.searchsorted(spent, executions, side="right")))
+
+    def _rows(self, which: slice | Flags) -> ExecutionTable:
+        columns = {f.name: getattr(self, f.name)[which] for f in fields(self)[3:]}
+        return replace(self, **columns)
+
+
+class ExecutionTableBuilder:
+    """A table that grows with a run."""
+
+    _EXECUTION = 11
+    _QUERY = 9
+
+    def __init__(self, table: ExecutionTable | None = None) -> None:
+        self._executions = array("q")
+        self._queries = array("d")
+        self._position_names: dict[bytes, int] = {}
+        if table is not None:
+            columns = [getattr(table, field.name) for field in fields(table)[3:]]
+            self._executions.frombytes(np.stack(columns, axis=1).tobytes())
+            rows = [
+                getattr(table.queries, f.name) for f in fields(QueryTable) if f.name != "executions"
+            ]
+            self._queries.frombytes(np.stack(rows, axis=1).astype(np.float64).tobytes())
+            self._position_names = {name: i for i, name in enumerate(table.position_names)}
+
+    def add_query(
+        self,
+        number: int,
+        record: QueryRecord,
+        starts: Sequence[Start],
+        draws: Sequence[Draw],
+        journal: Journal,
+        seconds: float,
+    ) -> Counter[Transition]:
+        """Append the recorded draws of a query, complete if there are as many as starts.
+
+        Return its transitions, in the order in which they were seen.
+        """
+        state_number, rows, names = journal.state_number, self._executions, self._position_names
+        counts: Counter[Transition] = Counter()
+        for index, (start, draw) in enumerate(zip(starts, draws, strict=False)):
+            position = names.setdefault(start.position.name, len(names))
+            for i, (capability, attempt) in enumerate(draw.executions):
+                first, last = attempt.trajectory[0], attempt.trajectory[-1]
+                rows.extend((
+                    number, index, i, capability, state_number(first), state_number(last),
+                    len(attempt.trajectory) - 1, attempt.simulator_steps, attempt.llm_tokens,
+                    ENDINGS.index(attempt.ending), position,
+                ))  # fmt: skip
+                if attempt.ending is not Ending.CUT:
+                    counts[Transition(first, capability, last)] += 1
+        self._queries.extend((
+            state_number(record.start.state), record.predicted, record.informative,
+            len(draws) == len(starts), len(draws), sum(d.simulator_steps for d in draws),
+            sum(d.llm_tokens for d in draws), seconds, sum(d.llm_cost for d in draws),
+        ))  # fmt: skip
+        return counts
+
+    def table(self, states: Sequence[State]) -> ExecutionTable:
+        """Return the table as it is now."""
+        columns = _columns(self._executions, np.int64, self._EXECUTION)
+        start, predicted, informative, finished, draws, steps, tokens, seconds, cost = _columns(
+            self._queries, np.float64, self._QUERY
+        )
+        whole = np.int64
+        queries = QueryTable(
+            start.astype(whole), predicted, informative > 0, finished > 0, draws.astype(whole),
+            np.bincount(columns[0], minlength=len(start)), steps.astype(whole),
+            tokens.astype(whole), seconds, cost,
+        )  # fmt: skip
+        return ExecutionTable(list(states), tuple(self._position_names), queries, *columns)
 
 
 def number_by_first_use(values: Column) -> tuple[Column, Column]:
@@ -151,54 +301,77 @@ def number_by_first_use(values: Column) -> tuple[Column, Column]:
     return rank[which], first[order]
 
 
-def transcribed(journal: Journal) -> Iterable[tuple[int, int, int]]:
-    """Return query, draw and number of every execution of which the agent wrote something down."""
-    tables = {name for (name,) in journal.select("SELECT name FROM sqlite_master")}
-    if "transcripts" not in tables:
-        return []
-    return (
-        (q, d, e) for q, d, e in journal.select("SELECT query, draw, execution FROM transcripts")
-    )
+def known_positions(journal: Journal) -> Mapping[int, set[bytes]]:
+    """Return the names of the positions known for each state, by the state's number.
+
+    Of a state met often only some are kept, drawn evenly over its visits.
+    """
+    known: dict[int, set[bytes]] = {}
+    for table in ("snapshots", "positions"):
+        for state, snapshot, name in journal.select(f"SELECT state, snapshot, name FROM {table}"):
+            known.setdefault(state, set()).add(snapshot if name is None else name)
+    return known
 
 
-def refuse_unknown_capabilities(asked: Iterable[int], capabilities: int) -> None:
-    """Raise if a capability is beyond those that are known: the journal was changed."""
-    if any(not 0 <= capability < capabilities for capability in asked):
-        raise JournalError(
-            f"a draw in the journal asks for a capability beyond the {capabilities} that are "
-            "written down; the journal was changed by something else and was left untouched"
-        )
+def _columns(flat: array[int] | array[float], kind: type, width: int) -> list[NDArray[np.generic]]:
+    rows = np.frombuffer(flat, dtype=kind) if flat else np.empty(0, dtype=kind)
+    return list(np.ascontiguousarray(rows.reshape(-1, width).T))
 
 
-def _decoded(texts: Sequence[str]) -> tuple[Column, Column]:
-    """Return how many attempts each text holds, and a row of numbers for each of them."""
+def _read_position_names(journal: Journal) -> tuple[tuple[bytes, ...], Column]:
+    """Return the distinct names, and for each stored position the number of its name."""
+    numbers: dict[bytes, int] = {}
+    rows = journal.select("SELECT snapshot, name FROM positions ORDER BY id")
+    which = [
+        numbers.setdefault(snapshot if name is None else name, len(numbers))
+        for snapshot, name in rows
+    ]
+    return tuple(numbers), np.array(which, dtype=np.int64)
+
+
+def _decode(texts: Sequence[str]) -> tuple[Column, Column]:
+    """Return how many attempts each text holds, and a row of numbers for each attempt."""
     lengths: list[int] = []
     rows = [np.empty(0, dtype=np.int64)]
-    for first in range(0, len(texts), _DECODED_AT_ONCE):
-        some = texts[first : first + _DECODED_AT_ONCE]
+    for first in range(0, len(texts), _BATCH):
+        some = texts[first : first + _BATCH]
         draws = json.loads(f"[{','.join(some)}]")
         if len(draws) != len(some):
             raise ValueError("draws that are not one list each")
         lengths += map(len, draws)
         attempts = itertools.chain.from_iterable(draws)
-        numbers = [n for a in attempts for n in (a[0], a[1][0], a[1][-1], a[2], a[3])]
+        numbers = [
+            n
+            for a in attempts
+            for n in (
+                a[0], a[1][0], a[1][-1], len(a[1]) - 1, a[2], a[4] if len(a) > 4 else 0, a[3],
+            )
+        ]  # fmt: skip
         try:
             rows.append(np.array(numbers, dtype=np.int64))
         except OverflowError as error:
             raise ValueError(str(error)) from error
-    return np.array(lengths, dtype=np.int64), np.concatenate(rows).reshape(-1, 5)
+    return np.array(lengths, dtype=np.int64), np.concatenate(rows).reshape(-1, 7)
 
 
 def _refuse_unknown_states(attempts: Column, states: int) -> None:
     ends = attempts[:, 1:3]
     if ends.size and not 0 <= ends.min() <= ends.max() < states:
-        raise ValueError(f"an attempt between states that are not among the {states} written down")
+        raise ValueError(f"an attempt between states that are not among the {states} recorded")
 
 
-def _counting(lengths: Column) -> Column:
-    """Count from 0 anew for each length.
+def _refuse_unknown_capabilities(asked: Column, capabilities: int) -> None:
+    if asked.size and not 0 <= asked.min() <= asked.max() < capabilities:
+        raise JournalError(
+            f"a draw in the journal asks for a capability beyond the {capabilities} that are "
+            "recorded; the journal was changed by something else and was left untouched"
+        )
 
-    >>> _counting(np.array([2, 0, 3])).tolist()
+
+def _count_up(lengths: Column) -> Column:
+    """Count from 0 again for each length.
+
+    >>> _count_up(np.array([2, 0, 3])).tolist()
     [0, 1, 0, 1, 2]
     """
     return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)

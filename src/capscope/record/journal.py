@@ -1,15 +1,15 @@
 """The durable record of a run: the source of truth from which everything else is derived.
 
-A finished draw is committed before the next one begins, so a run killed at any instant loses at
-most the draw under way. Nothing derived is stored: dataset, models and stopping counts are rebuilt
-by replaying the journal, and seeds come from places, so a resumed run goes on exactly as one that
+A finished draw is committed before the next one begins, so a run killed at any moment loses at most
+the draw in progress. Nothing derived is stored: graph, models and stopping counts are rebuilt from
+the journal, and seeds come from places in the run, so a resumed run continues exactly as one that
 was never interrupted.
 
 SQLite in write-ahead mode: a kill cannot tear a transaction, and a reader may look while a run is
-under way. States are written once and referred to by number. An attempt is a row of JSON,
-`[capability, [states…], simulator_steps, ending]` with `llm_tokens` and `detail` behind where there
-are any, so that the file can be read with the sqlite3 shell alone.
-What an agent wrote down of an attempt, its transcript, is kept apart and compressed.
+under way. States and start positions are stored once and referred to by number. An attempt is a row
+of JSON, `[capability, [states…], simulator_steps, ending]`, followed by `llm_tokens` and `detail` if
+there are any, so the file can be read with the sqlite3 shell alone. Transcripts of attempts are kept
+separately and compressed.
 """
 
 from __future__ import annotations
@@ -23,23 +23,28 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from capscope.errors import JournalError
+from capscope.record.identity import InitialPositions, RunMeta
 from capscope.record.journal_file import (
     APPLICATION_ID,
     FORMAT_VERSION,
-    LATER_TABLES,
     SCHEMA,
-    connected,
-    connected_for_reading,
+    connect,
+    connect_for_reading,
     explained,
+    joined_name,
+    split_name,
     understood,
     verify,
 )
+from capscope.record.stop_reason import StopReason
 from capscope.record.transcripts import packed, unpacked
+from capscope.record.usage import Budget, Usage
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending
+from capscope.world.positions import SavedPosition
 
 ENDINGS = tuple(Ending)
-"""An ending is written as its position."""
+"""An ending is stored as its index."""
 
 
 class Execution(NamedTuple):
@@ -59,19 +64,34 @@ class Draw:
     seconds: float
     cut: bool
     """A budget ran out: the draw, and with it the query, is incomplete."""
-    end_snapshot: bytes | None = None
+    end: SavedPosition | None = None
     """The position at the end; the journal keeps those of the latest query only."""
     llm_cost: float = 0.0
     """What was paid for it; kept apart from what happened, as times are."""
 
+    @property
+    def usage(self) -> Usage:
+        """What the draw took."""
+        return Usage(
+            0, len(self.executions), self.simulator_steps, self.llm_tokens, self.seconds,
+            self.llm_cost,
+        )  # fmt: skip
+
+
+class Start(NamedTuple):
+    """Where a draw starts: a state and a position in it."""
+
+    state: State
+    position: SavedPosition
+
 
 @dataclass(frozen=True, slots=True)
 class QueryRecord:
-    """What is written down of a query before its draws."""
+    """What is recorded about a query before its draws."""
 
-    start: State
-    start_snapshot: bytes
+    start: Start
     distance: int
+    """How far the start is from where the walk began."""
     xi: float
     predicted: float
     informative: bool
@@ -81,7 +101,7 @@ class QueryRecord:
 
 
 class Journal:
-    """An open journal; every error of the database becomes a sentence about the run."""
+    """An open journal; every error of the database becomes one line about the run."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -90,14 +110,10 @@ class Journal:
         self._states: list[State] = []
         self._encoded: tuple[tuple[Execution, ...], str] = ((), "[]")
         self._load_states()
-        # An earlier release's journal that is only looked at is not given the later tables.
-        with explained(path):
-            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        self.has_costs = "costs" in tables
-        self._has_transcripts = "transcripts" in tables
+        self._positions: dict[tuple[int, bytes], int] = {}
 
     @classmethod
-    def create(cls, path: Path, meta: Mapping[str, Any]) -> Journal:
+    def create(cls, path: Path, meta: RunMeta) -> Journal:
         """Start a new journal; the file must not exist."""
         if path.exists():
             raise JournalError(f"{path} exists; resume the run or choose another directory")
@@ -111,7 +127,7 @@ class Journal:
                     f"PRAGMA application_id = {APPLICATION_ID}; "
                     f"PRAGMA user_version = {FORMAT_VERSION}; {SCHEMA}"
                 )
-                cls(draft, db).write_meta(meta)
+                cls(draft, db)._write_meta(meta.as_stored())
             draft.replace(path)
         return cls.open(path)
 
@@ -122,14 +138,12 @@ class Journal:
             raise JournalError(f"no journal at {path}; is {path.parent} a run directory?")
         with understood(path):
             verify(path)
-            db = connected_for_reading(path) if read_only else connected(path)
+            db = connect_for_reading(path) if read_only else connect(path)
             try:
+                journal = cls(path, db)
                 if not read_only:
-                    db.execute("PRAGMA journal_mode = WAL")
-                    db.execute("PRAGMA synchronous = NORMAL")
-                    for table in LATER_TABLES:
-                        db.execute(table)
-                return cls(path, db)
+                    journal._load_positions()
+                return journal
             except BaseException:
                 db.close()
                 raise
@@ -140,7 +154,7 @@ class Journal:
 
     @contextmanager
     def at_one_moment(self) -> Iterator[None]:
-        """Read it all as it is now, whatever a run under way writes down meanwhile."""
+        """Read everything as it is now, whatever a run under way records meanwhile."""
         with explained(self.path):
             self._db.execute("BEGIN")
         try:
@@ -158,19 +172,25 @@ class Journal:
                 self._ids[int(bits, 16)] = number
                 self._states.append(int(bits, 16))
 
+    def _load_positions(self) -> None:
+        rows = self._db.execute("SELECT state, snapshot, id FROM positions")
+        self._positions = {(state, snapshot): number for state, snapshot, number in rows}
+
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        known = len(self._states)
+        known, positions = len(self._states), len(self._positions)
         with explained(self.path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
                 self._db.execute("COMMIT")
             except BaseException:
-                # States numbered in a transaction that failed are not on disk.
+                # What was numbered in a transaction that failed is not on disk.
                 for state in self._states[known:]:
                     del self._ids[state]
                 del self._states[known:]
+                for key in list(self._positions)[positions:]:
+                    del self._positions[key]
                 self._encoded = ((), "[]")
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
@@ -184,17 +204,53 @@ class Journal:
             self._db.execute("INSERT INTO states VALUES (?, ?)", (number, hex(state)))
         return number
 
-    def read_meta(self) -> dict[str, Any]:
-        """Return what the run was started with."""
+    def _position(self, start: Start) -> int:
+        state, (snapshot, name) = self._number(start.state), start.position
+        number = self._positions.get((state, snapshot))
+        if number is None:
+            number = self._positions[state, snapshot] = len(self._positions)
+            row = (number, state, *split_name(SavedPosition(snapshot, name)))
+            self._db.execute("INSERT INTO positions VALUES (?, ?, ?, ?)", row)
+        return number
+
+    def read_meta(self) -> RunMeta:
+        """Return what the journal says about its run."""
         with understood(self.path):
             rows = self._db.execute("SELECT key, value FROM meta").fetchall()
-            return {key: json.loads(value) for key, value in rows}
+            stored = {key: json.loads(value) for key, value in rows}
+        missing = RunMeta.REQUIRED.difference(stored)
+        if missing:
+            raise JournalError(
+                f"{self.path} lacks its {', '.join(sorted(missing))}; it was changed by something "
+                "else and was left untouched"
+            )
+        with understood(self.path):
+            return RunMeta.from_stored(stored)
 
-    def write_meta(self, meta: Mapping[str, Any]) -> None:
-        """Add or replace entries."""
+    def _write_meta(self, entries: Mapping[str, Any]) -> None:
         with self._transaction() as db:
-            for key, value in meta.items():
+            for key, value in entries.items():
                 db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+
+    def set_budget(self, budget: Budget) -> None:
+        """Replace the budget of the run."""
+        self._write_meta({"budget": budget.as_dict()})
+
+    def set_initial_positions(self, began: InitialPositions) -> None:
+        """Record where the run began."""
+        self._write_meta({"initial_positions": began.as_dict()})
+
+    def set_file_digests(self, digests: Sequence[str]) -> None:
+        """Record which texts the problem's file has had."""
+        self._write_meta({"file_digests": list(digests)})
+
+    def set_unrecorded_cost(self, cost: float) -> None:
+        """Record what was paid for draws that were interrupted."""
+        self._write_meta({"unrecorded_cost": cost})
+
+    def set_stopped(self, reason: StopReason, budget: Budget) -> None:
+        """Record why the run stopped, for readers who would otherwise have to replay it."""
+        self._write_meta({"stopped": {"because": reason.as_dict(), "budget": budget.as_dict()}})
 
     def intents(self) -> list[Intent]:
         """Return the intents in order."""
@@ -203,14 +259,14 @@ class Journal:
             return [Intent(tuple(map(Literal.parse, json.loads(row[0])))) for row in rows]
 
     def add_discovery(self, intents: Sequence[Intent], simulator_steps: int) -> None:
-        """Write down what discovery found, all at once: a kill leaves it done or not begun."""
+        """Record what discovery found, all at once: a kill leaves it done or not begun."""
         found = {"intents": len(intents), "simulator_steps": simulator_steps}
         with self._transaction() as db:
             db.executemany("INSERT INTO intents VALUES (?, ?)", _intent_rows(intents, 0))
             db.execute("INSERT INTO meta VALUES ('discovery', ?)", (json.dumps(found),))
 
     def add_intents(self, intents: Sequence[Intent], first: int) -> None:
-        """Write intents from number `first` on; those recorded before are left as they are."""
+        """Record intents from number `first` on; those recorded before stay as they are."""
         if not intents:
             return
         with self._transaction() as db:
@@ -219,49 +275,51 @@ class Journal:
             )
 
     def query(self, number: int) -> QueryRecord | None:
-        """Return what was recorded of a query; None if it was never begun."""
+        """Return what was recorded about a query; None if it was never begun."""
         with understood(self.path):
             row = self._db.execute(
-                "SELECT start, start_snapshot, distance, xi, predicted, telling, finished, "
-                "seconds, policy FROM queries WHERE id = ?",
+                "SELECT state, snapshot, name, distance, xi, predicted, informative, finished, "
+                "seconds, policy FROM queries q JOIN positions p ON p.id = q.position "
+                "WHERE q.id = ?",
                 (number,),
             ).fetchone()
             if row is None:
                 return None
-            start, snapshot, distance, xi, predicted, informative, finished, seconds, policy = row
+            state, snapshot, name, distance, xi, predicted, informative, *rest = row
+            finished, seconds, policy = rest
             return QueryRecord(
-                self._states[start], snapshot, distance, xi, predicted, bool(informative),
-                bool(finished), seconds, policy,
+                Start(self._states[state], joined_name(snapshot, name)), distance, xi, predicted,
+                bool(informative), bool(finished), seconds, policy,
             )  # fmt: skip
 
-    def begin_query(
-        self, number: int, record: QueryRecord, starts: Sequence[tuple[State, bytes]] = ()
-    ) -> None:
-        """Write a query down before its first draw; `starts` if each draw has its own.
+    def begin_query(self, number: int, record: QueryRecord, starts: Sequence[Start] = ()) -> None:
+        """Record a query before its first draw; `starts` if each draw has its own.
 
-        They are kept for the latest query only: where a draw began is in its first attempt.
+        They are kept for the latest query only: afterwards the draws have them.
         """
         with self._transaction() as db:
             db.execute(
-                "INSERT INTO queries (id, start, start_snapshot, distance, xi, predicted, telling) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO queries (id, position, distance, xi, predicted, informative) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
                 (
-                    number, self._number(record.start), record.start_snapshot, record.distance,
-                    record.xi, record.predicted, record.informative,
+                    number, self._position(record.start), record.distance, record.xi,
+                    record.predicted, record.informative,
                 ),
             )  # fmt: skip
             db.executemany(
-                "INSERT OR REPLACE INTO starts VALUES (?, ?, ?, ?)",
-                [(i, number, self._number(state), at) for i, (state, at) in enumerate(starts)],
+                "INSERT OR REPLACE INTO starts VALUES (?, ?, ?)",
+                [(i, number, self._position(start)) for i, start in enumerate(starts)],
             )
 
-    def starts(self, query: int) -> list[tuple[State, bytes]]:
-        """Return where each draw of the latest query starts; empty if all start alike."""
+    def starts(self, query: int) -> list[Start]:
+        """Return where each draw of the latest query starts; empty if all start together."""
         with understood(self.path):
             rows = self._db.execute(
-                "SELECT state, snapshot FROM starts WHERE query = ? ORDER BY draw", (query,)
+                "SELECT state, snapshot, name FROM starts s JOIN positions p ON p.id = s.position "
+                "WHERE query = ? ORDER BY draw",
+                (query,),
             ).fetchall()
-            return [(self._states[state], snapshot) for state, snapshot in rows]
+            return [Start(self._states[s], joined_name(at, name)) for s, at, name in rows]
 
     def finish_query(self, number: int, policy: Mapping[str, Any], seconds: float) -> None:
         """Mark a query as complete."""
@@ -272,66 +330,63 @@ class Journal:
             )
 
     def add_draw(
-        self, query: int, index: int, draw: Draw, kept: Mapping[tuple[State, int], bytes]
+        self,
+        place: tuple[int, int],
+        start: Start,
+        draw: Draw,
+        kept: Mapping[tuple[State, int], SavedPosition],
     ) -> None:
-        """Commit a finished draw with the snapshots, by state and slot, that are kept of it."""
+        """Commit a finished draw at ⟨query, index⟩ with the positions kept, by state and slot."""
         with self._transaction() as db:
             db.execute(
-                "INSERT INTO draws VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO draws VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    query, index, self._encode(draw.executions), draw.simulator_steps,
-                    draw.llm_tokens, draw.cut, draw.seconds,
+                    *place, self._position(start), self._encode(draw.executions),
+                    draw.simulator_steps, draw.llm_tokens, draw.llm_cost, draw.cut, draw.seconds,
                 ),
             )  # fmt: skip
-            if draw.llm_cost:
-                db.execute("INSERT INTO costs VALUES (?, ?, ?)", (query, index, draw.llm_cost))
             for number, (_, attempt) in enumerate(draw.executions):
                 if attempt.transcript:
                     text = packed(attempt.transcript, self._transcript_dictionary())
                     db.execute(
-                        "INSERT INTO transcripts VALUES (?, ?, ?, ?)", (query, index, number, text)
+                        "INSERT INTO transcripts VALUES (?, ?, ?, ?)", (*place, number, text)
                     )
-            if draw.end_snapshot is not None:
-                db.execute(
-                    "INSERT OR REPLACE INTO ends VALUES (?, ?, ?)",
-                    (index, query, draw.end_snapshot),
-                )
-            for (state, slot), snapshot in kept.items():
-                db.execute(
-                    "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)",
-                    (self._number(state), slot, snapshot),
-                )
+            if draw.end is not None:
+                row = (place[1], place[0], *split_name(draw.end))
+                db.execute("INSERT OR REPLACE INTO ends VALUES (?, ?, ?, ?)", row)
+            for (state, slot), position in kept.items():
+                self._keep(state, slot, position)
+
+    def _keep(self, state: State, slot: int, position: SavedPosition) -> None:
+        row = (self._number(state), slot, *split_name(position))
+        self._db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", row)
+
+    def keep_position(self, state: State, slot: int, position: SavedPosition) -> None:
+        """Keep a position that was met outside any draw."""
+        with self._transaction():
+            self._keep(state, slot, position)
 
     def draws(self, query: int) -> list[Draw]:
         """Return the recorded draws of a query, in order."""
         with understood(self.path):
             rows = self._db.execute(
-                "SELECT d.draw, attempts, d.simulator_steps, llm_tokens, seconds, cut, e.snapshot "
-                "FROM draws d LEFT JOIN ends e ON e.draw = d.draw AND e.query = d.query "
+                "SELECT attempts, d.simulator_steps, llm_tokens, seconds, cut, snapshot, name, "
+                "llm_cost FROM draws d LEFT JOIN ends e ON e.draw = d.draw AND e.query = d.query "
                 "WHERE d.query = ? ORDER BY d.draw",
                 (query,),
             ).fetchall()
-            costs = self._costs(query)
-            # Draws are often alike to the letter: each text is read once, and shared.
-            read = {text: self._decode(text) for text in dict.fromkeys(row[1] for row in rows)}
+            # Draws are often identical: each text is decoded once, and shared.
+            decoded = {text: self._decode(text) for text in dict.fromkeys(row[0] for row in rows)}
             return [
                 Draw(
-                    read[attempts], steps, tokens, seconds, bool(cut), snapshot,
-                    costs.get(number, 0.0),
+                    decoded[attempts], steps, tokens, seconds, bool(cut),
+                    None if snapshot is None else joined_name(snapshot, name), cost,
                 )
-                for number, attempts, steps, tokens, seconds, cut, snapshot in rows
+                for attempts, steps, tokens, seconds, cut, snapshot, name, cost in rows
             ]  # fmt: skip
 
-    def _costs(self, query: int) -> dict[int, float]:
-        if not self.has_costs:
-            return {}
-        rows = self._db.execute("SELECT draw, llm_cost FROM costs WHERE query = ?", (query,))
-        return {draw: float(cost) for draw, cost in rows}
-
     def transcript(self, query: int, draw: int, execution: int) -> str:
-        """Return what the agent wrote down of an execution; empty if that was nothing."""
-        if not self._has_transcripts:
-            return ""
+        """Return the agent's transcript of an execution; empty if there is none."""
         with understood(self.path):
             found = self._db.execute(
                 "SELECT text FROM transcripts WHERE (query, draw, execution) = (?, ?, ?)",
@@ -339,41 +394,49 @@ class Journal:
             ).fetchone()
             return "" if found is None else unpacked(found[0], self._transcript_dictionary())
 
+    def transcribed(self) -> list[tuple[int, int, int]]:
+        """Return query, draw and number of every execution that has a transcript."""
+        return [
+            (q, d, e) for q, d, e in self.select("SELECT query, draw, execution FROM transcripts")
+        ]
+
     def _transcript_dictionary(self) -> bytes:
         first = self._db.execute(
             "SELECT text FROM transcripts ORDER BY query, draw, execution LIMIT 1"
         ).fetchone()
         return b"" if first is None else unpacked(first[0], b"").encode()
 
-    def snapshots(self, state: State) -> list[bytes]:
+    def positions(self, state: State) -> list[SavedPosition]:
         """Return the positions kept for a state."""
         with explained(self.path):
             rows = self._db.execute(
-                "SELECT snapshot FROM snapshots WHERE state = ? ORDER BY slot",
+                "SELECT snapshot, name FROM snapshots WHERE state = ? ORDER BY slot",
                 (self._ids.get(state, -1),),
             ).fetchall()
-        return [row[0] for row in rows]
-
-    def keep_snapshot(self, state: State, slot: int, snapshot: bytes) -> None:
-        """Keep a position met outside any draw."""
-        with self._transaction() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)",
-                (self._number(state), slot, snapshot),
-            )
+        return [joined_name(*row) for row in rows]
 
     @property
     def states(self) -> Sequence[State]:
-        """Every state that is written down, by its number."""
+        """Every recorded state, by its number."""
         return self._states
 
+    def state_number(self, state: State) -> int:
+        """Return the number of a recorded state."""
+        return self._ids[state]
+
+    @property
+    def asked(self) -> bool:
+        """Whether anything was asked, or found not worth asking."""
+        rows = "SELECT 1 FROM queries UNION SELECT 1 FROM meta WHERE key = 'stopped'"
+        return any(True for _ in self.select(rows))
+
     def select(self, statement: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
-        """Read rows by a statement of one's own, for what would take a call for each query."""
+        """Read rows by a statement of one's own."""
         with explained(self.path):
             yield from self._db.execute(statement, parameters)
 
     def _encode(self, executions: tuple[Execution, ...]) -> str:
-        # Draws of one query are often alike to the letter.
+        # Draws of one query are often identical.
         if executions == self._encoded[0]:
             return self._encoded[1]
         rows: list[list[Any]] = []

@@ -1,8 +1,7 @@
-"""The run directory: what a run was started with, its journal, and who may go on with it.
+"""The run directory: the journal, a summary for people, and a lock.
 
-`journal.sqlite` is the truth; `run.json` is a copy of its settings for people. A run is resumed
-only with what it was started with: another problem, vocabulary or setting would mix two
-experiments. Budgets are the exception, they may be raised.
+`journal.sqlite` is the truth; `run.json` is a copy of its settings for people. A run is resumed only
+with what it was started with (`RunIdentity`).
 """
 
 from __future__ import annotations
@@ -10,15 +9,13 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from capscope.errors import JournalError, RunError
+from capscope.record.identity import RunIdentity, RunMeta
 from capscope.record.journal import Journal
-from capscope.record.settings import Settings
 from capscope.record.usage import Budget
 
 JOURNAL = "journal.sqlite"
@@ -26,9 +23,6 @@ SUMMARY = "run.json"
 LOCK = ".lock"
 _FILES = (JOURNAL, SUMMARY, LOCK)
 """What a run directory has from the beginning."""
-TEXTS = "texts of the file"
-"""What the journal calls the marks of the texts that a problem's Python file had."""
-_META = frozenset({"identity", "name", "vocabulary", "budget", "versions"})
 
 
 class RunDirectory:
@@ -39,16 +33,16 @@ class RunDirectory:
         self.journal = journal
         self._lock: int | None = None
         self._made: tuple[Path, ...] = ()
-        """What was not there before this call."""
+        """What did not exist before this call."""
 
     @classmethod
-    def create(cls, path: Path, meta: Mapping[str, Any]) -> RunDirectory:
+    def create(cls, path: Path, meta: RunMeta) -> RunDirectory:
         """Start a run in a new or empty directory."""
         try:
             if (path / JOURNAL).exists():
                 raise RunError(
-                    f"{path} holds a run already; go on with `capscope resume {path}`, or begin "
-                    "another in a directory of its own: --run DIR"
+                    f"{path} already holds a run; continue it with `capscope resume {path}`, or "
+                    "start another in a directory of its own: --run DIR"
                 )
             made = [at for name in _FILES if not (at := path / name).exists()]
             made += [] if path.exists() else [path]
@@ -74,51 +68,37 @@ class RunDirectory:
         except OSError as error:
             raise RunError(f"cannot look into {path}: {error.strerror}") from error
         with ExitStack() as undo:
-            # Nothing is left behind in a directory that is somebody else's.
+            # Leave nothing behind in a directory that is not a run.
             lock = None if read_only or not holds_journal else _locked(path, undo)
             run = cls(path, Journal.open(path / JOURNAL, read_only=read_only))
             undo.callback(run.journal.close)
-            missing = _META.difference(run.journal.read_meta())
-            if missing:
-                raise JournalError(
-                    f"{run.journal.path} does not say its {', '.join(sorted(missing))}; it was "
-                    "changed by something else and was left untouched"
-                )
+            run.journal.read_meta()
             run._lock = lock
             undo.pop_all()
             return run
 
-    def admit(self, identity: Mapping[str, Any], budget: Budget) -> None:
-        """Refuse to go on with anything but what the run was started with; name the difference."""
+    def admit(self, identity: RunIdentity, budget: Budget) -> None:
+        """Continue with another budget; refuse anything else but what the run was started with."""
         self.require_same(identity)
-        recorded = self.journal.read_meta()
-        meta = {"budget": budget.as_dict(), "versions": recorded["versions"]}
-        self.journal.write_meta(meta)
-        self._write_summary({"identity": recorded["identity"], **meta})
+        self.journal.set_budget(budget)
+        self._write_summary(self.journal.read_meta())
 
-    def require_same(self, identity: Mapping[str, Any]) -> None:
-        """Compare what the run was started with; name the difference. Nothing is written."""
-        recorded = self.journal.read_meta()
-        # A setting that there was not yet when the run was started has its default since.
-        settings = Settings.from_dict(recorded["identity"]["settings"]).as_dict()
-        own = {**recorded["identity"], "settings": settings}
-        differences = list(_differences(own, identity))
+    def require_same(self, identity: RunIdentity) -> None:
+        """Raise if the run was started with something else, and say what. Nothing is written."""
+        differences = list(self.journal.read_meta().identity.differences(identity))
         if differences:
             raise RunError(f"{self.path} was started differently: {'; '.join(differences)}")
 
-    def _write_summary(self, meta: Mapping[str, Any]) -> None:
-        text = json.dumps(
-            {**meta["identity"], **{k: meta[k] for k in ("budget", "versions")}}, indent=2
-        )
-        write_atomically(self.path / SUMMARY, text + "\n")
-
-    @property
-    def asked(self) -> bool:
-        """Whether anything was asked, or found not worth asking."""
-        return self.journal.query(0) is not None or "stopped" in self.journal.read_meta()
+    def _write_summary(self, meta: RunMeta) -> None:
+        summary = {
+            **meta.identity.as_dict(),
+            "budget": meta.budget.as_dict(),
+            "versions": dict(meta.versions),
+        }
+        write_atomically(self.path / SUMMARY, json.dumps(summary, indent=2) + "\n")
 
     def close(self) -> None:
-        """Close the journal and let others at the directory."""
+        """Close the journal and release the lock."""
         self._end(forget=False)
 
     def __enter__(self) -> RunDirectory:
@@ -127,19 +107,19 @@ class RunDirectory:
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         forget = False
         if error is not None and self._made:
-            with suppress(JournalError):  # then what it holds is not known
-                forget = not self.asked
+            with suppress(JournalError):  # then it is not known what it holds
+                forget = not self.journal.asked
         self._end(forget=forget)
 
     def _end(self, *, forget: bool) -> None:
-        """Close; a run that was begun here and failed before it asked anything leaves no trace.
+        """Close; a run that was started here and failed before its first query leaves no trace.
 
-        It holds nothing, and would stand in the way of the same command with the mistake mended.
+        It holds nothing, and would be in the way of the same command with the mistake fixed.
         """
         self.journal.close()
         if forget:
             for path in self._made:
-                # Whatever somebody else put there meanwhile stays.
+                # What somebody else put there meanwhile stays.
                 with suppress(OSError):
                     path.rmdir() if path == self.path else path.unlink()
         if self._lock is not None:
@@ -147,13 +127,13 @@ class RunDirectory:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader, or a crash, sees the old one or the new, never a part."""
+    """Write a file so that a reader, or a crash, sees the old one or the new one, never a part."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(data)  # a pipe or device is written to, not replaced
             return
-        target = path.resolve()  # a link stays one
+        target = path.resolve()  # a link stays a link
         draft = target.with_name(f".{target.name}.draft")
         try:
             draft.write_bytes(data)
@@ -164,8 +144,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             raise
     except OSError as error:
         raise RunError(
-            f"cannot write {path}: {error.strerror}; everything seen is kept: mend the path, its "
-            "permissions or the space left, and do it again"
+            f"cannot write {path}: {error.strerror}; everything observed is kept: fix the path, "
+            "its permissions or the free space, and try again"
         ) from error
 
 
@@ -178,17 +158,8 @@ def versions() -> dict[str, str]:
     }
 
 
-def _differences(recorded: Mapping[str, Any], given: Mapping[str, Any], prefix: str = "") -> Any:
-    for key in {**recorded, **given}:
-        old, new = recorded.get(key), given.get(key)
-        if isinstance(old, dict) and isinstance(new, dict):
-            yield from _differences(old, new, f"{key} ")
-        elif old != new:
-            yield f"{prefix}{key} was {old!r}, now {new!r}"
-
-
 def _locked(path: Path, undo: ExitStack) -> int | None:
-    """Take the directory for this process; None where the platform cannot lock."""
+    """Lock the directory for this process; None if the platform cannot lock."""
     try:
         import fcntl
     except ImportError:
@@ -201,5 +172,5 @@ def _locked(path: Path, undo: ExitStack) -> int | None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise RunError(f"another process is working on {path}; wait for it or end it") from None
+        raise RunError(f"another process is working on {path}; wait for it or stop it") from None
     return handle

@@ -1,10 +1,17 @@
-"""What to ask next: strategies that turn two models and a start state into a policy.
+"""What to ask next. There is no simulator here: a strategy sees the state graph and positions only."""
 
-There is no simulator in sight here: a strategy sees models and states only.
-"""
+from capscope.strategy.base import Strategy, StrategyContext
+from capscope.strategy.policy import Policy, PolicySearch, QueryPlan, Walk
+from capscope.strategy.registry import RegisteredStrategy, find_strategy, strategies
 
-from capscope.record.settings import Settings
-from capscope.strategy.policy import Policy, QueryPlan, Strategy, Walk
-from capscope.strategy.registry import STRATEGIES, strategy_named
-
-__all__ = ["STRATEGIES", "Policy", "QueryPlan", "Settings", "Strategy", "Walk", "strategy_named"]
+__all__ = [
+    "Policy",
+    "PolicySearch",
+    "QueryPlan",
+    "RegisteredStrategy",
+    "Strategy",
+    "StrategyContext",
+    "Walk",
+    "find_strategy",
+    "strategies",
+]

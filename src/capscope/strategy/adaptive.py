@@ -12,17 +12,30 @@ pair, and where they might meet on their ways, the pairs are shared out among th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from capscope.errors import JournalError, RunError
 from capscope.model import StateGraph
+from capscope.record.journal import QueryRecord, Start
 from capscope.record.settings import Settings
+from capscope.record.stop_reason import StopKind, StopReason
 from capscope.seeds import child_seed
+from capscope.strategy.base import (
+    RESTORED_ELSEWHERE,
+    BegunQuery,
+    QueryChoice,
+    QueryResult,
+    StrategyContext,
+    Task,
+)
 from capscope.strategy.bucket import Target
 from capscope.strategy.evidence import Evidence
 from capscope.symbolic import State
 
+_BATCH = -5  # the place, below a query, that seeds the starts of a batch
 _AS_PROMISING = 0.5  # a draw goes on to a pair that promises at least this part of its first one
 
 
@@ -108,3 +121,62 @@ def choose_batch(graph: StateGraph, evidence: Evidence, settings: Settings) -> l
         AdaptivePolicy(graph, evidence, target, settings.depth, turn, len(targets), taken)
         for turn, target in enumerate(targets)
     ]
+
+
+class AdaptiveStrategy:
+    """A batch of draws, each where the evidence promises most."""
+
+    def __init__(self, context: StrategyContext) -> None:
+        self.longest_draw = context.settings.depth
+        self._context = context
+        self.evidence = Evidence(context.graph, context.settings, child_seed(context.seed, _BATCH))
+        self.evidence.observe(())
+
+    @staticmethod
+    def check(settings: Settings, workers: int) -> None:
+        """Refuse more workers than a batch has draws."""
+        if workers > settings.batch:
+            raise RunError(
+                f"workers share the draws of a batch: {workers} workers need --batch {workers} or "
+                f"more, not {settings.batch}"
+            )
+
+    def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
+        """Choose different pairs to begin with, and a position to reach each from."""
+        context = self._context
+        policies = choose_batch(context.graph, self.evidence, context.settings)
+        if begun is None:
+            rng = random.Random(child_seed(context.seed, number, _BATCH))
+            starts: Sequence[Start] = [
+                context.positions.choose(p.target.state, rng) for p in policies
+            ]
+            gain = policies[0].target.gain
+            record = QueryRecord(starts[0], 0, 0.0, gain, gain > context.settings.threshold)
+        else:
+            record = begun.record
+            starts = begun.starts or [record.start]
+            if [start.state for start in starts] != [p.target.state for p in policies]:
+                raise JournalError(
+                    f"{context.journal}: query {number} was begun elsewhere than it would be now; "
+                    f"{RESTORED_ELSEWHERE}. If that finds nothing, another version of capscope "
+                    "began it: finish the run with that version. It was left untouched"
+                )
+        tasks = [Task(start, policy) for start, policy in zip(starts, policies, strict=True)]
+        return QueryChoice(record, tasks)
+
+    def observe(self, result: QueryResult) -> None:
+        """Update the evidence of the pairs that were executed."""
+        self.evidence.observe(result.pairs)
+
+    def finished(self) -> StopReason | None:
+        """Stop when the statement that was asked for is supported."""
+        return StopReason(StopKind.SETTLED) if self.evidence.settled() else None
+
+    def describe(self, choice: QueryChoice) -> dict[str, Any]:
+        """Describe what each draw began with."""
+        targets = [dict(task.policy.describe()) for task in choice.tasks]
+        return {"kind": "targets", "targets": targets}
+
+    def status(self, record: QueryRecord) -> Mapping[str, str]:
+        """Say what the last draw promised."""
+        return {"last draw promised": f"{record.predicted:.3g}"}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import exp, log, log1p
 
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels
 from capscope.symbolic import Effect, State
 
 Distribution = dict[State, float]
@@ -68,8 +68,9 @@ class Mover:
 class Predictor:
     """Moves distributions as the two models predict; models must not change meanwhile."""
 
-    def __init__(self, graph: StateGraph) -> None:
-        self._models = graph
+    def __init__(self, models: ExtremeModels) -> None:
+        self._models = models
+        self._graph = graph = models.graph
         capabilities = len(graph.capabilities)
         self._pessimist = Mover(capabilities, self._seen)
         self._optimist = Mover(capabilities, self._wished)
@@ -93,22 +94,22 @@ class Predictor:
         return moved, self.optimist(optimist, capability)
 
     def _all_tried(self, distribution: Distribution, capability: int) -> bool:
-        pair = self._models.pair
+        pair = self._graph.pair
         return all(pair(state, capability) is not None for state in distribution)
 
     def _seen(self, state: State, capability: int) -> Distribution:
-        pair = self._models.pair(state, capability)
+        pair = self._graph.pair(state, capability)
         if pair is None:
             return point(state)
         shares = zip(pair.successors, pair.group.probabilities(), strict=True)
         return {node.state: log(probability) for node, probability in shares}
 
     def _wished(self, state: State, capability: int) -> Distribution:
-        if self._models.pair(state, capability) is not None:
+        if self._graph.pair(state, capability) is not None:
             return self._seen(state, capability)
         spread = self._log_spreads.get(capability)
         if spread is None:
-            shares = self._models.optimistic_spread(capability)
+            shares = self._models.optimistic_distribution(capability)
             spread = tuple((effect, log(probability)) for effect, probability in shares)
             self._log_spreads[capability] = spread
         moved: Distribution = {}

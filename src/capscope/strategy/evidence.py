@@ -39,7 +39,7 @@ class Evidence:
     """The evidence behind every pair, kept up to date as answers come in."""
 
     def __init__(self, graph: StateGraph, settings: Settings, seed: int = 0) -> None:
-        self._models = graph
+        self._graph = graph
         self._settings = settings
         self._seed = seed
         self.frontier: dict[StateNode, None] = {}
@@ -85,7 +85,7 @@ class Evidence:
 
     def observe(self, pairs: Iterable[tuple[State, int]]) -> None:
         """Take in what the models learned of some pairs."""
-        graph = self._models
+        graph = self._graph
         touched: dict[Bucket, None] = {}
         for state, capability in dict.fromkeys(pairs):
             node = graph.node(state)
@@ -159,7 +159,7 @@ class Evidence:
         if bucket.kind is not Kind.ACTING:
             return False
         siblings = self._siblings.get(bucket.effects[0], ())
-        return any(effect.apply(state) not in self._models.nodes for effect in siblings)
+        return any(effect.apply(state) not in self._graph.nodes for effect in siblings)
 
     def _openings(self) -> list[Target]:
         """Return the pairs whose hidden outcome may open a state, the most promising first."""
@@ -250,7 +250,7 @@ class Evidence:
 
     def _sharper(self, bucket: Bucket) -> float:
         """Return the error that one more draw is expected to take from the rule of a pair."""
-        group = self._models.group(bucket.capability, bucket.effects)
+        group = self._graph.group(bucket.capability, bucket.effects)
         off = half_width(group, self._width)
         if off <= self._settings.precision:
             return 0.0
@@ -321,9 +321,9 @@ class Evidence:
 
     def untried(self, state: State) -> Sequence[int]:
         """List the capabilities never tried in a state, beginning with any of them."""
-        node = self._models.nodes.get(state)
+        node = self._graph.nodes.get(state)
         if node is None:
-            new: Sequence[int] = range(len(self._models.capabilities))
+            new: Sequence[int] = range(len(self._graph.capabilities))
         else:
             new = [capability for capability, pair in enumerate(node.pairs) if pair is None]
         turn = child_seed(self._seed, state) % len(new) if new else 0
@@ -363,7 +363,7 @@ class Evidence:
             untried=sum(len(node.pairs) - node.tried for node in self.frontier),
             hidden=self.hidden(),
             imprecise=sum(
-                half_width(self._models.group(*rule), self._width) > settings.precision
+                half_width(self._graph.group(*rule), self._width) > settings.precision
                 for rule in self._rules()
             ),
             thin=sum(

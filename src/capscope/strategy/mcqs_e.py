@@ -26,7 +26,7 @@ from copy import copy
 from math import exp
 from typing import Any
 
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels
 from capscope.record.settings import Settings
 from capscope.strategy.distribution import Distribution, Predictor, point, total_variation
 from capscope.strategy.policy import QueryPlan
@@ -86,26 +86,28 @@ class McqsExact:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def choose(self, graph: StateGraph, start: State, xi: float, rng: random.Random) -> QueryPlan:
+    def choose(
+        self, models: ExtremeModels, start: State, xi: float, rng: random.Random
+    ) -> QueryPlan:
         """Search from `start`; fall back on a random query when nothing is promised."""
         settings = self._settings
         # As in MCQS-S: disagreement alone first, the bonus only where there is none.
         for bonus in dict.fromkeys((0.0, xi)):
-            game = ExactGame(graph, settings, bonus)
+            game = ExactGame(models, settings, bonus)
             budget = SearchBudget(settings.iterations, settings.exploration, game.settled)
             root = search(game.root(start), game, game.backup, budget, rng)
             if root.value > 0.0:
                 policy = TreePolicy(root, game, settings)
                 return QueryPlan(policy, root.value, root.value > settings.threshold)
-        return random_plan(len(graph.capabilities), settings.depth, rng)
+        return random_plan(len(models.graph.capabilities), settings.depth, rng)
 
 
 class ExactGame:
     """Pairs of distributions as a game for the tree search."""
 
-    def __init__(self, graph: StateGraph, settings: Settings, xi: float) -> None:
-        self._models = graph
-        self._predictor = Predictor(graph)
+    def __init__(self, models: ExtremeModels, settings: Settings, xi: float) -> None:
+        self._graph = graph = models.graph
+        self._predictor = Predictor(models)
         self._all = list(range(len(graph.capabilities)))
         self._depth = settings.depth
         self._discount = settings.discount
@@ -145,13 +147,13 @@ class ExactGame:
         missing = 0.0
         for distribution in (meta.pessimist, meta.optimist):
             for state, log_mass in distribution.items():
-                pair = self._models.pair(state, capability)
+                pair = self._graph.pair(state, capability)
                 missing += exp(log_mass) / (1 + (0 if pair is None else pair.total))
         return self._xi * missing / 2
 
     def does_nothing(self, state: State, capability: int) -> bool:
         """Say whether a capability was tried in a state, to no effect, with no bonus for more."""
-        pair = self._models.pair(state, capability)
+        pair = self._graph.pair(state, capability)
         if self._xi or pair is None:
             return False
         return pair.only is not None and pair.only.state == state
@@ -236,7 +238,7 @@ class ExactGame:
         if self._xi or len(meta.pessimist) > 1:
             return self._all
         (state,) = meta.pessimist
-        node = self._models.nodes.get(state)
+        node = self._graph.nodes.get(state)
         return self._all if node is None else node.open
 
     def backup(self, path: Path, value: float) -> None:

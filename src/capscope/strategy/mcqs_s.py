@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any
 
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels
 from capscope.model.state_graph import PairStats, StateNode
 from capscope.record.settings import Settings
 from capscope.strategy.policy import QueryPlan
@@ -39,9 +39,11 @@ class McqsSampled:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def choose(self, graph: StateGraph, start: State, xi: float, rng: random.Random) -> QueryPlan:
+    def choose(
+        self, models: ExtremeModels, start: State, xi: float, rng: random.Random
+    ) -> QueryPlan:
         """Search from `start`; fall back on a random query when nothing is promised."""
-        settings = self._settings
+        settings, graph = self._settings, models.graph
         # The bonus is too small to outweigh a disagreement, and lets idle capabilities in: it is
         # worth a search of its own, after one for disagreement alone has found nothing.
         for bonus in dict.fromkeys((0.0, xi)):

@@ -1,18 +1,17 @@
-"""A policy: what is asked next, given all that was observed so far in this draw.
+"""A policy: what is asked next, given everything observed so far in this draw.
 
-A policy is shared by the draws of a query; what a draw has seen lives in its `Walk`, so that draws
-stay independent of one another and of their order.
+A policy is shared by the draws of a query; what a draw has seen lives in its `Walk`, so draws stay
+independent of one another and of their order.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from capscope.model import StateGraph
-from capscope.record.settings import Settings
+from capscope.model import ExtremeModels
 from capscope.symbolic import State
 
 
@@ -35,28 +34,22 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """What a strategy chose, and what it expects of it."""
+    """What a search chose, and what it expects of it."""
 
     policy: Policy
     predicted: float = 0.0
     """The predicted disagreement of the two models, bonus included."""
     informative: bool = False
     """Whether the policy is predicted to distinguish the models."""
-    notes: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Strategy(Protocol):
+class PolicySearch(Protocol):
     """Models and a start state → a policy."""
 
-    def choose(self, graph: StateGraph, start: State, xi: float, rng: random.Random) -> QueryPlan:
-        """Choose what to ask from `start`; all chance comes from `rng`."""
-
-
-class StrategyFactory(Protocol):
-    """Makes a strategy from the settings of a run."""
-
-    def __call__(self, settings: Settings) -> Strategy:
-        """Return the strategy."""
+    def choose(
+        self, models: ExtremeModels, start: State, xi: float, rng: random.Random
+    ) -> QueryPlan:
+        """Choose what to ask from `start`; all randomness comes from `rng`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,45 +1,91 @@
-"""The registry of strategies, by the name used on the command line."""
+"""The registry of strategies, by the name used on the command line.
+
+A strategy is registered by one entry here, or by an entry point of the group `capscope.strategies`
+in another package that names a `RegisteredStrategy`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
 
 from capscope.errors import CapscopeError
+from capscope.record.settings import Settings
+from capscope.strategy.adaptive import AdaptiveStrategy
+from capscope.strategy.base import Strategy, StrategyContext
 from capscope.strategy.mcqs_e import McqsExact
 from capscope.strategy.mcqs_s import McqsSampled
-from capscope.strategy.policy import StrategyFactory
 from capscope.strategy.random_query import RandomQuery
+from capscope.strategy.repeated import RepeatedStrategy
 
-ADAPTIVE = "adaptive"
-"""The strategy that chooses starts and repeats by itself; it makes no policy for a given start."""
+ENTRY_POINTS = "capscope.strategies"
+DEFAULT_STRATEGY = "adaptive"
 RANDOM = "random"
 """The baseline."""
 
-SEARCHING: Mapping[str, StrategyFactory] = {
-    "mcqs-s": McqsSampled,
-    "mcqs-e": McqsExact,
-    RANDOM: RandomQuery,
-}
-"""The strategies that choose a policy for a given start."""
 
-STRATEGIES = (ADAPTIVE, *SEARCHING)
-DEFAULT_STRATEGY = ADAPTIVE
+def _anything_goes(settings: Settings, workers: int) -> None:
+    pass
 
 
-def check_strategy(name: str) -> None:
-    """Say which strategies there are if this is none of them."""
-    if name not in STRATEGIES:
-        raise CapscopeError(f"no strategy {name!r}; choose one of {', '.join(STRATEGIES)}")
+@dataclass(frozen=True)
+class RegisteredStrategy:
+    """A strategy that can be asked for by name."""
+
+    name: str
+    summary: str
+    make: Callable[[StrategyContext], Strategy]
+    repeats_policy: bool
+    """Whether all draws of a query execute one policy from one start."""
+    check: Callable[[Settings, int], None] = _anything_goes
+    """Raises if settings and number of workers do not fit together."""
 
 
-def strategy_named(name: str) -> StrategyFactory:
-    """Look up a strategy that chooses a policy for a given start."""
-    check_strategy(name)
-    return SEARCHING[name]
+_BUILT_IN = (
+    RegisteredStrategy(
+        "adaptive",
+        "ask what the evidence says is worth asking, as often as it says",
+        AdaptiveStrategy,
+        repeats_policy=False,
+        check=AdaptiveStrategy.check,
+    ),
+    RegisteredStrategy(
+        "mcqs-s",
+        "the paper's search by sampled states",
+        lambda c: RepeatedStrategy(c, McqsSampled(c.settings), c.settings.depth),
+        repeats_policy=True,
+    ),
+    RegisteredStrategy(
+        "mcqs-e",
+        "the paper's search by exact distributions",
+        lambda c: RepeatedStrategy(c, McqsExact(c.settings), c.settings.depth),
+        repeats_policy=True,
+    ),
+    RegisteredStrategy(
+        RANDOM,
+        "the paper's baseline: random sequences of capabilities",
+        lambda c: RepeatedStrategy(c, RandomQuery(c.settings), c.settings.random_length),
+        repeats_policy=True,
+    ),
+)
 
 
-def starts_apart(identity: Mapping[str, Any]) -> bool:
-    """Say whether, in a run of this identity, each draw of a query had a start of its own."""
-    batch: int = identity["settings"].get("batch", 1)
-    return bool(identity["strategy"] == ADAPTIVE and batch > 1)
+@cache
+def strategies() -> dict[str, RegisteredStrategy]:
+    """Return every strategy known by name, those of other packages included."""
+    known = {strategy.name: strategy for strategy in _BUILT_IN}
+    for entry in metadata.entry_points(group=ENTRY_POINTS):
+        registered = entry.load()
+        if not isinstance(registered, RegisteredStrategy):
+            raise CapscopeError(f"{entry.value} is not a capscope RegisteredStrategy")
+        known.setdefault(registered.name, registered)
+    return known
+
+
+def find_strategy(name: str) -> RegisteredStrategy:
+    """Return a strategy by name, or raise with the names there are."""
+    if name not in strategies():
+        raise CapscopeError(f"no strategy {name!r}; choose one of {', '.join(strategies())}")
+    return strategies()[name]

@@ -1,47 +1,55 @@
-"""Positions with a name: two snapshots may differ and yet describe one position.
+"""Saved positions: what restores a position of the simulator, and what identifies it.
 
-A snapshot that says how to get somewhere (a seed and the actions after it) is another one for each
-way there. Which draws began alike could then never be told: nor where a run began, nor whether two
-runs asked in the same position. Such a snapshot carries a name of the position in front, and what
-has none is its own name. No restore rests on names: they are taken off before it.
+Two snapshots may differ and yet restore the same position: a snapshot that records how to get there
+(a seed and the actions since) is different for every way there. Comparing snapshots would then never
+find that two draws started in the same position. So a simulator may also name its position; if it
+does not, the snapshot itself is the name.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
+from typing import NamedTuple
 
-from capscope.world.contracts import Snapshot
+from capscope.world.contracts import Simulator, Snapshot
 
-_DIGITS = 32
-# Exact to the digits: a snapshot of somebody else's may well begin with this word.
-_NAME = re.compile(rb"position [0-9a-f]{%d} " % _DIGITS)
-
-
-def named(snapshot: Snapshot, description: bytes) -> Snapshot:
-    """Put the name of a position in front of a snapshot; the same description, the same name."""
-    name = hashlib.blake2b(description, digest_size=_DIGITS // 2).hexdigest()
-    return b"position %b %b" % (name.encode(), snapshot)
+# Format 1 of the journal kept names as a prefix of the snapshot, exact to the digits.
+_NAME_PREFIX = re.compile(rb"position ([0-9a-f]{32}) ")
 
 
-def name_of(snapshot: Snapshot) -> bytes:
-    """Return what positions are told apart by.
+class SavedPosition(NamedTuple):
+    """A position that can be restored."""
 
-    >>> there, back = named(b"left, right", b"at 0"), named(b"up, down", b"at 0")
-    >>> name_of(there) == name_of(back) != name_of(named(b"left", b"at -1"))
-    True
-    >>> name_of(b"at 0")
-    b'at 0'
-    """
-    name = _NAME.match(snapshot)
-    return name[0] if name else snapshot
+    snapshot: Snapshot
+    name: bytes
+    """Equal for equal positions, however they were reached."""
+
+    @classmethod
+    def unnamed(cls, snapshot: Snapshot) -> SavedPosition:
+        """Return a position that its snapshot identifies.
+
+        >>> SavedPosition.unnamed(b"at 0").name
+        b'at 0'
+        """
+        return cls(snapshot, snapshot)
+
+    @classmethod
+    def from_format_1(cls, stored: bytes) -> SavedPosition:
+        """Split what format 1 of the journal stored as one value.
+
+        >>> SavedPosition.from_format_1(b"position 00112233445566778899aabbccddeeff left").snapshot
+        b'left'
+        """
+        prefix = _NAME_PREFIX.match(stored)
+        if prefix is None:
+            return cls.unnamed(stored)
+        return cls(stored[prefix.end() :], bytes.fromhex(prefix[1].decode()))
 
 
-def without_name(snapshot: Snapshot) -> Snapshot:
-    """Return a snapshot as it was before it was named.
-
-    >>> without_name(named(b"left", b"at -1"))
-    b'left'
-    """
-    name = _NAME.match(snapshot)
-    return snapshot[name.end() :] if name else snapshot
+def save_position(simulator: Simulator) -> SavedPosition:
+    """Save the current position of a simulator."""
+    snapshot = simulator.snapshot()
+    # Called after every execution, and checking for a protocol is slow.
+    position_name = getattr(simulator, "position_name", None)
+    name = None if position_name is None else position_name()
+    return SavedPosition(snapshot, snapshot if name is None else name)

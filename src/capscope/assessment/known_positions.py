@@ -1,0 +1,127 @@
+"""The positions of the simulator that a run may start from.
+
+Several positions of the simulator may look like one symbolic state. For each state a bounded,
+uniform sample of the positions met is kept in the journal. Which visits are kept depends only on
+the run's seed, the state and the number of the visit, so a resumed run keeps the same ones.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+from capscope.assessment.simulator_errors import report_simulator_errors
+from capscope.errors import JournalError
+from capscope.record.identity import InitialPositions
+from capscope.record.journal import Draw, Journal, Start
+from capscope.record.settings import Settings
+from capscope.seeds import child_seed
+from capscope.strategy.base import RESTORED_ELSEWHERE
+from capscope.symbolic import State
+from capscope.world import Problem
+from capscope.world.positions import SavedPosition, save_position
+
+_RESERVOIR = -2  # the place that seeds the sampling of positions
+_START = -3  # the place that seeds resets
+
+
+class Reservoir:
+    """Decides which visits of each state are kept: a bounded, uniform sample."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self._size = size
+        self._seed = seed
+        self._visits: dict[State, int] = {}
+        self._next: dict[State, tuple[int, float]] = {}
+
+    def count_visit(self, state: State) -> int | None:
+        """Count a visit of a state; return the slot its position goes to, or None to skip it."""
+        visit = self._visits.get(state, 0)
+        self._visits[state] = visit + 1
+        if visit < self._size:
+            if visit == self._size - 1:
+                self._next[state] = self._skip(state, visit, 1.0)
+            return visit
+        due, weight = self._next[state]
+        if visit < due:
+            return None
+        self._next[state] = self._skip(state, visit, weight)
+        return child_seed(self._seed, state, visit, 1) % self._size
+
+    def _skip(self, state: State, visit: int, weight: float) -> tuple[int, float]:
+        # Algorithm L: draw how many visits to skip instead of a number at each visit.
+        rng = random.Random(child_seed(self._seed, state, visit))
+        weight *= math.exp(math.log(1.0 - rng.random()) / self._size)
+        passed = math.floor(math.log(1.0 - rng.random()) / math.log1p(-weight))
+        return visit + passed + 1, weight
+
+
+class KnownPositions:
+    """The initial positions of a run, and those kept in its journal."""
+
+    def __init__(self, initial: Sequence[Start], journal: Journal, settings: Settings, seed: int):
+        self.initial = initial
+        self._journal = journal
+        self._reservoir = Reservoir(settings.snapshots, child_seed(seed, _RESERVOIR))
+
+    def count_initial_visits(self, *, keep: bool) -> None:
+        """Count the initial positions as visited; `keep` them in the journal."""
+        for state, position in self.initial:
+            slot = self._reservoir.count_visit(state)
+            if slot is not None and keep:
+                self._journal.keep_position(state, slot, position)
+
+    def count_visit(self, state: State) -> int | None:
+        """Count a visit of a state; return the slot its position goes to, or None to skip it."""
+        return self._reservoir.count_visit(state)
+
+    def count_visits(
+        self, draw: Draw, positions: dict[int, SavedPosition]
+    ) -> dict[tuple[State, int], SavedPosition]:
+        """Count the visits of a draw; return what is to be kept, by state and slot."""
+        kept = {}
+        for i, (_, attempt) in enumerate(draw.executions):
+            if attempt.simulator_steps:
+                state = attempt.trajectory[-1]
+                slot = self.count_visit(state)
+                if slot is not None and i in positions:
+                    kept[state, slot] = positions[i]
+        return kept
+
+    def choose(self, state: State, rng: random.Random) -> Start:
+        """Choose one of the positions kept for a state that was seen."""
+        positions = self._journal.positions(state)
+        if not positions:
+            raise JournalError(
+                f"{self._journal.path} holds no position of state {state:#x}, from which the run "
+                f"is to continue; {RESTORED_ELSEWHERE}. If that finds nothing, the journal was "
+                "changed by something else"
+            )
+        return Start(state, rng.choice(positions))
+
+
+def reset_positions(problem: Problem, settings: Settings, seed: int) -> list[Start]:
+    """Reset the simulator several times; return the different positions that it leads to."""
+    found: dict[bytes, Start] = {}
+    for number in range(settings.resets):
+        start = _after_reset(problem, seed, number)
+        found.setdefault(start.position.name, start)
+    return list(found.values())
+
+
+def describe_initial(
+    problem: Problem, initial: Sequence[Start], settings: Settings, seed: int
+) -> InitialPositions:
+    """Count the initial positions, and look where one more reset leads."""
+    known = {start.position.name for start in initial}
+    another = _after_reset(problem, seed, settings.resets)
+    states = tuple(dict.fromkeys(start.state for start in initial))
+    return InitialPositions(len(known), another.position.name not in known, states)
+
+
+def _after_reset(problem: Problem, seed: int, number: int) -> Start:
+    simulator, place = problem.simulator, (_START, number) if number else (_START,)
+    with report_simulator_errors(problem, "when it was reset"):
+        state = problem.abstraction(simulator.reset(child_seed(seed, *place)))
+        return Start(state, save_position(simulator))

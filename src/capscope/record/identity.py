@@ -1,0 +1,159 @@
+"""What a journal says about its run, as typed values.
+
+The identity is what must not change between start and resume: another problem, vocabulary or
+setting would mix two experiments. Budgets are not part of it: they may be raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar
+
+from capscope.record.settings import Settings
+from capscope.record.stop_reason import StopReason
+from capscope.record.usage import Budget, Usage
+from capscope.symbolic import State, Vocabulary
+
+_FORMAT_1_KEYS = {
+    "problem": "source",
+    "problem fingerprint": "fingerprint",
+    "temporal length": "temporal_length",
+    "reset every": "reset_every",
+}
+
+
+@dataclass(frozen=True)
+class RunIdentity:
+    """What a run was started with."""
+
+    source: str
+    """How the problem is found again: a name, `file.py:factory`, or PPDDL paths."""
+    fingerprint: str
+    """The fingerprint of the problem's files or code."""
+    vocabulary: str
+    """The fingerprint of the vocabulary."""
+    strategy: str
+    seed: int
+    temporal_length: int | None = 1
+    horizon: int = 100
+    reset_every: int | None = None
+    settings: Settings = field(default_factory=Settings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**own, "settings": self.settings.as_dict()}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> RunIdentity:
+        """Read it back; a setting that did not exist when the run was started has its default."""
+        values = {_FORMAT_1_KEYS.get(key, key): value for key, value in stored.items()}
+        return cls(**{**values, "settings": Settings.from_dict(values["settings"])})
+
+    def differences(self, other: RunIdentity) -> Iterator[str]:
+        """Describe each value in which another identity differs from this one."""
+        mine, theirs = self.as_dict(), other.as_dict()
+        settings = mine.pop("settings"), theirs.pop("settings")
+        pairs = [("", mine, theirs), ("setting ", *settings)]
+        for prefix, old, new in pairs:
+            for key, value in old.items():
+                if value != new[key]:
+                    name = f"{prefix}{key.replace('_', ' ')}"
+                    yield f"{name} was {value!r}, now {new[key]!r}"
+
+
+@dataclass(frozen=True)
+class InitialPositions:
+    """Where a run began, and whether resets lead to further positions.
+
+    A reset that draws where it leads (a passenger's place, a layout) makes many worlds of one. What
+    a run reports holds for what can be reached from where it began.
+    """
+
+    positions: int = 1
+    others: bool = False
+    """One more reset led to a position that is none of these."""
+    states: tuple[State, ...] = ()
+    """The states of these positions; empty in format 1 of the journal."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        return {**asdict(self), "states": [hex(state) for state in self.states]}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> InitialPositions:
+        """Read it back."""
+        states = tuple(int(state, 16) for state in stored.get("states", ()))
+        return cls(stored["positions"], stored["others"], states)
+
+
+@dataclass(frozen=True)
+class RunMeta:
+    """Everything that a journal says about its run besides what was observed."""
+
+    identity: RunIdentity
+    name: str
+    """The name of the problem."""
+    vocabulary: Vocabulary
+    budget: Budget
+    versions: Mapping[str, str]
+    discovered: int | None = None
+    """How many intents discovery found; None before it."""
+    discovery_steps: int = 0
+    """Simulator steps that discovery took."""
+    initial_positions: InitialPositions = field(default_factory=InitialPositions)
+    stopped: tuple[StopReason, Budget] | None = None
+    """Why the run stopped, and the budget it had then."""
+    file_digests: tuple[str, ...] = ()
+    """Digests of the texts that the problem's Python file had while the run was under way."""
+    unrecorded_cost: float = 0.0
+    """What was paid for draws that were interrupted before they were recorded."""
+
+    REQUIRED: ClassVar = frozenset({"identity", "name", "vocabulary", "budget", "versions"})
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Why the run ended; None if it has not, or went on since with another budget."""
+        if self.stopped is None or self.stopped[1] != self.budget:
+            return None
+        return self.stopped[0]
+
+    @property
+    def discovery_usage(self) -> Usage:
+        """What was spent apart from recorded draws."""
+        return Usage(simulator_steps=self.discovery_steps, llm_cost=self.unrecorded_cost)
+
+    def as_stored(self) -> dict[str, Any]:
+        """Return the entries that a new journal begins with."""
+        return {
+            "identity": self.identity.as_dict(),
+            "name": self.name,
+            "vocabulary": self.vocabulary.as_dict(),
+            "budget": self.budget.as_dict(),
+            "versions": dict(self.versions),
+        }
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> RunMeta:
+        """Read the entries of a journal, of format 1 too."""
+        discovery = stored.get("discovery", {})
+        began = stored.get("initial_positions") or stored.get("beginnings")
+        stopped = stored.get("stopped")
+        return cls(
+            RunIdentity.from_dict(stored["identity"]),
+            str(stored["name"]),
+            Vocabulary.from_dict(stored["vocabulary"]),
+            Budget(**stored["budget"]),
+            stored["versions"],
+            discovery.get("intents"),
+            discovery.get("simulator_steps", 0),
+            InitialPositions.from_dict(began) if began else InitialPositions(),
+            stopped and (_reason(stopped), Budget(**stopped["budget"])),
+            tuple(stored.get("file_digests") or stored.get("texts of the file", ())),
+            stored.get("unrecorded_cost", stored.get("unrecorded llm_cost", 0.0)),
+        )
+
+
+def _reason(stopped: Mapping[str, Any]) -> StopReason:
+    return StopReason.from_stored(stopped["because"])

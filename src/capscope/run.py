@@ -1,0 +1,514 @@
+"""The public object: a run, finished or not, and everything that can be asked of it.
+
+`capscope.assess(...)` and `capscope.load(directory)` return the same `Run`. It is read from the
+journal once; each derived fact is computed when it is first asked for, and kept.
+
+>>> from capscope import Budget, assess
+>>> assess("blocksworld", budget=Budget(executions=500)).usage.executions
+500
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from capscope.analysis.aliasing import Aliasing, find_aliasing
+from capscope.analysis.evaluation.evaluate import Measure, evaluate_run
+from capscope.analysis.evaluation.sampling import Heard, unheard
+from capscope.analysis.findings import Finding, find_surprises
+from capscope.analysis.planning import Effort, Goal, Plan, Trial, Try, plan_for
+from capscope.analysis.planning.origin import states_described
+from capscope.analysis.planning.trial import try_out
+from capscope.assessment import Listener, RunSpec, ignore, run_assessment
+from capscope.assessment.run_state import RunState
+from capscope.errors import CapscopeError, RunError, SimulatorError
+from capscope.model import CapabilityModel, ExtremeModels, StateGraph
+from capscope.problems import canonical_source, is_named, load_problem, text_digest
+from capscope.record.agent_failures import AgentFailure, find_agent_failures
+from capscope.record.execution_table import ExecutionTable
+from capscope.record.identity import InitialPositions, RunIdentity, RunMeta
+from capscope.record.journal import Journal
+from capscope.record.run_directory import RunDirectory, write_atomically
+from capscope.record.settings import Settings
+from capscope.record.stop_reason import StopReason
+from capscope.record.usage import Budget, Usage
+from capscope.strategy.evidence import Evidence
+from capscope.strategy.registry import DEFAULT_STRATEGY
+from capscope.strategy.verdict import Verdict
+from capscope.symbolic import Intent, State
+from capscope.world import Problem, picture_of
+
+if TYPE_CHECKING:
+    from capscope.analysis.diff import Comparison
+    from capscope.export.frames import Frames
+    from capscope.present.explanation import Explanation
+    from capscope.present.notebook import Shown
+
+MODEL = "model.json"
+REPORT = "report.html"
+
+
+class Run:
+    """A run as it was when it was loaded, or when it stopped.
+
+    A run that was not kept lives in a temporary directory for as long as this object.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        meta: RunMeta,
+        executions: ExecutionTable,
+        graph: StateGraph,
+        *,
+        evidence: Evidence | None = None,
+        temporary: tempfile.TemporaryDirectory[str] | None = None,
+    ) -> None:
+        self.path = path
+        """The run directory."""
+        self.meta = meta
+        self.executions = executions
+        """Every execution, as columns."""
+        self.graph = graph
+        """The states seen and the pairs tried."""
+        self._evidence = evidence
+        self._temporary = temporary
+
+    @property
+    def kept(self) -> bool:
+        """Whether the run directory outlives this object."""
+        return self._temporary is None
+
+    @property
+    def identity(self) -> RunIdentity:
+        """What the run was started with."""
+        return self.meta.identity
+
+    @property
+    def problem(self) -> str:
+        """The name of the problem."""
+        return self.meta.name
+
+    @property
+    def capabilities(self) -> Sequence[Intent]:
+        """The intents that were assessed."""
+        return self.graph.capabilities
+
+    @cached_property
+    def models(self) -> ExtremeModels:
+        """The pessimistic and the optimistic model."""
+        return ExtremeModels(self.graph)
+
+    @property
+    def model(self) -> CapabilityModel:
+        """The pessimistic model: what was seen, and nothing else."""
+        return self.models.pessimistic
+
+    @cached_property
+    def usage(self) -> Usage:
+        """What was spent."""
+        return self.meta.discovery_usage + self.executions.queries.usage()
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Why the run ended; None if it has not, or went on since with another budget."""
+        return self.meta.stop_reason
+
+    @property
+    def initial_positions(self) -> InitialPositions:
+        """Where the run began."""
+        return self.meta.initial_positions
+
+    @property
+    def first_state(self) -> State:
+        """The state in which the first query started."""
+        if not len(self.executions.queries):
+            raise RunError(
+                f"{self.path} has asked nothing yet; continue it with `capscope resume {self.path}`"
+            )
+        return self.executions.states[self.executions.queries.start[0]]
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What the evidence settles and what it leaves open."""
+        evidence = self._evidence or Evidence.of(self.graph, self.identity.settings)
+        return evidence.verdict()
+
+    @cached_property
+    def agent_failures(self) -> tuple[AgentFailure, ...]:
+        """The ways in which the agent failed: it raised, or chose an action that is not available."""
+        with self.open_journal() as journal:
+            return find_agent_failures(
+                self.executions, journal, self.capabilities, self.graph.vocabulary
+            )
+
+    @cached_property
+    def aliasing(self) -> Aliasing:
+        """Where outcomes depend on simulator state that the predicates do not capture."""
+        return find_aliasing(self.executions, self.capabilities, self.graph.vocabulary)
+
+    def findings(self) -> list[Finding]:
+        """Return what is surprising in what was learned, the most striking first."""
+        return self._findings
+
+    @cached_property
+    def _findings(self) -> list[Finding]:
+        return find_surprises(self.graph, temporal_length=self.identity.temporal_length)
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a reader must know before the model; for most runs there is nothing."""
+        from capscope.present.run_notes import run_notes
+
+        return run_notes(self)
+
+    @contextmanager
+    def open_journal(self) -> Iterator[Journal]:
+        """Open the journal for what the table does not hold: trajectories, transcripts, positions."""
+        with RunDirectory.open(self.path, read_only=True) as opened:
+            yield opened.journal
+
+    def within(self, executions: int) -> Run:
+        """Return the run as it was at the end of the last query within so many executions."""
+        table = self.executions.within(executions)
+        graph = _graph(self.meta, self.capabilities)
+        graph.update(table.transitions())
+        return Run(self.path, self.meta, table, graph, temporary=self._temporary)
+
+    def replay(self) -> Iterator[tuple[Usage, StateGraph]]:
+        """Yield what was spent and what was known after each query.
+
+        It is the same graph each time, updated in place: copying it would cost more than a query.
+        It has every capability from the start; one found later is untried until then.
+        """
+        graph = _graph(self.meta, self.capabilities)
+        usages = self.executions.queries.running_usage(self.meta.discovery_usage)
+        steps = zip(usages, self.executions.transitions_by_query(), strict=True)
+        for usage, transitions in steps:
+            graph.update(transitions)
+            yield usage, graph
+
+    def show(self, capability: str | None = None) -> Shown:
+        """Return when a capability does what, as text; all of them if none is named."""
+        from capscope.present.notebook import shown_capability, shown_model
+
+        if capability is None:
+            return shown_model(self.graph)
+        return shown_capability(self.graph, self.graph.resolve_capability(capability))
+
+    def explain(self, query: int | None = None) -> Explanation:
+        """Return what a query asked and why, and what it taught; the last one if none is named."""
+        from capscope.present.explanation import explain
+
+        return explain(self, query)
+
+    def diff(
+        self, other: Run | str | Path, *, error_rate: float = 0.05, any_position: bool = False
+    ) -> Comparison:
+        """Return in what another run differs from this one, as far as the evidence supports it.
+
+        With `any_position` the symbolic state is taken to capture everything that matters: draws
+        that started from different positions of the simulator count as equal.
+        """
+        from capscope.analysis.diff import compare_runs
+
+        later = other if isinstance(other, Run) else load(other)
+        return compare_runs(self, later, error_rate=error_rate, any_position=any_position)
+
+    def plan(self, goal: str, *, start: str | None = None) -> Plan:
+        """Plan with the pessimistic model: the most reliable policy of capabilities for a goal.
+
+        `goal` is a conjunction of literals. `start` is one too, or a state as in model.json; without
+        it the plan begins where the run did. Needs the extra `plan`.
+        """
+        wanted = Goal.parse(goal, self.graph.vocabulary)
+        starts = [self.first_state] if start is None else states_described(start, self.graph)
+        return plan_for(self.models, wanted, starts)
+
+    def try_plan(
+        self,
+        plan: Plan,
+        effort: Effort,
+        *,
+        problem: Problem | None = None,
+        heard: Callable[[Try], None] = lambda _: None,
+    ) -> Trial:
+        """Execute a plan with the agent, from positions kept of its start; nothing is recorded.
+
+        `problem` is needed for a run that was started with a `Problem` object. `heard` is called
+        after each execution of the plan.
+        """
+        loaded = self._load_problem(problem)
+        with self.open_journal() as journal:
+            positions = [position.snapshot for position in journal.positions(plan.start)]
+        if not plan.found or not positions:
+            missing = "position of the start" if plan.found else "way to the goal"
+            raise RunError(f"no {missing} is known in {self.path}; there is nothing to try")
+        tries = []
+        for one in try_out(loaded, plan, positions, effort):
+            tries.append(one)
+            heard(one)
+        return Trial(plan, tuple(tries), effort.longest)
+
+    def evaluate(
+        self,
+        measure: Measure | None = None,
+        *,
+        problem: Problem | None = None,
+        heard: Heard = unheard,
+    ) -> dict[str, Any]:
+        """Compare the model with the agent: with the exact truth if known, and with samples.
+
+        The samples are kept in the folder `datasets` beside the run directory.
+        """
+        loaded = problem or load_problem(self.identity.source)
+        measure = measure or Measure()
+        chosen = self
+        if measure.after_executions is not None:
+            chosen = self.within(measure.after_executions)
+        return evaluate_run(chosen, loaded, measure, heard)
+
+    def export(
+        self, format: str = "json", to: str | Path | None = None, **options: Any
+    ) -> str | dict[str, str | bytes]:
+        """Return the model, or the whole run, in a format of `capscope.export.FORMATS`.
+
+        A format of one text gives the text, others a file content for each file name. With `to`,
+        the file, or the directory of the files, is written as well.
+        """
+        from capscope.export import export_run
+
+        return export_run(self, format, to, **options)
+
+    def frames(self) -> Frames:
+        """Return the tables of transitions, rules and queries as pandas data frames."""
+        from capscope.export.frames import run_frames
+
+        return run_frames(self)
+
+    def report(self, output: str | Path | None = None, *, pictures: bool | None = None) -> Path:
+        """Write the report of the run, and return where it is.
+
+        Pictures of states need the problem, and loading a problem runs its code. By default that is
+        done only for problems that go by a name; if one cannot be loaded here, there are no
+        pictures.
+        """
+        draw = None
+        if pictures or (pictures is None and is_named(self.identity.source)):
+            try:
+                draw = picture_of(load_problem(self.identity.source))
+            except CapscopeError:
+                if pictures:
+                    raise
+        return _write_report(self, self.path / REPORT if output is None else Path(output), draw)
+
+    def resume(
+        self,
+        *,
+        problem: Problem | None = None,
+        budget: Budget | None = None,
+        listener: Listener = ignore,
+        workers: int = 1,
+    ) -> Run:
+        """Continue the run; only budget and workers may differ from what it was started with.
+
+        `problem` is needed for a run that was started with a `Problem` object.
+        """
+        return resume(
+            self.path,
+            problem=problem,
+            budget=budget,
+            listener=listener,
+            workers=workers,
+            _temporary=self._temporary,
+        )
+
+    def _load_problem(self, problem: Problem | None) -> Problem:
+        loaded = problem or load_problem(self.identity.source)
+        with RunDirectory.open(self.path, read_only=True) as opened:
+            opened.require_same(_spec(self.meta, loaded).identity)
+        return loaded
+
+    def __repr__(self) -> str:
+        return f"<capscope.Run {self.path}: {self.problem}, {self.usage.executions:,} executions>"
+
+    def _repr_html_(self) -> str:
+        from capscope.present.notebook import run_html
+
+        return run_html(self)
+
+
+def load(directory: str | Path) -> Run:
+    """Load a run, finished or not, as it is at this moment; its problem is not needed."""
+    path = Path(directory)
+    with RunDirectory.open(path, read_only=True) as opened, opened.journal.at_one_moment():
+        meta, intents = opened.journal.read_meta(), opened.journal.intents()
+        table = ExecutionTable.read(opened.journal)
+    graph = _graph(meta, intents)
+    # The order of transitions leaves no trace in the graph, so all are added at once.
+    graph.update(table.transitions())
+    return Run(path, meta, table, graph)
+
+
+def assess(
+    problem: str | Problem,
+    *,
+    strategy: str = DEFAULT_STRATEGY,
+    seed: int = 0,
+    settings: Settings | None = None,
+    budget: Budget | None = None,
+    run: str | Path | None = None,
+    listener: Listener = ignore,
+    workers: int = 1,
+) -> Run:
+    """Assess an agent; `problem` is a `Problem` or anything `capscope assess` takes.
+
+    With `run`, everything is kept in that directory, and `resume` continues it; without, the record
+    lives as long as the returned object. `workers` draws of a query are made in parallel, each on a
+    copy of the problem.
+    """
+    if isinstance(problem, str):
+        source = canonical_source([problem])
+        loaded = load_problem(source)
+    else:
+        source, loaded = problem.name, problem
+    spec = RunSpec(
+        loaded,
+        source,
+        strategy,
+        seed,
+        settings or Settings(),
+        budget or Budget(),
+        _copies(problem, workers - 1),
+    )
+    temporary = None if run is not None else _temporary_directory()
+    path = Path(run) if run is not None else Path(temporary.name if temporary else "")
+    with RunDirectory.create(path, spec.meta()) as opened:
+        return _carry_out(opened, spec, listener, temporary)
+
+
+def resume(
+    run: str | Path,
+    *,
+    problem: Problem | None = None,
+    budget: Budget | None = None,
+    listener: Listener = ignore,
+    workers: int = 1,
+    _temporary: tempfile.TemporaryDirectory[str] | None = None,
+) -> Run:
+    """Continue a run; only budget and workers may differ from what it was started with.
+
+    `problem` is needed for a run that was started with a `Problem` object.
+    """
+    with RunDirectory.open(Path(run)) as opened:
+        meta = opened.journal.read_meta()
+        loaded = problem or load_problem(meta.identity.source)
+        copies = _copies(problem or meta.identity.source, workers - 1)
+        spec = _spec(meta, loaded, budget, copies)
+        opened.admit(spec.identity, spec.budget)
+        return _carry_out(opened, spec, listener, _temporary)
+
+
+def _graph(meta: RunMeta, intents: Sequence[Intent]) -> StateGraph:
+    """Return a graph that has seen nothing but where the run began."""
+    graph = StateGraph(meta.vocabulary, intents)
+    for state in meta.initial_positions.states:
+        graph.node(state)
+    return graph
+
+
+def _spec(
+    meta: RunMeta,
+    problem: Problem,
+    budget: Budget | None = None,
+    copies: tuple[Problem, ...] = (),
+) -> RunSpec:
+    identity = meta.identity
+    return RunSpec(
+        problem,
+        identity.source,
+        identity.strategy,
+        identity.seed,
+        identity.settings,
+        budget or meta.budget,
+        copies,
+    )
+
+
+def _carry_out(
+    opened: RunDirectory,
+    spec: RunSpec,
+    listener: Listener,
+    temporary: tempfile.TemporaryDirectory[str] | None,
+) -> Run:
+    _record_file_digest(opened.journal, spec.source)
+    try:
+        state = run_assessment(opened.journal, spec, listener)
+    except SimulatorError as error:
+        if temporary is not None or not opened.journal.asked:
+            raise
+        raise SimulatorError(
+            f"{error}, and resume the run: what was observed so far is kept"
+        ) from error.__cause__
+    run = _finished(opened, state, temporary)
+    if run.kept:
+        from capscope.export.model_json import model_document
+
+        text = json.dumps(model_document(run.graph, run.problem), indent=1) + "\n"
+        write_atomically(run.path / MODEL, text)
+        _write_report(run, run.path / REPORT, picture_of(spec.problem))
+    return run
+
+
+def _finished(
+    opened: RunDirectory,
+    state: RunState,
+    temporary: tempfile.TemporaryDirectory[str] | None,
+) -> Run:
+    """Take over what a live run has built; reading it back would build the same again."""
+    evidence: Evidence | None = getattr(state.strategy, "evidence", None)
+    if evidence is not None:
+        evidence.refresh()
+    return Run(
+        opened.path,
+        opened.journal.read_meta(),
+        state.table(),
+        state.graph,
+        evidence=evidence,
+        temporary=temporary,
+    )
+
+
+def _write_report(run: Run, target: Path, draw: Callable[[bytes], bytes] | None) -> Path:
+    from capscope.present.report_file import write_report
+
+    return write_report(run, target, draw)
+
+
+def _record_file_digest(journal: Journal, source: str) -> None:
+    """Record which texts the problem's file has had while the run was under way."""
+    known, now = journal.read_meta().file_digests, text_digest(source)
+    if now is not None and now not in known[-1:]:
+        journal.set_file_digests([*known, now])
+
+
+def _copies(problem: str | Problem, number: int) -> tuple[Problem, ...]:
+    if number and not isinstance(problem, str):
+        raise RunError(
+            "a Problem object serves one worker; name it as file.py:factory, of which each worker "
+            "makes its own"
+        )
+    source = problem if isinstance(problem, str) else problem.name
+    return tuple(load_problem(canonical_source([source])) for _ in range(number))
+
+
+def _temporary_directory() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="capscope-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise RunError(f"no room for a temporary run: {error}; name a run directory") from error

@@ -1,0 +1,131 @@
+"""What a strategy is: one object that decides what to ask next, from where, and when to stop.
+
+A strategy sees the state graph, the settings and the positions that can be started from; it never
+sees the simulator or the agent. The loop executes what it chose and tells it what came back. On a
+resumed run the same answers are given again, so a strategy must depend on nothing else: all its
+randomness comes from seeds that are derived from places in the run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from capscope.model import Learned, StateGraph
+from capscope.record.journal import QueryRecord, Start
+from capscope.record.settings import Settings
+from capscope.record.stop_reason import StopReason
+from capscope.strategy.policy import Policy
+from capscope.symbolic import State
+from capscope.world.positions import SavedPosition
+
+RESTORED_ELSEWHERE = (
+    "most likely a reset or a restore of the simulator led elsewhere this time, with the same "
+    "seed: run `capscope check` on the problem"
+)
+
+
+class PositionStore(Protocol):
+    """The positions that a query may start from."""
+
+    @property
+    def initial(self) -> Sequence[Start]:
+        """The positions that the run began from."""
+
+    def choose(self, state: State, rng: random.Random) -> Start:
+        """Choose one of the positions kept for a state that was seen."""
+
+
+@dataclass(frozen=True)
+class StrategyContext:
+    """What a strategy works with."""
+
+    graph: StateGraph
+    """What is known; it grows as answers come in."""
+    settings: Settings
+    seed: int
+    """The run's seed."""
+    positions: PositionStore
+    reset_every: int | None = None
+    """Executions after which the problem wants to be reset; None: start anywhere."""
+    journal: str = "the journal"
+    """What error messages call the journal."""
+
+
+class Task(NamedTuple):
+    """What one draw does: a policy, and where to start."""
+
+    start: Start
+    policy: Policy
+
+
+@dataclass(frozen=True)
+class QueryChoice:
+    """A query to be asked."""
+
+    record: QueryRecord
+    tasks: Sequence[Task]
+    """One for each draw. In the paper's queries all draws have the same task."""
+
+    @property
+    def own_starts(self) -> list[Start]:
+        """Where each draw starts; empty if all start where the query does."""
+        starts = [task.start for task in self.tasks]
+        return starts if any(start != self.record.start for start in starts) else []
+
+
+class BegunQuery(NamedTuple):
+    """A query that was recorded before the run was interrupted."""
+
+    record: QueryRecord
+    starts: Sequence[Start]
+    """Where each draw starts; empty if all start where the query does."""
+
+
+class DrawEnd(NamedTuple):
+    """Where a draw ended."""
+
+    state: State
+    position: SavedPosition
+    changes: int
+    """Symbolic changes on the way."""
+    executions: int
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """What came back."""
+
+    informative: bool
+    """Whether the query had promised to be informative."""
+    distance: int
+    """How far its start was from where the walk began."""
+    pairs: Sequence[tuple[State, int]]
+    """The pairs that were executed to their end, each once."""
+    learned: Learned
+    ends: Sequence[DrawEnd] = field(default=())
+    """Where its draws ended; when a run is resumed, given (with `distance`) for the latest only."""
+
+
+class Strategy(Protocol):
+    """Decides what is asked."""
+
+    longest_draw: int
+    """The most executions in one draw."""
+
+    def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
+        """Choose query `number`; one that was begun before must be chosen again."""
+
+    def observe(self, result: QueryResult) -> None:
+        """Take in the answers to a query; the graph has them already."""
+
+    def finished(self) -> StopReason | None:
+        """Return why there is nothing left to ask; None if there is."""
+
+    def describe(self, choice: QueryChoice) -> dict[str, Any]:
+        """Return what a person needs to follow the query, as JSON-ready values."""
+
+    def status(self, record: QueryRecord) -> Mapping[str, str]:
+        """Describe, for a progress display, where the run stands after a query."""
