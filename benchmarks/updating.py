@@ -11,7 +11,7 @@ from collections import Counter
 
 from capscope.model import StateGraph
 from capscope.problems import load_problem
-from capscope.record.transitions import Dataset, Transition
+from capscope.record.execution_table import Transition
 
 DRAWS, LENGTH = 25, 4
 

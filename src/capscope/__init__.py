@@ -1,9 +1,10 @@
 """Find out what an AI agent can do, when, and with what side effects."""
 
-from capscope.api import Result, assess, plan, resume, try_plan
-from capscope.assessment import Budget, Usage
+from capscope.assessment import Event
 from capscope.errors import CapscopeError
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
+from capscope.record.usage import Budget, Usage
+from capscope.run import Run, assess, load, resume
 from capscope.symbolic import Atom, Effect, Intent, Literal, Predicate, State, Vocabulary
 from capscope.world import Limits, Problem, check_problem
 
@@ -14,19 +15,19 @@ __all__ = [
     "Budget",
     "CapscopeError",
     "Effect",
+    "Event",
     "Intent",
     "Limits",
     "Literal",
     "Predicate",
     "Problem",
-    "Result",
+    "Run",
     "Settings",
     "State",
     "Usage",
     "Vocabulary",
     "assess",
     "check_problem",
-    "plan",
+    "load",
     "resume",
-    "try_plan",
 ]

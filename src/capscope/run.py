@@ -11,7 +11,9 @@ journal once; each derived fact is computed when it is first asked for, and kept
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -68,7 +70,7 @@ class Run:
         graph: StateGraph,
         *,
         evidence: Evidence | None = None,
-        temporary: tempfile.TemporaryDirectory[str] | None = None,
+        temporary: _TemporaryRun | None = None,
     ) -> None:
         self.path = path
         """The run directory."""
@@ -386,8 +388,8 @@ def assess(
         budget or Budget(),
         _copies(problem, workers - 1),
     )
-    temporary = None if run is not None else _temporary_directory()
-    path = Path(run) if run is not None else Path(temporary.name if temporary else "")
+    temporary = _TemporaryRun() if run is None else None
+    path = temporary.path if run is None else Path(run)
     with RunDirectory.create(path, spec.meta()) as opened:
         return _carry_out(opened, spec, listener, temporary)
 
@@ -399,7 +401,7 @@ def resume(
     budget: Budget | None = None,
     listener: Listener = ignore,
     workers: int = 1,
-    _temporary: tempfile.TemporaryDirectory[str] | None = None,
+    _temporary: _TemporaryRun | None = None,
 ) -> Run:
     """Continue a run; only budget and workers may differ from what it was started with.
 
@@ -444,7 +446,7 @@ def _carry_out(
     opened: RunDirectory,
     spec: RunSpec,
     listener: Listener,
-    temporary: tempfile.TemporaryDirectory[str] | None,
+    temporary: _TemporaryRun | None,
 ) -> Run:
     _record_file_digest(opened.journal, spec.source)
     try:
@@ -468,7 +470,7 @@ def _carry_out(
 def _finished(
     opened: RunDirectory,
     state: RunState,
-    temporary: tempfile.TemporaryDirectory[str] | None,
+    temporary: _TemporaryRun | None,
 ) -> Run:
     """Take over what a live run has built; reading it back would build the same again."""
     evidence: Evidence | None = getattr(state.strategy, "evidence", None)
@@ -507,8 +509,14 @@ def _copies(problem: str | Problem, number: int) -> tuple[Problem, ...]:
     return tuple(load_problem(canonical_source([source])) for _ in range(number))
 
 
-def _temporary_directory() -> tempfile.TemporaryDirectory[str]:
-    try:
-        return tempfile.TemporaryDirectory(prefix="capscope-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise RunError(f"no room for a temporary run: {error}; name a run directory") from error
+class _TemporaryRun:
+    """A directory that is removed with the last run in it."""
+
+    def __init__(self) -> None:
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix="capscope-"))
+        except OSError as error:
+            raise RunError(
+                f"cannot make a temporary directory: {error}; name a run directory"
+            ) from error
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)

@@ -11,7 +11,7 @@ from capscope import Budget, Settings, assess
 from capscope.assessment.reading import read_run
 from capscope.export.model_json import model_document
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Literal, Vocabulary
 from support.toy_worlds import Board, board_problem
 

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from capscope.model import StateGraph
 from capscope.model.html import MOST_ROWS
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
 from support.odd_names import ODD, odd_models, tossed_models
 

@@ -12,7 +12,7 @@ from capscope.errors import CapscopeError
 from capscope.model import StateGraph
 from capscope.model.capability_model import sample
 from capscope.model.compare import at_most, consistent, equivalent
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Effect, Intent, Vocabulary
 from capscope.symbolic.condition import ConditionSpace
 

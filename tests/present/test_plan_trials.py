@@ -1,7 +1,7 @@
 from capscope.analysis.planning import Goal, Trial, Try, plan_for
 from capscope.analysis.planning.trial import Move, TryEnd
 from capscope.present.trials import trial_document, trial_lines
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent
 from capscope.world import Ending
 from support.tiny_models import WORDS, learned

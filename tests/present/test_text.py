@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from capscope.model import StateGraph
 from capscope.present.text import capability_lines, capability_views
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Predicate, Vocabulary
 
 WORDS = Vocabulary(

@@ -13,7 +13,7 @@ from capscope.assessment.run_state import tally
 from capscope.errors import JournalError
 from capscope.record.execution_table import ExecutionTable, transcribed
 from capscope.record.journal import Draw, Execution, Journal
-from capscope.record.transitions import Dataset, Transition
+from capscope.record.execution_table import Transition
 from capscope.world import Attempt, Ending
 from support.small_journals import INTENTS, META, QUERY, draws_of, simple_draw
 from support.toy_worlds import Board, board_problem

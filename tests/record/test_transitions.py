@@ -3,7 +3,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.record.transitions import Dataset, Transition
+from capscope.record.execution_table import Transition
 
 TRANSITIONS = st.builds(Transition, st.integers(0, 3), st.integers(0, 2), st.integers(0, 3))
 BATCHES = st.lists(st.dictionaries(TRANSITIONS, st.integers(1, 4), max_size=8), max_size=5)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.strategy.belief import UNKNOWN, Belief, Group, Kind
 from capscope.strategy.evidence import Evidence, half_width
 from capscope.symbolic import Effect

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.strategy import Settings
 from capscope.strategy.mcqs_e import ExactGame, McqsExact, Meta
 from capscope.strategy.policy import SequencePolicy

@@ -5,7 +5,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.strategy import Settings
 from capscope.strategy.mcqs_e import McqsExact, TreePolicy, followed
 from support.tiny_models import (

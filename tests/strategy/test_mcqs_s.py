@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.strategy import Settings
 from capscope.strategy.mcqs_s import (
     McqsSampled,

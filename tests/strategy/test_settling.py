@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.strategy import Settings
 from capscope.strategy.evidence import Evidence
 from capscope.symbolic import Vocabulary

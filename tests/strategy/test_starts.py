@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from capscope.model import StateGraph
-from capscope.record.transitions import Dataset, Transition
+from capscope.record.execution_table import Transition
 from capscope.strategy.starts import (
     End,
     Reservoir,

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import strategies as st
 
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Atom, Intent, Literal, Predicate, Vocabulary
 
 BREAKOUT = 'b"\n) (:action evil) ; </script><script>alert(1)</script> -->'

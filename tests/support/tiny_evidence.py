@@ -3,7 +3,7 @@
 from scipy.stats import norm
 
 from capscope.model.state_graph import OutcomeGroup
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.strategy import Settings
 from capscope.symbolic import Effect
 

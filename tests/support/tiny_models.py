@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.strategy.mcqs_e import ExactGame
 from capscope.strategy.uct import SearchBudget, never, search
 from capscope.symbolic import Intent, Vocabulary

@@ -3,7 +3,7 @@ import pytest
 from capscope import Budget, assess
 from capscope.errors import CapscopeError
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.testing import assert_capability, assert_no_loss, assert_no_side_effect
 from support.quirky_worlds import HOUSE, STOP, problem
 from support.tiny_models import INTENTS, WORDS

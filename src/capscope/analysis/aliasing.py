@@ -33,11 +33,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from capscope.record.execution_table import ExecutionTable, Flags
-from capscope.record.executions import Executions, Numbers, executions_of
-from capscope.record.journal import Journal
+from capscope.record.execution_table import UNKNOWN_POSITION, ExecutionTable
+from capscope.record.query_table import Column as Numbers
+from capscope.record.query_table import Flags
 from capscope.statistics.betting import ERROR_RATE, Scores
-from capscope.strategy.registry import starts_apart
 from capscope.symbolic import Effect, Intent, State, Vocabulary
 
 
@@ -104,26 +103,14 @@ class Aliasing:
         return {"pairs": self.pairs, "dependences": [d.as_dict() for d in self.aliased_pairs]}
 
 
-def find_aliasing(journal: Journal, table: ExecutionTable | None = None) -> Aliasing:
-    """Find the pairs of a run whose outcomes differ between positions that look alike.
-
-    `chronicle` has the executions of the journal if they were read already.
-    """
-    meta = journal.read_meta()
-    made = executions_of(journal, own_starts=starts_apart(meta["identity"]), table=table)
-    words = Vocabulary.from_dict(meta["vocabulary"])
-    return aliasing_in(made, journal.states, journal.intents(), words)
-
-
-def aliasing_in(
-    made: Executions,
-    states: Sequence[State],
+def find_aliasing(
+    executions: ExecutionTable,
     intents: Sequence[Intent],
-    words: Vocabulary,
+    vocabulary: Vocabulary,
     error_rate: float = ERROR_RATE,
 ) -> Aliasing:
-    """Find the pairs, given the executions; states and intents are by number."""
-    tallies = _tallies(made)
+    """Find the pairs of a run whose outcomes differ between positions with the same state."""
+    tallies, states = _tallies(executions.complete), executions.states
     bar = math.log(max(tallies.pairs, 1) / error_rate)
     found = []
     for pair in np.argsort(-tallies.evidence, kind="stable").tolist():
@@ -132,7 +119,9 @@ def aliasing_in(
             break
         state, intent = states[tallies.before[pair]], intents[tallies.capability[pair]]
         shown = _shown(tallies, pair, states)
-        found.append(AliasedPair(intent, state, len(shown), evidence, _contrast(shown), words))
+        found.append(
+            AliasedPair(intent, state, len(shown), evidence, _contrast(shown), vocabulary)
+        )
     return Aliasing(tallies.pairs, tuple(found))
 
 
@@ -153,7 +142,7 @@ class _Tallies(NamedTuple):
         return len(self.evidence)
 
 
-def _tallies(made: Executions) -> _Tallies:
+def _tallies(made: ExecutionTable) -> _Tallies:
     known = np.flatnonzero(_at_their_start(made))
     before, capability = made.before[known], made.capability[known]
     position, after = made.position[known], made.after[known]
@@ -175,12 +164,12 @@ def _tallies(made: Executions) -> _Tallies:
     return cells._replace(evidence=_evidence(cells))
 
 
-def _at_their_start(made: Executions) -> Flags:
+def _at_their_start(made: ExecutionTable) -> Flags:
     """Say of each execution whether it began in the position that its draw started from."""
-    first = np.diff(made.draw, prepend=-1) != 0
+    first = np.diff(made.draw_id, prepend=-1) != 0
     begins = np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))
     steps: Numbers = np.cumsum(made.moved) - made.moved
-    at_start: Flags = (steps == steps[begins]) & (made.position < len(made.starts))
+    at_start: Flags = (steps == steps[begins]) & (made.position != UNKNOWN_POSITION)
     return at_start
 
 

@@ -1,4 +1,4 @@
-"""`capscope check PROBLEM`: does a problem keep its contracts?"""
+"""`capscope check PROBLEM`: check that a problem keeps its contracts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from capscope.world import check_problem, notes_on
 
 def check_source(
     problem: ProblemArguments,
-    seed: Annotated[int, typer.Option(help="All chance in the checks comes from it.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seeds all randomness.")] = 0,
     json: Json = False,
 ) -> None:
     """Exercise a problem's simulator, agent and abstraction; exit with 1 if something is wrong."""

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from capscope.analysis.diff import Comparison, compare_runs
+from capscope.analysis.diff import Comparison
 from capscope.analysis.diff.compare import ERROR_RATE
 from capscope.cli.options import Json
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.present.difference import comparison_lines
 from capscope.record.run_directory import write_atomically
+from capscope.run import load
 
 
 def diff_runs(
@@ -21,7 +22,7 @@ def diff_runs(
     b: Annotated[str, typer.Argument(metavar="B", help="The run directory of the other agent.")],
     error_rate: Annotated[
         float,
-        typer.Option(help="The chance of telling any difference between agents that are alike."),
+        typer.Option(help="False-positive rate over everything that is compared."),
     ] = ERROR_RATE,
     fail_on_loss: Annotated[
         bool,
@@ -40,8 +41,8 @@ def diff_runs(
         bool,
         typer.Option(
             "--any-position",
-            help="Take the symbolic state to say all that matters: draws from different positions "
-            "of the simulator count as alike.",
+            help="Assume that the symbolic state captures everything that matters: draws from "
+            "different positions of the simulator count as equal.",
         ),
     ] = False,
     html: Annotated[
@@ -49,8 +50,8 @@ def diff_runs(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say what two runs differ in, as far as the evidence supports it."""
-    comparison = compare_runs(a, b, error_rate=error_rate, any_position=any_position)
+    """Report in what two runs differ, as far as the evidence supports it."""
+    comparison = load(a).diff(load(b), error_rate=error_rate, any_position=any_position)
     code = _code(comparison, fail_on_loss, fail_on_side_effects)
     if html is not None:
         from capscope.present.page.difference import difference_page
@@ -69,9 +70,9 @@ def diff_runs(
 def _code(comparison: Comparison, losses: bool, side_effects: bool) -> int:
     if (losses or side_effects) and not (comparison.alike or comparison.differences):
         raise CapscopeError(
-            "nothing could be compared, so nothing can be vouched for: no capability was drawn "
-            "often enough in the same states of both runs; assess both anew with --min-draws 30, "
-            "or, if states of these runs say all that matters, compare with --any-position"
+            "no comparison was possible: no capability was drawn often enough in the same states "
+            "of both runs; assess both again with --min-draws 30, or, if their states capture "
+            "everything that matters, compare with --any-position"
         )
     failed = (losses and comparison.losses) or (side_effects and comparison.new_side_effects)
     return 1 if failed else 0

@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from capscope.analysis.evaluation.evaluate import Measure, evaluate
+from capscope.analysis.evaluation.evaluate import Measure
 from capscope.analysis.evaluation.sampling import Heard
 from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import amount_done, print_json, print_line
 from capscope.present.text import counted
+from capscope.run import load
 
 _DEFAULT = Measure()
 _EXACT = frozenset({"model_agreement", "support_right", "unknown_share"})
@@ -60,11 +60,9 @@ def evaluate_run(
 
     The dataset of samples is built once and kept in `datasets` beside the run directory.
     """
-    from capscope.problems import load_problem
-
     measure = Measure(sequences, seed, achieving_only, rebuild, after_executions)
     with _interruptible(), amount_done("independent dataset", "sequences") as shown:
-        document = evaluate(Path(run), load_problem, measure, _announced(shown))
+        document = load(run).evaluate(measure, heard=_announced(shown))
     if json:
         print_json(document)
         return

@@ -1,4 +1,4 @@
-"""Options that several commands share; settings become options of their own accord."""
+"""Options that several commands share; every setting becomes an option."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from capscope.assessment import Budget
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
+from capscope.record.usage import Budget
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")
 ]
 RunArgument = Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")]
 Workers = Annotated[
-    int, typer.Option(min=1, help="Draws made side by side; for agents that wait, as LLMs do.")
+    int, typer.Option(min=1, help="Draws made in parallel; for agents that wait, like LLMs.")
 ]
 ProblemArguments = Annotated[
     list[str],
@@ -25,13 +25,13 @@ ProblemArguments = Annotated[
         metavar="PROBLEM", help="A name, file.py:factory, or DOMAIN.pddl and PROBLEM.pddl."
     ),
 ]
-MaxSteps = Annotated[int | None, typer.Option(help="Most simulator steps.")]
-MaxExecutions = Annotated[int | None, typer.Option(help="Most executions of capabilities.")]
-MaxSeconds = Annotated[float | None, typer.Option(help="Most seconds.")]
-MaxQueries = Annotated[int | None, typer.Option(help="Most queries.")]
-MaxTokens = Annotated[int | None, typer.Option(help="Most LLM tokens.")]
+MaxSteps = Annotated[int | None, typer.Option(help="Maximum number of simulator steps.")]
+MaxExecutions = Annotated[int | None, typer.Option(help="Maximum number of executions.")]
+MaxSeconds = Annotated[float | None, typer.Option(help="Maximum number of seconds.")]
+MaxQueries = Annotated[int | None, typer.Option(help="Maximum number of queries.")]
+MaxTokens = Annotated[int | None, typer.Option(help="Maximum number of LLM tokens.")]
 MaxCost = Annotated[
-    float | None, typer.Option(help="Most to pay for LLM answers, in the currency of the prices.")
+    float | None, typer.Option(help="Maximum cost of LLM answers, in the currency of the prices.")
 ]
 
 _LIMITS = {

@@ -16,11 +16,10 @@ from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
 
-from capscope.assessment import Budget, Event
-from capscope.assessment.events import Listener
+from capscope.assessment import Event, Listener
 from capscope.bench.workers import Standing, Tell
 from capscope.present.text import counted
-from capscope.strategy.registry import ADAPTIVE
+from capscope.record.usage import Budget
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_FRAMES = 0.1
@@ -36,27 +35,22 @@ def print_line(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
-def patience_of(strategy: str, patience: int) -> int | None:
-    """Return after how many quiet queries a run stops; None if it goes by evidence."""
-    return None if strategy == ADAPTIVE else patience
-
-
 @contextmanager
-def progress(title: str, budget: Budget | None, patience: int | None) -> Iterator[Listener]:
-    """Show how a run advances: live on a terminal, now and then a plain line otherwise."""
+def progress(title: str, budget: Budget | None) -> Iterator[Listener]:
+    """Show how a run advances: live on a terminal, otherwise a plain line now and then."""
     console = Console(stderr=True)
     begun = time.perf_counter()
     last = begun
 
     def summary(event: Event) -> str:
         usage = event.usage
-        quiet = "" if patience is None else f"{event.quiet_queries}/{patience} quiet, "
+        status = "".join(f"{name} {value}, " for name, value in event.status.items())
         return (
             f"{title}: query {usage.queries:,}, {counted(usage.executions, 'execution')}, "
             f"{counted(usage.simulator_steps, 'step')}, {counted(event.states, 'state')}, "
             f"{counted(event.capabilities, 'capability')}, "
             f"{counted(event.pairs_tried, 'pair')} tried, "
-            f"{quiet}{time.perf_counter() - begun:.0f} s"
+            f"{status}{time.perf_counter() - begun:.0f} s"
         )
 
     if not console.is_terminal:
@@ -76,16 +70,16 @@ def progress(title: str, budget: Budget | None, patience: int | None) -> Iterato
             nonlocal last
             if time.perf_counter() - last >= _SECONDS_BETWEEN_FRAMES:
                 last = time.perf_counter()
-                live.update(_frame(title, event, budget, patience, last - begun))
+                live.update(_frame(title, event, budget, last - begun))
 
         yield lively
 
 
 @contextmanager
 def amount_done(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how much is done of how much: a bar on a terminal, now and then a line otherwise.
+    """Show how much is done: a bar on a terminal, otherwise a line now and then.
 
-    Nothing is shown before the first word of it: what is at hand already is not made.
+    Nothing is shown before the first call: what exists already is not made.
     """
     console = Console(stderr=True)
     last = time.perf_counter()
@@ -113,14 +107,11 @@ def amount_done(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
         yield lively
 
 
-def _frame(
-    title: str, event: Event, budget: Budget | None, patience: int | None, seconds: float
-) -> Table:
+def _frame(title: str, event: Event, budget: Budget | None, seconds: float) -> Table:
     usage = event.usage
     table = Table.grid(padding=(0, 2))
     table.add_row(Text(title, style="bold"), f"{seconds:.0f} s")
-    quiet = "" if patience is None else f"   ({event.quiet_queries}/{patience} without news)"
-    table.add_row("queries", f"{usage.queries:,}{quiet}")
+    table.add_row("queries", f"{usage.queries:,}")
     spent: dict[str, float] = {
         "executions": usage.executions,
         "simulator_steps": usage.simulator_steps,
@@ -134,8 +125,8 @@ def _frame(
     table.add_row("states seen", f"{event.states:,}")
     table.add_row("capabilities", f"{event.capabilities}")
     table.add_row("pairs tried", f"{event.pairs_tried:,}")
-    promised = "last draw promised" if patience is None else "predicted disagreement"
-    table.add_row(promised, f"{event.predicted:.3g}")
+    for name, value in event.status.items():
+        table.add_row(name, value)
     return table
 
 

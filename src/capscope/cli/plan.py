@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import sys
 from math import inf
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from capscope.analysis.planning import Effort, Plan, Trial, Try
-from capscope.api import plan, try_plan
-from capscope.assessment.reading import read_run
 from capscope.cli.options import Json, MaxCost, MaxTokens, RunArgument
 from capscope.cli.output import amount_done, print_json, print_line
 from capscope.present.plans import plan_document, plan_lines
 from capscope.present.text import counted
 from capscope.present.trials import trial_document, trial_lines
+from capscope.run import Run, load
 from capscope.world import Allowance
 
 _DEFAULT = Effort(0)
@@ -46,7 +44,7 @@ def plan_run(
     longest: Annotated[
         int, typer.Option(min=1, help="Most executions in one try.")
     ] = _DEFAULT.longest,
-    seed: Annotated[int, typer.Option(help="All chance in the tries comes from it.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seeds all randomness.")] = 0,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
     json: Json = False,
@@ -56,17 +54,17 @@ def plan_run(
     By the pessimistic model, so nothing that was never tried is counted on. Exits with 1 if no way
     is known. Tries are not recorded in the run.
     """
-    reading = read_run(Path(run))
-    made = plan(reading, goal, start=start)
+    loaded = load(run)
+    made = loaded.plan(goal, start=start)
     if not json:
-        for line in plan_lines(made, reading.problem, start):
+        for line in plan_lines(made, loaded.problem, start):
             print_line(line)
     allowance = Allowance(_most(max_tokens), _most(max_cost))
     trial, interrupted = None, False
     if tries and made.found:
-        trial, interrupted = _tried(Path(run), made, Effort(tries, longest, seed, allowance))
+        trial, interrupted = _tried(loaded, made, Effort(tries, longest, seed, allowance))
     if json:
-        document = plan_document(made, reading.problem, start)
+        document = plan_document(made, loaded.problem, start)
         print_json({**document, "trial": _trial_document(trial, interrupted)})
     elif trial is not None:
         print_line()
@@ -79,7 +77,7 @@ def _most(allowed: float | None) -> float:
     return inf if allowed is None else allowed
 
 
-def _tried(run: Path, made: Plan, effort: Effort) -> tuple[Trial, bool]:
+def _tried(run: Run, made: Plan, effort: Effort) -> tuple[Trial, bool]:
     """Try a plan; after Ctrl-C what was tried until then is reported all the same."""
     done: list[Try] = []
     with amount_done("trying the plan", "tries") as shown:
@@ -89,7 +87,7 @@ def _tried(run: Path, made: Plan, effort: Effort) -> tuple[Trial, bool]:
             shown(len(done), effort.tries)
 
         try:
-            trial = try_plan(run, made, effort, heard=heard)
+            trial = run.try_plan(made, effort, heard=heard)
         except KeyboardInterrupt:
             sys.stderr.write(f"interrupted after {len(done)} of {counted(effort.tries, 'try')}\n")
             return Trial(made, tuple(done), effort.longest), True

@@ -1,27 +1,23 @@
 """`capscope show DIR [CAPABILITY]`: what the agent can do, when, and with what side effects.
 
-`--surprises` says what is worth knowing about that, and leaves out what is as expected. `--draws`
-lists the draws behind the rules of a capability, `--transcript` also what the agent said in them.
+`--surprises` reports what is worth knowing about that and omits what is as expected. `--draws` lists
+the draws behind the rules of a capability, `--transcript` also what the agent said in them.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from capscope.analysis.findings import find_surprises
-from capscope.assessment.reading import Reading
 from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
-from capscope.present.digest.record import Record, opened_record
 from capscope.present.draws import draw_lines, draws_behind, draws_document
 from capscope.present.findings import finding_lines
-from capscope.present.run_notes import run_notes
 from capscope.present.text import capability_lines, capability_views, counted
+from capscope.run import Run, load
 from capscope.symbolic import Intent
 
 
@@ -30,102 +26,93 @@ def show_run(
     capability: Annotated[
         str | None, typer.Argument(help="Only this one, like 'on(a,b)'.", show_default=False)
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Show only the first so many.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Show only the first N.")] = None,
     surprises: Annotated[
         bool,
-        typer.Option("--surprises", help="Say what is surprising, the most striking first."),
+        typer.Option("--surprises", help="Report what is surprising, the most striking first."),
     ] = False,
     draws: Annotated[
         bool, typer.Option("--draws", help="List the draws behind the capability's rules.")
     ] = False,
     transcript: Annotated[
-        bool, typer.Option("--transcript", help="The draws, and what the agent said in them.")
+        bool, typer.Option("--transcript", help="List the draws, with what the agent said in them.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Print the learned model, the most interesting capabilities first."""
-    with opened_record(Path(run)) as record:
-        reading = record.reading
-    wanted = None if capability is None else reading.graph.resolve_capability(capability)
+    loaded = load(run)
+    wanted = None if capability is None else loaded.graph.resolve_capability(capability)
     if draws or transcript:
-        _show_draws(reading, wanted, limit, transcript, json)
+        _show_draws(loaded, wanted, limit, transcript, json)
     elif surprises:
-        _show_surprises(record, wanted, limit, json)
+        _show_findings(loaded, wanted, limit, json)
     elif json:
-        print_json(model_document(reading.graph, reading.problem))
+        print_json(model_document(loaded.graph, loaded.problem))
     else:
-        _show_model(record, wanted, limit)
+        _show_model(loaded, wanted, limit)
 
 
-def _show_model(record: Record, wanted: Intent | None, limit: int | None) -> None:
-    reading = record.reading
-    views = [v for v in capability_views(reading.graph) if wanted in (None, v.intent)]
-    _print_heading(record)
+def _show_model(run: Run, wanted: Intent | None, limit: int | None) -> None:
+    views = [v for v in capability_views(run.graph) if wanted in (None, v.intent)]
+    _print_heading(run)
     print_line(
         "+ the intent holds   ! something else changed   - nothing changed   [95 % interval]"
     )
     for view in views[:limit]:
         print_line()
-        for line in capability_lines(view, reading.graph.vocabulary):
+        for line in capability_lines(view, run.graph.vocabulary):
             print_line(line)
-    _print_rest(len(views), limit, f"capscope show {reading.path}")
+    _print_rest(len(views), limit, f"capscope show {run.path}")
 
 
-def _show_surprises(record: Record, wanted: Intent | None, limit: int | None, json: bool) -> None:
-    reading = record.reading
-    length = reading.meta["identity"]["temporal length"]
-    found = find_surprises(reading.graph, temporal_length=length)
-    findings = [f for f in found if wanted is None or wanted in f.intents]
+def _show_findings(run: Run, wanted: Intent | None, limit: int | None, json: bool) -> None:
+    findings = [f for f in run.findings() if wanted is None or wanted in f.intents]
     if json:
-        told = [finding.as_dict() for finding in findings[:limit]]
-        agent_failures = [failure.as_dict() for failure in reading.agent_failures]
         print_json(
             {
-                "problem": reading.problem,
-                "findings": told,
-                "mishaps": agent_failures,
-                "left_out": record.aliasing.as_dict(),
+                "problem": run.problem,
+                "findings": [finding.as_dict() for finding in findings[:limit]],
+                "agent_failures": [failure.as_dict() for failure in run.agent_failures],
+                "aliasing": run.aliasing.as_dict(),
             }
         )
         return
-    _print_heading(record)
+    _print_heading(run)
     if not findings:
         print_line("nothing surprising was found; what was never tried is unknown")
-    constant = reading.graph.always
+    constant = run.graph.always
     for finding in findings[:limit]:
         print_line()
         for line in finding_lines(finding, constant):
             print_line(line)
-    _print_rest(len(findings), limit, f"capscope show {reading.path} --surprises")
+    _print_rest(len(findings), limit, f"capscope show {run.path} --surprises")
 
 
 def _show_draws(
-    reading: Reading, wanted: Intent | None, limit: int | None, transcript: bool, json: bool
+    run: Run, wanted: Intent | None, limit: int | None, transcript: bool, json: bool
 ) -> None:
     if wanted is None:
         raise CapscopeError(
-            f"whose draws? Name a capability: capscope show {reading.path} CAPABILITY --draws"
+            f"whose draws? Name a capability: capscope show {run.path} CAPABILITY --draws"
         )
-    behind = draws_behind(reading, wanted, limit, transcript)
+    behind = draws_behind(run, wanted, limit, transcript)
     if json:
         print_json(draws_document(behind, transcript))
         return
     for line in draw_lines(behind):
         print_line(line)
     if transcript and not any(made.attempt.transcript for made in behind.executions):
-        print_line("the agent wrote nothing down of these")
+        print_line("there is no transcript of these draws")
 
 
-def _print_heading(record: Record) -> None:
-    reading = record.reading
+def _print_heading(run: Run) -> None:
     print_line(
-        f"{reading.problem}: {counted(len(reading.graph.capabilities), 'capability')}, "
-        f"{counted(len(reading.dataset.states), 'state')} seen, "
-        f"{counted(reading.usage.executions, 'execution')}"
+        f"{run.problem}: {counted(len(run.capabilities), 'capability')}, "
+        f"{counted(len(run.graph.nodes), 'state')} seen, "
+        f"{counted(run.usage.executions, 'execution')}"
     )
-    print_line(str(reading.verdict))
-    told = reading.agent_failures, reading.initial_positions, record.aliasing
-    for line in run_notes(*told, record.graph.always, reading.path):
+    print_line(str(run.verdict))
+    for line in run.notes():
         print_line(line)
 
 

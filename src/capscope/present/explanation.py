@@ -15,7 +15,7 @@ from capscope.model import Learned, StateGraph
 from capscope.present.text import counted
 from capscope.record.journal import Draw, Journal, QueryRecord
 from capscope.record.run_directory import RunDirectory
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Effect, State, Vocabulary
 
 _MOST_ANSWERS = 8

@@ -60,6 +60,14 @@ class Pictured(Protocol):
         """Draw a position as a PNG; the world stays where it is."""
 
 
+@runtime_checkable
+class NamesPositions(Protocol):
+    """An optional part of a simulator whose snapshots differ for the same position."""
+
+    def position_name(self) -> bytes | None:
+        """Identify the current position, however it was reached; None if that is not possible."""
+
+
 class Inspection(NamedTuple):
     """The inside of a simulator, part by part: names for people, and values as text."""
 

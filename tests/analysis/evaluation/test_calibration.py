@@ -6,7 +6,7 @@ from capscope.analysis.evaluation.calibration import Bin, calibration
 from capscope.analysis.evaluation.comparison import compare
 from capscope.analysis.evaluation.reference import Counts, Reference
 from capscope.analysis.evaluation.truth import TrueModel
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
 
 WORDS = Vocabulary.of_atoms("pqrs")

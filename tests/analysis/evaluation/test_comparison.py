@@ -10,7 +10,7 @@ from capscope.analysis.evaluation.reference import Counts, Reference
 from capscope.analysis.evaluation.truth import TrueModel
 from capscope.analysis.evaluation.variational_distance import distance
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
 
 WORDS = Vocabulary.of_atoms(["p", "q"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from capscope.analysis.evaluation.reference import Counts
 from capscope.analysis.evaluation.sample import IndependentSample, Recipe, load, save
 from capscope.errors import CapscopeError
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent
 from capscope.world import Limits
 from support.toy_worlds import board_problem

@@ -18,7 +18,7 @@ from capscope.analysis.evaluation.variational_distance import (
     mean_total_variation,
 )
 from capscope.model import StateGraph
-from capscope.record.transitions import Dataset, Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
 
 WORDS = Vocabulary.of_atoms(["p", "q"])

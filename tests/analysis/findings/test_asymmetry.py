@@ -9,7 +9,7 @@ from capscope.analysis.findings.asymmetry import Tally, asymmetries, evidence_of
 from capscope.analysis.findings.context import FindingContext
 from capscope.analysis.findings.mirror import Swap
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Predicate, Vocabulary
 
 WORDS = Vocabulary(

@@ -7,7 +7,7 @@ from capscope.analysis.findings.choice import LEAST_DRAWS, choices, separable
 from capscope.analysis.findings.context import FindingContext
 from capscope.analysis.findings.preferences import preferences
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Atom, Intent, Predicate
 
 WORDS = Vocabulary(

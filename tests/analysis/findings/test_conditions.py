@@ -2,7 +2,7 @@ from collections import Counter
 
 from capscope.analysis.findings.conditions import conditions, successes
 from capscope.analysis.findings.context import FindingContext
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from support.tiny_models import ALL, learned
 
 P, Q, R = 1, 2, 4

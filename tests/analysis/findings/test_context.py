@@ -5,7 +5,7 @@ import random
 import pytest
 
 from capscope.analysis.findings.context import DISCOUNT, SHORT, FindingContext
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from support.tiny_models import ALL, INTENTS, WORDS, learned, random_models
 
 P, Q, R = 1, 2, 4

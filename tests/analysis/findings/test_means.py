@@ -2,7 +2,7 @@ from capscope.analysis.findings.choice import choices
 from capscope.analysis.findings.context import FindingContext
 from capscope.analysis.findings.means import means
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Atom, Intent, Predicate, Vocabulary
 
 WORDS = Vocabulary(

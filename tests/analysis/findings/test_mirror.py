@@ -6,7 +6,7 @@ import pytest
 from capscope.analysis.findings.context import FindingContext
 from capscope.analysis.findings.mirror import couples, swaps
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Predicate, Vocabulary
 
 

@@ -7,7 +7,7 @@ import pytest
 from capscope.analysis.findings.context import FindingContext
 from capscope.analysis.findings.partiality import evidence_of_partiality, partialities
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Atom, Intent, Predicate, Vocabulary
 
 WORDS = Vocabulary(

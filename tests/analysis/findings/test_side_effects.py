@@ -3,7 +3,7 @@ from collections import Counter
 from capscope.analysis.findings.context import FindingContext
 from capscope.analysis.findings.side_effects import NOTHING, avoidable, side_effects
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Effect, Intent, Predicate, Vocabulary
 from support.tiny_models import learned
 

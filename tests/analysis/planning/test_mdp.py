@@ -1,7 +1,7 @@
 import random
 
 from capscope.analysis.planning.mdp import observed_mdp
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from support.tiny_models import INTENTS, learned, random_models
 
 

@@ -2,7 +2,7 @@ import random
 
 from capscope.analysis.planning import Goal
 from capscope.analysis.planning.optimism import Outlook
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from support.tiny_models import ALL, INTENTS, WORDS, learned, random_models
 
 

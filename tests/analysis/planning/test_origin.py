@@ -5,7 +5,7 @@ import pytest
 from capscope.analysis.planning.origin import states_described, where_it_began
 from capscope.assessment import RunDirectory, RunSpec
 from capscope.errors import CapscopeError, RunError
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from support.tiny_models import learned
 from support.toy_worlds import board_problem
 

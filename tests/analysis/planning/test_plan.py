@@ -3,7 +3,7 @@ import pytest
 from capscope.analysis.planning import Goal, plan_for
 from capscope.errors import CapscopeError
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
 from support.tiny_models import WORDS, learned
 

@@ -10,7 +10,7 @@ from capscope import Budget, assess, plan, try_plan
 from capscope.analysis.planning import Effort, Goal, Trial, Try, plan_for
 from capscope.analysis.planning.trial import Move, TryEnd, Verdict, _at_most, try_out
 from capscope.errors import ProblemError, RunError
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent
 from capscope.world import Allowance, Ending
 from support.plan_worlds import ALL_LIT, brittle_board, hasty_board

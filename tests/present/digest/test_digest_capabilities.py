@@ -9,7 +9,7 @@ from capscope.present.digest.capabilities import capability_digests, marks_note
 from capscope.present.digest.shape import Mark, Standing
 from capscope.present.digest.size_budget import SizeBudget
 from capscope.present.text import capability_views
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import ExactlyOne, Intent, Predicate, Vocabulary
 from support.small_runs import LAMPS, WISHES
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from capscope.model import StateGraph
 from capscope.present.digest.persistence import chances_of_getting_there
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from support.small_runs import LAMPS, WISHES
 
 TRANSITIONS = st.dictionaries(

@@ -1,76 +1,71 @@
-"""One of the two runs to be compared: what was asked, draw by draw, and in what words."""
+"""One of the two runs of a comparison: its complete executions and the positions known."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capscope.record.agent_failures import AgentFailure, agent_failures_of
-from capscope.record.executions import Executions, executions_of, positions_of
-from capscope.record.run_directory import RunDirectory
-from capscope.strategy.registry import starts_apart
+from capscope.record.agent_failures import AgentFailure
+from capscope.record.execution_table import ExecutionTable, known_positions
+from capscope.record.identity import RunIdentity
 from capscope.symbolic import Intent, State, Vocabulary
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 
 @dataclass(frozen=True)
-class Side:
-    """A run, read for a comparison."""
+class RunData:
+    """A run, prepared for a comparison."""
 
     path: str
-    meta: Mapping[str, Any]
+    problem: str
+    identity: RunIdentity
     vocabulary: Vocabulary
     intents: Sequence[Intent]
-    states: Sequence[State]
-    """By their number in the journal."""
-    executions: Executions
+    executions: ExecutionTable
+    """Without those that were cut short."""
     positions: Mapping[int, set[bytes]]
-    """The positions known of each state, by the state's number."""
+    """The positions known for each state, by the state's number."""
     agent_failures: tuple[AgentFailure, ...] = ()
-    """In what ways the agent broke down."""
+
+    @classmethod
+    def of(cls, run: Run) -> RunData:
+        """Take what a comparison needs from a run."""
+        with run.open_journal() as journal:
+            positions = known_positions(journal)
+        return cls(
+            str(run.path),
+            run.problem,
+            run.identity,
+            run.graph.vocabulary,
+            run.capabilities,
+            run.executions.complete,
+            positions,
+            run.agent_failures,
+        )
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The states, by number."""
+        return self.executions.states
 
     @property
     def states_asked(self) -> int:
         """In how many states something was asked for."""
         return len(np.unique(self.executions.before))
 
-    @property
-    def problem(self) -> str:
-        """The name of the problem."""
-        return str(self.meta["name"])
-
-    @property
-    def strategy(self) -> str:
-        """The strategy that asked."""
-        return str(self.meta["identity"]["strategy"])
-
     def as_dict(self) -> dict[str, Any]:
-        """Say which run it is, as JSON-ready values."""
+        """Return which run it is, as JSON-ready values."""
         return {
             "run": self.path,
             "problem": self.problem,
-            "strategy": self.strategy,
-            "seed": self.meta["identity"]["seed"],
-            "executions": len(self.executions.capability),
+            "strategy": self.identity.strategy,
+            "seed": self.identity.seed,
+            "executions": len(self.executions),
             "states": self.states_asked,
             "capabilities": len(self.intents),
         }
-
-
-def read_side(path: Path) -> Side:
-    """Read a run directory; neither the simulator nor the agent is needed."""
-    with RunDirectory.open(path, read_only=True) as run:
-        journal, meta = run.journal, run.journal.read_meta()
-        return Side(
-            str(path),
-            meta,
-            Vocabulary.from_dict(meta["vocabulary"]),
-            journal.intents(),
-            tuple(journal.states),
-            executions_of(journal, own_starts=starts_apart(meta["identity"])),
-            positions_of(journal),
-            agent_failures_of(journal),
-        )

@@ -12,10 +12,10 @@ promised too little.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capscope.analysis.evaluation.calibration import calibration
 from capscope.analysis.evaluation.comparison import Comparison, compare
@@ -29,11 +29,14 @@ from capscope.analysis.evaluation.variational_distance import (
     distance,
     learned_weights,
 )
-from capscope.assessment.reading import Reading, read_run
 from capscope.errors import RunError
 from capscope.model.capability_model import CapabilityModel
+from capscope.record.identity import RunIdentity
 from capscope.symbolic import Intent, State
 from capscope.world import Problem
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 DATASETS = "datasets"
 
@@ -54,49 +57,41 @@ class Measure:
     """Evaluate what was known after so many executions; None is the end of the run."""
 
 
-def evaluate(
-    path: Path, load: Callable[[str], Problem], measure: Measure, heard: Heard = unheard
+def evaluate_run(
+    run: Run, problem: Problem, measure: Measure, heard: Heard = unheard
 ) -> dict[str, Any]:
     """Compare the pessimistic model of a run with the agent; JSON-ready.
 
     The dataset is kept in the folder `datasets` beside the run directory.
     """
-    return evaluate_reading(read_run(path, measure.after_executions), load, measure, heard)
-
-
-def evaluate_reading(
-    reading: Reading, load: Callable[[str], Problem], measure: Measure, heard: Heard = unheard
-) -> dict[str, Any]:
-    """Evaluate a run that was read already."""
-    identity = reading.meta["identity"]
-    problem = load(identity["problem"])
-    _require_same(problem, identity, reading.path)
-    own = reading.graph.capabilities if identity["settings"]["intents"] else None
+    identity, capabilities = run.identity, run.capabilities
+    _require_same(problem, identity, run.path)
+    own = capabilities if identity.settings.intents else None
     truth = None if problem.truth is None else enumerate_truth(problem.truth, own)
     exact = None if truth is None else Reference.of_truth(truth, problem.vocabulary)
-    intents = reading.graph.capabilities if truth is None else truth.capabilities
+    intents = capabilities if truth is None else truth.capabilities
     sample = None
     if measure.sequences and intents:
-        recipe = Recipe.of(problem, identity["problem"], intents, measure.seed, measure.sequences)
-        folder = reading.path.resolve().parent / DATASETS
+        recipe = Recipe.of(problem, identity.source, intents, measure.seed, measure.sequences)
+        folder = run.path.resolve().parent / DATASETS
         sample = build(recipe, folder, rebuild=measure.rebuild, heard=heard)
     return {
-        "problem": reading.problem,
+        "problem": run.problem,
         "filter": "achieving only" if measure.achieving_only else None,
-        **_exactly(reading, exact, measure.achieving_only),
-        **_sampled(reading, sample, measure.achieving_only),
-        "pairs_tried": reading.graph.pairs_tried,
-        "queries": reading.usage.queries,
-        "executions": reading.usage.executions,
-        "simulator_steps": reading.usage.simulator_steps,
+        **_exactly(run, exact, measure.achieving_only),
+        **_sampled(run, sample, measure.achieving_only),
+        "pairs_tried": run.graph.pairs_tried,
+        "queries": run.usage.queries,
+        "executions": run.usage.executions,
+        "simulator_steps": run.usage.simulator_steps,
     }
 
 
-def _exactly(reading: Reading, exact: Reference | None, achieving_only: bool) -> dict[str, Any]:
+def _exactly(run: Run, exact: Reference | None, achieving_only: bool) -> dict[str, Any]:
     if exact is None:
         keys = ("model_agreement", "support_right", "unknown_share", "pairs_reachable")
         return dict.fromkeys(keys)
-    model = reading.graph.pessimistic
+    model = run.model
     whole = compare(model, exact)
     judged = _filtered(model, exact) if achieving_only else whole
     return {
@@ -108,7 +103,7 @@ def _exactly(reading: Reading, exact: Reference | None, achieving_only: bool) ->
 
 
 def _sampled(
-    reading: Reading, sample: IndependentSample | None, achieving_only: bool
+    run: Run, sample: IndependentSample | None, achieving_only: bool
 ) -> dict[str, Any]:
     if sample is None:
         keys = (
@@ -121,11 +116,11 @@ def _sampled(
             "dataset",
         )
         return {**dict.fromkeys(keys), "sequences": 0}
-    model = reading.graph.pessimistic
-    reference = sample.reference(reading.graph.vocabulary)
+    model = run.model
+    reference = sample.reference(run.graph.vocabulary)
     whole = compare(model, reference)
     judged = _filtered(model, reference) if achieving_only else whole
-    weights = learned_weights(judged.reference, _seen_by(reading))
+    weights = learned_weights(judged.reference, _seen_by(run))
     calibrated = calibration(whole).as_dict()
     return {
         "model_agreement_sampled": _agreement(distance(judged)),
@@ -147,23 +142,26 @@ def _agreement(off: float | None) -> float | None:
     return None if off is None else 1 - off
 
 
-def _seen_by(reading: Reading) -> Seen:
-    index = reading.graph.index
+def _seen_by(run: Run) -> Seen:
+    graph = run.graph
 
     def seen(state: State, intent: Intent) -> Mapping[State, int]:
-        return reading.dataset.outcomes(state, index[intent]) if intent in index else {}
+        number = graph.index.get(intent)
+        pair = None if number is None else graph.pair(state, number)
+        counts = {} if pair is None else pair.counts
+        return {effect.apply(state): count for effect, count in counts.items()}
 
     return seen
 
 
-def _require_same(problem: Problem, identity: dict[str, Any], path: Path) -> None:
-    same = {
-        "problem fingerprint": problem.fingerprint,
-        "vocabulary": problem.vocabulary.fingerprint,
+def _require_same(problem: Problem, identity: RunIdentity, path: Path) -> None:
+    pairs = {
+        "fingerprint": (identity.fingerprint, problem.fingerprint),
+        "vocabulary": (identity.vocabulary, problem.vocabulary.fingerprint),
     }
-    for name, value in same.items():
-        if value != identity[name]:
+    for name, (old, new) in pairs.items():
+        if old != new:
             raise RunError(
-                f"{path} was started with another {identity['problem']}: its {name} was "
-                f"{identity[name]!r}, now {value!r}; evaluate it with what it was started with"
+                f"{path} was started with another {identity.source}: its {name} was {old!r}, now "
+                f"{new!r}; evaluate it with what it was started with"
             )

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capscope.analysis.evaluation.truth import TrueModel
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, State, Vocabulary
 
 Numbers = NDArray[np.int64]

@@ -30,7 +30,7 @@ import numpy as np
 
 from capscope.analysis.evaluation.reference import Counts, Numbers, Reference
 from capscope.errors import SampleError
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, State, Vocabulary
 from capscope.world import Problem
 

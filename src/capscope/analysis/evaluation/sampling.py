@@ -27,7 +27,7 @@ from capscope.analysis.evaluation.sample import (
 )
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import SampleError
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.seeds import child_seed
 from capscope.world import Position
 from capscope.world.attempt import pursue

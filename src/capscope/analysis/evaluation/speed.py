@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import replace
 
 from capscope.model import StateGraph
-from capscope.record.transitions import Transition
+from capscope.record.execution_table import Transition
 from capscope.strategy import Settings, strategy_named
 from capscope.symbolic import State
 from capscope.world import KnownTruth, Problem

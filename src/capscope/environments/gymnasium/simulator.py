@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -27,7 +28,6 @@ from capscope.environments.picture import png
 from capscope.errors import ProblemError
 from capscope.symbolic import Atom, Vocabulary
 from capscope.world import Inspection, InvalidAction, Snapshot
-from capscope.world.positions import named, without_name
 
 Make: TypeAlias = str | Callable[[], Env[Any, Any]]
 """The id of a registered environment, or a function that makes one."""
@@ -110,14 +110,17 @@ class GymnasiumSimulator:
         return self._seen()
 
     def snapshot(self) -> Snapshot:
-        """Write the position down as it was declared to be restored, with a name in front."""
-        written = self._restoring.written(self._episode)
+        """Record the position in the way that was declared to restore it."""
+        return self._restoring.written(self._episode)
+
+    def position_name(self) -> bytes | None:
+        """Identify the position, however it was reached; None if that is not possible."""
         description = self._landmarks.description(self._episode)
-        return written if description is None else named(written, description)
+        return None if description is None else blake2b(description, digest_size=16).digest()
 
     def restore(self, snapshot: Snapshot, seed: int) -> Seen:
         """Go back to a position and reseed every generator."""
-        self._restoring.restore(self._episode, without_name(snapshot))
+        self._restoring.restore(self._episode, snapshot)
         self._episode.reseed(seed)
         return self._seen()
 
@@ -226,7 +229,7 @@ class Sketchbook:
         """Draw a position and return the PNG."""
         if self._episode is None:
             self._episode = self._begun()
-        self._restoring.restore(self._episode, without_name(snapshot))
+        self._restoring.restore(self._episode, snapshot)
         pixels: Any = self._episode.env.render()
         return png(pixels)
 
