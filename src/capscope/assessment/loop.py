@@ -55,10 +55,9 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
         discover(journal, spec)
     state = recall(journal, spec)
     pool = WorkerPool([spec.problem, *spec.copies], state.strategy.longest_draw)
-    clock = time.perf_counter()
+    clock, begun = time.perf_counter(), _begun(journal, state.usage.queries)
     while (reason := state.stop_reason()) is None:
         number = state.usage.queries
-        begun = _begun(journal, number)
         choice = state.strategy.next(number, begun)
         if begun is None:
             journal.begin_query(number, choice.record, choice.own_starts)
@@ -75,6 +74,7 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
         journal.add_intents(state.graph.capabilities[known:], known)
         if len(draws) == len(choice.tasks):
             journal.finish_query(number, state.strategy.describe(choice), seconds)
+        begun = None
         listener(progress(state, choice.record))
     journal.set_stopped(reason, spec.budget)
     return state

@@ -35,6 +35,19 @@ _LEAST = 1e-12  # what a pair promises that is asked only because it was asked t
 _REFRESH = 1.02  # the beliefs are taken anew when the executions have grown by this factor
 
 
+class _Waiting:
+    """The pairs of one bucket, and what one more draw of each promises."""
+
+    __slots__ = ("bucket", "gain", "pairs", "revision")
+
+    def __init__(self, bucket: Bucket) -> None:
+        self.bucket = bucket
+        self.pairs: dict[PairStats, State] = {}
+        self.gain = 0.0
+        self.revision = -1
+        """The revision of the evidence for which the gain was computed."""
+
+
 class Evidence:
     """The evidence behind every pair, kept up to date as answers come in."""
 
@@ -45,8 +58,11 @@ class Evidence:
         self.frontier: dict[StateNode, None] = {}
         """The places in which some capability was never tried."""
         self._capabilities = 0
-        self._standings: dict[PairStats, tuple[Bucket, dict[Effect, int]]] = {}
-        self._buckets: dict[Bucket, dict[PairStats, State]] = {}
+        self._standings: dict[PairStats, tuple[_Waiting, dict[Effect, int]]] = {}
+        self._buckets: dict[Bucket, _Waiting] = {}
+        self._revision = 0
+        """Counts the changes of what is believed; gains are kept until the next one."""
+        self._hidden: float | None = None
         self._groups: dict[Peers, Group] = {}
         self._executions = 0
         self._refresh_at = 0.0
@@ -118,21 +134,23 @@ class Evidence:
     def _forget(self, pair: PairStats) -> None:
         """Take a pair out of where it stood."""
         if pair in self._standings:
-            bucket, counts = self._standings.pop(pair)
-            waiting = self._buckets[bucket]
-            del waiting[pair]
-            if not waiting:
-                del self._buckets[bucket]
-            self._count(bucket.capability, counts, -1)
+            waiting, counts = self._standings.pop(pair)
+            del waiting.pairs[pair]
+            if not waiting.pairs:
+                del self._buckets[waiting.bucket]
+            self._count(waiting.bucket.capability, counts, -1)
 
     def _place(self, pair: PairStats, state: State, capability: int) -> Bucket:
         """Put a pair where it belongs now."""
         effects = pair.group.effects
         kind = kind_of(effects[0]) if len(effects) == 1 else Kind.VARIED
         bucket = Bucket(capability, kind, effects, pair.total - len(effects))
-        self._standings[pair] = bucket, dict(pair.counts)
         self._count(capability, pair.counts, +1)
-        self._buckets.setdefault(bucket, {})[pair] = state
+        waiting = self._buckets.get(bucket)
+        if waiting is None:
+            waiting = self._buckets[bucket] = _Waiting(bucket)
+        waiting.pairs[pair] = state
+        self._standings[pair] = waiting, dict(pair.counts)
         return bucket
 
     def _relate(self, pair: PairStats, state: State) -> None:
@@ -150,12 +168,12 @@ class Evidence:
                 for bucket, waiting in self._buckets.items():
                     if bucket.effects == (effect,):
                         self._openers.update(
-                            (p, s) for p, s in waiting.items() if self._opens(p, s)
+                            (p, s) for p, s in waiting.pairs.items() if self._opens(p, s)
                         )
 
     def _opens(self, pair: PairStats, state: State) -> bool:
         """Say whether an effect seen beside the only one of a pair would lead somewhere new."""
-        bucket = self._standings[pair][0]
+        bucket = self._standings[pair][0].bucket
         if bucket.kind is not Kind.ACTING:
             return False
         siblings = self._siblings.get(bucket.effects[0], ())
@@ -166,7 +184,7 @@ class Evidence:
         found = []
         for pair, state in self._openers.items():
             if self._opens(pair, state):
-                bucket = self._standings[pair][0]
+                bucket = self._standings[pair][0].bucket
                 promise = self._belief(bucket).showing(bucket.draws) * self._capabilities
                 found.append(Target(state, bucket.capability, promise, pair.total))
         return sorted(found, key=lambda target: (-target.gain, target.state, target.capability))
@@ -194,6 +212,8 @@ class Evidence:
 
     def _group(self, peers: Peers) -> Group:
         """Return a group that is about to change: what was believed of it no longer holds."""
+        self._revision += 1
+        self._hidden = None
         self._beliefs.pop(peers, None)
         self._gains.pop(peers, None)
         if peers not in self._groups:
@@ -212,6 +232,8 @@ class Evidence:
         self._kinds = {(c, k): group.believe_in(at_large[k]) for (c, k), group in kinds.items()}
         self._beliefs = {}
         self._gains = {}
+        self._revision += 1
+        self._hidden = None
         self._nothing_hidden = self.hidden() <= self._settings.delta
         missed = self._settings.delta / max(len(self._rules()), 1)
         self._width = NormalDist().inv_cdf(1 - missed / 2)
@@ -236,6 +258,17 @@ class Evidence:
             self._beliefs[peers] = belief
         return belief
 
+    def _gain_in(self, bucket: Bucket) -> float:
+        """Return what one more draw of a pair in the bucket promises; 0 if it is empty."""
+        waiting = self._buckets.get(bucket)
+        return 0.0 if waiting is None else self._gain_of(waiting)
+
+    def _gain_of(self, waiting: _Waiting) -> float:
+        # A draw asks for the same gains again and again, and nothing is learned meanwhile.
+        if waiting.revision != self._revision:
+            waiting.gain, waiting.revision = self._gain(waiting.bucket), self._revision
+        return waiting.gain
+
     def _gain(self, bucket: Bucket) -> float:
         hidden = 0.0
         if not self._nothing_hidden:
@@ -259,7 +292,7 @@ class Evidence:
 
     def _offer(self, bucket: Bucket) -> None:
         """Put a bucket into the heap if it promises more than it is there for."""
-        gain = self._gain(bucket)
+        gain = self._gain_in(bucket)
         if gain > self._promised.get(bucket, 0.0):
             self._promised[bucket] = gain
             heapq.heappush(self._heap, (-gain, next(self._serial), bucket))
@@ -273,7 +306,7 @@ class Evidence:
         heap = self._heap
         while heap:
             promised, serial, bucket = heap[0]
-            gain = self._gain(bucket) if bucket in self._buckets else 0.0
+            gain = self._gain_in(bucket)
             if gain >= -promised:
                 return
             if gain > 0.0:
@@ -299,7 +332,7 @@ class Evidence:
         passed = set()
         while heap and len(found) < most:
             promised, serial, bucket = heapq.heappop(heap)
-            gain = self._gain(bucket) if bucket in self._buckets else 0.0
+            gain = self._gain_in(bucket)
             if gain <= 0.0 or bucket in passed:
                 continue
             if gain < -promised:
@@ -308,7 +341,7 @@ class Evidence:
             passed.add(bucket)
             waiting = (
                 Target(state, bucket.capability, gain, pair.total)
-                for pair, state in self._buckets[bucket].items()
+                for pair, state in self._buckets[bucket].pairs.items()
                 if (state, bucket.capability) not in taken
             )
             found += itertools.islice(waiting, most - len(found))
@@ -331,18 +364,20 @@ class Evidence:
 
     def gain_of(self, pair: PairStats) -> float:
         """Return what one more draw of a pair that was tried promises."""
-        return self._gain(self._standings[pair][0])
+        return self._gain_of(self._standings[pair][0])
 
     def hidden(self) -> float:
         """Return the expected number of outcomes above ε that were not seen.
 
         Of a kind with hardly any draws at all, each pair is taken to hide something.
         """
-        epsilon, risk = self._settings.epsilon, 0.0
-        for bucket, pairs in self._buckets.items():
-            belief = ALL_HIDE if bucket.kind in self._unproved else self._belief(bucket)
-            risk += len(pairs) * belief.risk(bucket.draws, epsilon)
-        return risk
+        if self._hidden is None:
+            epsilon, risk = self._settings.epsilon, 0.0
+            for bucket, waiting in self._buckets.items():
+                belief = ALL_HIDE if bucket.kind in self._unproved else self._belief(bucket)
+                risk += len(waiting.pairs) * belief.risk(bucket.draws, epsilon)
+            self._hidden = risk
+        return self._hidden
 
     def _rules(self) -> set[tuple[int, tuple[Effect, ...]]]:
         """Return the rules with more than one outcome: capability and effects."""
@@ -367,8 +402,8 @@ class Evidence:
                 for rule in self._rules()
             ),
             thin=sum(
-                len(pairs)
-                for bucket, pairs in self._buckets.items()
+                len(waiting.pairs)
+                for bucket, waiting in self._buckets.items()
                 if bucket.total < settings.min_draws
             ),
             epsilon=settings.epsilon,

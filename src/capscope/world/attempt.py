@@ -16,7 +16,7 @@ from typing import NamedTuple
 from capscope.errors import ProblemError, SimulatorError
 from capscope.symbolic import Intent, State
 from capscope.world.allowance import Allowance, AllowanceSpent
-from capscope.world.contracts import Action, Attempting, InvalidAction, Observation, Spending
+from capscope.world.contracts import Action, Attempting, InvalidAction, Observation
 from capscope.world.error_location import error_location
 from capscope.world.problem import Problem
 
@@ -77,7 +77,8 @@ def pursue(
     attempting: Attempting | None = None
     try:
         attempting = problem.agent.begin(intent, seed)
-        if allowance is not None and isinstance(attempting, Spending):
+        # Checking for the protocol would be slow, and this is done for every execution.
+        if allowance is not None and hasattr(attempting, "spend_from"):
             attempting.spend_from(allowance)
         while True:
             if not _actions(problem):

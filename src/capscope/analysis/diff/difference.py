@@ -11,7 +11,7 @@ import numpy as np
 
 from capscope.analysis.diff.matching import Mask
 from capscope.analysis.diff.strata import Counts, Tally
-from capscope.record.executions import Numbers
+from capscope.record.query_table import Column as Numbers
 from capscope.statistics.intervals import credible_interval
 from capscope.symbolic import Intent, Literal, State, Vocabulary
 from capscope.symbolic.dnf import Term

@@ -17,8 +17,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from capscope.analysis.diff.run_data import Side
-from capscope.record.execution_table import Flags
-from capscope.record.executions import Executions, Numbers
+from capscope.record.query_table import Flags
+from capscope.record.execution_table import ExecutionTable as Executions
+from capscope.record.query_table import Column as Numbers
 
 Thing = TypeVar("Thing")
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from capscope.analysis.diff.histories import pasts_of
 from capscope.analysis.diff.run_data import Side
 from capscope.errors import CapscopeError
-from capscope.record.executions import Numbers
+from capscope.record.query_table import Column as Numbers
 from capscope.symbolic import Intent, Literal, State, Vocabulary
 from capscope.symbolic.dnf import bit_matrix
 

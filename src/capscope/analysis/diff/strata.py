@@ -20,7 +20,7 @@ from operator import or_
 import numpy as np
 
 from capscope.analysis.diff.matching import Mask, Matched, Pairing, Track
-from capscope.record.executions import Numbers
+from capscope.record.query_table import Column as Numbers
 from capscope.statistics.betting import Scores
 from capscope.statistics.likelihood_ratio import Bets, log_odds
 from capscope.symbolic import Effect, ExactlyOne, Intent, Literal

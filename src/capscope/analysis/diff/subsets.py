@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capscope.analysis.diff.matching import Mask, Matched
-from capscope.record.executions import Numbers
+from capscope.record.query_table import Column as Numbers
 from capscope.statistics.betting import Scores
 from capscope.statistics.likelihood_ratio import Bets, Total
 from capscope.statistics.sign_test import log_evidence
