@@ -247,7 +247,7 @@ class Run:
         """
         loaded = self._load_problem(problem)
         with self.open_journal() as journal:
-            positions = [position.snapshot for position in journal.positions(plan.start)]
+            positions = journal.positions(plan.start)
         if not plan.found or not positions:
             missing = "position of the start" if plan.found else "way to the goal"
             raise RunError(f"no {missing} is known in {self.path}; there is nothing to try")

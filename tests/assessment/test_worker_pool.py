@@ -3,7 +3,8 @@ import pytest
 from capscope import Budget, assess, resume
 from capscope.errors import RunError
 from capscope.record.journal import Journal
-from capscope.strategy import STRATEGIES, Settings
+from capscope.record.settings import Settings
+from capscope.strategy import STRATEGIES
 from support.toy_worlds import board_problem
 
 BOARD = "tests/support/toy_worlds.py:slippery_board"

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capscope.errors import CapscopeError
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels, StateGraph
 from capscope.model.capability_model import sample
-from capscope.model.compare import at_most, consistent, equivalent
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Effect, Intent, Vocabulary
-from capscope.symbolic.condition import ConditionSpace
+from support.condition_space import ConditionSpace
+from support.model_order import at_most, consistent, equivalent
+from support.rule_models import written_out
 
 WORDS = Vocabulary.of_atoms("pqrs")
 SPACE = ConditionSpace(WORDS)
@@ -71,7 +72,10 @@ def assert_equal_predictions(prediction, expected):
 
 def assert_same_as_twin(graph, twin):
     for state, c in itertools.product(ALL, range(len(graph.capabilities))):
-        for optimistic, model in ((False, graph.pessimistic), (True, graph.optimistic)):
+        for optimistic, model in (
+            (False, ExtremeModels(graph).pessimistic),
+            (True, ExtremeModels(graph).optimistic),
+        ):
             expected = twin.predict(state, c, optimistic=optimistic)
             assert_equal_predictions(model.predict(state, graph.capabilities[c]), expected)
 
@@ -121,9 +125,9 @@ def test_written_out_with_conditions_the_models_predict_the_same(batches):
     graph = StateGraph(WORDS, INTENTS)
     for batch in batches:
         graph.update(batch)
-    views = {False: graph.pessimistic, True: graph.optimistic}
+    views = {False: ExtremeModels(graph).pessimistic, True: ExtremeModels(graph).optimistic}
     for optimistic, view in views.items():
-        written = graph.symbolic(SPACE, optimistic=optimistic)
+        written = written_out(graph, SPACE, optimistic=optimistic)
         assert list(written.capabilities) == list(view.capabilities) == INTENTS
         for state, intent in itertools.product(ALL, INTENTS):
             expected = view.predict(state, intent)
@@ -137,9 +141,11 @@ def test_every_prediction_sums_to_one_or_says_nothing(batches):
         graph.update(batch)
     for state, intent in itertools.product(ALL, INTENTS):
         tried = graph.pair(state, graph.index[intent]) is not None
-        pessimist = graph.pessimistic.predict(state, intent)
+        pessimist = ExtremeModels(graph).pessimistic.predict(state, intent)
         assert sum(pessimist.values()) == pytest.approx(1.0 if tried else 0.0)
-        assert sum(graph.optimistic.predict(state, intent).values()) == pytest.approx(1.0)
+        assert sum(
+            ExtremeModels(graph).optimistic.predict(state, intent).values()
+        ) == pytest.approx(1.0)
 
 
 @settings(max_examples=200)
@@ -211,14 +217,14 @@ def test_rules_partition_the_states_tried_by_their_effects(batch):
 
 def test_a_capability_never_executed_is_believed_to_do_as_asked_and_nothing_else():
     graph = StateGraph(WORDS, INTENTS)
-    assert graph.optimistic.predict(0b0010, INTENTS[1]) == {0b0100: 1.0}
-    assert graph.pessimistic.predict(0b0010, INTENTS[1]) == {}
+    assert ExtremeModels(graph).optimistic.predict(0b0010, INTENTS[1]) == {0b0100: 1.0}
+    assert ExtremeModels(graph).pessimistic.predict(0b0010, INTENTS[1]) == {}
 
 
 def test_the_belief_in_an_untried_capability_ends_with_its_first_execution():
     graph = StateGraph(WORDS, INTENTS)
     graph.update({Transition(0b0000, 0, 0b1000): 1})
-    assert graph.optimistic.predict(0b0001, INTENTS[0]) == {0b1001: 1.0}
+    assert ExtremeModels(graph).optimistic.predict(0b0001, INTENTS[0]) == {0b1001: 1.0}
 
 
 def test_taking_up_a_known_capability_again_changes_nothing():
@@ -226,15 +232,15 @@ def test_taking_up_a_known_capability_again_changes_nothing():
     graph.update({Transition(0, 0, 1): 3})
     graph.extend(INTENTS)
     assert graph.capabilities == INTENTS
-    assert graph.pessimistic.predict(0, INTENTS[0]) == {1: 1.0}
+    assert ExtremeModels(graph).pessimistic.predict(0, INTENTS[0]) == {1: 1.0}
 
 
 def test_frequencies_are_pooled_over_the_states_that_showed_the_same_effects():
     graph = StateGraph(WORDS, INTENTS)
     graph.update({Transition(0, 0, 0): 1, Transition(0, 0, 1): 3})
     graph.update({Transition(2, 0, 2): 3, Transition(2, 0, 3): 1})
-    assert graph.pessimistic.predict(0, INTENTS[0]) == {0: 0.5, 1: 0.5}
-    assert graph.optimistic.predict(4, INTENTS[0]) == {4: 0.5, 5: 0.5}
+    assert ExtremeModels(graph).pessimistic.predict(0, INTENTS[0]) == {0: 0.5, 1: 0.5}
+    assert ExtremeModels(graph).optimistic.predict(4, INTENTS[0]) == {4: 0.5, 5: 0.5}
 
 
 # The paper's results, on random true models.
@@ -294,8 +300,8 @@ def test_theorem_3_the_pessimist_is_sound_and_complete_and_the_optimist_complete
     graph = learned_from(dataset, capabilities)
     for before, (c, intent), after in itertools.product(ALL, enumerate(capabilities), ALL):
         seen = Transition(before, c, after) in dataset
-        assert consistent(graph.pessimistic, before, intent, after) is seen
-        assert consistent(graph.optimistic, before, intent, after) or not seen
+        assert consistent(ExtremeModels(graph).pessimistic, before, intent, after) is seen
+        assert consistent(ExtremeModels(graph).optimistic, before, intent, after) or not seen
 
 
 def effect_complete_pairs(successors, rng):
@@ -316,8 +322,8 @@ def test_lemma_1_the_truth_lies_between_when_transitions_and_effects_are_complet
     truth = Truth(successors)
     dataset = all_of(successors, effect_complete_pairs(successors, rng))
     graph = learned_from(dataset, truth.capabilities)
-    assert at_most(graph.pessimistic, truth, ALL, truth.capabilities)
-    assert at_most(truth, graph.optimistic, ALL, truth.capabilities)
+    assert at_most(ExtremeModels(graph).pessimistic, truth, ALL, truth.capabilities)
+    assert at_most(truth, ExtremeModels(graph).optimistic, ALL, truth.capabilities)
 
 
 @given(truths(), st.randoms(use_true_random=False))
@@ -334,21 +340,23 @@ def test_the_optimist_is_the_join_of_the_possibly_sound_models(successors, rng):
         if (state, c) not in tried and effects[c]:
             # Effects are judged by what they lead to here, as in the definition of h ⊨ ⟨s, c, s′⟩.
             possible = {effect.apply(state) for effect in effects[c]}
-            assert graph.optimistic.predict(state, intent).keys() == possible
+            assert ExtremeModels(graph).optimistic.predict(state, intent).keys() == possible
 
 
 @given(truths(), st.randoms(use_true_random=False))
 def test_theorem_2_the_extremes_meet_when_every_pair_was_observed(successors, rng):
     truth = Truth(successors)
     graph = learned_from(observed(successors, sorted(successors), rng), truth.capabilities)
-    assert equivalent(graph.pessimistic, graph.optimistic, ALL, truth.capabilities)
+    assert equivalent(
+        ExtremeModels(graph).pessimistic, ExtremeModels(graph).optimistic, ALL, truth.capabilities
+    )
 
 
 @given(truths())
 def test_theorem_2_the_extremes_meet_in_the_truth_when_every_transition_was_observed(successors):
     truth = Truth(successors)
     graph = learned_from(all_of(successors, successors), truth.capabilities)
-    for model in (graph.pessimistic, graph.optimistic):
+    for model in (ExtremeModels(graph).pessimistic, ExtremeModels(graph).optimistic):
         assert equivalent(model, truth, ALL, truth.capabilities)
 
 
@@ -357,17 +365,24 @@ def test_extremes_that_meet_on_complete_data_have_found_the_truth(successors, rn
     truth = Truth(successors)
     dataset = all_of(successors, effect_complete_pairs(successors, rng))
     graph = learned_from(dataset, truth.capabilities)
-    if equivalent(graph.pessimistic, graph.optimistic, ALL, truth.capabilities):
-        assert equivalent(graph.pessimistic, truth, ALL, truth.capabilities)
+    if equivalent(
+        ExtremeModels(graph).pessimistic, ExtremeModels(graph).optimistic, ALL, truth.capabilities
+    ):
+        assert equivalent(ExtremeModels(graph).pessimistic, truth, ALL, truth.capabilities)
 
 
 @given(BATCHES)
 def test_the_pessimist_is_never_above_the_optimist(batch):
     graph = StateGraph(WORDS, INTENTS)
     graph.update(batch)
-    assert at_most(graph.pessimistic, graph.optimistic, ALL, INTENTS)
+    assert at_most(ExtremeModels(graph).pessimistic, ExtremeModels(graph).optimistic, ALL, INTENTS)
     untried = any(graph.pair(s, c) is None for s in ALL for c in range(len(INTENTS)))
-    assert equivalent(graph.pessimistic, graph.optimistic, ALL, iter(INTENTS)) is not untried
+    assert (
+        equivalent(
+            ExtremeModels(graph).pessimistic, ExtremeModels(graph).optimistic, ALL, iter(INTENTS)
+        )
+        is not untried
+    )
 
 
 def test_a_sample_follows_the_prediction_and_is_none_where_there_is_none():

@@ -9,7 +9,8 @@ from capscope.errors import CapscopeError
 from capscope.present.explanation import explained, explanation
 from capscope.present.text import counted
 from capscope.record.run_directory import RunDirectory
-from capscope.strategy import STRATEGIES, Settings
+from capscope.record.settings import Settings
+from capscope.strategy import STRATEGIES
 from support.toy_worlds import SWITCHES, Board, Scripted, board_problem
 
 SETTINGS = Settings(draws=3, batch=3, iterations=30, depth=4, random_length=4)

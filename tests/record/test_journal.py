@@ -10,11 +10,26 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from capscope import Budget
 from capscope.errors import JournalError
-from capscope.record.journal import Draw, Execution, Journal, QueryRecord
+from capscope.record.identity import InitialPositions
+from capscope.record.journal import Draw, Execution, Journal, QueryRecord, Start
+from capscope.record.stop_reason import StopReason
 from capscope.symbolic import Intent
 from capscope.world import Attempt, Ending
-from support.small_journals import INTENTS, META, QUERY, everything, simple_draw, written
+from capscope.world.positions import SavedPosition
+from support.small_journals import (
+    INTENTS,
+    META,
+    QUERY,
+    START,
+    add_draw,
+    at,
+    everything,
+    simple_draw,
+    snapshots,
+    written,
+)
 
 STATES = st.integers(0, 2**80 - 1)
 ATTEMPTS = st.builds(
@@ -33,7 +48,7 @@ DRAWS = st.builds(
     st.integers(0, 10**9),
     st.floats(0, 1e6),
     st.booleans(),
-    st.one_of(st.none(), st.binary()),
+    st.one_of(st.none(), st.builds(SavedPosition, st.binary(), st.binary())),
     st.floats(0, 1e6),
 )
 KEPT = st.dictionaries(st.tuples(STATES, st.integers(0, 3)), st.binary(), max_size=3)
@@ -65,20 +80,30 @@ def journal(path):
 
 def test_a_new_journal_knows_what_the_run_was_started_with(journal):
     assert journal.read_meta() == META
-    journal.write_meta({"list": [], "more": "ünïcödé"})
-    assert journal.read_meta() == META | {"list": [], "more": "ünïcödé"}
+    began = InitialPositions(2, True, (0b1, 0b10))
+    journal.set_budget(Budget(executions=99))
+    journal.set_initial_positions(began)
+    journal.set_file_digests(["a", "ünïcödé"])
+    journal.set_unrecorded_cost(0.25)
+    journal.set_stopped(StopReason.budget("executions"), Budget(executions=99))
+    meta = journal.read_meta()
+    assert (meta.budget, meta.initial_positions) == (Budget(executions=99), began)
+    assert (meta.file_digests, meta.unrecorded_cost) == (("a", "ünïcödé"), 0.25)
+    assert meta.stop_reason == StopReason.budget("executions")
+    journal.set_budget(Budget(executions=100))
+    assert journal.read_meta().stop_reason is None
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(DRAWS, KEPT), max_size=4))
 def test_draws_and_snapshots_are_read_as_they_were_written(tmp_path_factory, recorded):
     path = tmp_path_factory.mktemp("run") / "journal.sqlite"
-    snapshots = {}
+    snapshots_kept = {}
     with closing(Journal.create(path, META)) as journal:
         journal.begin_query(0, QUERY)
         for index, (draw, kept) in enumerate(recorded):
-            journal.add_draw(0, index, draw, kept)
-            snapshots.update(kept)
+            add_draw(journal, 0, index, draw, kept)
+            snapshots_kept.update(kept)
         journals = [journal, Journal.open(path), Journal.open(path, read_only=True)]
         for each in journals:
             with closing(each):
@@ -88,34 +113,17 @@ def test_draws_and_snapshots_are_read_as_they_were_written(tmp_path_factory, rec
                     for draw, _ in recorded
                     for _, attempt in draw.executions
                 ]
-                for state, _ in snapshots:
-                    slots = sorted(slot for other, slot in snapshots if other == state)
-                    assert each.snapshots(state) == [snapshots[state, slot] for slot in slots]
+                for state, _ in snapshots_kept:
+                    slots = sorted(slot for other, slot in snapshots_kept if other == state)
+                    kept = [snapshots_kept[state, slot] for slot in slots]
+                    assert snapshots(each, state) == kept
     shutil.rmtree(path.parent)
-
-
-@pytest.mark.parametrize("read_only", [True, False])
-def test_a_journal_from_before_there_were_costs_is_read_and_gone_on_with(path, read_only):
-    written(path)
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("DROP TABLE costs")
-    with closing(Journal.open(path, read_only=read_only)) as journal:
-        assert [draw.llm_cost for draw in journal.draws(0)] == [0.0] * 30
-        if not read_only:
-            journal.add_draw(0, 30, replace(simple_draw(1), llm_cost=0.25), {})
-            assert journal.draws(0)[30].llm_cost == 0.25
-
-
-def test_a_draw_that_cost_nothing_leaves_no_row(path):
-    written(path)
-    with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT count(*) FROM costs").fetchone() == (0,)
 
 
 def test_an_agents_words_survive_whatever_they_are(journal, path):
     details = ["\x00", "\ud800", "👩‍🚀 \u202e", "'); DROP TABLE draws; --", "line\nline", "\uffff"]
     for index, detail in enumerate(details):
-        journal.add_draw(0, index, simple_draw(0, 1, detail=detail), {})
+        add_draw(journal, 0, index, simple_draw(0, 1, detail=detail))
     with closing(Journal.open(path)) as again:
         assert [draw.executions[0].attempt.detail for draw in again.draws(0)] == details
 
@@ -128,7 +136,7 @@ def test_a_query_is_written_down_before_it_is_finished(journal):
     done = journal.query(0)
     assert (done.finished, done.seconds) == (True, 2.5)
     assert json.loads(done.policy) == {"kind": "sequence", "asks": [1, 2]}
-    assert (done.start, done.start_snapshot) == (QUERY.start, QUERY.start_snapshot)
+    assert done.start == QUERY.start
 
 
 def test_intents_keep_their_numbers(journal):
@@ -139,19 +147,19 @@ def test_intents_keep_their_numbers(journal):
 
 
 def test_a_snapshot_replaces_the_one_in_its_slot(journal):
-    journal.keep_snapshot(5, 1, b"old")
-    journal.keep_snapshot(5, 0, b"first")
-    journal.keep_snapshot(5, 1, b"new")
-    assert journal.snapshots(5) == [b"first", b"new"]
-    assert journal.snapshots(6) == []
+    journal.keep_position(5, 1, at(b"old"))
+    journal.keep_position(5, 0, at(b"first"))
+    journal.keep_position(5, 1, at(b"new"))
+    assert snapshots(journal, 5) == [b"first", b"new"]
+    assert snapshots(journal, 6) == []
 
 
 def test_ends_are_kept_of_the_latest_query_only(journal):
     def draw(end):
-        return Draw((), 0, 0, 0.0, False, end)
+        return Draw((), 0, 0, 0.0, False, None if end is None else at(end))
 
-    journal.add_draw(0, 0, draw(b"old"), {})
-    journal.add_draw(1, 0, draw(b"new"), {})
+    add_draw(journal, 0, 0, draw(b"old"))
+    add_draw(journal, 1, 0, draw(b"new"))
     assert journal.draws(0) == [draw(None)]
     assert journal.draws(1) == [draw(b"new")]
 
@@ -159,7 +167,7 @@ def test_ends_are_kept_of_the_latest_query_only(journal):
 def test_a_reopened_journal_holds_the_same_and_goes_on(path):
     with closing(Journal.open(written(path))) as journal:
         before = everything(journal)
-        journal.add_draw(0, 30, simple_draw(7, 999), {})
+        add_draw(journal, 0, 30, simple_draw(7, 999))
     with closing(Journal.open(path)) as journal:
         assert everything(journal)[:3] == before[:3]
         assert journal.draws(0) == [*before[3], simple_draw(7, 999)]
@@ -167,7 +175,7 @@ def test_a_reopened_journal_holds_the_same_and_goes_on(path):
 
 def test_a_draw_is_on_disk_once_it_was_added(journal, path, tmp_path):
     journal.begin_query(0, QUERY)
-    journal.add_draw(0, 0, simple_draw(1, 2), {})
+    add_draw(journal, 0, 0, simple_draw(1, 2))
     # What a kill at this moment leaves behind.
     copy = Path(shutil.copytree(tmp_path, tmp_path / "killed")) / path.name
     with closing(Journal.open(copy)) as left:
@@ -191,15 +199,15 @@ def test_what_a_kill_left_of_a_journal_under_creation_is_in_nobodys_way(path):
 def test_a_reader_does_not_write(path):
     with closing(Journal.open(written(path), read_only=True)) as journal:
         with pytest.raises(JournalError, match="cannot be opened for writing"):
-            journal.write_meta({"x": 1})
+            journal.set_unrecorded_cost(1.0)
         assert journal.read_meta() == META
 
 
 def test_a_reader_may_look_while_a_run_is_under_way(journal, path):
     journal.begin_query(0, QUERY)
     with closing(Journal.open(path, read_only=True)) as reader:
-        journal.add_draw(0, 0, simple_draw(QUERY.start), {})
-        assert reader.draws(0) == [simple_draw(QUERY.start)]
+        add_draw(journal, 0, 0, simple_draw(START.state))
+        assert reader.draws(0) == [simple_draw(START.state)]
 
 
 def test_a_second_writer_is_told_to_wait(journal, path):
@@ -207,9 +215,9 @@ def test_a_second_writer_is_told_to_wait(journal, path):
         other.execute("BEGIN IMMEDIATE")
         journal._db.execute("PRAGMA busy_timeout = 0")
         with pytest.raises(JournalError, match="another process is writing"):
-            journal.add_draw(0, 0, simple_draw(0, 1), {})
+            add_draw(journal, 0, 0, simple_draw(0, 1))
         other.execute("ROLLBACK")
-    journal.add_draw(0, 0, simple_draw(0, 1), {})
+    add_draw(journal, 0, 0, simple_draw(0, 1))
     assert journal.draws(0) == [simple_draw(0, 1)]
 
 
@@ -232,34 +240,34 @@ def test_a_full_disk_is_said_to_be_full_and_nothing_recorded_is_lost(journal, pa
     with pytest.raises(JournalError, match="the disk is full; all finished draws are kept") as full:
         for index in range(1000):
             draw = simple_draw(index, index + 1, detail="long thoughts " * 40)
-            journal.add_draw(0, index, draw, {(index, 0): b"snapshot" * 20})
+            add_draw(journal, 0, index, draw, {(index, 0): b"snapshot" * 20})
             recorded.append(draw)
     assert recorded
     assert "\n" not in str(full.value)
     assert journal.draws(0) == recorded
     with closing(Journal.open(path, read_only=True)) as reader:
         assert reader.draws(0) == recorded
-        assert reader.snapshots(0) == [b"snapshot" * 20]
+        assert snapshots(reader, 0) == [b"snapshot" * 20]
 
 
 def test_writing_goes_on_when_there_is_space_again_and_states_keep_their_numbers(journal, path):
     journal.begin_query(0, QUERY)
-    journal.add_draw(0, 0, simple_draw(10, 11), {})
+    add_draw(journal, 0, 0, simple_draw(10, 11))
     fill_disk(journal)
     # The states are numbered before the draw fails: none of the numbers may stay taken.
     lost = simple_draw(*range(100, 400), detail="much " * 5000)
     for _ in range(2):
         with pytest.raises(JournalError, match="disk"):
-            journal.add_draw(0, 1, lost, {(500, 0): b"x" * 10_000})
+            add_draw(journal, 0, 1, lost, {(500, 0): b"x" * 10_000})
     assert journal.draws(0) == [simple_draw(10, 11)]
-    assert journal.snapshots(500) == []
+    assert snapshots(journal, 500) == []
     free_disk(journal)
-    journal.add_draw(0, 1, simple_draw(300, 10, 200), {(200, 0): b"here"})
-    journal.add_draw(0, 2, lost, {})
+    add_draw(journal, 0, 1, simple_draw(300, 10, 200), {(200, 0): b"here"})
+    add_draw(journal, 0, 2, lost)
     for each in (journal, Journal.open(path)):
         with closing(each):
             assert each.draws(0) == [simple_draw(10, 11), simple_draw(300, 10, 200), lost]
-            assert each.snapshots(200) == [b"here"]
+            assert snapshots(each, 200) == [b"here"]
             assert each.query(0) == QUERY
 
 
@@ -267,10 +275,10 @@ def test_a_draw_that_failed_can_be_added_again_as_it_is(journal, path):
     draw = simple_draw(*range(100, 200))
     fill_disk(journal)
     with pytest.raises(JournalError, match="disk is full"):
-        journal.add_draw(0, 0, draw, {(100, 0): b"x" * 100_000})
+        add_draw(journal, 0, 0, draw, {(100, 0): b"x" * 100_000})
     free_disk(journal)
-    journal.keep_snapshot(555, 0, b"other")
-    journal.add_draw(0, 0, draw, {})
+    journal.keep_position(555, 0, at(b"other"))
+    add_draw(journal, 0, 0, draw)
     assert journal.draws(0) == [draw]
     with closing(Journal.open(path)) as again:
         assert again.draws(0) == [draw]
@@ -279,10 +287,12 @@ def test_a_draw_that_failed_can_be_added_again_as_it_is(journal, path):
 @pytest.mark.parametrize(
     "write",
     [
-        lambda journal: journal.write_meta({"big": "x" * 100_000}),
+        lambda journal: journal.set_file_digests(["x" * 100_000]),
         lambda journal: journal.add_intents([Intent.parse(f"p{i}") for i in range(5000)], 0),
-        lambda journal: journal.begin_query(0, QueryRecord(1, b"x" * 100_000, 0, 0.0, 0.0, False)),
-        lambda journal: journal.keep_snapshot(77, 0, b"x" * 100_000),
+        lambda journal: journal.begin_query(
+            0, QueryRecord(Start(1, at(b"x" * 100_000)), 0, 0.0, 0.0, False)
+        ),
+        lambda journal: journal.keep_position(77, 0, at(b"x" * 100_000)),
     ],
 )
 def test_no_kind_of_entry_is_half_written_on_a_full_disk(journal, path, write):
@@ -296,7 +306,7 @@ def test_no_kind_of_entry_is_half_written_on_a_full_disk(journal, path, write):
         assert (again.read_meta() == META) is (journal.read_meta() == META)
         assert again.intents() == journal.intents()
         assert again.query(0) == journal.query(0)
-        assert again.snapshots(77) == journal.snapshots(77)
+        assert snapshots(again, 77) == snapshots(journal, 77)
 
 
 def told(text, executions=1):
@@ -307,7 +317,7 @@ def told(text, executions=1):
 def test_what_transcripts_have_in_common_is_kept_once(journal, path):
     instruction = "".join(random.Random(1).choices("abcdefghij ", k=20_000))
     for index in range(20):
-        journal.add_draw(0, index, told(f"{instruction}{index}"), {})
+        add_draw(journal, 0, index, told(f"{instruction}{index}"))
     with closing(sqlite3.connect(path)) as db:
         sizes = [size for (size,) in db.execute("SELECT length(text) FROM transcripts")]
     assert sizes[0] > 5_000
@@ -317,36 +327,25 @@ def test_what_transcripts_have_in_common_is_kept_once(journal, path):
 
 
 def test_a_transcript_belongs_to_one_execution_and_may_be_missing(journal):
-    journal.add_draw(0, 0, simple_draw(0, 1), {})
-    journal.add_draw(0, 1, told("words", executions=2), {})
+    add_draw(journal, 0, 0, simple_draw(0, 1))
+    add_draw(journal, 0, 1, told("words", executions=2))
     found = [journal.transcript(0, *place) for place in ((0, 0), (1, 0), (1, 1), (1, 2), (2, 0))]
     assert found == ["", "words", "words", "", ""]
 
 
 def test_a_transcript_is_written_with_its_draw_or_not_at_all(journal, path):
-    journal.add_draw(0, 0, told("first"), {})
+    add_draw(journal, 0, 0, told("first"))
     with pytest.raises(JournalError):
-        journal.add_draw(0, 0, told("second"), {})
+        add_draw(journal, 0, 0, told("second"))
     assert journal.transcript(0, 0, 0) == "first"
-    journal.add_draw(0, 1, told("third"), {})
+    add_draw(journal, 0, 1, told("third"))
     assert journal.transcript(0, 1, 0) == "third"
-
-
-def test_a_journal_of_an_earlier_release_has_no_transcripts_and_is_given_none_to_be_read(path):
-    with closing(sqlite3.connect(written(path))) as db:
-        db.execute("DROP TABLE transcripts")
-        db.commit()
-    with closing(Journal.open(path, read_only=True)) as old:
-        assert old.transcript(0, 0, 0) == ""
-    with closing(Journal.open(path)) as resumed:
-        resumed.add_draw(0, 30, told("new"), {})
-        assert [resumed.transcript(0, index, 0) for index in (0, 30)] == ["", "new"]
 
 
 @pytest.mark.parametrize("blob", [b"", b"no zlib", b"\x78\x9c\x4b"])
 def test_a_transcript_that_cannot_be_unpacked_is_an_error_of_the_journal(journal, path, blob):
-    journal.add_draw(0, 0, told("first"), {})
-    journal.add_draw(0, 1, told("second"), {})
+    add_draw(journal, 0, 0, told("first"))
+    add_draw(journal, 0, 1, told("second"))
     with closing(sqlite3.connect(path)) as db:
         db.execute("UPDATE transcripts SET text = ? WHERE draw = 1", (blob,))
         db.commit()

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from capscope.cli.main import app
 from capscope.errors import CapscopeError
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
 
 FIELDS = dataclasses.fields(Settings)
 NUMBERS = [field for field in FIELDS if field.name != "intents"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels, StateGraph
 from capscope.record.execution_table import Transition
 from capscope.strategy.distribution import (
     Predictor,
@@ -52,7 +52,7 @@ def dense(distribution):
 
 def moved_twin(weights, graph, capability, *, optimistic):
     """τ(ρ)(s′) = Σ Pr(s′ | s, c) ρ(s); where the model says nothing the mass stays."""
-    model = graph.optimistic if optimistic else graph.pessimistic
+    model = ExtremeModels(graph).optimistic if optimistic else ExtremeModels(graph).pessimistic
     moved = defaultdict(float)
     for state, mass in enumerate(weights):
         prediction = model.predict(state, INTENTS[capability]) or {state: 1.0}
@@ -113,7 +113,7 @@ def test_masses_add_up_in_the_log_domain(masses):
 
 @given(DATASETS, st.sampled_from(ALL), st.lists(CAPABILITIES, max_size=12), st.booleans())
 def test_a_distribution_sums_to_one_after_any_sequence_of_updates(dataset, start, way, optimistic):
-    move = moves(Predictor(learned(dataset)), optimistic)
+    move = moves(Predictor(ExtremeModels(learned(dataset))), optimistic)
     where = point(start)
     for capability in way:
         where = move(where, capability)
@@ -123,7 +123,7 @@ def test_a_distribution_sums_to_one_after_any_sequence_of_updates(dataset, start
 @given(DATASETS, WEIGHTS, st.lists(CAPABILITIES, min_size=1, max_size=4), st.booleans())
 def test_an_update_is_the_sum_over_all_states(dataset, weights, way, optimistic):
     graph = learned(dataset)
-    move = moves(Predictor(graph), optimistic)
+    move = moves(Predictor(ExtremeModels(graph)), optimistic)
     where = distribution(weights)
     for capability in way:
         expected = moved_twin(dense(where), graph, capability, optimistic=optimistic)
@@ -138,14 +138,16 @@ def test_the_pessimist_leaves_the_mass_of_untried_states_where_it_is(dataset, we
     untried = {s: w for s, w in weights.items() if graph.pair(s, capability) is None}
     if untried:
         where = distribution(untried)
-        assert dense(Predictor(graph).pessimist(where, capability)) == pytest.approx(dense(where))
+        assert dense(Predictor(ExtremeModels(graph)).pessimist(where, capability)) == pytest.approx(
+            dense(where)
+        )
 
 
 @given(DATASETS, st.sampled_from(ALL), CAPABILITIES)
 def test_the_optimist_predicts_for_a_state_what_the_optimistic_model_does(dataset, state, c):
     graph = learned(dataset)
-    moved = Predictor(graph).optimist(point(state), c)
-    expected = dict(graph.optimistic.predict(state, INTENTS[c]))
+    moved = Predictor(ExtremeModels(graph)).optimist(point(state), c)
+    expected = dict(ExtremeModels(graph).optimistic.predict(state, INTENTS[c]))
     assert {s: exp(mass) for s, mass in moved.items()} == pytest.approx(expected)
 
 
@@ -154,7 +156,7 @@ def test_the_optimist_averages_the_rules_and_not_the_observations():
     graph = learned(
         {Transition(1, 0, 1): 9, Transition(2, 0, 3): 1, Transition(2, 0, 2): 1},
     )
-    moved = Predictor(graph).optimist(point(0b100), 0)
+    moved = Predictor(ExtremeModels(graph)).optimist(point(0b100), 0)
     assert {s: exp(mass) for s, mass in moved.items()} == pytest.approx({0b100: 0.75, 0b101: 0.25})
 
 
@@ -163,7 +165,7 @@ def test_on_tried_pairs_both_models_move_alike(dataset, capability):
     graph = learned(dataset)
     tried = {s: 1 for s in ALL if graph.pair(s, capability) is not None}
     if tried:
-        predictor, where = Predictor(graph), distribution(tried)
+        predictor, where = Predictor(ExtremeModels(graph)), distribution(tried)
         pessimist = predictor.pessimist(where, capability)
         optimist = predictor.optimist(where, capability)
         assert total_variation(pessimist, optimist) == pytest.approx(0.0, abs=1e-12)
@@ -173,9 +175,9 @@ def test_on_tried_pairs_both_models_move_alike(dataset, capability):
 @given(DATASETS, WEIGHTS, st.lists(CAPABILITIES, max_size=6))
 def test_what_was_predicted_before_makes_no_difference(dataset, weights, way):
     graph = learned(dataset)
-    used = Predictor(graph)
+    used = Predictor(ExtremeModels(graph))
     for optimistic, capability in itertools.product((False, True), way):
         where = distribution(weights)
         again = moves(used, optimistic)(where, capability)
-        assert again == moves(Predictor(graph), optimistic)(where, capability)
+        assert again == moves(Predictor(ExtremeModels(graph)), optimistic)(where, capability)
         assert where == distribution(weights)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels, StateGraph
 from capscope.record.execution_table import Transition
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
 from capscope.strategy.mcqs_e import ExactGame, McqsExact, Meta
 from capscope.strategy.policy import SequencePolicy
 from capscope.symbolic import Intent, Vocabulary
@@ -23,7 +23,7 @@ from support.tiny_models import search_exactly as searched
 
 
 def moved(graph, distribution, capability, *, optimistic):
-    model = graph.optimistic if optimistic else graph.pessimistic
+    model = ExtremeModels(graph).optimistic if optimistic else ExtremeModels(graph).pessimistic
     after = defaultdict(float)
     for state, mass in distribution.items():
         prediction = model.predict(state, graph.capabilities[capability]) or {state: 1.0}
@@ -74,7 +74,9 @@ def largest_without_returning(graph, pair, depth, passed=frozenset()):
 
 def idle(graph, certain, capability):
     (state,) = certain
-    return graph.pessimistic.predict(state, graph.capabilities[capability]) == {state: 1.0}
+    return ExtremeModels(graph).pessimistic.predict(state, graph.capabilities[capability]) == {
+        state: 1.0
+    }
 
 
 def dump(node):
@@ -316,7 +318,7 @@ def test_where_all_was_tried_the_reward_is_the_expected_bonus(seed, weights, cap
     graph = random_models(random.Random(seed), share=1.0)
     total = sum(weights.values())
     rho = {state: log(weight / total) for state, weight in weights.items()}
-    game = ExactGame(graph, Settings(), xi)
+    game = ExactGame(ExtremeModels(graph), Settings(), xi)
     after = game.step(Meta(rho, dict(rho), 0.0), capability)
     bonus = sum(
         weight / total * xi / (1 + graph.pair(state, capability).total)
@@ -336,7 +338,7 @@ def test_one_step_deep_the_value_is_the_bonus_of_the_pair_least_often_tried(seed
 def test_where_nothing_is_promised_the_plan_is_a_random_sequence(seed, depth):
     graph = random_models(random.Random(seed), share=1.0)
     strategy = McqsExact(Settings(depth=depth, iterations=20))
-    plan = strategy.choose(graph, 0, 0.0, random.Random(seed))
+    plan = strategy.choose(ExtremeModels(graph), 0, 0.0, random.Random(seed))
     assert isinstance(plan.policy, SequencePolicy)
     assert len(plan.policy.sequence) == depth
     assert set(plan.policy.sequence) <= set(range(len(INTENTS)))
@@ -349,7 +351,7 @@ def test_the_bonus_prefers_the_pair_that_was_tried_less_often_even_an_idle_one(r
     counts[rare] = 1
     graph = learned({Transition(s, c, s): counts[c] for s in ALL for c in range(3)})
     strategy = McqsExact(Settings(depth=1, iterations=30, discount=1, policy_exploration=0))
-    plan = strategy.choose(graph, 0, 1e-5, random.Random(0))
+    plan = strategy.choose(ExtremeModels(graph), 0, 1e-5, random.Random(0))
     assert plan.predicted == pytest.approx(1e-5 / 2)
     assert plan.policy.walk().next(0) == rare
     assert not plan.informative

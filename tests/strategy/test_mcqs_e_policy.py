@@ -5,8 +5,9 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capscope.model import ExtremeModels
 from capscope.record.execution_table import Transition
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
 from capscope.strategy.mcqs_e import McqsExact, TreePolicy, followed
 from support.tiny_models import (
     ALL,
@@ -26,7 +27,7 @@ def test_replayed_in_a_world_a_policy_asks_for_what_there_is_and_ends_in_time(se
     rng = random.Random(seed)
     world = random_world(rng)
     graph = random_models(rng, 0.7, world)
-    plan = McqsExact(Settings(depth=depth, iterations=40)).choose(graph, 0, xi, rng)
+    plan = McqsExact(Settings(depth=depth, iterations=40)).choose(ExtremeModels(graph), 0, xi, rng)
     answers = {}
     for _ in range(12):
         seen, asked = replayed(plan.policy, world, 0, rng)
@@ -138,7 +139,9 @@ def test_what_was_chosen_is_described_by_depth_and_state():
 def test_one_seed_one_plan(seed, xi):
     strategy = McqsExact(Settings(depth=4, iterations=30))
     plans = [
-        strategy.choose(random_models(random.Random(seed), 0.7), 0, xi, random.Random(seed))
+        strategy.choose(
+            ExtremeModels(random_models(random.Random(seed), 0.7)), 0, xi, random.Random(seed)
+        )
         for _ in range(2)
     ]
     for plan in plans:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capscope.model import ExtremeModels
 from capscope.record.execution_table import Transition
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
 from capscope.strategy.mcqs_s import (
     McqsSampled,
     PolicyGraph,
@@ -50,7 +51,9 @@ def best_policy_twin(graph, state, depth, xi=0.0, discount=1.0):
             continue
         beyond = sum(
             probability * best_policy_twin(graph, successor, depth - 1, xi, discount)
-            for successor, probability in graph.pessimistic.predict(state, intent).items()
+            for successor, probability in ExtremeModels(graph)
+            .pessimistic.predict(state, intent)
+            .items()
         )
         missing = xi / (1 + pair.total)
         values.append(missing + (1 - missing) * discount * beyond)
@@ -193,7 +196,7 @@ def chance_of_news(graph, policy, start):
             return 0.0
         if graph.pair(state, capability) is None:
             return 1.0
-        ahead = graph.pessimistic.predict(state, graph.capabilities[capability])
+        ahead = ExtremeModels(graph).pessimistic.predict(state, graph.capabilities[capability])
         return sum(p * from_here((*history, state), end) for end, p in ahead.items())
 
     return from_here((), start)
@@ -262,7 +265,7 @@ def idle_everywhere(counts):
 def test_where_nothing_is_promised_the_plan_is_a_random_sequence(seed, depth):
     graph = random_models(random.Random(seed), share=1.0)
     strategy = McqsSampled(Settings(depth=depth, iterations=20))
-    plan = strategy.choose(graph, 0, 0.0, random.Random(seed))
+    plan = strategy.choose(ExtremeModels(graph), 0, 0.0, random.Random(seed))
     assert isinstance(plan.policy, SequencePolicy)
     assert len(plan.policy.sequence) == depth
     assert set(plan.policy.sequence) <= set(range(len(INTENTS)))
@@ -274,7 +277,7 @@ def test_the_bonus_prefers_the_pair_that_was_tried_less_often(rare):
     counts = [9, 9, 9]
     counts[rare] = 1
     strategy = McqsSampled(Settings(depth=1, iterations=30, policy_exploration=0))
-    plan = strategy.choose(idle_everywhere(counts), 0, 1e-5, random.Random(0))
+    plan = strategy.choose(ExtremeModels(idle_everywhere(counts)), 0, 1e-5, random.Random(0))
     assert plan.predicted == pytest.approx(1e-5 / 2)
     assert plan.policy.walk().next(0) == rare
     assert not plan.informative
@@ -283,7 +286,7 @@ def test_the_bonus_prefers_the_pair_that_was_tried_less_often(rare):
 def test_a_bonus_is_no_match_for_something_untried():
     graph = idle_everywhere([1, 1])  # and the third was never asked for
     strategy = McqsSampled(Settings(iterations=50, policy_exploration=0))
-    plan = strategy.choose(graph, 0, 1e-5, random.Random(0))
+    plan = strategy.choose(ExtremeModels(graph), 0, 1e-5, random.Random(0))
     assert plan.policy.walk().next(0) == 2
     assert plan.informative
 
@@ -291,7 +294,9 @@ def test_a_bonus_is_no_match_for_something_untried():
 @given(st.integers(0, 10**6))
 def test_with_a_discount_what_can_be_tried_at_once_is(seed):
     graph = random_models(random.Random(seed), 0.5)
-    plan = McqsSampled(Settings(depth=4, iterations=200)).choose(graph, 0, 0.0, random.Random(1))
+    plan = McqsSampled(Settings(depth=4, iterations=200)).choose(
+        ExtremeModels(graph), 0, 0.0, random.Random(1)
+    )
     untried = {c for c in range(len(INTENTS)) if graph.pair(0, c) is None}
     assert not untried or plan.policy.walk().next(0) in untried
     assert (plan.predicted == 1.0) is bool(untried)
@@ -301,7 +306,9 @@ def test_with_a_discount_what_can_be_tried_at_once_is(seed):
 def test_one_seed_one_plan(seed, xi):
     strategy = McqsSampled(Settings(depth=5, iterations=40))
     first, second = (
-        strategy.choose(random_models(random.Random(seed), 0.7), 0, xi, random.Random(seed))
+        strategy.choose(
+            ExtremeModels(random_models(random.Random(seed), 0.7)), 0, xi, random.Random(seed)
+        )
         for _ in range(2)
     )
     assert first.policy.describe() == second.policy.describe()
@@ -318,7 +325,7 @@ def test_replayed_in_a_world_a_policy_asks_for_what_there_is_and_ends_in_time(se
     world = random_world(rng)
     graph = random_models(rng, 0.7, world)
     strategy = McqsSampled(Settings(depth=depth, iterations=60))
-    policy = strategy.choose(graph, 0, xi, rng).policy
+    policy = strategy.choose(ExtremeModels(graph), 0, xi, rng).policy
     answers = {}
     for _ in range(12):
         seen, asked = replayed(policy, world, 0, rng)
@@ -333,7 +340,7 @@ def test_walks_do_not_influence_one_another():
     rng = random.Random(3)
     world = random_world(rng)
     plan = McqsSampled(Settings(depth=4, iterations=80)).choose(
-        random_models(rng, 0.7, world), 0, 0.0, rng
+        ExtremeModels(random_models(rng, 0.7, world)), 0, 0.0, rng
     )
     alone = replayed(plan.policy, world, 0, random.Random(1))
     disturbed, other = plan.policy.walk(), plan.policy.walk()
@@ -434,7 +441,7 @@ def test_a_policy_without_exploration_still_follows_a_successful_rollout_to_its_
     transitions |= {Transition(s, 0, end): 1 for s, end in flips.items()}
     graph = learned(transitions)
     strategy = McqsSampled(Settings(depth=4, iterations=1, discount=1))
-    plan = strategy.choose(graph, 0b000, 0.0, random.Random(0))
+    plan = strategy.choose(ExtremeModels(graph), 0b000, 0.0, random.Random(0))
     walk = plan.policy.walk()
     assert [walk.next(state) for state in (0b000, 0b001, 0b011)] == [0, 0, 0]
     assert walk.next(0b111) in range(3)

@@ -7,7 +7,7 @@ import pytest
 
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
 from capscope.strategy.evidence import Evidence
 from capscope.symbolic import Vocabulary
 from support.tiny_evidence import counted

@@ -5,8 +5,6 @@ its set is contained in the other's; two are equivalent when the sets are equal.
 states neither could be decided by looking, so both take the states to look at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from capscope.model.capability_model import CapabilityModel

@@ -3,18 +3,49 @@
 import itertools
 from contextlib import closing
 
-from capscope.record.journal import Draw, Execution, Journal, QueryRecord
+from capscope import Budget, Settings, Vocabulary
+from capscope.record.identity import RunIdentity, RunMeta
+from capscope.record.journal import Draw, Execution, Journal, QueryRecord, Start
 from capscope.symbolic import Intent
 from capscope.world import Attempt, Ending
+from capscope.world.positions import SavedPosition
 
-META = {"identity": {"seed": 3, "name": "board"}, "list": [1, 2.5, None]}
+VOCABULARY = Vocabulary.of_atoms(["done", "lit", "open"])
+META = RunMeta(
+    RunIdentity(
+        "board.py:board", "abc", VOCABULARY.fingerprint, "adaptive", 3, settings=Settings(depth=7)
+    ),
+    "board",
+    VOCABULARY,
+    Budget(executions=9),
+    {"capscope": "0.1.0"},
+)
 INTENTS = [Intent.parse(text) for text in ("not clear(b) and on(a,b)", "done", "not done")]
-QUERY = QueryRecord(0b101, b"\x00start", 4, 0.1, 0.75, True)
+
+
+def at(snapshot):
+    """Return a position that its snapshot names."""
+    return SavedPosition.unnamed(snapshot)
+
+
+START = Start(0b101, at(b"\x00start"))
+QUERY = QueryRecord(START, 4, 0.1, 0.75, True)
 
 
 def simple_draw(*trajectory, detail=""):
     attempt = Attempt(trajectory, len(trajectory) - 1, Ending.STOPPED, 0, detail)
     return Draw((Execution(0, attempt),), len(trajectory) - 1, 0, 0.5, False)
+
+
+def add_draw(journal, query, index, draw, kept=(), start=START):
+    """Add a draw; the positions kept are given by their snapshots."""
+    positions = {place: at(snapshot) for place, snapshot in dict(kept).items()}
+    journal.add_draw((query, index), start, draw, positions)
+
+
+def snapshots(journal, state):
+    """Return the snapshots of the positions kept for a state."""
+    return [position.snapshot for position in journal.positions(state)]
 
 
 def written(path, draws=30):
@@ -24,7 +55,7 @@ def written(path, draws=30):
         journal.begin_query(0, QUERY)
         for index in range(draws):
             draw = simple_draw(*range(index, index + 3), detail=f"thought {index} " * 20)
-            journal.add_draw(0, index, draw, {(index, 0): b"snapshot" * 10})
+            add_draw(journal, 0, index, draw, {(index, 0): b"snapshot" * 10})
         journal.finish_query(0, {"kind": "sequence"}, 1.5)
     return path
 
@@ -44,5 +75,5 @@ def everything(journal):
         journal.intents(),
         journal.query(0),
         journal.draws(0),
-        [journal.snapshots(state) for state in range(40)],
+        [journal.positions(state) for state in range(40)],
     )

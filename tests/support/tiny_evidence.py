@@ -4,7 +4,7 @@ from scipy.stats import norm
 
 from capscope.model.state_graph import OutcomeGroup
 from capscope.record.execution_table import Transition
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
 from capscope.symbolic import Effect
 
 SETTINGS = Settings(epsilon=0.1, delta=0.05, precision=0.1)

@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels, StateGraph
 from capscope.record.execution_table import Transition
 from capscope.strategy.mcqs_e import ExactGame
 from capscope.strategy.uct import SearchBudget, never, search
@@ -48,7 +48,7 @@ def nodes_below(node):
 
 def search_exactly(graph, start, config, xi=0.0, seed=0, *, to_the_end=True):
     """Search and hand out the tree; the strategy does not go on to the last iteration."""
-    game = ExactGame(graph, config, xi)
+    game = ExactGame(ExtremeModels(graph), config, xi)
     enough = never if to_the_end else game.settled
     budget = SearchBudget(config.iterations, config.exploration, enough)
     return search(game.root(start), game, game.backup, budget, random.Random(seed)), game

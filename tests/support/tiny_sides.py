@@ -3,9 +3,9 @@
 import random
 
 import numpy as np
+from capscope.record.executions import Executions
 
 from capscope.analysis.diff.run_data import Side
-from capscope.record.executions import Executions
 from support.tiny_models import INTENTS, WORDS
 
 

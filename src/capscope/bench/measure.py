@@ -19,7 +19,7 @@ from capscope.assessment.discovery import intents_of, random_walks
 from capscope.bench.workers import Hear
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
 from capscope.symbolic import Intent
 from capscope.world import Problem
 

@@ -27,7 +27,7 @@ from capscope.bench.workers import Hear
 from capscope.model import StateGraph
 from capscope.problems import load_problem, source_slug
 from capscope.record.run_directory import JOURNAL
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
 from capscope.strategy.registry import RANDOM
 
 CURVE = "curve.json"

@@ -15,7 +15,7 @@ from capscope.bench.order import Order, fulfil, kept_curve
 from capscope.bench.plan import Case
 from capscope.bench.workers import Hear, Job, Tell, carry_out, say_nothing
 from capscope.problems import load_problem
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
 from capscope.strategy.registry import RANDOM
 
 _LINK = re.compile(r"\]\((?=[\w.-]+\.(?:png|svg|csv)\))")

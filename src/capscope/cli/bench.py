@@ -20,7 +20,7 @@ from capscope.cli.options import Json, with_settings
 from capscope.cli.output import bench_progress, print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.problems import canonical_source, load_problem
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
 from capscope.strategy.registry import RANDOM, check_strategy
 
 _LEVELS = "0.5,0.91,0.99"

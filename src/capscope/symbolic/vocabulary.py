@@ -240,3 +240,9 @@ class Vocabulary:
         parts += [f"{name}:{kind}" for name, kind in self.objects.items()]
         parts += [f"{kind}<{parent}" for kind, parent in self.parents.items()]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)

@@ -6,7 +6,8 @@ from capscope import Budget, assess
 from capscope.analysis.evaluation.accounting import Shares, shares_of, where_executions_went
 from capscope.record.journal import Draw, Execution, Journal, QueryRecord
 from capscope.record.run_directory import RunDirectory
-from capscope.strategy import STRATEGIES, Settings
+from capscope.record.settings import Settings
+from capscope.strategy import STRATEGIES
 from capscope.world import Ending
 from capscope.world.attempt import Attempt
 

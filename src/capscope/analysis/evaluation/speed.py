@@ -15,7 +15,8 @@ from dataclasses import replace
 
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
-from capscope.strategy import Settings, strategy_named
+from capscope.record.settings import Settings
+from capscope.strategy import strategy_named
 from capscope.symbolic import State
 from capscope.world import KnownTruth, Problem
 

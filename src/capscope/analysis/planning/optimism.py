@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capscope.analysis.planning.goal import Goal
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels
 from capscope.symbolic import Intent, State
 
 _MOST_STATES = 5_000
@@ -38,30 +38,30 @@ class Outlook:
     """Whether all that the optimist believes in was looked through."""
 
     @classmethod
-    def of(cls, graph: StateGraph, goal: Goal, start: State) -> Outlook:
+    def of(cls, models: ExtremeModels, goal: Goal, start: State) -> Outlook:
         """Search the optimistic model breadth first from a state."""
         came: dict[State, tuple[State, int] | None] = {start: None}
         queue = [start]
         for state in queue:  # it grows meanwhile
-            for capability, after in _beliefs(graph, state):
+            for capability, after in _beliefs(models, state):
                 if after not in came:
                     came[after] = state, capability
                     queue.append(after)
                     if goal.holds(after):
-                        return cls(_hope(graph, came, after), searched_all=False)
+                        return cls(_hope(models, came, after), searched_all=False)
             if len(came) > _MOST_STATES:
                 return cls(None, searched_all=False)
         return cls(None, searched_all=True)
 
 
-def _beliefs(graph: StateGraph, state: State) -> Iterator[tuple[int, State]]:
-    for capability, intent in enumerate(graph.capabilities):
-        for after in graph.optimistic.predict(state, intent):
+def _beliefs(models: ExtremeModels, state: State) -> Iterator[tuple[int, State]]:
+    for capability, intent in enumerate(models.graph.capabilities):
+        for after in models.optimistic.predict(state, intent):
             yield capability, after
 
 
 def _hope(
-    graph: StateGraph, came: dict[State, tuple[State, int] | None], goal: State
+    models: ExtremeModels, came: dict[State, tuple[State, int] | None], goal: State
 ) -> Hope | None:
     way: list[tuple[State, int]] = []
     state = goal
@@ -69,6 +69,7 @@ def _hope(
         way.append(step)
         state = step[0]
     way.reverse()
+    graph = models.graph
     names = graph.capabilities
     for before, capability in way:
         if graph.pair(before, capability) is None:

@@ -8,24 +8,13 @@ the least favourable. A state that was never seen is no place to plan from: noth
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from capscope.analysis.planning.goal import Goal
-from capscope.errors import CapscopeError, RunError
+from capscope.errors import CapscopeError
 from capscope.model import StateGraph
-from capscope.record.run_directory import RunDirectory
 from capscope.symbolic import State
 
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+\Z")
-
-
-def where_it_began(path: Path) -> State:
-    """Return the state in which a run asked its first query."""
-    with RunDirectory.open(path, read_only=True) as run:
-        first = run.journal.query(0)
-    if first is None:
-        raise RunError(f"{path} has asked nothing yet; go on with `capscope resume {path}`")
-    return first.start
 
 
 def states_described(text: str, graph: StateGraph) -> tuple[State, ...]:
@@ -40,7 +29,7 @@ def states_described(text: str, graph: StateGraph) -> tuple[State, ...]:
             f"in no state that was seen does {description} hold; a plan can "
             "begin only where the agent was seen to be"
         )
-    return tuple(sorted(fitting, key=lambda state: (-_departures(graph, state), state)))
+    return tuple(sorted(fitting, key=lambda state: (-graph.nodes[state].departures, state)))
 
 
 def _numbered(state: State, graph: StateGraph) -> State:
@@ -51,6 +40,3 @@ def _numbered(state: State, graph: StateGraph) -> State:
         )
     return state
 
-
-def _departures(graph: StateGraph, state: State) -> int:
-    return sum(pair.total for pair in graph.nodes[state].pairs if pair is not None)

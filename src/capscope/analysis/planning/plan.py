@@ -25,7 +25,7 @@ from capscope.analysis.planning.mdp import observed_mdp
 from capscope.analysis.planning.optimism import Outlook
 from capscope.analysis.planning.policy import Policy, most_reliable
 from capscope.errors import CapscopeError
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels, StateGraph
 from capscope.symbolic import Effect, Intent, State
 
 SAMPLES = 1_000
@@ -131,12 +131,13 @@ class Plan:
         return ()
 
 
-def plan_for(graph: StateGraph, goal: Goal, starts: Sequence[State], seed: int = 0) -> Plan:
+def plan_for(models: ExtremeModels, goal: Goal, starts: Sequence[State], seed: int = 0) -> Plan:
     """Plan from the least favourable of the states that it may begin in.
 
     States from which no way is known are passed over as long as there is one from another; the
     success from each is in the plan. `seed` is for the interval.
     """
+    graph = models.graph
     mdp = observed_mdp(graph)
     position = {state: i for i, state in enumerate(mdp.states)}
     if not position.keys() >= set(starts):
@@ -151,15 +152,15 @@ def plan_for(graph: StateGraph, goal: Goal, starts: Sequence[State], seed: int =
     chances = {state: policy.chances[position[state]] for state in open_starts}
     start = min(chances, key=lambda state: (not chances[state], chances[state]))
     if not chances[start]:
-        return _no_plan(graph, goal, start, chances, bool(goals))
+        return _no_plan(models, goal, start, chances, bool(goals))
     chain = Chain.of(policy, position[start])
     return _described(_steps(graph, policy), goal, chain, mdp.states, chances, seed)
 
 
 def _no_plan(
-    graph: StateGraph, goal: Goal, start: State, chances: dict[State, float], goal_seen: bool
+    models: ExtremeModels, goal: Goal, start: State, chances: dict[State, float], goal_seen: bool
 ) -> Plan:
-    outlook = Outlook.of(graph, goal, start)
+    outlook = Outlook.of(models, goal, start)
     # Zero is what the pessimist says; nothing that was seen speaks for or against any other figure.
     return Plan(goal, start, {}, 0.0, (0.0, 1.0), math.inf, {}, {}, chances, outlook, goal_seen)
 

@@ -23,15 +23,16 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from capscope.analysis.planning.plan import Plan
-from capscope.assessment.ask import Query, Task, ask
-from capscope.record.journal import Draw
+from capscope.assessment.ask import Query, ask
+from capscope.record.journal import Draw, Start
 from capscope.record.usage import Budget
 from capscope.seeds import child_seed
 from capscope.statistics.beta import beta_cdf
 from capscope.statistics.intervals import credible_interval
-from capscope.strategy.starts import Start
+from capscope.strategy.base import Task
 from capscope.symbolic import Intent, State
 from capscope.world import Allowance, Ending, Problem
+from capscope.world.positions import SavedPosition
 
 _TRIES = -6  # the place of tries among the queries, which count from 0
 _POSITION = -7  # the place, below the tries, that seeds the positions they start from
@@ -155,7 +156,7 @@ class Trial:
 
 
 def try_out(
-    problem: Problem, plan: Plan, positions: Sequence[bytes], effort: Effort
+    problem: Problem, plan: Plan, positions: Sequence[SavedPosition], effort: Effort
 ) -> Iterator[Try]:
     """Try a plan from positions of its start, drawn evenly; fewer times if the allowance ends."""
     rng = random.Random(child_seed(effort.seed, _TRIES, _POSITION))

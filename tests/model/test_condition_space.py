@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.symbolic import Literal, Vocabulary
-from capscope.symbolic.condition import ConditionSpace
+from support.condition_space import ConditionSpace
 
 WORDS = Vocabulary.of_atoms("pqrst")
 SPACE = ConditionSpace(WORDS)

@@ -1,0 +1,100 @@
+"""Journals that the first release wrote (format 1): one of each kind."""
+
+import gzip
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from capscope import Budget, Settings, assess, load, resume
+from capscope.export.model_json import model_document
+from capscope.record.execution_table import UNKNOWN_POSITION
+from capscope.record.stop_reason import StopKind
+
+HERE = Path(__file__).parent / "format_1"
+KINDS = sorted(file.name.removesuffix(".sqlite.gz") for file in HERE.glob("*.sqlite.gz"))
+
+
+@pytest.fixture
+def unpacked(tmp_path):
+    def unpack(kind):
+        folder = tmp_path / kind
+        folder.mkdir()
+        content = gzip.decompress((HERE / f"{kind}.sqlite.gz").read_bytes())
+        (folder / "journal.sqlite").write_bytes(content)
+        return folder
+
+    return unpack
+
+
+def test_there_is_one_of_each_kind():
+    assert KINDS == ["adaptive", "batch", "mcqs-s", "named"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_read_as_it_was_and_left_untouched(unpacked, kind):
+    folder = unpacked(kind)
+    before = (folder / "journal.sqlite").read_bytes()
+    run = load(folder)
+    assert (folder / "journal.sqlite").read_bytes() == before
+    assert [file.name for file in folder.iterdir()] == ["journal.sqlite"]
+    recorded = json.loads(gzip.decompress((HERE / f"{kind}.json.gz").read_bytes()))
+    recorded["version"] = model_document(run.graph, run.problem)["version"]
+    assert json.loads(json.dumps(model_document(run.graph, run.problem))) == recorded
+    assert run.stop_reason.kind is StopKind.BUDGET
+    assert run.stop_reason.detail == "executions"
+    assert run.usage.executions == run.meta.budget.executions
+    assert run.identity.seed == 0
+    assert run.verdict.tried == run.graph.pairs_tried
+
+
+@pytest.mark.parametrize("kind", ["adaptive", "batch", "mcqs-s"])
+def test_it_is_resumed_to_the_same_end_as_a_run_that_was_never_interrupted(
+    unpacked, kind, tmp_path
+):
+    folder = unpacked(kind)
+    budget = Budget(executions=130)
+    run = load(folder)
+    resumed = resume(folder, budget=budget)
+    fresh = assess(
+        run.identity.source,
+        strategy=run.identity.strategy,
+        settings=run.identity.settings,
+        budget=budget,
+        run=tmp_path / "fresh",
+    )
+    for name in ("query", "draw", "capability", "before", "after", "simulator_steps"):
+        mine, theirs = (getattr(r.executions, name) for r in (resumed, fresh))
+        np.testing.assert_array_equal(mine, theirs)
+    with closing(sqlite3.connect(folder / "journal.sqlite")) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+
+
+def test_names_of_positions_are_no_longer_part_of_their_snapshots(unpacked):
+    run = load(unpacked("named"))
+    assert {len(name) for name in run.executions.position_names} == {16}
+    with run.open_journal() as journal:
+        for state in journal.states:
+            for snapshot, name in journal.positions(state):
+                assert snapshot.startswith(b"recipe ")
+                assert len(name) == 16
+
+
+def test_of_a_batch_only_the_first_start_was_recorded(unpacked):
+    table = load(unpacked("batch")).executions
+    assert (table.position[table.draw > 0] == UNKNOWN_POSITION).all()
+    assert (table.position[table.draw == 0] != UNKNOWN_POSITION).all()
+    assert (table.draw > 0).any()
+
+
+def test_settings_that_did_not_exist_yet_have_their_defaults(unpacked):
+    folder = unpacked("adaptive")
+    with closing(sqlite3.connect(folder / "journal.sqlite")) as db:
+        stored = json.loads(db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()[0])
+        del stored["settings"]["resets"]
+        db.execute("UPDATE meta SET value = ? WHERE key = 'identity'", (json.dumps(stored),))
+        db.commit()
+    assert load(folder).identity.settings == Settings()
