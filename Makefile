@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test weights browser assets lint types docs bench clean
+.PHONY: help demo test weights browser assets lint types package docs bench clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -15,36 +15,36 @@ $(VENV)/.installed: pyproject.toml
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,plan,dev,docs]'
-# There are wheels of xllamacpp for most platforms; building it would take a compiler and an hour.
+# Only from a wheel: building xllamacpp needs a compiler and an hour.
 	$(BIN)/pip install --quiet --disable-pip-version-check --only-binary xllamacpp \
-		--editable '.[local-llm]' || echo 'no local model here: the test that runs one is skipped'
+		--editable '.[local-llm]' || echo 'no wheel of xllamacpp: the test that runs a local model is skipped'
 	@touch $@
 
-demo: $(VENV)/.installed  ## Assess a planning agent in Blocksworld and print what it can do
+demo: $(VENV)/.installed  ## Assess a planning agent in Blocksworld and show the result
 	@rm -rf runs/demo
 	$(BIN)/capscope assess blocksworld --run runs/demo
 	@echo
 	$(BIN)/capscope show runs/demo --limit 6
 
-weights: $(VENV)/.installed-dev  ## Fetch the small language model that a test runs (93 MB, once)
+weights: $(VENV)/.installed-dev  ## Download the small language model that a test runs (93 MB, once)
 	@if $(BIN)/python -c 'import xllamacpp' 2>/dev/null; then $(BIN)/capscope llm fetch; fi
 
-# Without a browser the tests of pages are skipped; where CI is set, that is a failure.
-browser:  ## Install the Chromium that the tests of pages open (nothing if there is one)
+# Without a browser the tests of pages are skipped, or fail if CI is set.
+browser:  ## Install Chromium for the tests of pages, unless there is one
 	@for name in chromium chromium-browser google-chrome; do \
 		if command -v $$name >/dev/null; then exit 0; fi; \
 	done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		apt-get update -qq && apt-get install --yes -qq --no-install-recommends chromium && exit 0; \
 	fi; \
-	echo 'no Chromium: install one (Debian: apt-get install chromium) so that chromium,' \
-		'chromium-browser or google-chrome is on PATH; the tests of pages are skipped without'; \
+	echo 'no Chromium: put chromium, chromium-browser or google-chrome on PATH' \
+		'(Debian: apt-get install chromium); without it the tests of pages are skipped'; \
 	[ -z "$$CI" ]
 
-assets:  ## Build the library file of the report again (needs npm)
+assets:  ## Rebuild the JavaScript libraries of the report (needs npm)
 	cd scripts/vendor_echarts && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
 
-test: lint types weights browser  ## Lint, check types and run all tests
+test: lint types package weights browser  ## Lint, check types and the package, run all tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(VENV)/.installed-dev  ## Check style and formatting
@@ -54,11 +54,14 @@ lint: $(VENV)/.installed-dev  ## Check style and formatting
 types: $(VENV)/.installed-dev  ## Check types
 	$(BIN)/mypy
 
+package: $(VENV)/.installed-dev  ## Build the package, install it in a clean environment and use it
+	$(BIN)/python scripts/check_package.py
+
 docs: $(VENV)/.installed-dev  ## Build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going docs docs/_build/html
 	@echo 'open docs/_build/html/index.html'
 
-bench: $(VENV)/.installed-dev  ## Measure speed against the baselines, as ratios in one run
+bench: $(VENV)/.installed-dev  ## Measure speed as ratios to naive baselines
 	$(BIN)/python benchmarks/run.py
 
 clean:  ## Remove the environment, caches and demo run

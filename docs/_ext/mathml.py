@@ -1,7 +1,6 @@
-"""Write formulas as MathML, which browsers draw themselves.
+"""Render formulas as MathML, which browsers display natively.
 
-Sphinx's usual way is MathJax: a script that is fetched from elsewhere whenever a page is opened.
-These pages are read offline too.
+Sphinx's default is MathJax, a script that each page downloads. These pages also work offline.
 """
 
 from docutils import nodes
@@ -21,6 +20,6 @@ def _block(writer: HTML5Translator, node: nodes.math_block) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Offer the renderer under the name `mathml`."""
+    """Register the renderer under the name `mathml`."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

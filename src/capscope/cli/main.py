@@ -1,16 +1,18 @@
 """Gather the commands and turn errors into one line and an exit code.
 
-0: done. 1: the command worked and its answer is no. 2: a mistake to mend. 130: interrupted.
+0: done. 1: the command worked and its answer is no. 2: an error to fix. 130: interrupted.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from capscope import __version__
 from capscope.cli import (
     assess,
     bench,
@@ -30,9 +32,7 @@ from capscope.errors import CapscopeError
 
 app = typer.Typer(
     name="capscope",
-    help="Find out what an AI agent can do, when, and with what side effects.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -51,6 +51,24 @@ app.command("bench")(bench.bench_suite)
 app.add_typer(llm.app, name="llm")
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"capscope {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Find out what an AI agent can do, when, and with what side effects."""
+
+
 def main() -> None:
     """Run the command line."""
     try:
@@ -62,6 +80,6 @@ def main() -> None:
         )
         sys.exit(2)
     except BrokenPipeError:
-        # The reader of a pipe went away; what is left in the buffer has nowhere to go.
+        # The reader of the pipe is gone; discard the rest of the buffer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
