@@ -33,7 +33,9 @@ from support.shown_sessions import (
 )
 
 WRITTEN = [p for p in sorted(PAGES.rglob("*.md")) if not p.is_relative_to(PAGES / "results")]
-READ_FIRST = [ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")]
+READ_FIRST = [
+    ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+]
 WITH_SESSIONS = [
     page
     for page in WRITTEN
