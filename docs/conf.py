@@ -1,4 +1,4 @@
-"""How the site is made: Markdown by MyST, the reference out of the code, nothing from elsewhere."""
+"""Sphinx configuration: Markdown by MyST, the reference from the code, no external resources."""
 
 import sys
 from pathlib import Path
@@ -13,17 +13,17 @@ project_copyright = "the capscope authors"
 release = version = capscope.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "command_line", "mathml"]
-exclude_patterns = ["_build", "results/*.md"]  # those are chapters of RESULTS.md
+exclude_patterns = ["_build", "results/*.md"]  # chapters of RESULTS.md
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 80
-# Docstrings put code between single backticks.
+# Docstrings use single backticks for code.
 default_role = "code"
-# Type hints name these. They are documented elsewhere, and a build must not need the network; or
-# they are values that one hands on without looking inside.
+# Names in type hints that are documented elsewhere (a build must not need the network), or that
+# are opaque values.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|pathlib|enum|threading|typing|numpy|pandas|gymnasium)\..*"),
     ("py:.*", r"(Path|Mapping|Sequence|Iterable|Iterator|Callable|Event|Any|StrEnum|NamedTuple)"),
