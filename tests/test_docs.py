@@ -144,6 +144,8 @@ def _commands(command, name):
     inner = getattr(command, "commands", {})
     found = {}
     if command.params or not inner:
+        # `bench` is a placeholder that its context replaces by the command of the experiments.
+        command = command.make_context(name, [], resilient_parsing=True).command
         options = {o for p in command.params if p.param_type_name == "option" for o in p.opts}
         found[name] = {"--help"} | options
     for word, command in inner.items():

@@ -25,7 +25,8 @@ def commands(
     command = command or typer.main.get_command(capscope_app)
     inner_commands = getattr(command, "commands", {})
     if command.params or not inner_commands:
-        yield name, command
+        # `bench` is a placeholder that its context replaces by the command of the experiments.
+        yield name, command.make_context(name, [], resilient_parsing=True).command
     for word, inner in inner_commands.items():
         yield from commands(inner, f"{name} {word}")
 
