@@ -1,6 +1,8 @@
-"""What all tests share: a plain terminal, and a command line run in this process."""
+"""What all tests share: a plain terminal, a working Ctrl-C, an end, and the command line."""
 
+import faulthandler
 import os
+import signal
 import sys
 from collections import namedtuple
 
@@ -13,6 +15,22 @@ for _name in _ASKS & set(os.environ):
     del os.environ[_name]
 
 Done = namedtuple("Done", "code out err")
+_SECONDS_TO_EXIT = 60
+
+
+def pytest_sessionstart():
+    """Let Ctrl-C raise KeyboardInterrupt, also if the tests run in the background of a script.
+
+    A shell starts such commands with SIGINT ignored, and Python then leaves it ignored. Children
+    need nothing of their own: a signal that is handled here has its default action in them.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure():
+    """Limit the time to exit: the interpreter joins threads, and a test may have left one."""
+    faulthandler.dump_traceback_later(_SECONDS_TO_EXIT, exit=True, file=sys.__stderr__)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from capscope.cli.main import app
 from capscope.export.tables import QueryRow, RuleRow, TransitionRow
 from capscope.record.journal_file import LATER_TABLES, SCHEMA
 from capscope.world import Ending
+from support.processes import SECONDS
 from support.shown_sessions import (
     PAGES,
     ROOT,
@@ -63,6 +64,7 @@ def site(tmp_path_factory):
         [*command, "-d", str(folder / "doctrees"), str(PAGES), str(folder / "html")],
         capture_output=True,
         text=True,
+        timeout=2 * SECONDS,
     )
     assert done.returncode == 0, done.stderr
     return folder / "html"

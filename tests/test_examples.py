@@ -13,6 +13,7 @@ from capscope.analysis.findings import find_surprises
 from capscope.present.text import capability_lines, capability_views
 from capscope.problems import load_problem
 from support.llm_stub import say
+from support.processes import SECONDS
 
 pytest_plugins = ["support.llm_fixtures"]
 
@@ -130,7 +131,10 @@ def test_the_wolf_eats_the_goat(monkeypatch):
 def test_the_example_of_a_test_passes_under_pytest():
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, str(EXAMPLES / "test_my_agent.py")], capture_output=True, text=True
+        [*command, str(EXAMPLES / "test_my_agent.py")],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
     )
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout

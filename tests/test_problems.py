@@ -1,3 +1,4 @@
+import os
 import sys
 from dataclasses import fields
 from importlib import metadata
@@ -227,7 +228,7 @@ def test_a_package_that_cannot_be_imported_is_an_error_of_the_problem(monkeypatc
 
 
 def test_snapshots_are_restored_in_another_process(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(TOYS).parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(TOYS).parent), prepend=os.pathsep)
     snapshots = [bytes([state]) for state in (0, 5, 7)]
     assert restore_elsewhere(f"{TOYS}:slippery_board", snapshots) == [0, 5, 7]
     with pytest.raises(ProblemError, match="IndexError"):
@@ -235,7 +236,7 @@ def test_snapshots_are_restored_in_another_process(monkeypatch):
 
 
 def test_a_banner_printed_on_import_is_no_answer(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(TOYS).parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(TOYS).parent), prepend=os.pathsep)
     (tmp_path / "loud.py").write_text(
         "print('welcome to state 7')\nfrom toy_worlds import slippery_board"
     )

@@ -30,6 +30,7 @@ from capscope.problems import load_problem
 from capscope.symbolic import Intent, Literal
 from capscope.world import Ending, Position
 from capscope.world.attempt import pursue
+from support.processes import SECONDS
 
 LAYOUT = read_layout(FOUR_QUADRANTS)
 WORDS = GridAbstraction(LAYOUT)
@@ -179,7 +180,8 @@ def test_the_script_writes_what_the_training_makes(tmp_path):
     script = Path(__file__).parents[2] / "scripts" / "train_grid_q.py"
     written = tmp_path / "values.npz"
     options = ["--episodes", "60", "--most-steps", "40"]
-    subprocess.run([sys.executable, script, FOUR_QUADRANTS, written, *options], check=True)
+    command = [sys.executable, script, FOUR_QUADRANTS, written, *options]
+    subprocess.run(command, check=True, timeout=SECONDS)
     values = ActionValues.load(written)
     assert values.fingerprint == train(grid_simulator(LAYOUT), WORDS, SHORT).fingerprint
     assert values.origin["training"] == asdict(SHORT)

@@ -2,7 +2,6 @@
 
 import itertools
 import sqlite3
-import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from capscope.agents.llm.completion import question_key
 from capscope.errors import LlmError
 from support.llm_agents import QUESTION
 from support.llm_stub import fails, say
+from support.processes import SECONDS, started
 
 pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -135,14 +135,14 @@ def test_threads_and_processes_share_a_cache(answers, path):
     begun = threading.Barrier(4)
 
     def write(thread):
-        begun.wait(20)
+        begun.wait(SECONDS)
         for i in range(50):
             answers.add(f"ours {thread} {i}", "m", ANSWER)
 
-    other = subprocess.Popen([sys.executable, "-c", writer, str(path)])
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(write, range(4)))
-    assert other.wait(60) == 0
+    with started([sys.executable, "-c", writer, str(path)]) as other:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(4)))
+        assert other.wait(SECONDS) == 0
     assert len(answers) == 400
     assert answers.find("theirs 7").text == "7"
 

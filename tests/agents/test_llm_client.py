@@ -16,6 +16,7 @@ from capscope.world import Allowance, Ending, Position
 from capscope.world.attempt import pursue
 from support.llm_agents import KEY, QUESTION, Asker
 from support.llm_stub import drops, fails, hangs, say, sends
+from support.processes import SECONDS
 from support.toy_worlds import board_problem
 
 pytest_plugins = ["support.llm_fixtures"]
@@ -245,7 +246,7 @@ def test_no_more_calls_are_made_at_a_time_than_allowed(client, stub):
     full = threading.Barrier(3)
 
     def together(handler, request):
-        full.wait(20)
+        full.wait(SECONDS)
         say("hello")(handler, request)
 
     stub.usual = together

@@ -16,6 +16,7 @@ from capscope.agents.llm import LlmClient, LlmSettings, Place, Sampling, local_s
 from capscope.agents.llm.weights import SMALL_MODEL, Weights, fetch_weights, weights_path
 from capscope.errors import LlmError
 from support.llm_agents import QUESTION
+from support.processes import SECONDS, started
 
 pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -160,17 +161,14 @@ def test_the_small_model_answers_in_this_process():
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_a_served_model_answers_until_it_is_interrupted(tmp_path):
     command = [sys.executable, "-m", "capscope", "llm", "serve", str(HERE), "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        try:
-            served = json.loads(process.stdout.readline())
-            settings = LlmSettings(served["model"], served["base_url"])
-            with closing(LlmClient(settings)) as client:
-                answer = client.complete(QUESTION, sampling=Sampling(max_tokens=3), draw=Place(0))
-            assert answer.completion_tokens == 3
-            process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 0
-        finally:
-            process.kill()
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        served = json.loads(process.stdout.readline())
+        settings = LlmSettings(served["model"], served["base_url"])
+        with closing(LlmClient(settings)) as client:
+            answer = client.complete(QUESTION, sampling=Sampling(max_tokens=3), draw=Place(0))
+        assert answer.completion_tokens == 3
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 0
 
 
 def test_the_hash_of_the_small_model_is_written_down():

@@ -11,6 +11,7 @@ import pytest
 from capscope.agents.llm.weights import SMALL_MODEL, weights_path
 from capscope.record.journal import Journal
 from capscope.record.run_directory import JOURNAL
+from support.processes import SECONDS
 
 # Read before the tests are given a cache of their own: the weights are the user's.
 WEIGHTS = weights_path()
@@ -43,6 +44,7 @@ def capscope(tmp_path):
             cwd=tmp_path,
             capture_output=True,
             text=True,
+            timeout=SECONDS,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -19,6 +19,7 @@ from capscope.record.journal import Journal
 from capscope.record.run_directory import JOURNAL
 from support.llm_agents import KEY
 from support.llm_stub import fails, say
+from support.processes import SECONDS, started
 
 pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -100,19 +101,16 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened_and_pays_for_nothing_tw
     draws, calls = undisturbed
     run = tmp_path / "killed"
     code = "from capscope.cli import main; main()"
-    started = subprocess.Popen(
-        [sys.executable, "-c", code, *TINY, "--run", str(run)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    command = [sys.executable, "-c", code, *TINY, "--run", str(run)]
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
 
-    def kill(handler, request):
-        os.kill(started.pid, signal.SIGKILL)
-        handler.close_connection = True
+        def kill(handler, request):
+            os.kill(process.pid, signal.SIGKILL)
+            handler.close_connection = True
 
-    model.script.extend([*[wander] * call, kill])
-    output, _ = started.communicate(timeout=100)
-    assert started.returncode == -signal.SIGKILL, output
+        model.script.extend([*[wander] * call, kill])
+        output, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == -signal.SIGKILL, output
     assert len(model.requests) == call + 1
     resume(run)
     assert record(run) == draws

@@ -19,6 +19,7 @@ from capscope.api import resume
 from capscope.cli import main
 from capscope.record.journal import Journal
 from capscope.strategy import STRATEGIES
+from support.processes import SECONDS
 
 # A board whose switches wear out (unseen, but part of the position), and an agent that fumbles, so
 # that what can be switched off is discovered long after what can be switched on.
@@ -104,6 +105,7 @@ sys.addaudithook(lambda event, _: tick("file") if event in FILE_EVENTS else None
 
 def child(job, pipe):
     global kind, moment, number
+    signal.alarm(200)  # ends a child that hangs, also if nobody waits for it anymore
     kind, moment, number = job["kind"], job["moment"], signal.Signals[job["signal"]]
     begun = (Path(job["run"]) / "journal.sqlite").exists()
     sys.argv = ["capscope", "resume", job["run"]] if begun else ["capscope", *job["start"]]
@@ -179,8 +181,9 @@ def drive(tmp_path_factory):
     answer = tmp_path_factory.mktemp("driver") / "answer.json"
 
     def run(jobs, hash_seed=0):
+        folders = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]
         environment = os.environ | {
-            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "PYTHONPATH": os.pathsep.join(filter(None, folders)),
             "PYTHONHASHSEED": str(hash_seed),
         }
         done = subprocess.run(
@@ -189,6 +192,7 @@ def drive(tmp_path_factory):
             capture_output=True,
             text=True,
             env=environment,
+            timeout=2 * SECONDS,
         )
         assert done.returncode == 0, done.stderr
         codes, counts = zip(*json.loads(answer.read_text()), strict=True)

@@ -15,6 +15,7 @@ from capscope.assessment import RunDirectory, RunSpec
 from capscope.errors import JournalError, RunError
 from capscope.problems import load_problem
 from capscope.record.run_directory import write_atomically
+from support.processes import SECONDS, started
 from support.toy_worlds import Board, Seen, SeenWithAnUndeclaredAtom, board_problem
 
 SMALL = Settings(draws=2, random_length=4, walks=2, walk_steps=6, patience=3)
@@ -150,7 +151,7 @@ def test_a_second_handle_on_a_run_is_refused_and_a_reader_is_not(run):
 def test_a_run_under_way_in_another_process_is_refused(run):
     script = "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); "
     script += "print('locked', flush=True); sys.stdin.read()"
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", script, run / ".lock"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -158,7 +159,7 @@ def test_a_run_under_way_in_another_process_is_refused(run):
         other.stdout.readline()
         with pytest.raises(RunError, match="another process is working on"):
             resume(run, problem=board_problem())
-        other.communicate()
+        other.communicate(timeout=SECONDS)
     resume(run, problem=board_problem())
 
 

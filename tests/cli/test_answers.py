@@ -1,6 +1,7 @@
 """What the commands print: answers on standard output, everything else on standard error."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from capscope.cli import output
 from capscope.present.sanitize import sanitize
+from support.processes import SECONDS, started
 from support.toy_worlds import RAISES_HERE
 
 TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
@@ -151,7 +153,7 @@ def test_evaluate_compares_with_the_truth_where_it_is_known(answer, capscope):
 def test_check_exits_with_0_where_nothing_is_wrong_and_with_1_where_something_is(
     answer, capscope, monkeypatch
 ):
-    monkeypatch.setenv("PYTHONPATH", str(TOYS.parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(TOYS.parents[1]), prepend=os.pathsep)
     assert answer("check", f"{TOYS}:slippery_board") == {
         "problem": "board",
         "ok": True,
@@ -322,14 +324,14 @@ def test_progress_of_a_resumed_run_knows_its_patience(capscope, monkeypatch):
 def test_a_reader_that_goes_away_is_no_error(capscope, tmp_path):
     capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run")
     script = "import sys; from capscope.cli import main; main()"
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", script, "show", str(tmp_path / "run")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as shown:
         shown.stdout.close()
         assert shown.stderr.read() == b""
-        assert shown.wait() in (0, 1)  # Click's own code for a closed pipe is 1
+        assert shown.wait(SECONDS) in (0, 1)  # Click's own code for a closed pipe is 1
 
 
 def test_the_help_is_printed_for_no_command_at_all(capscope):

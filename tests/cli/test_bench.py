@@ -20,6 +20,7 @@ from capscope.bench.workers import Standing
 from capscope.cli import bench as bench_command
 from capscope.cli.output import bench_progress
 from support.markdown_rows import cells, links
+from support.processes import SECONDS, started
 
 SETTINGS = ["--draws", "2", "--iterations", "10", "--depth", "5", "--walks", "1"]
 SETTINGS += ["--walk-steps", "40"]
@@ -239,15 +240,14 @@ def test_ctrl_c_in_a_terminal_ends_the_processes_of_the_runs_too(tmp_path):
     script = "from capscope.cli import main; main()"
     given = ["bench", "efficiency", "--problem", "mine.py:make", "--strategy", "mcqs-s"]
     given += ["--seeds", "1", "--workers", "2", *SETTINGS]
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", script, *given],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
     ) as bench:  # fmt: skip
         worker = int((tmp_path / "fifo").read_text())
         os.killpg(bench.pid, signal.SIGINT)  # as a terminal does
-        out, err = bench.communicate()
+        out, err = bench.communicate(timeout=SECONDS)
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)
     assert (bench.returncode, out) == (130, "")
     assert err == "interrupted; every run is kept, the same command goes on\n"
-    with pytest.raises(ProcessLookupError):
-        os.kill(worker, 0)

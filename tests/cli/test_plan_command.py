@@ -10,6 +10,7 @@ import pytest
 
 from capscope import Budget, assess
 from support import toy_worlds
+from support.processes import SECONDS
 
 WORLDS = Path(__file__).parents[1] / "support" / "plan_worlds.py"
 
@@ -159,4 +160,4 @@ def test_a_problem_that_is_gone_can_be_planned_for_but_not_tried(capscope, tmp_p
 
 def test_only_planning_pays_for_storm():
     code = "import capscope, capscope.cli, sys; sys.exit('stormpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], timeout=SECONDS).returncode == 0

@@ -23,6 +23,7 @@ from capscope.errors import ProblemError
 from capscope.problems import restore_elsewhere
 from capscope.symbolic import Atom
 from capscope.world import InvalidAction
+from support.processes import SECONDS
 
 LAYOUT = read_layout(FOUR_QUADRANTS)
 SIMULATOR = grid_simulator(LAYOUT)
@@ -250,7 +251,8 @@ try:
 except ProblemError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS)
     assert done.stdout.strip() == (
         "grids need minigrid; install it with: pip install 'capscope[minigrid]'"
     )

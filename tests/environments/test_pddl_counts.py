@@ -10,6 +10,7 @@ from capscope.environments.pddl import SHIPPED_PROBLEMS, PddlTruth, load_task, s
 from capscope.errors import ProblemError
 from capscope.symbolic import Intent
 from capscope.world import Limits
+from support.processes import SECONDS
 
 
 class Counts(NamedTuple):
@@ -65,7 +66,8 @@ def test_an_unknown_shipped_problem_names_the_known_ones():
 
 
 def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS)
     return done.stdout
 
 

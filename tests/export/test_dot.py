@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from capscope.export.dot import dot_graph
 from capscope.model import StateGraph
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
+from support.processes import SECONDS
 
 ATTRIBUTE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|[\w.]+)')
 NODE = re.compile(r"  s(\d+) \[(.*)\];")
@@ -116,7 +117,7 @@ def test_an_empty_run_is_an_empty_graph():
 def test_graphviz_draws_it(loops, graph):
     text = dot_graph(graph, BREAKOUT, loops=loops)
     drawn = subprocess.run(
-        ["dot", "-Tplain"], input=text, capture_output=True, text=True, check=True
+        ["dot", "-Tplain"], input=text, capture_output=True, text=True, check=True, timeout=SECONDS
     )
     assert not drawn.stderr
     kinds = [line.partition(" ")[0] for line in drawn.stdout.splitlines()]

@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from capscope.errors import CapscopeError
+from support.processes import SECONDS
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,12 @@ class Unmoved(Named):
 
 @dataclass(frozen=True)
 class Waiting(Named):
-    """Says which process it is, to whoever listens, and waits for ever."""
+    """Reports its process to the reader of the pipe and waits until it is ended."""
 
     fifo: Path | None = None
 
     def __call__(self, hear):
+        signal.alarm(SECONDS)  # nobody ends it if the test itself was killed
         hear("waiting")
         if self.fifo:
             self.fifo.write_text(str(os.getpid()))
@@ -86,6 +88,7 @@ class Listening(Named):
     fails: bool = False
 
     def __call__(self, hear):
+        signal.alarm(SECONDS)
         other = self.fifo.read_text()
         if self.fails:
             raise CapscopeError(f"saw {other}")

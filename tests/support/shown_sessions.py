@@ -157,6 +157,7 @@ class Session:
                 env=_environment(),
                 capture_output=True,
                 text=True,
+                timeout=120,
             )
             self.code, out, err = done.returncode, done.stdout, done.stderr
         return out + (err if self.code > 1 else "")

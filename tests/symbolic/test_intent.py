@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from capscope.errors import VocabularyError
 from capscope.symbolic import Atom, Intent, Literal, Vocabulary
+from support.processes import SECONDS
 
 WORDS = Vocabulary.of_atoms(["p", "q", "r", "s"])
 STATES = st.integers(0, WORDS.mask)
@@ -81,7 +82,11 @@ def test_an_intent_from_another_process_is_found_in_a_dictionary():
     )
     environment = os.environ | {"PYTHONHASHSEED": "1234"}
     answer = subprocess.run(
-        [sys.executable, "-c", source], capture_output=True, check=True, env=environment
+        [sys.executable, "-c", source],
+        capture_output=True,
+        check=True,
+        env=environment,
+        timeout=SECONDS,
     )
     assert pickle.loads(answer.stdout) in {Intent.parse("q and not p")}
 
