@@ -180,7 +180,7 @@ def test_a_server_that_hangs_is_left_after_the_time_that_was_given(client, stub,
 
 def test_a_server_that_hung_once_is_asked_again(client, stub):
     stub.script.append(hangs)
-    asked = client(timeout=0.3)
+    asked = client(timeout=1.0)
     assert asked.complete(QUESTION, sampling=Sampling(), draw=Place(0)).text == "hello"
 
 

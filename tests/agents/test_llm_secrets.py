@@ -12,6 +12,7 @@ from capscope.errors import LlmError
 from support import llm_agents
 from support.llm_agents import KEY, QUESTION, choose
 from support.llm_stub import drops, fails, hangs, say, sends
+from support.processes import SECONDS
 
 pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -66,6 +67,7 @@ def test_no_error_tells_the_key(client, stub, echo):
     asked = client(tries=2, timeout=0.2 if echo is hangs else 30.0)
     with pytest.raises(LlmError) as error:
         asked.complete(QUESTION, sampling=Sampling(), draw=Place(0))
+    assert stub.asked.wait(SECONDS)  # a client may give up before the server reads the request
     assert stub.headers[0]["authorization"] == f"Bearer {KEY}"
     assert KEY[:12] not in everything_about(error.value)
     assert error.value.__context__ is None

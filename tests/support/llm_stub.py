@@ -78,6 +78,7 @@ class Stub:
         self.usual = say("hello")
         self.requests = []
         self.headers = []
+        self.asked = threading.Event()
         self.over = threading.Event()
         self.url = ""
         self.at_once = self.most_at_once = 0
@@ -87,6 +88,7 @@ class Stub:
         with self._lock:
             self.requests.append(request)
             self.headers.append({n.lower(): v for n, v in handler.headers.items()})
+            self.asked.set()
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
             act = self.script.popleft() if self.script else self.usual

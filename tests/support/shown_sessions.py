@@ -127,7 +127,9 @@ def _environment() -> dict[str, str]:
     """
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**kept, "PATH": path, "COLUMNS": "80"}
+    # pytest would look for its settings in every folder above this one.
+    own = "--config-file=/dev/null --rootdir=."
+    return {**kept, "PATH": path, "COLUMNS": "80", "PYTEST_ADDOPTS": own}
 
 
 class Session:

@@ -33,7 +33,7 @@ class Visits:
         file = self.folder / "page.html"
         file.write_text(html, encoding="utf-8")
         page = self.context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda told: self.complaints.append(f"{told.type}: {told.text}"))
         page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
         page.on("request", lambda request: self._note(request.url, file.as_uri()))
