@@ -130,7 +130,7 @@ def stub_server():
     with Server(("127.0.0.1", 0), Handler) as server:
         server.stub = stub
         stub.url = f"http://127.0.0.1:{server.server_port}/v1"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
             yield stub

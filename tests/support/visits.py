@@ -55,10 +55,11 @@ def chromium():
             "(apt-get install chromium)"
         )
         (pytest.fail if os.environ.get("CI") else pytest.skip)(lacking)
-    # Chromium will not put root into its sandbox.
-    arguments = [*QUIETLY, "--no-sandbox"] if os.geteuid() == 0 else QUIETLY
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=arguments)
+        # Root has no sandbox, nor do other users in many containers; the pages are our own.
+        browser = playwright.chromium.launch(
+            executable_path=program, args=QUIETLY, chromium_sandbox=False, timeout=120_000
+        )
         yield browser
         browser.close()
 
