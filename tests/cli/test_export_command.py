@@ -11,12 +11,12 @@ import pytest
 from capscope import Budget, Settings, assess
 from capscope.assessment.reading import read_run
 from capscope.export.conditions import Conditions
-from capscope.export.csv_text import csv_text
 from capscope.export.dot import dot_graph
+from capscope.export.formats import FORMATS
 from capscope.export.model_json import model_document
 from capscope.export.ppddl import ppddl_files
 from capscope.export.prism import prism_program
-from capscope.export.tables import run_tables
+from capscope.export.tables import csv_text, run_tables
 from capscope.symbolic import Intent
 from support.toy_worlds import Board, board_problem
 
@@ -102,7 +102,7 @@ def test_options_reach_their_format(run, capscope):
     assert drawn == dot_graph(graph, "board", 2, loops=True)
 
 
-@pytest.mark.parametrize("to", ["json", "prism", "dot", *FILES])
+@pytest.mark.parametrize("to", FORMATS)
 def test_a_run_without_executions_is_exported_too(to, tmp_path, capscope):
     if to == "parquet":
         pytest.importorskip("pyarrow")
@@ -111,9 +111,8 @@ def test_a_run_without_executions_is_exported_too(to, tmp_path, capscope):
 
 
 def test_wrong_input_is_one_line_that_says_what_to_do(run, refusal):
-    every = "json, ppddl, prism, csv, parquet, dot"
     line = refusal("export", run, "--to", "PPDDL")
-    assert line == f"capscope: no format 'PPDDL'; choose one of {every}"
+    assert line == f"capscope: no format 'PPDDL'; choose one of {', '.join(FORMATS)}"
     line = refusal("export", run, "--to", "csv", "--limit", 3)
     assert line == "capscope: --limit is for --to dot, not for --to csv"
     assert "choose one of observed, readable" in refusal(
@@ -132,3 +131,12 @@ def test_parquet_without_its_packages_names_the_extra(run, refusal, monkeypatch)
     line = refusal("export", run, "--to", "parquet")
     assert "pip install 'capscope[frames]'" in line
     assert not (run / "export").exists()
+
+
+def test_the_help_names_every_format_and_option(capscope):
+    text = " ".join(capscope("export", "--help").out.split())
+    for known in FORMATS.values():
+        assert f"{known.name}: {known.description}" in text
+        for option in known.options:
+            assert f"--{option.name}" in text
+            assert f"{known.name}: {option.help.split()[0]}" in text

@@ -6,8 +6,7 @@ import io
 import pytest
 from hypothesis import given, settings
 
-from capscope.export.csv_text import csv_text
-from capscope.export.tables import QueryRow, RuleRow, Table, model_tables
+from capscope.export.tables import QueryRow, RuleRow, Table, csv_text, model_tables
 from support.odd_names import odd_models
 
 NAMES = ["=1+1", "+a", "-a", "@a", "'=", "\tx", "\rx", "a", "a,b", 'a "b"', "a\nb", "a\r\nb", ""]

@@ -1,15 +1,18 @@
 """`capscope export DIR --to FORMAT`: the learned model, or the whole run, for other tools.
 
-A format that is one text goes to standard output unless `--output` names a file. One of several
-files goes into a directory: the one that `--output` names, or `export` in the run directory.
+A format that is one text goes to standard output unless `--output` names a file. A format of
+several files goes into a directory: the one that `--output` names, or `export` in the run
+directory. The formats and their options come from `capscope.export.formats`.
 """
 
 from __future__ import annotations
 
+import inspect
 import json as jsonlib
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,131 +20,117 @@ from capscope.assessment.reading import read_run
 from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError, RunError
-from capscope.export.conditions import Conditions
-from capscope.export.csv_text import csv_text
-from capscope.export.dot import MOST_STATES, dot_graph
-from capscope.export.frames import parquet_bytes
-from capscope.export.model_json import model_document
-from capscope.export.ppddl import ppddl_files
-from capscope.export.prism import prism_program
-from capscope.export.tables import run_tables
+from capscope.export.formats import ExportFormat, ExportOption, export_formats
 from capscope.record.run_directory import write_atomically
-from capscope.symbolic import Intent
 
 FOLDER = "export"
-_FORMATS = ("json", "ppddl", "prism", "csv", "parquet", "dot")
-_BELONGS_TO = {"--conditions": "ppddl", "--goal": "ppddl", "--limit": "dot", "--loops": "dot"}
 
 
-def export_run(
-    run: RunArgument,
-    to: Annotated[str, typer.Option(help=f"One of {', '.join(_FORMATS)}.")] = "json",
-    output: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH",
-            help="json, prism, dot: the file to write; else standard output. "
-            f"ppddl, csv, parquet: the directory to write into; else DIR/{FOLDER}.",
-        ),
-    ] = None,
-    conditions: Annotated[
-        str | None,
-        typer.Option(
-            help="ppddl: `observed` conditions are exact for the states seen, `readable` ones "
-            "generalise to others.  [default: observed]",
-            show_default=False,
-        ),
-    ] = None,
-    goal: Annotated[
-        str | None, typer.Option(help="ppddl: the goal of the problem, like 'on(a,b)'.")
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help=f"dot: draw only the most visited states.  [default: {MOST_STATES}]",
-            show_default=False,
-        ),
-    ] = None,
-    loops: Annotated[
-        bool, typer.Option("--loops", help="dot: draw also what changes nothing.")
-    ] = False,
-    json: Json = False,
-) -> None:
+def export_run(run: str, to: str, output: str | None, json: bool, **options: Any) -> None:
     """Write the learned model in a format that other tools read."""
-    given = {"--conditions": conditions, "--goal": goal, "--limit": limit, "--loops": loops}
-    _check(to, [option for option, value in given.items() if value])
-    folder = Path(run) / FOLDER if output is None else Path(output)
-    if to == "ppddl":
-        _write_all(to, folder, _ppddl(Path(run), conditions, goal), json)
-    elif to in ("csv", "parquet"):
-        _write_all(to, folder, _tables(Path(run), to), json)
+    chosen = _checked(to, {name: value for name, value in options.items() if value})
+    content = chosen.write(read_run(Path(run)), **{n: v for n, v in options.items() if v})
+    if isinstance(content, str):
+        _write_text(chosen, output, content, json)
     else:
-        _write_text(to, output, _text(Path(run), to, limit, loops), json)
+        folder = Path(run) / FOLDER if output is None else Path(output)
+        _write_files(chosen, folder, content, json)
 
 
-def _check(to: str, options: list[str]) -> None:
-    if to not in _FORMATS:
-        raise CapscopeError(f"no format {to!r}; choose one of {', '.join(_FORMATS)}")
-    for option in options:
-        if _BELONGS_TO[option] != to:
-            raise CapscopeError(f"{option} is for --to {_BELONGS_TO[option]}, not for --to {to}")
+def _options() -> dict[str, list[tuple[ExportFormat, ExportOption]]]:
+    """Return the options of all formats by name, each with the formats that take it."""
+    found = defaultdict(list)
+    for known in export_formats().values():
+        for option in known.options:
+            found[option.name].append((known, option))
+    return dict(found)
 
 
-def _text(run: Path, to: str, limit: int | None, loops: bool) -> str:
-    reading = read_run(run)
-    if to == "prism":
-        return prism_program(reading.graph, reading.problem)
-    if to == "dot":
-        return dot_graph(reading.graph, reading.problem, limit or MOST_STATES, loops=loops)
-    return jsonlib.dumps(model_document(reading.graph, reading.problem), indent=1) + "\n"
+def _checked(to: str, given: Mapping[str, Any]) -> ExportFormat:
+    known = export_formats()
+    if to not in known:
+        raise CapscopeError(f"no format {to!r}; choose one of {', '.join(known)}")
+    for name in given:
+        takers = [taker.name for taker, _ in _options()[name]]
+        if to not in takers:
+            flag = name.replace("_", "-")
+            raise CapscopeError(f"--{flag} is for --to {' and '.join(takers)}, not for --to {to}")
+    return known[to]
 
 
-def _ppddl(run: Path, conditions: str | None, goal: str | None) -> dict[str, str]:
-    kinds = [kind.value for kind in Conditions]
-    if conditions is not None and conditions not in kinds:
-        raise CapscopeError(f"no conditions {conditions!r}; choose one of {', '.join(kinds)}")
-    reading = read_run(run)
-    files = ppddl_files(
-        reading.graph,
-        reading.problem,
-        Conditions(conditions or Conditions.OBSERVED),
-        None if goal is None else Intent.parse(goal),
-    )
-    return {"domain.pddl": files.domain, "problem.pddl": files.problem}
-
-
-def _tables(run: Path, to: str) -> dict[str, str | bytes]:
-    with run_tables(run) as tables:
-        made = parquet_bytes if to == "parquet" else csv_text
-        return {f"{table.name}.{to}": made(table) for table in tables}
-
-
-def _write_text(to: str, output: str | None, text: str, json: bool) -> None:
+def _write_text(chosen: ExportFormat, output: str | None, text: str, json: bool) -> None:
     if output is not None:
         write_atomically(Path(output), text)
-        _tell(to, output, [output], json)
+        _report(chosen, output, [output], json)
     elif not json:
         print_line(text.removesuffix("\n"))
-    elif to == "json":
+    elif chosen.is_json:
         print_json(jsonlib.loads(text))
     else:
-        print_json({"format": to, "text": text})
+        print_json({"format": chosen.name, "text": text})
 
 
-def _write_all(to: str, folder: Path, files: Mapping[str, str | bytes], json: bool) -> None:
+def _write_files(
+    chosen: ExportFormat, folder: Path, files: Mapping[str, str | bytes], json: bool
+) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"cannot make the directory {folder}: {error.strerror}") from error
     for name, content in files.items():
         write_atomically(folder / name, content)
-    _tell(to, str(folder), [str(folder / name) for name in files], json)
+    _report(chosen, str(folder), [str(folder / name) for name in files], json)
 
 
-def _tell(to: str, written: str, files: list[str], json: bool) -> None:
+def _report(chosen: ExportFormat, written: str, files: list[str], json: bool) -> None:
     if json:
-        print_json({"written": written, "format": to, "files": files})
+        print_json({"written": written, "format": chosen.name, "files": files})
     else:
         for file in files:
             print_line(f"written: {file}")
+
+
+def _signature() -> inspect.Signature:
+    """Declare the options of the command: the common ones and those of the formats."""
+    known = export_formats().values()
+    to_help = "; ".join(f"{f.name}: {f.description}" for f in known)
+    text_names = ", ".join(f.name for f in known if not f.several_files)
+    folder_names = ", ".join(f.name for f in known if f.several_files)
+    output_help = (
+        f"{text_names}: the file to write (default: standard output). "
+        f"{folder_names}: the directory to write to (default: DIR/{FOLDER})."
+    )
+    to = Annotated[str, typer.Option(help=f"The format. {to_help}.")]
+    output = Annotated[str | None, typer.Option(metavar="PATH", help=output_help)]
+    return inspect.Signature(
+        [
+            _parameter("run", RunArgument),
+            _parameter("to", to, "json"),
+            _parameter("output", output, None),
+            *(_format_option(name, takers) for name, takers in _options().items()),
+            _parameter("json", Json, False),
+        ]
+    )
+
+
+def _format_option(name: str, takers: list[tuple[ExportFormat, ExportOption]]) -> inspect.Parameter:
+    """Declare an option; None or False means that it was not given."""
+    formats, option = ", ".join(taker.name for taker, _ in takers), takers[0][1]
+    flag = f"--{name.replace('_', '-')}"
+    if option.type is bool:
+        declared = typer.Option(flag, help=f"{formats}: {option.help}.")
+        return _parameter(name, Annotated[bool, declared], False)
+    default = "" if option.default is None else f"  [default: {option.default}]"
+    declared = typer.Option(
+        flag, min=option.minimum, help=f"{formats}: {option.help}.{default}", show_default=False
+    )
+    return _parameter(name, Annotated[option.type | None, declared], None)
+
+
+def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+_SIGNATURE = _signature()
+export_run.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
+export_run.__annotations__ = {p.name: p.annotation for p in _SIGNATURE.parameters.values()}

@@ -11,6 +11,8 @@ empty text. Atoms that held in every state seen are left out there: they would b
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -222,3 +224,29 @@ def _queries(log: Iterable[QueryEntry], graph: StateGraph) -> Iterator[QueryRow]
             totals.seconds, entry.predicted, entry.informative, entry.finished,
             entry.new_pairs, entry.new_transitions,
         )  # fmt: skip
+
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+
+
+def csv_text(table: Table) -> str:
+    """Return a table as RFC 4180 text: a line of column names, then one line per row.
+
+    A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula, and names come
+    from the assessed world. Such a text gets an apostrophe in front, which marks plain text; a text
+    that begins with an apostrophe gets another, so that removing one always restores the name.
+    """
+    text = io.StringIO()
+    # The standard's line ending: with another one, a lone "\r" would not be quoted.
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(table.columns)
+    writer.writerows([_csv_cell(value) for value in row] for row in table.rows)
+    return text.getvalue()
+
+
+def _csv_cell(value: str | float | bool) -> str | float:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
+        return f"'{value}"
+    return value

@@ -1,0 +1,141 @@
+"""The export formats: one mapping from which the command line derives everything.
+
+A format is a name, the options it takes, and a function from a run to one text or to several files.
+Another package adds one with an entry point in the group `capscope.export_formats` that is an
+`ExportFormat`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from capscope.assessment.reading import Reading
+from capscope.errors import CapscopeError
+from capscope.export.conditions import Conditions
+from capscope.export.dot import MOST_STATES, dot_graph
+from capscope.export.frames import parquet_bytes
+from capscope.export.model_json import model_document
+from capscope.export.ppddl import ppddl_files
+from capscope.export.prism import prism_program
+from capscope.export.tables import csv_text, run_tables
+from capscope.symbolic import Intent
+
+ENTRY_POINTS = "capscope.export_formats"
+
+Content = str | dict[str, str | bytes]
+"""One text, or the contents of several files by name."""
+
+
+@dataclass(frozen=True)
+class ExportOption:
+    """An option of a format."""
+
+    name: str
+    type: type[str] | type[int] | type[bool]
+    default: Any
+    help: str
+    minimum: int | None = None
+    """The smallest value of a number."""
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """A format that runs can be exported to."""
+
+    name: str
+    description: str
+    write: Callable[..., Content]
+    """Takes a run, and the options by name."""
+    options: tuple[ExportOption, ...] = ()
+    several_files: bool = False
+    """`write` returns files, not one text."""
+    is_json: bool = False
+    """The text is one JSON object."""
+
+
+def _json(run: Reading) -> str:
+    return json.dumps(model_document(run.graph, run.problem), indent=1) + "\n"
+
+
+def _ppddl(
+    run: Reading, conditions: str = Conditions.OBSERVED, goal: str | None = None
+) -> dict[str, str | bytes]:
+    known = [kind.value for kind in Conditions]
+    if conditions not in known:
+        raise CapscopeError(f"no conditions {conditions!r}; choose one of {', '.join(known)}")
+    wanted = None if goal is None else Intent.parse(goal)
+    files = ppddl_files(run.graph, run.problem, Conditions(conditions), wanted)
+    return {"domain.pddl": files.domain, "problem.pddl": files.problem}
+
+
+def _prism(run: Reading) -> str:
+    return prism_program(run.graph, run.problem)
+
+
+def _csv(run: Reading) -> dict[str, str | bytes]:
+    with run_tables(run.path) as tables:
+        return {f"{table.name}.csv": csv_text(table) for table in tables}
+
+
+def _parquet(run: Reading) -> dict[str, str | bytes]:
+    with run_tables(run.path) as tables:
+        return {f"{table.name}.parquet": parquet_bytes(table) for table in tables}
+
+
+def _dot(run: Reading, limit: int = MOST_STATES, loops: bool = False) -> str:
+    return dot_graph(run.graph, run.problem, limit, loops=loops)
+
+
+_PPDDL_OPTIONS = (
+    ExportOption(
+        "conditions",
+        str,
+        Conditions.OBSERVED.value,
+        "`observed` conditions are exact for the states seen, `readable` ones generalize to others",
+    ),
+    ExportOption("goal", str, None, "the goal of the problem, like 'on(a,b)'"),
+)
+_DOT_OPTIONS = (
+    ExportOption("limit", int, MOST_STATES, "the number of states to draw, most visited first", 1),
+    ExportOption("loops", bool, False, "also draw what changes nothing"),
+)
+_BUILT_IN = (
+    ExportFormat("json", "the model as in model.json", _json, is_json=True),
+    ExportFormat(
+        "ppddl", "a domain and a problem for planners", _ppddl, _PPDDL_OPTIONS, several_files=True
+    ),
+    ExportFormat("prism", "an MDP for PRISM and Storm", _prism),
+    ExportFormat("csv", "tables for spreadsheets", _csv, several_files=True),
+    ExportFormat("parquet", "tables for data frames", _parquet, several_files=True),
+    ExportFormat("dot", "the states seen, for Graphviz", _dot, _DOT_OPTIONS),
+)
+FORMATS: dict[str, ExportFormat] = {known.name: known for known in _BUILT_IN}
+"""The formats of this package, by name."""
+
+
+@cache
+def export_formats() -> dict[str, ExportFormat]:
+    """Return all formats by name, including those of other packages."""
+    added = {e.name: _load(e) for e in metadata.entry_points(group=ENTRY_POINTS)}
+    return FORMATS | {name: found for name, found in added.items() if name not in FORMATS}
+
+
+def _load(entry: metadata.EntryPoint) -> ExportFormat:
+    """Load the format of another package; one that fails to load fails only when it is used."""
+    try:
+        found = entry.load()
+        reason = f"{entry.value} is not an ExportFormat"
+    except Exception as error:
+        found, reason = None, f"{type(error).__name__}: {error}"
+    if isinstance(found, ExportFormat):
+        return found
+
+    def refuse(run: Reading) -> str:
+        raise CapscopeError(f"the export format {entry.name} cannot be loaded: {reason}")
+
+    return ExportFormat(entry.name, "cannot be loaded", refuse)
