@@ -10,7 +10,7 @@ import pytest
 import capscope
 
 ROOT = Path(capscope.__file__).parent
-EVERYONE_MAY_IMPORT = {"errors", "seeds"}
+EVERYONE_MAY_IMPORT = {"errors", "sanitize", "seeds"}
 # A layer imports only from those before it. "capscope" is the package's own front door.
 ORDER = [
     "symbolic",
@@ -36,6 +36,7 @@ ORDER = [
 ]
 ALLOWED = {layer: set(ORDER[:i]) for i, layer in enumerate(ORDER)} | {
     "errors": set(),
+    "sanitize": set(),
     "seeds": set(),
     "environments": {"symbolic", "world"},
     "agents": {"symbolic", "world"},

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from capscope.cli import output
-from capscope.present.sanitize import sanitize
+from capscope.sanitize import sanitize
 from support.processes import SECONDS, started
 from support.toy_worlds import RAISES_HERE
 

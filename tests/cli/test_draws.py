@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from capscope.present.sanitize import sanitize
+from capscope.sanitize import sanitize
 
 TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
 SMALL = ["--strategy", "random", "--draws", "3", "--random-length", "6", "--max-queries", "4"]

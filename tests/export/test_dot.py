@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from capscope.export.dot import dot_graph
 from capscope.model import StateGraph
+from capscope.sanitize import sanitize
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
 from support.processes import SECONDS
 
@@ -57,11 +58,6 @@ def expected_ways(graph, loops):
     return found
 
 
-def shown(text):
-    """Spell a name as it is shown."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
 @given(odd_models())
 @pytest.mark.parametrize("loops", [False, True])
 def test_every_transition_is_on_an_arrow_as_thick_as_it_is_likely(loops, graph):
@@ -71,7 +67,7 @@ def test_every_transition_is_on_an_arrow_as_thick_as_it_is_likely(loops, graph):
     assert edges.keys() == ways.keys()
     for key, found in ways.items():
         told = lines_of(edges[key]["tooltip"])
-        assert sorted(told) == sorted(f"{shown(name)} {p:.2g}" for p, name in found)
+        assert sorted(told) == sorted(f"{sanitize(name)} {p:.2g}" for p, name in found)
         likeliest = max(p for p, _ in found)
         assert float(edges[key]["penwidth"]) == pytest.approx(0.5 + 3.5 * likeliest, abs=0.01)
 
@@ -81,7 +77,7 @@ def test_a_state_tells_what_holds_in_it(graph):
     nodes, _, _ = read(dot_graph(graph, "odd"))
     for number, state in enumerate(graph.nodes):
         told = [line for line in lines_of(nodes[number]["tooltip"]) if line]
-        assert told == [shown(str(atom)) for atom in ODD.holding(state)]
+        assert told == [sanitize(str(atom)) for atom in ODD.holding(state)]
 
 
 def test_labels_leave_out_what_always_holds_and_the_first_state_stands_out():

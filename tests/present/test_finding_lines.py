@@ -1,6 +1,6 @@
 from capscope import Budget, assess
 from capscope.analysis.findings import find_surprises
-from capscope.present.findings import finding_lines
+from capscope.present.text import finding_lines
 from support.quirky_worlds import HOUSE, opens_the_door, problem
 
 

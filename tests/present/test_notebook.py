@@ -4,7 +4,7 @@ import pytest
 
 from capscope import Budget, assess
 from capscope.errors import CapscopeError
-from capscope.present.notebook import Shown, shown_capability
+from capscope.present.notebook import PreformattedText, graph_html, shown_capability
 from capscope.present.text import capability_lines, capability_view, capability_views
 from support.odd_names import ODD, ODD_INTENTS, taught
 from support.toy_worlds import Board, board_problem
@@ -20,7 +20,7 @@ def test_a_result_shows_what_was_assessed_at_what_cost_and_the_table(result):
     assert text.startswith("<p><b>board: 6 capabilities, 8 states seen</b></p>")
     assert "<p>200 executions in " in text
     assert f"<p>{result.verdict}</p>" in text
-    assert text.endswith(result.graph._repr_html_())
+    assert text.endswith(graph_html(result.graph))
 
 
 def test_a_capability_is_shown_as_on_the_command_line(result):
@@ -41,7 +41,7 @@ def test_all_are_shown_the_most_interesting_first_where_none_is_named(result):
     shown = result.show()
     parts = [result.show(str(view.intent)) for view in capability_views(result.graph)]
     assert shown.split("\n\n") == parts
-    assert isinstance(shown, Shown)
+    assert isinstance(shown, PreformattedText)
 
 
 def test_names_are_neither_markup_nor_commands_to_the_terminal():
@@ -50,7 +50,11 @@ def test_names_are_neither_markup_nor_commands_to_the_terminal():
     shown = shown_capability(graph, odd)
     assert "<script>" in shown
     assert "<script>" not in shown._repr_html_()
-    assert Shown("a\x1b[2J & <b>\nc")._repr_html_().endswith(">a\\x1b[2J &amp; &lt;b&gt;\nc</pre>")
+    assert (
+        PreformattedText("a\x1b[2J & <b>\nc")
+        ._repr_html_()
+        .endswith(">a\\x1b[2J &amp; &lt;b&gt;\nc</pre>")
+    )
 
 
 def test_frames_of_a_result_have_queries_if_the_run_was_kept(result, tmp_path):

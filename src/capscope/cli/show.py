@@ -15,8 +15,7 @@ from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
 from capscope.present.draws import draw_lines, draws_behind, draws_document
-from capscope.present.findings import finding_lines
-from capscope.present.text import capability_lines, capability_views, counted
+from capscope.present.text import capability_lines, capability_views, counted, finding_lines
 from capscope.run import Run, load
 from capscope.symbolic import Intent
 

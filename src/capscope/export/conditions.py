@@ -1,19 +1,19 @@
-"""The condition of a rule, written for tools that plan or check.
+"""The condition of a rule, for people and for tools that plan or check.
 
-The pessimistic model says of each rule: in these complete states, and nowhere else. Written out
-that is a disjunction of as many conjunctions as there are states, of all atoms each: a hundred
-megabytes for a world of 576 states and 116 capabilities. Most of it is not needed. Whatever the
-model predicts from a state that was observed is again one that was observed, so a tool that begins
-in such a state never meets another. It is enough that a condition holds in the states of the rule
-and in no other observed one: a few literals, as a rule, and the same model.
+The pessimistic model says that a rule holds in the complete states in which it was observed, and
+nowhere else. Written out, that is a disjunction with one conjunction of all atoms per state: a
+hundred megabytes for 576 states and 116 capabilities. A much shorter condition gives the same
+model: every state that the model predicts from an observed state is itself observed, so a tool that
+starts in an observed state never reaches another. The condition only has to hold in the states of
+the rule and in no other observed state.
 
-So there are two conditions, both true in the states of the rule and in those of no other rule of
-its capability:
+There are two kinds of condition. Both hold in the states of the rule and not in those of another
+rule of its capability:
 
-- `observed` is also false in the observed states where the capability was never tried. What it says
-  of states never observed is a guess, and no observed state leads to one.
-- `readable` is what people are shown. It may hold in observed states where the capability was never
-  tried, as a guess; that of more than one rule may.
+- `observed` is also false in the observed states in which the capability was never tried. For
+  states that were never observed it is a guess, but no observed state leads to one.
+- `readable` is what people are shown. It may hold in observed states in which the capability was
+  never tried, and there the conditions of several rules may hold.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from capscope.export.model_json import readable_conditions
 from capscope.model import Rule, StateGraph
-from capscope.symbolic import Intent, State
-from capscope.symbolic.dnf import Term, shortest_dnf
+from capscope.symbolic import Intent, State, Vocabulary
+from capscope.symbolic.dnf import Term, dnfs_apart, shortest_dnf
 
-Conditioned = Sequence[tuple[Rule, tuple[Term, ...]]]
+ConditionedRules = Sequence[tuple[Rule, tuple[Term, ...]]]
 """Rules, each with its condition as a disjunction of terms."""
 
 
@@ -37,7 +36,9 @@ class Conditions(StrEnum):
     READABLE = "readable"
 
 
-def rules_with_conditions(graph: StateGraph, intent: Intent, conditions: Conditions) -> Conditioned:
+def rules_with_conditions(
+    graph: StateGraph, intent: Intent, conditions: Conditions
+) -> ConditionedRules:
     """Return the rules of a capability, best supported first, each with its condition."""
     rules = graph.rules(intent)
     if conditions is Conditions.READABLE:
@@ -45,7 +46,12 @@ def rules_with_conditions(graph: StateGraph, intent: Intent, conditions: Conditi
     return [(rule, among_observed(rule.states, graph)) for rule in rules]
 
 
+def readable_conditions(rules: Sequence[Rule], vocabulary: Vocabulary) -> list[tuple[Term, ...]]:
+    """Return for each rule the shortest condition that distinguishes it from the others."""
+    return dnfs_apart([rule.states for rule in rules], vocabulary)
+
+
 def among_observed(states: Sequence[State], graph: StateGraph) -> tuple[Term, ...]:
-    """Return a short condition that tells some observed states from all other observed ones."""
+    """Return a short condition that holds in these states and in no other observed state."""
     inside = set(states)
     return shortest_dnf(states, [s for s in graph.nodes if s not in inside], graph.vocabulary)

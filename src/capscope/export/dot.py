@@ -10,18 +10,17 @@ arrow.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capscope.model import StateGraph
 from capscope.model.state_graph import StateNode
+from capscope.sanitize import dot_string
 from capscope.symbolic import State
 
 MOST_STATES = 100
 _MOST_ATOMS = 8
 _MOST_CAPABILITIES = 4
-_NEXT_LINE = r"\n"
 
 
 @dataclass(frozen=True)
@@ -84,22 +83,22 @@ def _title(graph: StateGraph, problem: str, drawn: int, hidden: int) -> str:
     told = f"{problem}: {states} states seen"
     if drawn < states:
         told += f", the {drawn} most visited drawn; {hidden} arrows to or from others left out"
-    return _quoted(told)
+    return dot_string(told)
 
 
 def _node(graph: StateGraph, place: StateNode, number: int, always: int) -> str:
     atoms = [str(atom) for atom in graph.vocabulary.holding(place.state & ~always)]
-    label = _quoted(f"s{number}", *_shortened(atoms, _MOST_ATOMS))
+    label = dot_string(f"s{number}", *_shortened(atoms, _MOST_ATOMS))
     everything = [str(atom) for atom in graph.vocabulary.holding(place.state)]
     style = "" if place.tried else ', style="rounded,dashed"'
     if place.state == graph.first_state:
         style += ", penwidth=3"
-    return f"  s{number} [label={label}, tooltip={_quoted(*everything)}{style}];"
+    return f"  s{number} [label={label}, tooltip={dot_string(*everything)}{style}];"
 
 
 def _edge(arrow: _Arrow, numbers: dict[State, int]) -> str:
     ways = [f"{name} {share:.2g}" for share, name in arrow.ways]
-    label, everything = _quoted(*_shortened(ways, _MOST_CAPABILITIES)), _quoted(*ways)
+    label, everything = dot_string(*_shortened(ways, _MOST_CAPABILITIES)), dot_string(*ways)
     width = 0.5 + 3.5 * arrow.ways[0][0]
     return (
         f"  s{numbers[arrow.source]} -> s{numbers[arrow.target]} "
@@ -110,17 +109,3 @@ def _edge(arrow: _Arrow, numbers: dict[State, int]) -> str:
 def _shortened(lines: list[str], most: int) -> list[str]:
     hidden = len(lines) - most
     return [*lines[:most], f"and {hidden} more"] if hidden > 1 else lines
-
-
-def _quoted(*lines: str) -> str:
-    r"""Quote lines of text for Graphviz, which reads backslashes and HTML's entities.
-
-    >>> print(_quoted('a "b" &amp; \\N', "c\td"))
-    "a \"b\" &amp;amp; \\N\nc\\td"
-    """
-    return f'"{_NEXT_LINE.join(map(_escaped, lines))}"'
-
-
-def _escaped(text: str) -> str:
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-    return html.escape(shown, quote=False).replace("\\", "\\\\").replace('"', '\\"')

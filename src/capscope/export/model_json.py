@@ -1,12 +1,13 @@
-"""`model.json`, version 1: the learned model in a form that other tools may rely on."""
+"""`model.json`, version 1: the learned model in a stable form for other tools."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from capscope.export.conditions import Conditions, rules_with_conditions
 from capscope.model import Rule, StateGraph
 from capscope.symbolic import Intent, Vocabulary
-from capscope.symbolic.dnf import Term, dnfs_apart
+from capscope.symbolic.dnf import Term
 
 FORMAT = "capscope-model"
 VERSION = 1
@@ -23,21 +24,12 @@ def model_document(graph: StateGraph, problem: str) -> dict[str, Any]:
     }
 
 
-def readable_conditions(rules: tuple[Rule, ...], vocabulary: Vocabulary) -> list[tuple[Term, ...]]:
-    """Return the shortest condition of each rule that sets it apart from the others."""
-    return dnfs_apart([rule.states for rule in rules], vocabulary)
-
-
 def _capability(graph: StateGraph, intent: Intent) -> dict[str, Any]:
-    rules = graph.rules(intent)
-    conditions = readable_conditions(rules, graph.vocabulary)
+    rules = rules_with_conditions(graph, intent, Conditions.READABLE)
     return {
         "intent": [str(literal) for literal in intent.literals],
-        "executions": sum(rule.executions for rule in rules),
-        "rules": [
-            _rule(rule, when, graph.vocabulary)
-            for rule, when in zip(rules, conditions, strict=True)
-        ],
+        "executions": sum(rule.executions for rule, _ in rules),
+        "rules": [_rule(rule, when, graph.vocabulary) for rule, when in rules],
     }
 
 

@@ -21,7 +21,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from capscope.export.conditions import Conditioned, Conditions, rules_with_conditions
+from capscope.export.conditions import ConditionedRules, Conditions, rules_with_conditions
 from capscope.export.identifiers import Spelling, name_lines
 from capscope.model import Rule, StateGraph
 from capscope.symbolic import Intent, Literal, Vocabulary
@@ -144,7 +144,7 @@ def _heading(names: _Names, problem: str, conditions: Conditions) -> Iterator[st
 
 
 def _requirements(
-    words: Vocabulary, rules: Mapping[Intent, Conditioned], goal: Intent | None
+    words: Vocabulary, rules: Mapping[Intent, ConditionedRules], goal: Intent | None
 ) -> Iterator[str]:
     """Name what is really used: the fewer, the more tools read it."""
     used = [pair for pairs in rules.values() for pair in pairs]
@@ -180,7 +180,9 @@ def _declarations(words: Vocabulary, names: _Names) -> Iterator[str]:
     yield "  )"
 
 
-def _actions(intent: Intent, rules: Conditioned, graph: StateGraph, names: _Names) -> Iterator[str]:
+def _actions(
+    intent: Intent, rules: ConditionedRules, graph: StateGraph, names: _Names
+) -> Iterator[str]:
     for number, (rule, when) in enumerate(rules, 1):
         yield ""
         yield f"  ; {json.dumps(str(intent))}, rule {number}"

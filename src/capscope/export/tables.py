@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import NamedTuple, get_type_hints
 
 from capscope.assessment.reading import read_in_order
-from capscope.export.model_json import readable_conditions
+from capscope.export.conditions import readable_conditions
 from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats
 from capscope.record.query_log import QueryEntry, query_log
 from capscope.record.run_directory import RunDirectory
+from capscope.sanitize import escape_surrogates
 from capscope.symbolic import Effect, Intent, State, Vocabulary
 from capscope.symbolic.dnf import Term
 
@@ -159,15 +160,10 @@ class _Words:
 
     def _atoms(self, state: State) -> str:
         held = self._vocabulary.holding(state & ~self._always)
-        return legible(" and ".join(map(str, held)))
+        return escape_surrogates(" and ".join(map(str, held)))
 
     def changes(self, effect: Effect) -> tuple[str, str]:
         return self.atoms(effect.adds), self.atoms(effect.deletes)
-
-
-def legible(text: str) -> str:
-    """Spell out the halves of characters that no file can hold."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _transitions(graph: StateGraph) -> Iterator[TransitionRow]:
@@ -187,7 +183,7 @@ def _pair_rows(
     for (effect, probability), after in zip(pair.group.spread(), pair.successors, strict=True):
         count = pair.counts[effect]
         yield TransitionRow(
-            hex(state), legible(str(intent)), hex(after.state), count, pair.total,
+            hex(state), escape_surrogates(str(intent)), hex(after.state), count, pair.total,
             count / pair.total, probability, rule, held, intent.holds(after.state, vocabulary),
             words.atoms(state), words.atoms(after.state), *words.changes(effect),
         )  # fmt: skip
@@ -204,9 +200,9 @@ def _rules(graph: StateGraph) -> Iterator[RuleRow]:
                 after = (outcome.effect.apply(state) for state in rule.states)
                 achieving = sum(intent.holds(state, vocabulary) for state in after)
                 yield RuleRow(
-                    legible(str(intent)), number, place, len(rule.states), rule.executions,
-                    outcome.count, outcome.probability, *outcome.interval, achieving,
-                    *words.changes(outcome.effect), legible(_disjunction(when)),
+                    escape_surrogates(str(intent)), number, place, len(rule.states),
+                    rule.executions, outcome.count, outcome.probability, *outcome.interval, achieving,
+                    *words.changes(outcome.effect), escape_surrogates(_disjunction(when)),
                 )  # fmt: skip
 
 

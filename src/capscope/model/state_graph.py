@@ -13,7 +13,7 @@ for each capability tried there and the nodes it led to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -257,18 +257,21 @@ class StateGraph:
 
     @property
     def always(self) -> State:
-        """The atoms that held in every state seen: they distinguish nothing."""
-        return reduce(and_, self.nodes) if self.nodes else 0
+        """The atoms that held in every state seen; see `constant_atoms`."""
+        return constant_atoms(self.nodes)
 
     @property
     def exactly_one(self) -> ExactlyOne:
         """The groups of atoms of which exactly one held in every state seen."""
         return ExactlyOne.seen_in(self.nodes.keys(), self.vocabulary)
 
-    @property
-    def sinks(self) -> frozenset[State]:
-        """The states in which every capability was tried and none led away."""
-        return frozenset(state for state, node in self.nodes.items() if node.sink)
+
+def constant_atoms(states: Collection[State]) -> State:
+    """Return the atoms that hold in all of these states, and so distinguish none of them.
+
+    With fewer than two states there is nothing to distinguish.
+    """
+    return reduce(and_, states) if len(states) > 1 else 0
 
 
 def _rule(group: OutcomeGroup) -> Rule:

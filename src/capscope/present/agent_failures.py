@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from capscope.present.sanitize import sanitize
 from capscope.record.agent_failures import AgentFailure
+from capscope.sanitize import sanitize
 from capscope.world import Ending
 
 _LONGEST_DETAIL = 200

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from capscope.analysis.aliasing import AliasedPair, Aliasing, Position
 from capscope.analysis.findings.finding import joined
-from capscope.present.sanitize import sanitize
 from capscope.present.text import counted
+from capscope.sanitize import sanitize
 from capscope.symbolic import Effect, State
 
 _MOST_NAMED = 6

@@ -17,8 +17,8 @@ from capscope.analysis.diff.comparison import TEST, Alike
 from capscope.analysis.diff.difference import change_between
 from capscope.analysis.findings.finding import joined
 from capscope.present.agent_failures import agent_failure_warnings
-from capscope.present.sanitize import sanitize
 from capscope.present.text import counted
+from capscope.sanitize import sanitize
 
 _MOST_TERMS = 3
 _VISIBLE = 0.005  # in a probability that is written with two digits

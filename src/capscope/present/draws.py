@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from capscope.assessment.reading import Reading
-from capscope.present.sanitize import sanitize, sanitize_lines
 from capscope.present.text import RuleView, capability_views, counted, rule_lines
 from capscope.record.journal import Journal
 from capscope.record.run_directory import RunDirectory
+from capscope.sanitize import sanitize, sanitize_lines
 from capscope.symbolic import Effect, Intent, State, Vocabulary
 from capscope.world import Attempt, Ending
 

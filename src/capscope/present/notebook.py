@@ -1,23 +1,32 @@
-"""What a notebook shows of an assessment and of a capability."""
+"""What a notebook shows of a run and of a capability.
+
+A notebook calls `_repr_html_` on a value. Names in the result come from the assessed world and are
+always escaped.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from capscope.model import StateGraph
-from capscope.model.html import escaped
-from capscope.present.sanitize import sanitize
 from capscope.present.text import (
     CapabilityView,
+    RuleView,
     capability_lines,
     capability_view,
     capability_views,
+    mean_success,
+    rule_parts,
 )
+from capscope.sanitize import html_text
 from capscope.symbolic import Intent
 
+MOST_ROWS = 50
+_HEADINGS = ("capability", "success", "states tried", "draws", "rules")
 
-class Shown(str):
-    """A text of several lines that a notebook, and a console, show as it is."""
+
+class PreformattedText(str):
+    """A text of several lines that notebooks and consoles show as it is."""
 
     __slots__ = ()
 
@@ -25,26 +34,57 @@ class Shown(str):
         return str(self)
 
     def _repr_html_(self) -> str:
-        lines = "\n".join(map(escaped, self.splitlines()))
+        lines = "\n".join(map(html_text, self.splitlines()))
         return f'<pre style="text-align:left">{lines}</pre>'
 
 
-def shown_capability(graph: StateGraph, intent: Intent) -> Shown:
-    """Write a capability down: when, and what happened how often."""
-    return Shown(_text(capability_view(graph, intent), graph))
+def shown_capability(graph: StateGraph, intent: Intent) -> PreformattedText:
+    """Describe a capability: its rules and their outcomes."""
+    return PreformattedText(_text(capability_view(graph, intent), graph))
 
 
-def shown_model(graph: StateGraph) -> Shown:
-    """Write all capabilities down, the most interesting first."""
-    return Shown("\n\n".join(_text(view, graph) for view in capability_views(graph)))
+def shown_model(graph: StateGraph) -> PreformattedText:
+    """Describe all capabilities, the most interesting first."""
+    return PreformattedText("\n\n".join(_text(view, graph) for view in capability_views(graph)))
 
 
 def _text(view: CapabilityView, graph: StateGraph) -> str:
-    return "\n".join(map(sanitize, capability_lines(view, graph.vocabulary)))
+    return "\n".join(capability_lines(view, graph.vocabulary))
 
 
-def result_html(said: Sequence[str], graph: StateGraph) -> str:
-    """Put sentences about a run above the table of its model."""
-    title, *sentences = map(escaped, said)
-    paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences)
-    return f"<p><b>{title}</b></p>{paragraphs}{graph._repr_html_()}"
+def result_html(sentences: Sequence[str], graph: StateGraph) -> str:
+    """Return sentences about a run, the first as a title, above the table of its model."""
+    title, *others = map(html_text, sentences)
+    paragraphs = "".join(f"<p>{sentence}</p>" for sentence in others)
+    return f"<p><b>{title}</b></p>{paragraphs}{graph_html(graph)}"
+
+
+def graph_html(graph: StateGraph) -> str:
+    """Return a table of the capabilities, limited to the first `MOST_ROWS`.
+
+    Success is `mean_success`.
+    """
+    shown, groups = graph.capabilities[:MOST_ROWS], graph.exactly_one
+    rows = (_row(intent, rule_parts(graph, intent, groups), graph) for intent in shown)
+    body = "".join(f"<tr>{''.join(_cells(row))}</tr>" for row in rows)
+    head = "".join(f"<th>{name}</th>" for name in _HEADINGS)
+    hidden = len(graph.capabilities) - len(shown)
+    rest = f"<p>and {hidden:,} more</p>" if hidden else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+
+def _row(intent: Intent, parts: Sequence[RuleView], graph: StateGraph) -> tuple[str, ...]:
+    success = mean_success(parts)
+    return (
+        str(intent),
+        "unknown" if success is None else f"{success:.2f}",
+        f"{sum(len(part.rule.states) for part in parts):,} of {len(graph.nodes):,}",
+        f"{sum(part.rule.executions for part in parts):,}",
+        f"{len(graph.rules(intent)):,}",
+    )
+
+
+def _cells(row: tuple[str, ...]) -> Iterator[str]:
+    name, *numbers = map(html_text, row)
+    yield f'<td style="text-align:left">{name}</td>'
+    yield from (f"<td>{number}</td>" for number in numbers)

@@ -15,8 +15,8 @@ from typing import Any
 
 from capscope.analysis.planning import Branch, Plan, Step
 from capscope.analysis.planning.optimism import Outlook
-from capscope.present.sanitize import sanitize
 from capscope.present.text import counted
+from capscope.sanitize import sanitize
 from capscope.symbolic import Effect, Intent, State, Vocabulary
 from capscope.symbolic.dnf import shortest_dnf
 

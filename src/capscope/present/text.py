@@ -1,9 +1,9 @@
-"""A capability model in words, the most interesting capabilities first.
+"""Capabilities and findings as text, the most interesting first.
 
-What a person looks for is where the agent differs from what its intent promises: it acts and fails,
-it succeeds only sometimes, it changes more than it was asked to. Capabilities are ordered by that,
-and so are the rules of each. What was never tried is unknown; it is never said that the agent
-cannot.
+A reader looks for differences between what an intent asks for and what the agent does: it acts and
+fails, it succeeds only sometimes, it changes more than it was asked to. Capabilities, and the rules
+of each, are ordered by that. A capability that was never tried is unknown; the text never says that
+the agent cannot do it.
 """
 
 from __future__ import annotations
@@ -12,41 +12,44 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from capscope.export.model_json import readable_conditions
+from capscope.analysis.findings import Example, Finding
+from capscope.export.conditions import readable_conditions
 from capscope.model import Outcome, Rule, StateGraph
+from capscope.sanitize import sanitize
 from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
 from capscope.symbolic.dnf import Term
 
+WIDTH = 96
 _MOST_TERMS = 4
-_STICKY = "\u00a0"
+_NO_BREAK_SPACE = "\u00a0"
 
 
 @dataclass(frozen=True)
 class RuleView:
-    """A rule as it is shown."""
+    """A rule, or the part of it that means the same for the intent, as it is shown."""
 
     rule: Rule
     when: tuple[Term, ...]
     held: bool
-    """Whether the intent held before, the same in every state of the rule."""
+    """Whether the intent held before, in every state of the rule."""
     achieved: tuple[bool, ...]
-    """Of each outcome: whether the intent holds after it, the same from every state."""
-    beyond: tuple[Effect, ...]
-    """Of each outcome: what changed beyond the intent, without what the words imply."""
+    """For each outcome, whether the intent holds after it, from every state."""
+    side_effects: tuple[Effect, ...]
+    """For each outcome, the changes that the intent neither asks for nor implies."""
     sinks: int = 0
-    """States of the rule from which no capability led away, though every one was tried."""
+    """States of the rule in which every capability was tried and none changed anything."""
 
     @property
     def achieving(self) -> float:
         """The probability that the intent holds afterwards."""
         counts = zip(self.achieved, self.rule.outcomes, strict=True)
-        # Counts and not probabilities: what always succeeds is exactly 1.
+        # Counts, not probabilities: a rule that always succeeds has exactly 1.
         return sum(o.count for achieved, o in counts if achieved) / self.rule.executions
 
     @property
-    def side_effects(self) -> int:
-        """The literals that changed beyond the intent, in the outcome with the most of them."""
-        return max(effect.adds.bit_count() + effect.deletes.bit_count() for effect in self.beyond)
+    def most_side_effects(self) -> int:
+        """The number of side effects of the outcome that has the most."""
+        return max(e.adds.bit_count() + e.deletes.bit_count() for e in self.side_effects)
 
     @property
     def acts(self) -> bool:
@@ -55,13 +58,13 @@ class RuleView:
 
     @property
     def interest(self) -> tuple[int, int]:
-        """Rank: acting in vain, then chance, then side effects, then all that is as expected."""
+        """Rank: acting without success, several outcomes, side effects, as expected."""
         if self.acts and self.achieving == 0:
-            return 3, self.side_effects
+            return 3, self.most_side_effects
         if self.acts and len(self.rule.outcomes) > 1:
-            return 2, self.side_effects
-        # Doing nothing is a limit, unless the intent held already.
-        return (1, self.side_effects) if self.acts else (0, int(self.achieving == 0))
+            return 2, self.most_side_effects
+        # Doing nothing is a limitation unless the intent held already.
+        return (1, self.most_side_effects) if self.acts else (0, int(self.achieving == 0))
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,12 @@ class CapabilityView:
 
     @property
     def states_tried(self) -> int:
-        """The states in which it was tried."""
+        """The number of states in which it was tried."""
         return sum(len(view.rule.states) for view in self.rules)
 
     @property
     def interest(self) -> tuple[tuple[int, int], int]:
-        """Rank by the most interesting rule, then by how much was seen."""
+        """Rank by the most interesting rule, then by the number of executions."""
         return max((v.interest for v in self.rules), default=(-1, 0)), self.executions
 
 
@@ -101,26 +104,24 @@ def capability_view(graph: StateGraph, intent: Intent) -> CapabilityView:
 
 
 def _view(graph: StateGraph, intent: Intent, groups: ExactlyOne) -> CapabilityView:
-    rules = graph.rules(intent)
-    parts = [part for rule in rules for part in _parts(rule, intent, graph, groups)]
+    parts = rule_parts(graph, intent, groups)
     conditions = readable_conditions(tuple(part.rule for part in parts), graph.vocabulary)
     views = [replace(part, when=when) for part, when in zip(parts, conditions, strict=True)]
     views.sort(key=lambda view: (view.interest, view.rule.executions), reverse=True)
     return CapabilityView(intent, tuple(views), len(graph.nodes))
 
 
-def _parts(rule: Rule, intent: Intent, graph: StateGraph, groups: ExactlyOne) -> Iterator[RuleView]:
-    """Split a rule by what it means for the intent, before it and after each of its outcomes.
+def rule_parts(graph: StateGraph, intent: Intent, groups: ExactlyOne) -> list[RuleView]:
+    """Return the rules of a capability, split by what they mean for the intent; no conditions.
 
-    To the model an effect is the same wherever it shows. To a person it is not: where nothing
-    changes the intent held already, which is no news, or it did not, which is a limit; and an
-    effect that leaves a literal of the intent as it is achieves the intent where that is true.
+    To the model, an effect is the same in every state. To a reader it is not: if nothing changes,
+    either the intent held already or the agent did not achieve it.
     """
-    required, forbidden = graph.vocabulary.literal_masks(intent.literals)
+    return [part for rule in graph.rules(intent) for part in _split(rule, intent, graph, groups)]
 
-    def holds(state: State) -> bool:
-        return state & required == required and not state & forbidden
 
+def _split(rule: Rule, intent: Intent, graph: StateGraph, groups: ExactlyOne) -> Iterator[RuleView]:
+    holds = intent.test(graph.vocabulary)
     meanings: dict[tuple[bool, ...], list[State]] = {}
     for state in rule.states:
         after = (holds(outcome.effect.apply(state)) for outcome in rule.outcomes)
@@ -128,12 +129,12 @@ def _parts(rule: Rule, intent: Intent, graph: StateGraph, groups: ExactlyOne) ->
     beyond = tuple(groups.beyond(o.effect, intent, graph.vocabulary) for o in rule.outcomes)
     for meaning in sorted(meanings, reverse=True):
         states = meanings[meaning]
-        part = rule if len(meanings) == 1 else _part(rule, states, graph, graph.index[intent])
+        part = rule if len(meanings) == 1 else _restrict(rule, states, graph, graph.index[intent])
         sinks = sum(graph.nodes[state].sink for state in states)
         yield RuleView(part, (), meaning[0], meaning[1:], beyond, sinks)
 
 
-def _part(rule: Rule, states: Sequence[State], graph: StateGraph, capability: int) -> Rule:
+def _restrict(rule: Rule, states: Sequence[State], graph: StateGraph, capability: int) -> Rule:
     """Restrict a rule to some of its states; its outcomes keep their order."""
     pairs = [pair for state in states if (pair := graph.pair(state, capability)) is not None]
     total = sum(pair.total for pair in pairs)
@@ -145,16 +146,30 @@ def _part(rule: Rule, states: Sequence[State], graph: StateGraph, capability: in
     return Rule(tuple(states), tuple(outcomes))
 
 
+def mean_success(rules: Sequence[RuleView]) -> float | None:
+    """Return the mean success over the states in which the intent did not hold already.
+
+    None if there are no such states. Sinks are excluded unless there are no others: a world that
+    has ended says nothing about the agent.
+    """
+    counting = [view for view in rules if not view.held]
+    states = sum(len(view.rule.states) for view in counting)
+    # Nothing changes in a sink, so it adds nothing to the successes.
+    successes = sum(view.achieving * len(view.rule.states) for view in counting)
+    alive = states - sum(view.sinks for view in counting)
+    return successes / (alive or states) if states else None
+
+
 def capability_lines(
-    view: CapabilityView, vocabulary: Vocabulary, width: int = 96
+    view: CapabilityView, vocabulary: Vocabulary, width: int = WIDTH
 ) -> Iterator[str]:
-    """Write one capability down, line by line."""
+    """Describe one capability, line by line."""
     if not view.rules:
-        yield f"{view.intent}"
+        yield sanitize(str(view.intent))
         yield f"  unknown: never tried in any of the {counted(view.states_seen, 'state')} seen"
         return
     tried = counted(view.states_tried, "state")
-    yield f"{view.intent}   ({counted(view.executions, 'draw')} in {tried})"
+    yield f"{sanitize(str(view.intent))}   ({counted(view.executions, 'draw')} in {tried})"
     for rule in view.rules:
         yield from rule_lines(rule, vocabulary, width)
     untried = view.states_seen - view.states_tried
@@ -162,47 +177,72 @@ def capability_lines(
         yield f"  elsewhere: unknown, never tried in {counted(untried, 'other state')} seen"
 
 
-def rule_lines(view: RuleView, words: Vocabulary, width: int = 96) -> Iterator[str]:
-    """Write one rule down: when it holds, and what happened how often."""
-    behind = f"[{counted(len(view.rule.states), 'state')}, {counted(view.rule.executions, 'draw')}]"
-    terms = [_conjunction(term) for term in view.when]
+def rule_lines(view: RuleView, vocabulary: Vocabulary, width: int = WIDTH) -> Iterator[str]:
+    """Describe one rule: its condition, and each outcome with its probability."""
+    support = (
+        f"[{counted(len(view.rule.states), 'state')}, {counted(view.rule.executions, 'draw')}]"
+    )
+    terms = [" and ".join(map(str, term)) or "always" for term in view.when]
     hidden = len(terms) - _MOST_TERMS
     if hidden > 1:
         terms = [*terms[:_MOST_TERMS], f"one of {hidden} more conditions"]
-    behind = behind.replace(" ", _STICKY)
-    yield from _wrapped(f"when {' or '.join(terms)}  {behind}", width, "  ", "       ")
+    condition = f"when {' or '.join(terms)}  {_unbroken(support)}"
+    yield from _wrapped(condition, width, "  ", "       ")
     for outcome, achieved in zip(view.rule.outcomes, view.achieved, strict=True):
         idle = not outcome.effect.adds and not outcome.effect.deletes
         mark = "+" if achieved else "-" if idle else "!"
         low, high = outcome.interval
         share = f"{outcome.probability:.2f} [{low:.2f}, {high:.2f}]"
-        literals = (
-            str(literal).replace(" ", _STICKY) for literal in outcome.effect.literals(words)
-        )
+        literals = (_unbroken(str(literal)) for literal in outcome.effect.literals(vocabulary))
         changes = ", ".join(literals) or "nothing changes"
         yield from _wrapped(f"{mark} {share}  {changes}", width, "    ", " " * 26)
 
 
+def finding_lines(finding: Finding, always: State = 0, width: int = WIDTH) -> Iterator[str]:
+    """Describe a finding with one example, in which the atoms of `always` are omitted."""
+    yield str(finding.kind)
+    yield from _wrapped(finding.sentence, width, "  ", "  ")
+    for example in finding.examples[:1]:
+        yield from _wrapped(f"for {example_text(example, always)}", width, "    ", "    ")
+
+
+def example_text(example: Example, always: State = 0, name: str | None = None) -> str:
+    """Describe an example; its state is called `name`, or by its number as in `model.json`."""
+    holding = example.vocabulary.holding(example.state & ~always)
+    return (
+        f"example {example.count:,} of {example.draws:,}: asked for {example.intent} in "
+        f"{name or hex(example.state)} ({', '.join(map(str, holding)) or 'no atom holds'}): "
+        f"{changes_text(example.state, example.after, example.vocabulary)}"
+    )
+
+
+def changes_text(before: State, after: State, vocabulary: Vocabulary) -> str:
+    """List the literals that are true in one state and not in another."""
+    literals = Effect.between(before, after).literals(vocabulary)
+    return ", ".join(map(str, literals)) or "nothing changes"
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", _NO_BREAK_SPACE)
+
+
 def _wrapped(text: str, width: int, first: str, rest: str) -> Iterator[str]:
-    """Wrap a text; what is joined by sticky spaces stays on one line."""
+    """Sanitize and wrap a text; words joined by no-break spaces stay on one line."""
+    safe = _NO_BREAK_SPACE.join(map(sanitize, text.split(_NO_BREAK_SPACE)))
     wrapper = textwrap.TextWrapper(
         width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
     )
-    for line in wrapper.wrap(text):
-        yield line.replace(_STICKY, " ")
-
-
-def _conjunction(term: Term) -> str:
-    return " and ".join(map(str, term)) if term else "always"
+    for line in wrapper.wrap(safe):
+        yield line.replace(_NO_BREAK_SPACE, " ")
 
 
 def counted(number: int, noun: str) -> str:
-    """Say how many there are of something.
+    """Return a number with its noun, in the plural if needed.
 
     >>> counted(1200, "draw"), counted(1, "new pair"), counted(2, "query"), counted(0, "day")
     ('1,200 draws', '1 new pair', '2 queries', '0 days')
     """
     if number == 1:
         return f"1 {noun}"
-    many = f"{noun[:-1]}ies" if noun[-1] == "y" and noun[-2] not in "aeou" else f"{noun}s"
-    return f"{number:,} {many}"
+    plural = f"{noun[:-1]}ies" if noun[-1] == "y" and noun[-2] not in "aeou" else f"{noun}s"
+    return f"{number:,} {plural}"

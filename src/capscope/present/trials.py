@@ -8,8 +8,8 @@ from typing import Any
 from capscope.analysis.planning import Trial
 from capscope.analysis.planning.trial import TryEnd, Verdict
 from capscope.present.plans import difference, wrapped
-from capscope.present.sanitize import sanitize
 from capscope.present.text import counted
+from capscope.sanitize import sanitize
 
 _MOST_LINES = 6
 

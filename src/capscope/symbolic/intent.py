@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from capscope.errors import VocabularyError
@@ -62,6 +62,11 @@ class Intent:
         """Say whether every literal is true in a state."""
         required, forbidden = vocabulary.literal_masks(self.literals)
         return state & required == required and not state & forbidden
+
+    def test(self, vocabulary: Vocabulary) -> Callable[[State], bool]:
+        """Return `holds` as a function of the state alone, for use on many states."""
+        required, forbidden = vocabulary.literal_masks(self.literals)
+        return lambda state: state & required == required and not state & forbidden
 
     def achieved_from(self, state: State, vocabulary: Vocabulary) -> State:
         """Return the nearest state in which the intent holds: only its own literals change."""

@@ -11,8 +11,8 @@ from capscope.analysis.diff import Comparison, compare_runs
 from capscope.api import Result
 from capscope.errors import CapscopeError
 from capscope.present.difference import difference_lines
-from capscope.present.sanitize import sanitize
 from capscope.present.text import counted
+from capscope.sanitize import sanitize
 from capscope.statistics.mean_bounds import (
     Counts,
     draws_needed,

@@ -25,9 +25,9 @@ from capscope.present.digest.spending import spending
 from capscope.present.digest.state_map import map_of
 from capscope.present.digest.states import Listing, Pictures, pictures_of
 from capscope.present.digest.summary import summary_of
-from capscope.present.sanitize import sanitize
 from capscope.present.text import CapabilityView, capability_views, counted
 from capscope.record.usage import Usage
+from capscope.sanitize import sanitize
 
 _RULES = 1_000_000
 _FINDINGS = 150_000

@@ -15,8 +15,8 @@ from capscope.present.digest.shape import (
     Standing,
 )
 from capscope.present.digest.size_budget import SizeBudget
-from capscope.present.sanitize import sanitize
-from capscope.present.text import CapabilityView, RuleView
+from capscope.present.text import CapabilityView, RuleView, mean_success
+from capscope.sanitize import sanitize
 from capscope.symbolic import Effect, ExactlyOne, Vocabulary
 
 MOST_STATES = 24
@@ -76,31 +76,23 @@ def standing_of(view: CapabilityView) -> Standing:
 
 def _capability(view: CapabilityView, rules: tuple[RuleDigest, ...]) -> CapabilityDigest:
     counting = [rule for rule in view.rules if not rule.held]
+    success = mean_success(view.rules)
     return CapabilityDigest(
         intent=sanitize(str(view.intent)),
         standing=standing_of(view),
         executions=view.executions,
         states_tried=view.states_tried,
         states_untried=view.states_seen - view.states_tried,
-        success=_success(counting),
+        success=None if success is None else brief(success),
         success_low=brief(min((rule.achieving for rule in counting), default=0.0)),
-        side_effects=max((rule.side_effects for rule in view.rules), default=0),
+        side_effects=max((rule.most_side_effects for rule in view.rules), default=0),
         rules=rules,
         rules_left_out=len(view.rules) - len(rules),
     )
 
 
-def _success(counting: Sequence[RuleView]) -> float | None:
-    """Return the mean over states, sinks left out unless there are no others."""
-    states = sum(len(rule.rule.states) for rule in counting)
-    # In a sink nothing changes, so it adds nothing to the successes.
-    successes = sum(rule.achieving * len(rule.rule.states) for rule in counting)
-    alive = states - sum(rule.sinks for rule in counting)
-    return brief(successes / (alive or states)) if states else None
-
-
 def _rule(view: RuleView, vocabulary: Vocabulary) -> RuleDigest:
-    outcomes = zip(view.rule.outcomes, view.achieved, view.beyond, strict=True)
+    outcomes = zip(view.rule.outcomes, view.achieved, view.side_effects, strict=True)
     conditions = [tuple(sanitize(str(literal)) for literal in term) for term in view.when]
     return RuleDigest(
         when=tuple(conditions[:_MOST_CONDITIONS]),

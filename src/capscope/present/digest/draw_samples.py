@@ -11,9 +11,9 @@ from capscope.present.digest.shape import DrawDigest
 from capscope.present.digest.size_budget import SizeBudget, shortened
 from capscope.present.digest.states import Listing
 from capscope.present.draws import ExecutionId, lines_unlike
-from capscope.present.sanitize import sanitize_lines
 from capscope.record.execution_table import Flags
 from capscope.record.journal import Draw
+from capscope.sanitize import sanitize_text
 from capscope.world import Attempt
 
 NO_ROOM = "[left out for want of room]"
@@ -91,4 +91,4 @@ def with_transcripts(record: Record, shown: Sequence[Shown], space: SizeBudget) 
 
 def _fit_to_show(text: str, most: int) -> str:
     # Shortened first: spelling out a million characters that do not show takes its time.
-    return "\n".join(sanitize_lines(shortened(text, most)))
+    return sanitize_text(shortened(text, most))

@@ -7,11 +7,11 @@ from typing import Any
 
 from capscope.present.agent_failures import what_the_agent_did
 from capscope.present.digest.record import Record
-from capscope.present.sanitize import sanitize
 from capscope.present.text import counted
 from capscope.record.run_directory import TEXTS
 from capscope.record.settings import Settings
 from capscope.record.usage import Usage
+from capscope.sanitize import sanitize
 
 
 def facts_of(record: Record) -> tuple[tuple[str, str], ...]:

@@ -8,9 +8,8 @@ from capscope.analysis.findings import Example, Finding, Kind
 from capscope.present.digest.shape import FindingDigest
 from capscope.present.digest.size_budget import SizeBudget
 from capscope.present.digest.states import Listing
-from capscope.present.findings import example_text
-from capscope.present.sanitize import sanitize
-from capscope.present.text import counted
+from capscope.present.text import counted, example_text
+from capscope.sanitize import sanitize
 from capscope.statistics.betting import ERROR_RATE, LEAST_DIFFERENCE, LEAST_RATE
 
 

@@ -32,10 +32,9 @@ def chances_of_getting_there(graph: StateGraph) -> list[list[float]]:
     starts: list[list[int]] = []
     for c, intent in enumerate(graph.capabilities):
         begin = c * len(nodes)
-        required, forbidden = graph.vocabulary.literal_masks(intent.literals)
-        masked = ((node.state & required, node.state & forbidden) for node in nodes)
-        holding = [met == required and not barred for met, barred in masked]
-        wanted += [begin + i for i, holds in enumerate(holding) if holds]
+        holds = intent.test(graph.vocabulary)
+        holding = [holds(node.state) for node in nodes]
+        wanted += [begin + i for i, held in enumerate(holding) if held]
         starts.append([])
         for i, node in enumerate(nodes):
             pair = node.pairs[c]

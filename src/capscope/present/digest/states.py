@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
-from operator import and_
 
 from capscope.assessment.reading import Reading
+from capscope.model.state_graph import constant_atoms
 from capscope.present.digest.shape import StateDigest
 from capscope.present.digest.size_budget import SizeBudget
-from capscope.present.sanitize import sanitize
 from capscope.record.execution_table import ExecutionTable
 from capscope.record.journal import Journal
+from capscope.sanitize import sanitize
 from capscope.symbolic import State
 
 Pictures = Callable[[bytes], bytes]
@@ -35,9 +34,7 @@ class Listing:
         self._listed: dict[int, StateDigest] = {}
         self.states = table.states
         self.number = {state: number for number, state in enumerate(table.states)}
-        seen = table.states
-        # Of a single state there is nothing that it could be told apart from.
-        self.constant = reduce(and_, seen) if len(seen) > 1 else 0
+        self.constant = constant_atoms(table.states)
 
     def always(self) -> tuple[str, ...]:
         """Return the atoms that held in every state seen."""

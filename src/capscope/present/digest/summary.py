@@ -16,10 +16,10 @@ from capscope.present.digest.record import Record
 from capscope.present.digest.reliability import reliability_sentences
 from capscope.present.digest.shape import Passage
 from capscope.present.digest.unknown import unknown_sentences
-from capscope.present.sanitize import sanitize
 from capscope.present.text import CapabilityView, counted
 from capscope.record.settings import Settings
 from capscope.record.usage import Usage
+from capscope.sanitize import sanitize
 
 _MOST_FINDINGS = 3
 

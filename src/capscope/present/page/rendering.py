@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from pathlib import Path
@@ -22,12 +21,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from capscope.present.sanitize import sanitize_lines
+from capscope.sanitize import sanitize_text, script_json
 
 _FOLDER = Path(__file__).parents[1]
 _FIRST = "theme.js"
 """Runs before anything is shown, on every page."""
-_NOT_IN_A_SCRIPT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
 
 
 def render(template: str, scripts: Sequence[str] = (), **values: Any) -> str:
@@ -69,7 +67,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_FOLDER / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=_finalized,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -78,24 +76,12 @@ def _environment() -> Environment:
     return environment
 
 
-def _shown(value: Any) -> Any:
-    """Spell out what does not show; lines stay lines."""
-    return "\n".join(sanitize_lines(value)) if type(value) is str else value
+def _finalized(value: Any) -> Any:
+    return sanitize_text(value) if type(value) is str else value
 
 
 def _data(value: Any) -> Markup:
-    """Write a value as JSON that can stand in a script element; its texts are spelled out."""
-    # Not a number is not JSON: better an error here than a page that stays empty.
-    text = json.dumps(_all_shown(value), separators=(",", ":"), allow_nan=False)
-    return Markup(text.translate(_NOT_IN_A_SCRIPT))
-
-
-def _all_shown(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {_shown(str(key)): _all_shown(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_all_shown(item) for item in value]
-    return _shown(str(value)) if isinstance(value, str) else value
+    return Markup(script_json(value))
 
 
 def share(value: float) -> str:
