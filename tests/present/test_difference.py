@@ -23,53 +23,53 @@ def pair():
     return side(a), side(b)
 
 
-def test_a_difference_is_told_with_its_place_and_the_numbers_of_both_sides(pair):
+def test_a_difference_is_shown_with_its_condition_and_both_estimates(pair):
     text = "\n".join(lines(*pair))
     assert "1 difference in 1 capability" in text
     assert "less reliable\n  p(), when q() [2 of 4 states compared]\n    A 0.9" in text
     assert "of 60 draws)" in text
     assert "change -0." in text
-    assert "on A's side only" in text
+    assert "times only in A" in text
     assert "elsewhere: A 0.9" in text
 
 
-def test_the_test_and_its_error_rate_are_told(pair):
+def test_the_test_and_its_error_rate_are_named(pair):
     text = " ".join(lines(*pair, error_rate=0.01))
     assert "error rate 0.01." in text
     assert "any difference at all between two agents that are alike" in text
     assert "betting score" in text
 
 
-def test_what_is_unknown_is_told_to_be_unknown(pair):
+def test_untried_capabilities_are_listed_as_unknown(pair):
     text = " ".join(line.strip() for line in lines(*pair))
-    assert "unknown, and therefore no difference: never tried on both sides" in text
+    assert "unknown (not counted as differences): never tried on both sides" in text
     assert "q() and not r()" in text
 
 
-def test_agents_that_are_alike_are_told_so_with_what_may_have_gone_unseen(pair):
+def test_without_differences_the_largest_change_that_may_be_missed_is_given(pair):
     text = " ".join(lines(pair[0], pair[0]))
     assert "no difference that the evidence supports" in text
-    assert "was seen in 1 capability; over all states of one, a change of up to 0." in text
+    assert "was found in 1 capability; over all states of one, a change of up to 0." in text
 
 
-def test_atoms_of_one_side_and_several_positions_are_told():
+def test_atoms_of_one_run_and_several_positions_are_mentioned():
     known = {0: {b"x", b"y"}}
     a = side(tried(0, 0, [1] * 9), positions=known)
     b = side(tried(0, 0, [1] * 9), Vocabulary.of_atoms("pqrs"), positions=known)
     text = " ".join(lines(a, b))
-    assert "only B knows s(); the states are compared without" in text
+    assert "only B has s(); states are compared without these atoms" in text
     assert (
-        "known in several positions of the simulator: 1 state of these; 0 of 18 draws there are "
-        "from positions that both runs know" in text
+        "1 state of these was seen in several simulator positions; 0 of 18 draws there started "
+        "from positions that occur in both runs" in text
     )
-    assert "draws that started from one position count once; --any-position counts each" in text
+    assert "the other draws from one position count once; use --any-position to count each" in text
 
 
-def test_where_both_runs_know_all_positions_no_more_is_said_of_them():
+def test_shared_positions_need_no_option():
     known, walks = {0: {b"x", b"y"}}, (np.arange(9), np.ones(9, dtype=bool), (b"x",))
     one = side(tried(0, 0, [1] * 9), positions=known, walks=walks)
     text = " ".join(lines(one, one))
-    assert "18 of 18 draws there are from positions that both runs know, and each of" in text
+    assert "18 of 18 draws there started from positions that occur in both runs, and each" in text
     assert "--any-position" not in text
 
 
@@ -80,13 +80,13 @@ def hostile_pair():
     return side(a, words, intents), side(b, words, intents)
 
 
-def test_hostile_names_are_harmless_in_the_text():
+def test_hostile_names_are_sanitized_in_the_text():
     text = "\n".join(lines(*hostile_pair()))
     assert "\\x1b[2J" in text
     assert "\x1b" not in text and "\u202e" not in text
 
 
-def test_hostile_names_are_harmless_in_the_page():
+def test_hostile_names_are_sanitized_in_the_page():
     page = difference_page(compare_sides(*hostile_pair()))
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert" not in page
@@ -96,7 +96,7 @@ def test_hostile_names_are_harmless_in_the_page():
 
 def test_the_page_says_what_the_text_says(pair):
     page = difference_page(compare_sides(*pair))
-    said = ["less reliable", "p(), when q()", "of 60 draws)", "The states behind it"]
+    said = ["less reliable", "p(), when q()", "of 60 draws)", "The states compared"]
     said += ["never tried on both sides", "Error rate 0.05", "1 difference in 1 capability"]
     assert [words for words in said if words not in page] == []
 
@@ -106,10 +106,10 @@ def test_a_page_without_differences_says_so(pair):
     assert "None that the evidence supports" in page
 
 
-def test_other_strategies_in_states_of_several_positions_are_warned_of():
+def test_different_strategies_in_aliased_states_are_mentioned():
     known = {0: {b"x", b"y"}}
     a, b = (
         side(tried(0, 0, [1] * 9), positions=known, strategy=name) for name in ("random", "mcqs-s")
     )
-    assert "may be one of positions" in " ".join(lines(a, b))
-    assert "may be one of positions" not in " ".join(lines(a, a))
+    assert "may be due to the positions" in " ".join(lines(a, b))
+    assert "may be due to the positions" not in " ".join(lines(a, a))

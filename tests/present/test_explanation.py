@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from capscope import Budget, assess
 from capscope.cli.main import app
 from capscope.errors import CapscopeError
-from capscope.present.explanation import explained, explanation
+from capscope.present.explanation import explain_query, explanation_lines
 from capscope.present.text import counted
 from capscope.record.run_directory import RunDirectory
 from capscope.record.settings import Settings
@@ -28,7 +28,7 @@ def run(request, tmp_path_factory):
 
 
 def lines_of(path, number=None):
-    return list(explanation(explained(path, number)))
+    return list(explanation_lines(explain_query(path, number)))
 
 
 def part(lines, head):
@@ -38,18 +38,18 @@ def part(lines, head):
     return lines[begin + 1 : end]
 
 
-def test_an_explanation_says_what_was_asked_what_came_back_and_what_was_learned(run):
+def test_an_explanation_shows_what_was_asked_observed_and_learned(run):
     lines = lines_of(run, 0)
     assert lines[0].startswith("query 0: ")
     assert lines[1] == "start: no atom holds"
     assert part(lines, "asked:")
-    assert part(lines, "came back (3 draws):")
+    assert part(lines, "observed (3 draws):")
     assert any(line.startswith("learned: ") for line in lines)
 
 
 def test_the_answers_add_up_to_the_draws(run):
     for number in range(6):
-        answers = part(lines_of(run, number), "came back")
+        answers = part(lines_of(run, number), "observed")
         counts = [int(line.split("×")[0]) for line in answers if "×" in line]
         assert sum(counts) == SETTINGS.draws
 
@@ -62,51 +62,51 @@ def test_the_last_query_is_explained_unless_another_is_named(run):
 def test_the_models_are_those_from_before_the_query(run):
     tried = 0
     for number in range(6):
-        query = explained(run, number)
+        query = explain_query(run, number)
         assert query.before.pairs_tried == tried
         query.before.update(query.transitions)
         tried = query.before.pairs_tried
 
 
 def test_what_was_learned_is_what_the_query_added(run):
-    first = explained(run, 0)
+    first = explain_query(run, 0)
     pairs = {(t.before, t.capability) for t in first.transitions}
-    learned = next(line for line in explanation(first) if line.startswith("learned: "))
+    learned = next(line for line in explanation_lines(first) if line.startswith("learned: "))
     pairs_told, transitions_told = learned.removeprefix("learned: ").split(", ")[:2]
     assert pairs_told == counted(len(pairs), "new pair")
     assert transitions_told == counted(len(first.transitions), "new transition")
 
 
-def test_a_first_trial_is_set_against_what_the_optimist_believed(run):
+def test_a_first_try_is_compared_with_the_optimistic_model(run):
     lines = lines_of(run, 0)
     lessons = lines[[line.startswith("learned: ") for line in lines].index(True) + 1 :]
     assert lessons
-    # Nothing was ever seen, so the optimist believes that the intent, and nothing else, comes true.
+    # Nothing was seen yet, so the optimistic model predicts the intent and nothing else.
     for lesson in lessons:
         intent, outcome = lesson.strip().split(";")[0].split(": ")
         if "never tried here" in lesson and outcome == intent:
-            assert "the optimist gave it 1.00" in lesson
+            assert "the optimistic model predicted it with 1.00" in lesson
 
 
-def test_a_telling_query_shows_the_choice_for_what_is_seen(run):
-    query = explained(run, 0)
+def test_an_informative_query_shows_the_choice_for_what_is_seen(run):
+    query = explain_query(run, 0)
     if query.record.informative:
-        asked = part(list(explanation(query)), "asked:")
+        asked = part(list(explanation_lines(query)), "asked:")
         assert asked[0].startswith("  1. seeing the start state: ")
         first = query.before.capabilities[query.draws[0].executions[0].capability]
         assert asked[0].split(": ")[1].split(" (")[0] == str(first)
 
 
-def test_a_query_that_is_not_there_is_answered_with_those_that_are(run):
+def test_an_unknown_query_is_refused_with_the_known_range(run):
     for number in (-1, 6, 99):
         with pytest.raises(CapscopeError, match=f"has queries 0 to 5; there is no query {number}"):
-            explained(run, number)
+            explain_query(run, number)
 
 
 def test_a_run_without_a_query_says_so(tmp_path):
     assess(board_problem(), settings=SETTINGS, budget=Budget(queries=0), run=tmp_path / "run")
     with pytest.raises(CapscopeError, match="has no query yet"):
-        explained(tmp_path / "run", None)
+        explain_query(tmp_path / "run", None)
 
 
 def test_a_query_that_a_budget_cut_is_explained_as_far_as_it_went(tmp_path):
@@ -114,7 +114,7 @@ def test_a_query_that_a_budget_cut_is_explained_as_far_as_it_went(tmp_path):
     assess(board_problem(), settings=SETTINGS, budget=Budget(executions=1), run=path)
     lines = lines_of(path)
     assert "the query was not finished" in "\n".join(lines)
-    assert part(lines, "came back (1 draw):")
+    assert part(lines, "observed (1 draw):")
 
 
 def test_an_agent_that_never_does_anything_is_explained_too(tmp_path):
@@ -123,11 +123,11 @@ def test_an_agent_that_never_does_anything_is_explained_too(tmp_path):
     settings = Settings(draws=2, iterations=20, depth=3, intents=intents)
     assess(problem, settings=settings, budget=Budget(queries=8), run=tmp_path / "run")
     text = "\n".join(line for number in range(8) for line in lines_of(tmp_path / "run", number))
-    assert "no change" in text
+    assert "nothing changes" in text
     assert "largest change of a probability 0.000" in text
 
 
-def test_an_effect_that_earlier_executions_did_not_show_is_named_as_such(tmp_path):
+def test_an_outcome_that_earlier_executions_did_not_show_is_mentioned(tmp_path):
     # Switches slip half the time: some outcome of a pair is seen after another one.
     path = tmp_path / "run"
     settings = Settings(draws=1, random_length=1)
@@ -136,7 +136,7 @@ def test_an_effect_that_earlier_executions_did_not_show_is_named_as_such(tmp_pat
         budget=Budget(queries=60), run=path,
     )  # fmt: skip
     lines = [line for number in range(60) for line in lines_of(path, number)]
-    assert any("not among what " in line for line in lines)
+    assert any("not seen in " in line for line in lines)
 
 
 def test_the_command_prints_the_explanation(run):

@@ -4,7 +4,7 @@ from capscope.present.text import finding_lines
 from support.quirky_worlds import HOUSE, opens_the_door, problem
 
 
-def test_a_finding_is_told_with_an_outcome_that_stands_behind_it():
+def test_a_finding_is_shown_with_an_example():
     graph = assess(problem(HOUSE, opens_the_door), budget=Budget(executions=1000)).graph
     (finding,) = find_surprises(graph)
     first, *rest = finding_lines(finding)

@@ -1,6 +1,6 @@
 from capscope.analysis.planning import Goal, Trial, Try, plan_for
 from capscope.analysis.planning.trial import Move, TryEnd
-from capscope.present.trials import trial_document, trial_lines
+from capscope.present.plans import trial_document, trial_lines
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent
 from capscope.world import Ending
@@ -23,20 +23,20 @@ def lines(trial):
     return list(trial_lines(trial))
 
 
-def test_what_went_as_predicted_takes_three_lines():
+def test_a_trial_as_predicted_takes_three_lines():
     assert lines(tried(*[1] * 9)) == [
-        "tried 9 times; none of this is recorded in the run",
+        "tried 9 times; nothing is recorded in the run",
         "reached the goal 9 times: 1.00 [0.76, 1.00]; 1.00 was predicted, which agrees",
         "1.0 executions on average",
     ]
 
 
-def test_what_went_wrong_is_told_with_where_and_how_often():
+def test_failures_are_listed_with_their_states_and_counts():
     shown = lines(tried(*[1] * 5, 5, 5, 6, 0))
-    assert "lower than predicted (so few by chance: p = " in shown[1]
+    assert "lower than predicted (probability of so few: " in shown[1]
     assert shown[3:] == [
-        "not done after 1 execution: 1 time",
-        "came to where no way on is known, beside the start with",
+        "not finished after 1 execution: 1 time",
+        "reached a state without a known way to the goal, differing from the start by",
         "  2×  p(), r()",
         "  1×  q(), r()",
         "what the model had not seen:",
@@ -46,15 +46,15 @@ def test_what_went_wrong_is_told_with_where_and_how_often():
     ]
 
 
-def test_many_ways_to_fail_are_cut_short(monkeypatch):
-    monkeypatch.setattr("capscope.present.trials._MOST_LINES", 1)
+def test_a_long_list_of_failures_is_shortened(monkeypatch):
+    monkeypatch.setattr("capscope.present.plans._MOST_FAILURES", 1)
     shown = lines(tried(5, 5, 6, 7))
     assert "  and 2 other states" in shown
     assert "  and 2 other outcomes" in shown
 
 
-def test_no_try_says_nothing():
-    assert lines(tried()) == ["tried 0 times; none of this is recorded in the run"]
+def test_without_tries_there_is_no_result():
+    assert lines(tried()) == ["tried 0 times; nothing is recorded in the run"]
     document = trial_document(tried())
     assert document["tries"] == 0
     assert document["verdict"] is document["share"] is document["p"] is None

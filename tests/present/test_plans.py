@@ -19,9 +19,9 @@ def text(plan, began=None):
     return "\n".join(plan_lines(plan, "toy", began))
 
 
-def test_a_sequence_is_said_to_be_one():
+def test_a_sequence_is_called_one():
     shown = text(planned({(0, 0, 1): 20, (1, 1, 3): 1}, "p and q", 0))
-    assert shown.startswith("toy: p() and q(), from where the run began\nsuccess 1.00 [0.")
+    assert shown.startswith("toy: p() and q(), from the start of the run\nsuccess 1.00 [0.")
     assert "2.0 executions on average" in shown
     assert "a plain sequence" in shown
     assert "  1. ask for p()   [20 draws]\n      p()\n" in shown
@@ -29,16 +29,18 @@ def test_a_sequence_is_said_to_be_one():
     assert "else" not in shown
 
 
-def test_each_step_says_what_else_may_happen_and_what_then():
+def test_each_step_shows_what_else_may_happen_and_what_to_do_then():
     shown = text(planned(DICE, "q and not r", 0))
     assert "success 0.90 [" in shown
     assert "most likely, with probability 0.72:" in shown
     assert "      0.80  p()\n      else 0.20  nothing changes: ask again" in shown
-    assert "      0.90  q()\n      else 0.10  r(): no way on is known" in shown
-    assert "it may end without the goal (0.10), beside the start with\n  0.10  p(), r()" in shown
+    assert "      0.90  q()\n      else 0.10  r(): no way to the goal is known" in shown
+    assert (
+        "it may end without the goal (0.10), differing from the start by\n  0.10  p(), r()" in shown
+    )
 
 
-def test_states_off_the_most_likely_way_are_told_in_few_words():
+def test_states_off_the_most_likely_course_are_described_briefly():
     seen = {(0, 0, 1): 9, (0, 0, 4): 1, (1, 1, 3): 9, (4, 1, 6): 5, (6, 2, 2): 5}
     shown = text(planned(seen, "q and not r", 0))
     assert "else 0.10  r(): ask for q()" in shown
@@ -50,34 +52,34 @@ def test_states_off_the_most_likely_way_are_told_in_few_words():
 def test_an_outcome_may_lead_back_to_a_step_or_to_the_goal_at_once():
     seen = {(0, 0, 1): 9, (1, 1, 3): 5, (1, 1, 0): 4, (1, 1, 2): 1}
     shown = text(planned(seen, "q", 0))
-    assert "not p(): go on with 1" in shown
+    assert "not p(): continue with 1" in shown
     assert "q(), not p(): the goal holds" in shown
 
 
-def test_several_starts_are_told():
+def test_several_starts_are_mentioned():
     shown = text(planned({**DICE, (7, 1, 3): 5}, "q and not r", 0, 7, 5), "p or not q")
     assert (
-        "3 of the states seen fit p or not q; success 0.90 to 1.00; no way is known from 1 of "
-        "them;\n  planned from the least favourable, 0x0"
+        "3 of the states seen match p or not q; success 0.90 to 1.00; no way is known from 1 of "
+        "them;\n  planned from the least favorable, 0x0"
     ) in shown
 
 
-def test_of_starts_that_are_alike_the_most_visited_is_said_to_be_taken():
+def test_of_equally_good_starts_the_most_visited_is_used():
     shown = text(planned({(0, 1, 2): 3, (1, 1, 3): 9}, "q", 1, 0), "not q")
-    assert "2 of the states seen fit not q; planned from the most visited, 0x1" in shown
+    assert "2 of the states seen match not q; planned from the most visited, 0x1" in shown
 
 
-def test_that_no_way_is_known_does_not_mean_that_there_is_none():
+def test_without_a_known_way_the_goal_is_unknown_not_impossible():
     seen = {(0, 0, 1): 9, (4, 1, 6): 9}
     shown = text(planned(seen, "q and not r", 0))
     joined = " ".join(shown.split())
     assert "success 0.00: the goal holds in none of the states seen." in joined
-    assert "Whether the agent can is unknown." in joined
-    assert "The optimistic model sees a way: q(); but q() was never tried in 0x0 " in joined
+    assert "Whether the agent can achieve it is unknown." in joined
+    assert "The optimistic model has a way: q(); but q() was never tried in 0x0 " in joined
     assert "but nothing that was tried leads there" in " ".join(text(planned(seen, "q", 0)).split())
     idle = {(0, capability, 0): 3 for capability in range(3)}
     shown = " ".join(text(planned(idle, "q", 0)).split())
-    assert "Not even the optimistic model sees a way" in shown
+    assert "Not even the optimistic model has a way" in shown
 
 
 def test_the_document_holds_the_whole_policy():
@@ -109,7 +111,7 @@ def test_the_document_of_no_plan_says_why():
     }
 
 
-def test_names_cannot_speak_to_the_terminal():
+def test_names_are_sanitized():
     words = Vocabulary.of_atoms(["p\x1b[2J"])
     graph = StateGraph(words, [Intent.parse("p\x1b[2J")])
     graph.update({Transition(0, 0, 1): 3})

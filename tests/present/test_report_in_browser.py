@@ -1,4 +1,4 @@
-"""The report as its reader has it: opened in a real browser, from a file, without a network."""
+"""The report in a real browser, opened from a file, without a network."""
 
 import re
 from dataclasses import replace
@@ -39,7 +39,7 @@ def drawn(page):
     )
 
 
-def test_a_report_opens_and_asks_for_nothing(visit):
+def test_a_report_opens_and_loads_nothing(visit):
     page = visit(REPORT)
     assert page.title() == "lamp · capscope"
     assert page.locator("h1").inner_text() == "lamp"
@@ -52,7 +52,7 @@ def test_a_report_opens_and_asks_for_nothing(visit):
     drawn(page)
 
 
-def test_a_report_of_nothing_opens(visit):
+def test_an_empty_report_opens(visit):
     nothing = replace(
         DIGEST,
         capabilities=(),
@@ -90,7 +90,7 @@ def test_search_looks_into_intents_conditions_and_effects(visit):
         assert page.locator("#none-found").is_visible() is (not found)
 
 
-def test_words_are_looked_for_in_one_rule_and_the_others_step_back(visit):
+def test_search_words_must_match_one_rule_and_other_rules_are_dimmed(visit):
     page = visit(REPORT)
     page.fill("#search", "warm at(switch)")
     page.locator("button.open").first.click()
@@ -104,7 +104,7 @@ def test_words_are_looked_for_in_one_rule_and_the_others_step_back(visit):
     assert page.locator(".rule.apart").count() == 0
 
 
-def test_standings_filter_alone_and_together(visit):
+def test_filters_work_alone_and_together(visit):
     page = visit(REPORT)
     page.click(".filters [data-standing='reliable']")
     assert shown(page) == ["at(switch)"]
@@ -116,18 +116,18 @@ def test_standings_filter_alone_and_together(visit):
 
 def test_a_column_sorts_one_way_then_the_other_then_as_before(visit):
     page = visit(REPORT)
-    as_told = shown(page)
+    as_ranked = shown(page)
     head = page.locator("th", has_text="Success")
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "descending"
-    # The one that was never tried has no success, and comes last whichever way.
+    # The untried one has no success, and is always last.
     assert shown(page) == ["at(switch)", "lit(lamp)", "flying()", "dug(hole)"]
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
     assert shown(page) == ["flying()", "lit(lamp)", "at(switch)", "dug(hole)"]
     head.locator("button").click()
     assert head.get_attribute("aria-sort") is None
-    assert shown(page) == as_told
+    assert shown(page) == as_ranked
 
 
 def test_columns_sort_by_what_they_show(visit):
@@ -142,7 +142,7 @@ def test_columns_sort_by_what_they_show(visit):
         assert [shown(page)[0], shown(page)[-1]] == [first, last]
 
 
-def test_a_rule_opens_into_the_draws_behind_it(visit):
+def test_a_rule_shows_its_draws(visit):
     page = visit(REPORT)
     page.locator("button.open").first.click()
     opened = page.locator(".capability.opened .rule").first
@@ -165,7 +165,7 @@ def test_a_rule_opens_into_the_draws_behind_it(visit):
     assert draws.count() == 0
 
 
-def test_side_effects_are_marked_by_a_sign(visit):
+def test_side_effects_are_marked(visit):
     page = visit(REPORT)
     page.locator("button.open").first.click()
     sign = "e => getComputedStyle(e, '::before').content"
@@ -177,18 +177,18 @@ def test_side_effects_are_marked_by_a_sign(visit):
     assert "▲" not in signs["lit(lamp)"]
 
 
-def test_a_rule_by_which_it_held_already_claims_no_success(visiting):
+def test_a_rule_whose_intent_held_already_claims_no_success(visiting):
     page = visiting().open(REPORT, "#capability-at-switch")
     achieved, held = page.locator(".capability.opened .rule").all_inner_texts()
     assert "achieved" in achieved
-    assert "It held already, and nothing changed." in held
+    assert "The intent held already, and nothing changed." in held
     assert "achieved" not in held
 
 
 def test_the_keyboard_is_enough(visit):
     page = visit(REPORT)
     press(page, "Tab")
-    assert focused(page) == "Skip to the content"
+    assert focused(page) == "Skip to content"
     press(page, "/", *"lit", "ArrowDown")
     assert focused(page) == "lit(lamp)"
     press(page, "Enter")
@@ -197,7 +197,7 @@ def test_the_keyboard_is_enough(visit):
     press(page, "Tab", "Enter")
     assert page.locator(".draw").count() == 2
     press(page, "/", "Escape")
-    assert shown(page) == [told.intent for told in DIGEST.capabilities]
+    assert shown(page) == [capability.intent for capability in DIGEST.capabilities]
     press(page, "ArrowDown", "ArrowDown")
     assert focused(page) == "at(switch)"
     press(page, "ArrowUp")
@@ -267,7 +267,7 @@ def test_the_learning_curve_can_be_drawn_over_a_logarithm(visit):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_follow_the_system_until_the_button_says_otherwise(visiting, scheme):
+def test_colors_follow_the_system_until_the_button_is_used(visiting, scheme):
     page = visiting(color_scheme=scheme).open(REPORT)
     lightness = """() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor
         .match(/[\\d.]+/g).map(Number); return (r + g + b) / 765 }"""
@@ -276,7 +276,7 @@ def test_colours_follow_the_system_until_the_button_says_otherwise(visiting, sch
     assert (page.evaluate(lightness) > 0.5) is (scheme != "light")
 
 
-def test_on_paper_everything_is_open_and_nothing_is_to_be_clicked(visiting):
+def test_in_print_everything_is_expanded_and_there_are_no_controls(visiting):
     page = visiting(color_scheme="dark").open(REPORT)
     page.fill("#search", "flying")
     page.emulate_media(media="print")
@@ -300,20 +300,20 @@ def test_without_scripts_all_rules_can_be_read(visiting):
     assert page.locator(".rule:visible").count() == 5
     assert not page.locator("#search").is_visible()
     assert not page.locator("#map-chart").is_visible()
-    assert "drawn by a script" in page.locator("#learning").inner_text()
+    assert "need JavaScript" in page.locator("#learning").inner_text()
 
 
 @pytest.mark.parametrize("digest", [DIGEST, hostile()], ids=["usual", "hostile"])
-def test_on_a_narrow_screen_nothing_sticks_out(visiting, digest):
+def test_nothing_overflows_a_narrow_screen(visiting, digest):
     page = visiting(viewport={"width": 360, "height": 740}).open(report_page(digest))
     page.click("#open-all")
     page.locator("[data-draws]").first.click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_a_hostile_agent_runs_nothing_and_is_shown_to_the_letter(visiting):
-    told = hostile()
-    page = visiting().open(report_page(told))
+def test_hostile_text_runs_nothing_and_is_shown_literally(visiting):
+    digest = hostile()
+    page = visiting().open(report_page(digest))
     page.click("#open-all")
     page.locator("[data-draws]").first.click()
     page.locator(".draw summary").click()
@@ -322,7 +322,7 @@ def test_a_hostile_agent_runs_nothing_and_is_shown_to_the_letter(visiting):
     for place in ("#learning-chart", "#coverage-chart", "#spending-chart", "#map-chart"):
         page.locator(place).hover()
     assert page.evaluate("window.pwned") is None
-    literally = told.problem.replace("\u202e", "\\u202e").replace("\x1b", "\\x1b")
+    literally = digest.problem.replace("\u202e", "\\u202e").replace("\x1b", "\\x1b")
     first, second = literally.split("\u2028")
     assert page.locator("h1").inner_text() == f"{first} {second}"
     assert "{{7*7}}" in page.locator("h1").inner_text()
@@ -333,7 +333,7 @@ def test_a_hostile_agent_runs_nothing_and_is_shown_to_the_letter(visiting):
     assert not page.locator("a").evaluate_all("all => all.filter(a => !a.hash).map(a => a.href)")
 
 
-def test_even_a_script_that_got_into_the_page_would_not_run(visiting):
+def test_a_script_injected_into_the_page_does_not_run(visiting):
     visits = visiting()
     smuggled = "<script>window.pwned=1</script><img src=x onerror='window.pwned=1'>"
     page = visits.open(REPORT.replace("<h1>", f"{smuggled}<h1>"))
@@ -345,7 +345,7 @@ def test_even_a_script_that_got_into_the_page_would_not_run(visiting):
     visits.requests.clear()
 
 
-def test_search_answers_in_a_big_report(visit):
+def test_search_works_in_a_big_report(visit):
     page = visit(report_page(big()))
     page.fill("#search", "room-7)")
     assert page.locator("#found").inner_text() == "100 capabilities"
@@ -353,7 +353,7 @@ def test_search_answers_in_a_big_report(visit):
     assert shown(page) == ["at(robot,room-77)"]
 
 
-def test_shares_are_written_alike_by_the_page_and_its_scripts(visit):
+def test_the_page_and_its_scripts_format_shares_identically(visit):
     page = visit(REPORT)
     values = [0, 0.0001, 0.0049, 0.012, 0.25, 0.5, 0.985, 0.9951, 0.9987, 0.99949, 0.99999, 1]
     assert page.evaluate("all => all.map(capscope.share)", values) == [share(v) for v in values]

@@ -15,13 +15,13 @@ WORDS = Vocabulary(
 )  # lit(a) is bit 0, lit(b) bit 1, broken() bit 2
 INTENTS = [Intent.parse(text) for text in ("lit(a)", "lit(b)", "not lit(a)", "broken()")]
 SEEN = {
-    # lit(a): works from the dark, with a side effect now and then; nothing to do where it is lit.
+    # lit(a): works from the dark, with a side effect now and then; nothing to do if it is lit.
     Transition(0b000, 0, 0b001): 15,
     Transition(0b000, 0, 0b101): 5,
     Transition(0b001, 0, 0b001): 4,
-    # lit(b): acts in vain.
+    # lit(b): acts without success.
     Transition(0b000, 1, 0b001): 8,
-    # not lit(a): does as it is told.
+    # not lit(a): works.
     Transition(0b001, 2, 0b000): 1200,
 }
 
@@ -57,7 +57,7 @@ broken()
   unknown: never tried in any of the 3 states seen"""
 
 
-def test_a_tiny_model_in_words():
+def test_a_tiny_model_as_text():
     assert text_of(models_of(SEEN)) == GOLDEN
 
 
@@ -107,14 +107,14 @@ def order(transitions):
 
 
 def test_the_most_interesting_come_first():
-    in_vain = {Transition(0b000, 0, 0b010): 1}
+    without_success = {Transition(0b000, 0, 0b010): 1}
     by_chance = {Transition(0b000, 1, 0b010): 1, Transition(0b000, 1, 0b000): 1}
-    as_told = {Transition(0b001, 2, 0b000): 100}
+    as_asked = {Transition(0b001, 2, 0b000): 100}
     idle = {Transition(0b000, 3, 0b000): 100}
     names = ["lit(a)", "lit(b)", "not lit(a)", "broken()"]
-    assert order(in_vain | by_chance | as_told | idle) == names
+    assert order(without_success | by_chance | as_asked | idle) == names
     # What was never tried comes last.
-    assert order(in_vain | as_told)[-2:] == ["lit(b)", "broken()"]
+    assert order(without_success | as_asked)[-2:] == ["lit(b)", "broken()"]
 
 
 def test_side_effects_come_before_none():
@@ -123,7 +123,7 @@ def test_side_effects_come_before_none():
     assert order(clean | untidy)[:2] == ["lit(a)", "not lit(a)"]
 
 
-def test_an_intent_that_held_already_is_told_from_an_agent_that_did_nothing():
+def test_an_intent_that_held_already_is_distinguished_from_doing_nothing():
     graph = models_of({Transition(0b001, 0, 0b001): 3, Transition(0b010, 0, 0b010): 2})
     assert "\n".join(capability_lines(capability_views(graph)[0], WORDS)) == (
         "lit(a)   (5 draws in 2 states)\n"

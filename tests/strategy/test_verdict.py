@@ -2,7 +2,7 @@ import pytest
 
 from capscope.strategy.verdict import Verdict
 
-MISSED = "outcomes with a chance above 0.1 expected to be missed (settled: 0.02)"
+MISSED = "missed outcomes with probability above 0.1 (settled at 0.02)"
 
 
 def verdict(untried=0, hidden=0.0, imprecise=0, tried=9, thin=0):
@@ -24,19 +24,20 @@ def test_a_verdict_that_is_reached_says_what_was_asked_for():
         ({"untried": 1}, "1 pair of a state and a capability never tried"),
         (
             {"hidden": 0.0201},
-            "0.02 outcomes with a chance above 0.1 expected to be missed (settled: 0.02)",
+            f"an expected 0.02 {MISSED}",
         ),
         (
             {"hidden": 3.456},
-            "3.5 outcomes with a chance above 0.1 expected to be missed (settled: 0.02)",
+            f"an expected 3.5 {MISSED}",
         ),
-        ({"imprecise": 7}, "7 rules not yet within 0.05"),
-        ({"imprecise": 1}, "1 rule not yet within 0.05"),
-        ({"thin": 12}, "12 pairs tried less often than was asked for"),
+        ({"hidden": 1380.0}, f"an expected 1,380 {MISSED}"),
+        ({"imprecise": 7}, "7 rules not yet known to within 0.05"),
+        ({"imprecise": 1}, "1 rule not yet known to within 0.05"),
+        ({"thin": 12}, "12 pairs tried less often than --min-draws asks for"),
         (
             {"untried": 5, "hidden": 2.0, "imprecise": 3},
-            f"5 pairs of a state and a capability never tried, 2 {MISSED}, "
-            "3 rules not yet within 0.05",
+            f"5 pairs of a state and a capability never tried, an expected 2 {MISSED}, "
+            "3 rules not yet known to within 0.05",
         ),
     ],
 )

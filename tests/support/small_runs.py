@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 from capscope.assessment.reading import Reading
-from capscope.record.transitions import Dataset
+from capscope.record.execution_table import Dataset
 
 from capscope.model import StateGraph
 from capscope.present.digest.record import Record

@@ -4,21 +4,21 @@ from dataclasses import replace
 
 from capscope.present.digest.shape import (
     CapabilityDigest,
-    Change,
     Coverage,
     Digest,
     DrawDigest,
-    Edge,
     FindingDigest,
     LearningPoint,
+    LiteralChange,
+    MapEdge,
     Mark,
     OutcomeDigest,
-    Passage,
     RuleDigest,
-    Spending,
+    SpendingPart,
     Standing,
     StateDigest,
     StateMap,
+    SummarySection,
 )
 
 DOT = (
@@ -33,8 +33,8 @@ def draw(query=3, outcome=0, trajectory=(0, 1), transcript=""):
 
 
 def outcome(mark, probability, *literals, side_effects=()):
-    changes = [Change(text, False) for text in literals]
-    changes += [Change(text, True) for text in side_effects]
+    changes = [LiteralChange(text, False) for text in literals]
+    changes += [LiteralChange(text, True) for text in side_effects]
     low, high = max(0.0, probability - 0.1), min(1.0, probability + 0.1)
     return OutcomeDigest(mark, probability, low, high, round(40 * probability), tuple(changes))
 
@@ -91,8 +91,10 @@ DIG = capability("dug(hole)", Standing.UNTRIED, executions=0)
 DIGEST = Digest(
     problem="lamp",
     summary=(
-        Passage("What was assessed", ("An agent with a lamp.", "It was asked for 4 things.")),
-        Passage("What remains unknown", ("Whether it can dig.",)),
+        SummarySection(
+            "What was assessed", ("An agent with a lamp.", "It was asked for 4 things.")
+        ),
+        SummarySection("What remains unknown", ("Whether it can dig.",)),
     ),
     facts=(("strategy", "adaptive"), ("seed", "0")),
     always=("there(lamp)",),
@@ -106,8 +108,8 @@ DIGEST = Digest(
     capabilities=(LIGHT, GO, FLY, DIG),
     learning=(LearningPoint(1, 2, 0.1, 1, 1, 1), LearningPoint(1249, 3000, 1.0, 8, 9, 3)),
     spending=(
-        Spending("First tries", "Of pairs never tried before.", 8),
-        Spending("Repeats", "They sharpen probabilities.", 1241),
+        SpendingPart("First tries", "Of pairs never tried before.", 8),
+        SpendingPart("Repeats", "They sharpen probabilities.", 1241),
     ),
     coverage=Coverage(8, 12, (("0", 4), ("1", 1), ("2 or more", 7))),
     states=(
@@ -116,7 +118,9 @@ DIGEST = Digest(
         StateDigest("s2", ("broken(lamp)",), 49, ""),
     ),
     map=StateMap(
-        (0, 1, 2), (Edge(0, 1, 0, 0.75, 30), Edge(0, 2, 0, 0.25, 10), Edge(2, 0, 1, 1.0, 9)), 0
+        (0, 1, 2),
+        (MapEdge(0, 1, 0, 0.75, 30), MapEdge(0, 2, 0, 0.25, 10), MapEdge(2, 0, 1, 1.0, 9)),
+        0,
     ),
 )
 
@@ -137,13 +141,13 @@ def hostile():
         1,
         1.0,
         False,
-        (OutcomeDigest(Mark.ACHIEVED, 1.0, 0.5, 1.0, 1, (Change(turned, True),)),),
+        (OutcomeDigest(Mark.ACHIEVED, 1.0, 0.5, 1.0, 1, (LiteralChange(turned, True),)),),
         (evil_draw,),
     )
     return replace(
         DIGEST,
         problem=turned,
-        summary=(Passage(turned, (turned,)),),
+        summary=(SummarySection(turned, (turned,)),),
         facts=((turned, turned),),
         always=(turned,),
         findings=(FindingDigest(turned, turned, turned, (turned, "javascript:window.pwned=1")),),
@@ -153,10 +157,10 @@ def hostile():
             capability(turned, Standing.SOMETIMES, evil_rule, success=0.5),
             capability("javascript:window.pwned=1", Standing.UNTRIED),
         ),
-        spending=(Spending(turned, turned, 3), Spending("a", "b", 1)),
+        spending=(SpendingPart(turned, turned, 3), SpendingPart("a", "b", 1)),
         coverage=Coverage(1, 2, ((turned, 1), ("2", 1))),
         states=tuple(StateDigest(turned, (turned,), 1, turned) for _ in range(3)),
-        map=StateMap((0, 1, 2), (Edge(0, 1, 0, 1.0, 1),), 0),
+        map=StateMap((0, 1, 2), (MapEdge(0, 1, 0, 1.0, 1),), 0),
     )
 
 
@@ -180,7 +184,7 @@ def big(capabilities=100, rules=12, states=300):
         for number in range(capabilities)
     )
     edges = tuple(
-        Edge(state, (state * 7 + step) % states, step, 0.5 + step / 20, 5)
+        MapEdge(state, (state * 7 + step) % states, step, 0.5 + step / 20, 5)
         for state in range(states)
         for step in range(min(10, capabilities))
     )

@@ -14,9 +14,8 @@ import typer
 from capscope.analysis.planning import Effort, Plan, Trial, Try
 from capscope.cli.options import Json, MaxCost, MaxTokens, RunArgument
 from capscope.cli.output import amount_done, print_json, print_line
-from capscope.present.plans import plan_document, plan_lines
+from capscope.present.plans import plan_document, plan_lines, trial_document, trial_lines
 from capscope.present.text import counted
-from capscope.present.trials import trial_document, trial_lines
 from capscope.run import Run, load
 from capscope.world import Allowance
 

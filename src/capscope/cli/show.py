@@ -1,7 +1,7 @@
 """`capscope show DIR [CAPABILITY]`: what the agent can do, when, and with what side effects.
 
 `--surprises` reports what is worth knowing about that and omits what is as expected. `--draws` lists
-the draws behind the rules of a capability, `--transcript` also what the agent said in them.
+the draws found the rules of a capability, `--transcript` also what the agent said in them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
-from capscope.present.draws import draw_lines, draws_behind, draws_document
+from capscope.present.draws import capability_draws, draw_lines, draws_document
 from capscope.present.text import capability_lines, capability_views, counted, finding_lines
 from capscope.run import Run, load
 from capscope.symbolic import Intent
@@ -31,7 +31,7 @@ def show_run(
         typer.Option("--surprises", help="Report what is surprising, the most striking first."),
     ] = False,
     draws: Annotated[
-        bool, typer.Option("--draws", help="List the draws behind the capability's rules.")
+        bool, typer.Option("--draws", help="List the draws found the capability's rules.")
     ] = False,
     transcript: Annotated[
         bool, typer.Option("--transcript", help="List the draws, with what the agent said in them.")
@@ -94,13 +94,13 @@ def _show_draws(
         raise CapscopeError(
             f"whose draws? Name a capability: capscope show {run.path} CAPABILITY --draws"
         )
-    behind = draws_behind(run, wanted, limit, transcript)
+    found = capability_draws(run, wanted, limit, transcript)
     if json:
-        print_json(draws_document(behind, transcript))
+        print_json(draws_document(found, transcript))
         return
-    for line in draw_lines(behind):
+    for line in draw_lines(found):
         print_line(line)
-    if transcript and not any(made.attempt.transcript for made in behind.executions):
+    if transcript and not any(made.attempt.transcript for made in found.executions):
         print_line("there is no transcript of these draws")
 
 

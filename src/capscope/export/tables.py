@@ -201,7 +201,8 @@ def _rules(graph: StateGraph) -> Iterator[RuleRow]:
                 achieving = sum(intent.holds(state, vocabulary) for state in after)
                 yield RuleRow(
                     escape_surrogates(str(intent)), number, place, len(rule.states),
-                    rule.executions, outcome.count, outcome.probability, *outcome.interval, achieving,
+                    rule.executions, outcome.count, outcome.probability, *outcome.interval,
+                    achieving,
                     *words.changes(outcome.effect), escape_surrogates(_disjunction(when)),
                 )  # fmt: skip
 

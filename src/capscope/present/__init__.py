@@ -1,1 +1,1 @@
-"""Learned models for people."""
+"""Runs and learned models for people: text, pages and notebooks."""

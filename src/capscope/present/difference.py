@@ -1,7 +1,6 @@
-"""What two runs differ in, in words: first what changed, then what did not, then what is unknown.
+"""The comparison of two runs as text: what changed, what did not, and what is unknown.
 
-Everything that is shown comes from run directories, and so, in the end, from whoever named the
-objects of a problem: lines are made harmless before they are handed out.
+All names come from run directories, so every line is sanitized.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from capscope.analysis.diff import Comparison, Difference, Estimate, Unknown
 from capscope.analysis.diff.comparison import TEST, Alike
 from capscope.analysis.diff.difference import change_between
 from capscope.analysis.findings.finding import joined
-from capscope.present.agent_failures import agent_failure_warnings
-from capscope.present.text import counted
+from capscope.present.notes import agent_failure_warnings
+from capscope.present.text import WIDTH, counted
 from capscope.sanitize import sanitize
 
 _MOST_TERMS = 3
-_VISIBLE = 0.005  # in a probability that is written with two digits
 _MOST_NAMED = 6
+_VISIBLE = 0.005  # in a probability with two digits
 
 
-def comparison_lines(comparison: Comparison, width: int = 96) -> Iterator[str]:
-    """Write a comparison down, line by line."""
+def comparison_lines(comparison: Comparison, width: int = WIDTH) -> Iterator[str]:
+    """Describe a comparison, line by line."""
     for line in _lines(comparison):
         indent = line[: len(line) - len(line.lstrip())]
         wrapped = textwrap.wrap(
@@ -40,8 +39,8 @@ def comparison_lines(comparison: Comparison, width: int = 96) -> Iterator[str]:
 
 
 def _lines(comparison: Comparison) -> Iterator[str]:
-    yield f"A: {run_words(comparison.a)}"
-    yield f"B: {run_words(comparison.b)}"
+    yield f"A: {run_text(comparison.a)}"
+    yield f"B: {run_text(comparison.b)}"
     yield from scope_sentences(comparison)
     yield ""
     yield verdict(comparison)
@@ -54,14 +53,14 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     if comparison.alike:
         yield alike_sentence(comparison.alike)
     if comparison.unknown:
-        yield "unknown, and therefore no difference:"
+        yield "unknown (not counted as differences):"
         yield from (f"  {sentence}" for sentence in unknown_sentences(comparison.unknown))
     yield ""
     yield f"error rate {comparison.error_rate:g}. {TEST}"
 
 
-def run_words(run: Mapping[str, Any]) -> str:
-    """Say which run it is (`Side.as_dict`)."""
+def run_text(run: Mapping[str, Any]) -> str:
+    """Describe one of the two runs."""
     return (
         f"{run['run']} ({run['problem']}, {run['strategy']}, seed {run['seed']}): "
         f"{counted(run['executions'], 'execution')} in {counted(run['states'], 'state')}, "
@@ -70,49 +69,51 @@ def run_words(run: Mapping[str, Any]) -> str:
 
 
 def scope_sentences(comparison: Comparison) -> Iterator[str]:
-    """Say what there was to compare, and what keeps part of it from being compared."""
+    """Say what could be compared, and what could not."""
     scope = comparison.scope
+    shared = counted(scope.states_shared, "state")
     yield (
-        f"compared in {counted(scope.states_shared, 'state')} in which both asked for the same; "
-        f"A asked in {scope.states_only_a:,} more, B in {scope.states_only_b:,} more"
+        f"compared in {shared} in which both runs tried the same capability; A tried capabilities "
+        f"in {scope.states_only_a:,} more, B in {scope.states_only_b:,} more"
     )
     if scope.states_in_several_positions:
         yield from _position_sentences(comparison)
     for name, atoms in (("A", scope.atoms_only_a), ("B", scope.atoms_only_b)):
         if atoms:
-            yield f"only {name} knows {_named(atoms)}; the states are compared without"
-    sides = (
+            yield f"only {name} has {_named(atoms)}; states are compared without these atoms"
+    failures = (
         ("A", comparison.a, scope.agent_failures_a),
         ("B", comparison.b, scope.agent_failures_b),
     )
-    for name, run, agent_failures in sides:
+    for name, run, agent_failures in failures:
         for warning in agent_failure_warnings(agent_failures, run["run"]):
             yield f"{name}: {warning}"
 
 
 def _position_sentences(comparison: Comparison) -> Iterator[str]:
     scope = comparison.scope
-    states = counted(scope.states_in_several_positions, "state")
-    draws, alike = scope.draws_there, scope.draws_in_shared_positions
+    number = scope.states_in_several_positions
+    states = f"{counted(number, 'state')} of these {'was' if number == 1 else 'were'}"
+    draws, shared = scope.draws_there, scope.draws_in_shared_positions
     yield (
-        f"known in several positions of the simulator: {states} of these; {alike:,} of "
-        f"{counted(draws, 'draw')} there are from positions that both runs know, and each of those "
-        "counts"
+        f"{states} seen in several simulator positions; {shared:,} of "
+        f"{counted(draws, 'draw')} there started from positions that occur in both runs, and each "
+        "of those counts"
     )
-    if alike < draws:
+    if shared < draws:
         yield (
-            "success may depend on the position, so of the others, draws that started from one "
-            "position count once; --any-position counts each, if the words say all that matters"
+            "success may depend on the position, so the other draws from one position count once; "
+            "use --any-position to count each, if the predicates capture all that matters"
         )
         if comparison.a["strategy"] != comparison.b["strategy"]:
             yield (
-                "the runs were made by different strategies, which may meet a state in different "
-                "positions: a difference in such a state may be one of positions"
+                "the runs used different strategies, which may reach a state in different "
+                "positions: a difference in such a state may be due to the positions"
             )
 
 
 def verdict(comparison: Comparison) -> str:
-    """Say in one sentence what came out."""
+    """Summarize the result in one phrase."""
     found = comparison.differences
     if not found:
         return "no difference that the evidence supports"
@@ -121,84 +122,82 @@ def verdict(comparison: Comparison) -> str:
 
 
 def difference_lines(difference: Difference) -> Iterator[str]:
-    """Write one difference down: what, where, the numbers of both sides, and how sure it is."""
+    """Describe one difference: what, where, both estimates, and the evidence."""
     yield heading(difference)
     yield f"  A {estimate(difference.a)}; B {estimate(difference.b)}"
     yield f"  {size(difference)}"
-    yield f"  {certainty(difference)}"
+    yield f"  {evidence(difference)}"
     if difference.where.elsewhere is not None:
         a, b = difference.where.elsewhere
         yield f"  elsewhere: A {a.probability:.2f}, B {b.probability:.2f}"
 
 
 def heading(difference: Difference) -> str:
-    """Say which capability, which side effect, and where."""
+    """Name the capability, the side effect, and where they differ."""
     effect = f": {joined(difference.literals)}" if difference.literals else ""
     where = difference.where
     seen = f"{where.states:,} of {counted(where.of, 'state')} compared"
-    return f"{difference.capability}{effect}, {when(difference)} [{seen}]"
+    return f"{difference.capability}{effect}, {_condition(difference)} [{seen}]"
 
 
-def when(difference: Difference) -> str:
-    """Put the place of a difference into words."""
+def _condition(difference: Difference) -> str:
     terms = difference.where.when
     if terms == ((),):
-        return "wherever compared"
-    told = [joined(term) for term in terms[:_MOST_TERMS]]
-    hidden = len(terms) - len(told)
+        return "in all states compared"
+    shown = [joined(term) for term in terms[:_MOST_TERMS]]
+    hidden = len(terms) - len(shown)
     more = [f"{hidden} more conditions"] if hidden else []
-    return f"when {' or '.join([*told, *more])}"
+    return f"when {' or '.join([*shown, *more])}"
 
 
 def estimate(side: Estimate) -> str:
-    """Write a probability with its interval and what stands behind it.
+    """Format a probability with its interval and its draws.
 
     >>> estimate(Estimate(0.05, 0.04, 0.07, 30, 300))
-    '0.05 [0.04, 0.07] (30 of 300 draws, weighed by state)'
+    '0.05 [0.04, 0.07] (30 of 300 draws, weighted by state)'
     """
-    behind = f"{side.hits:,} of {counted(side.draws, 'draw')}"
-    # States weigh alike on both sides, however often each side drew them.
-    weighed = abs(side.probability - side.hits / side.draws) >= _VISIBLE
+    draws = f"{side.hits:,} of {counted(side.draws, 'draw')}"
+    # Both sides weigh states equally, however often each side drew them.
+    weighted = abs(side.probability - side.hits / side.draws) >= _VISIBLE
     return (
         f"{side.probability:.2f} [{side.low:.2f}, {side.high:.2f}] "
-        f"({behind}{', weighed by state' if weighed else ''})"
+        f"({draws}{', weighted by state' if weighted else ''})"
     )
 
 
 def size(difference: Difference) -> str:
-    """Say by how much it changed."""
+    """Format the size of the change."""
     change, low, high = difference.difference
     return f"change {change:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
-def certainty(difference: Difference) -> str:
-    """Say what the comparison draw by draw came to."""
-    what = "it came about" if difference.literals else "it was achieved"
+def evidence(difference: Difference) -> str:
+    """Format the result of the test that compares draw with draw."""
+    what = "occurred" if difference.literals else "was achieved"
     return (
-        f"draw against draw, {what} {difference.wins_a:,} times on A's side only and "
-        f"{difference.wins_b:,} times on B's only; p = {difference.adjusted_p:.2g}, adjusted for "
-        "all that was compared"
+        f"comparing draw with draw, it {what} {difference.wins_a:,} times only in A and "
+        f"{difference.wins_b:,} times only in B; p = {difference.adjusted_p:.2g}, adjusted for all "
+        "comparisons"
     )
 
 
 def alike_sentence(alike: Sequence[Alike]) -> str:
-    """Say how many capabilities showed no difference, and how large one may have gone unseen."""
+    """Say how many capabilities showed no difference, and how large one may have been missed."""
 
-    def room(capability: Alike) -> float:
+    def largest_missed(capability: Alike) -> float:
         _, low, high = change_between(capability.a, capability.b)
         return max(-low, high)
 
-    widest = max(alike, key=room)
+    widest = max(alike, key=largest_missed)
     return (
-        f"no difference in whether they are achieved was seen in "
-        f"{counted(len(alike), 'capability')}; over all "
-        f"states of one, a change of up to {room(widest):.2f} may have gone unseen "
+        f"no difference in success was found in {counted(len(alike), 'capability')}; over all "
+        f"states of one, a change of up to {largest_missed(widest):.2f} may have been missed "
         f"({widest.capability})"
     )
 
 
 def unknown_sentences(unknown: Sequence[Unknown]) -> Iterator[str]:
-    """Say of which capabilities nothing can be said, and why."""
+    """List the capabilities for which no comparison was possible, by reason."""
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     for capability in unknown:
         reasons[str(capability.reason)].append(str(capability.capability))
@@ -208,5 +207,4 @@ def unknown_sentences(unknown: Sequence[Unknown]) -> Iterator[str]:
 
 def _named(names: Sequence[str]) -> str:
     hidden = len(names) - _MOST_NAMED
-    told = [*names[:_MOST_NAMED], f"{hidden:,} more"] if hidden > 1 else names
-    return joined(told)
+    return joined([*names[:_MOST_NAMED], f"{hidden:,} more"] if hidden > 1 else names)

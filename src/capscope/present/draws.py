@@ -1,27 +1,26 @@
-"""The draws behind a rule: what was asked, when, and what the agent did with it.
+"""The draws of a capability: what was asked, when, and what the agent did.
 
-A rule says what share of its draws ended how. Whoever doubts it, or wonders why, wants to see these
-draws: in which query they were made, from which state, how they ended, and what the agent said
-meanwhile, if it wrote that down.
+A rule gives the share of its draws that ended in each outcome. This shows the draws themselves: the
+query they belong to, the state they started from, how they ended, and the transcript if the agent
+wrote one.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from capscope.assessment.reading import Reading
-from capscope.present.text import RuleView, capability_views, counted, rule_lines
-from capscope.record.journal import Journal
+from capscope.present.text import capability_views, changes_text, counted, rule_lines
 from capscope.record.run_directory import RunDirectory
 from capscope.sanitize import sanitize, sanitize_lines
-from capscope.symbolic import Effect, Intent, State, Vocabulary
+from capscope.symbolic import Intent, State, Vocabulary
 from capscope.world import Attempt, Ending
 
-_FEWEST_LEFT_OUT = 8
-"""Lines that transcripts must share at their beginning for it to be shown only once."""
+_SHORTEST_SHARED_START = 8
+"""Lines that transcripts must share at the beginning for it to be shown only once."""
 
 
 class ExecutionId(NamedTuple):
@@ -36,44 +35,49 @@ class ExecutionId(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Behind:
+class ExecutionRecord:
     """One execution of a capability."""
 
-    place: ExecutionId
+    id: ExecutionId
     attempt: Attempt
-    """Its transcript is there if it was asked for."""
+    """With its transcript if that was requested."""
 
     @property
     def before(self) -> State:
-        """The state in which the capability was asked for."""
+        """The state in which the capability was requested."""
         return self.attempt.trajectory[0]
 
     @property
     def after(self) -> State:
-        """The state in which the attempt ended."""
+        """The state in which the execution ended."""
         return self.attempt.trajectory[-1]
+
+    @property
+    def cut(self) -> bool:
+        """Whether a budget cut it short."""
+        return self.attempt.ending is Ending.CUT
 
 
 @dataclass(frozen=True)
-class DrawsBehind:
+class CapabilityDraws:
     """The executions of one capability in a run."""
 
     reading: Reading
     intent: Intent
-    executions: tuple[Behind, ...]
-    left_out: int
+    executions: tuple[ExecutionRecord, ...]
+    omitted: int
     """Executions beyond the limit."""
 
 
-def draws_behind(
+def capability_draws(
     reading: Reading, intent: Intent, limit: int | None = None, transcripts: bool = False
-) -> DrawsBehind:
-    """Read the executions of a capability, the first so many of them; those that were cut, too."""
+) -> CapabilityDraws:
+    """Read the executions of a capability up to a limit, including those that were cut."""
     wanted = reading.graph.index[intent]
     with RunDirectory.open(reading.path, read_only=True) as run:
-        # Queries begun since the run was read are in no rule.
+        # Queries that began after the run was read are in no rule.
         found = [
-            Behind(ExecutionId(query, draw, number), execution.attempt)
+            ExecutionRecord(ExecutionId(query, draw, number), execution.attempt)
             for query in range(reading.usage.queries)
             for draw, made in enumerate(run.journal.draws(query))
             for number, execution in enumerate(made.executions)
@@ -81,44 +85,48 @@ def draws_behind(
         ]
         shown = found[:limit]
         if transcripts:
-            shown = [_with_transcript(behind, run.journal) for behind in shown]
-    return DrawsBehind(reading, intent, tuple(shown), len(found) - len(shown))
+            texts = [run.journal.transcript(*record.id) for record in shown]
+            shown = [
+                replace(record, attempt=record.attempt._replace(transcript=text))
+                for record, text in zip(shown, texts, strict=True)
+            ]
+    return CapabilityDraws(reading, intent, tuple(shown), len(found) - len(shown))
 
 
-def _with_transcript(behind: Behind, journal: Journal) -> Behind:
-    text = journal.transcript(*behind.place)
-    return replace(behind, attempt=behind.attempt._replace(transcript=text))
-
-
-def draw_lines(draws: DrawsBehind) -> Iterator[str]:
-    """Write the draws down rule by rule, each with its transcript if there is one."""
+def draw_lines(draws: CapabilityDraws) -> Iterator[str]:
+    """Describe the draws rule by rule, then their transcripts."""
     graph = draws.reading.graph
     view = next(v for v in capability_views(graph) if v.intent == draws.intent)
-    counting = [b for b in draws.executions if b.attempt.ending is not Ending.CUT]
-    shown: ExecutionId | None = None
-    yield f"{draws.intent}   ({counted(view.executions, 'draw')})"
+    yield f"{sanitize(str(draws.intent))}   ({counted(view.executions, 'draw')})"
     for rule in view.rules:
         yield from rule_lines(rule, graph.vocabulary)
-        yield from _state_lines(_behind(rule, counting), graph.vocabulary)
-    cut = [b for b in draws.executions if b.attempt.ending is Ending.CUT]
+        states = set(rule.rule.states)
+        own = [e for e in draws.executions if not e.cut and e.before in states]
+        yield from _state_lines(own, graph.vocabulary)
+    cut = [e for e in draws.executions if e.cut]
     if cut:
         yield "  cut short by a budget, in no rule:"
         yield from _state_lines(cut, graph.vocabulary)
-    if draws.left_out:
-        yield f"  {counted(draws.left_out, 'more draw')}"
+    if draws.omitted:
+        yield f"  {counted(draws.omitted, 'more draw')}"
+    yield from _transcript_lines(draws.executions)
+
+
+def _transcript_lines(executions: Sequence[ExecutionRecord]) -> Iterator[str]:
     earlier: list[str] = []
-    for behind in draws.executions:
-        lines = list(sanitize_lines(behind.attempt.transcript))
+    first: ExecutionId | None = None
+    for execution in executions:
+        lines = list(sanitize_lines(execution.attempt.transcript))
         if lines:
             yield ""
-            yield f"{behind.place}:"
-            yield from (f"  {line}" for line in lines_unlike(lines, earlier, shown))
-            if shown is None:
-                earlier, shown = lines, behind.place
+            yield f"{execution.id}:"
+            yield from (f"  {line}" for line in abbreviated_lines(lines, earlier, first))
+            if first is None:
+                earlier, first = lines, execution.id
 
 
-def draws_document(draws: DrawsBehind, transcripts: bool) -> dict[str, Any]:
-    """Return the draws as JSON-ready values; rules are numbered as in the model's document."""
+def draws_document(draws: CapabilityDraws, transcripts: bool) -> dict[str, Any]:
+    """Return the draws as JSON-ready values; rules are numbered as in `model.json`."""
     graph = draws.reading.graph
     rule_of = {
         state: number
@@ -129,22 +137,25 @@ def draws_document(draws: DrawsBehind, transcripts: bool) -> dict[str, Any]:
         "problem": draws.reading.problem,
         "intent": [str(literal) for literal in draws.intent.literals],
         "draws": [
-            _document(behind, rule_of, graph.vocabulary, transcripts) for behind in draws.executions
+            _document(execution, rule_of, graph.vocabulary, transcripts)
+            for execution in draws.executions
         ],
-        "left_out": draws.left_out,
+        "left_out": draws.omitted,
     }
 
 
 def _document(
-    behind: Behind, rule_of: dict[State, int], words: Vocabulary, transcripts: bool
+    execution: ExecutionRecord,
+    rule_of: dict[State, int],
+    vocabulary: Vocabulary,
+    transcripts: bool,
 ) -> dict[str, Any]:
-    attempt = behind.attempt
-    counts = attempt.ending is not Ending.CUT
+    attempt = execution.attempt
     document = {
-        **behind.place._asdict(),
-        "rule": rule_of.get(behind.before) if counts else None,
-        "before": [str(atom) for atom in words.holding(behind.before)],
-        "after": [str(atom) for atom in words.holding(behind.after)],
+        **execution.id._asdict(),
+        "rule": None if execution.cut else rule_of.get(execution.before),
+        "before": [str(atom) for atom in vocabulary.holding(execution.before)],
+        "after": [str(atom) for atom in vocabulary.holding(execution.after)],
         "ending": str(attempt.ending),
         "simulator_steps": attempt.simulator_steps,
         "llm_tokens": attempt.llm_tokens,
@@ -153,20 +164,15 @@ def _document(
     return document | ({"transcript": attempt.transcript} if transcripts else {})
 
 
-def _behind(rule: RuleView, executions: Iterable[Behind]) -> list[Behind]:
-    states = set(rule.rule.states)
-    return [behind for behind in executions if behind.before in states]
-
-
-def _state_lines(executions: Sequence[Behind], words: Vocabulary) -> Iterator[str]:
-    """List executions by the state that they began in."""
-    ordered = sorted(executions, key=lambda behind: (behind.before, behind.place))
-    for before, group in itertools.groupby(ordered, key=lambda behind: behind.before):
-        yield f"      in {', '.join(map(str, words.holding(before))) or 'no atom'}:"
-        for behind in group:
-            literals = Effect.between(before, behind.after).literals(words)
-            changes = ", ".join(map(str, literals)) or "nothing changes"
-            yield f"        {behind.place}: {changes} ({_remarks(behind.attempt)})"
+def _state_lines(executions: Sequence[ExecutionRecord], vocabulary: Vocabulary) -> Iterator[str]:
+    """List executions by the state in which they started."""
+    ordered = sorted(executions, key=lambda execution: (execution.before, execution.id))
+    for before, group in itertools.groupby(ordered, key=lambda execution: execution.before):
+        atoms = ", ".join(map(str, vocabulary.holding(before))) or "no atom"
+        yield sanitize(f"      in {atoms}:")
+        for execution in group:
+            changes = changes_text(before, execution.after, vocabulary)
+            yield sanitize(f"        {execution.id}: {changes} ({_remarks(execution.attempt)})")
 
 
 def _remarks(attempt: Attempt) -> str:
@@ -174,22 +180,24 @@ def _remarks(attempt: Attempt) -> str:
     if attempt.llm_tokens:
         remarks.append(counted(attempt.llm_tokens, "token"))
     if attempt.detail:
-        remarks.append(sanitize(attempt.detail))
+        remarks.append(attempt.detail)
     return ", ".join(remarks)
 
 
-def lines_unlike(lines: list[str], earlier: list[str], shown: ExecutionId | None) -> Iterator[str]:
-    """Yield the lines of a transcript; a beginning that it shares with one shown before is named.
+def abbreviated_lines(
+    lines: list[str], earlier: list[str], first: ExecutionId | None
+) -> Iterator[str]:
+    """Yield the lines of a transcript; a long beginning shared with an earlier one is omitted.
 
-    Agents are told much the same each time.
+    The prompts of an agent are mostly identical.
     """
     pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(lines, earlier, strict=False))
     common = sum(1 for _ in pairs)
-    # What is indented belongs to the line above it and is not torn from it.
+    # An indented line belongs to the line above it.
     while 0 < common < len(lines) and lines[common].startswith(" "):
         common -= 1
-    if common < _FEWEST_LEFT_OUT:
+    if common < _SHORTEST_SHARED_START:
         common = 0
     else:
-        yield f"(begins with the first {common} lines of {shown})"
+        yield f"(begins with the first {common} lines of {first})"
     yield from lines[common:]

@@ -1,54 +1,53 @@
-"""A plan for people: how reliable it is, the way it most probably takes, and what else may happen.
+"""Plans and their trials for people.
 
-A policy over dozens of states is no reading matter. What a person wants first is the story as it
-most probably goes, step by step, with what may go otherwise beside each step; then, in as few words
-as will do, what to ask for in the states off that way. How often each step was seen stands with it:
-a plan is worth what its weakest step is.
+A policy over dozens of states is hard to read. A reader first wants the most likely course, step by
+step, with what else may happen at each step; then, briefly, what to ask for in the states off that
+course. Each step shows its number of draws, since a plan is only as good as its weakest step.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from capscope.analysis.planning import Branch, Plan, Step
+from capscope.analysis.planning import Branch, Plan, Step, Trial
 from capscope.analysis.planning.optimism import Outlook
-from capscope.present.text import counted
+from capscope.analysis.planning.trial import Move, TryEnd, Verdict
+from capscope.present.text import WIDTH, changes_text, counted
 from capscope.sanitize import sanitize
-from capscope.symbolic import Effect, Intent, State, Vocabulary
+from capscope.symbolic import Intent, State, Vocabulary
 from capscope.symbolic.dnf import shortest_dnf
 
-_WIDTH = 96
 _MOST_DEAD_ENDS = 4
-_MOST_LINES = 12
+_MOST_OTHER_STATES = 12
+_MOST_FAILURES = 6
 
 
 def plan_lines(plan: Plan, problem: str, began: str | None = None) -> Iterator[str]:
-    """Write a plan down; `began` is how its start was described, None for where the run began."""
-    for line in _lines(plan, problem, began):
-        yield sanitize(line)
+    """Describe a plan; `began` is the description of its start, None for that of the run."""
+    return map(sanitize, _plan_lines(plan, problem, began))
 
 
-def _lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
-    yield from wrapped(f"{problem}: {plan.goal}, from {began or 'where the run began'}")
+def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
+    yield from _wrapped(f"{problem}: {plan.goal}, from {began or 'the start of the run'}")
     yield from _start_lines(plan, began)
     if not plan.found:
-        yield from wrapped("success 0.00: " + _no_way(plan))
+        yield from _wrapped("success 0.00: " + _why_not(plan))
         return
     low, high = plan.interval
     yield (
         f"success {plan.success:.2f} [{low:.2f}, {high:.2f}], "
         f"{plan.executions:.1f} executions on average"
     )
-    yield "[95 % interval; an outcome never seen counts as failure]   [draws behind a step's rule]"
+    yield "[95 % interval; an unseen outcome counts as failure]   [draws of a step's rule]"
     if plan.success < 1:
-        yield "chosen by these very frequencies, so the figure tends to be high; --try measures it"
+        yield "estimated from the frequencies it was chosen by, so probably high; --try measures it"
     way = plan.most_likely_way()
     number = {step.state: i for i, step in enumerate(way, start=1)}
     if plan.is_sequence:
-        yield "a plain sequence: each step only ever had this one outcome"
+        yield "a plain sequence: each step always had this outcome"
     else:
         yield f"most likely, with probability {_probability_of(plan, way):.2f}:"
     for step in way:
@@ -58,42 +57,41 @@ def _lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
 
 
 def _start_lines(plan: Plan, began: str | None) -> Iterator[str]:
-    """Say which of several starts was taken, and what is known of the others."""
+    """Say which of several starts was used, and what is known about the others."""
     if len(plan.starts) == 1:
         return
-    known = sorted(chance for chance in plan.starts.values() if chance)
-    words = [f"{len(plan.starts)} of the states seen fit {began}"]
-    taken = "least favourable"
+    known = sorted(success for success in plan.starts.values() if success)
+    parts = [f"{len(plan.starts)} of the states seen match {began}"]
+    chosen = "least favorable"
     if known and known[0] < known[-1]:
-        words.append(f"success {known[0]:.2f} to {known[-1]:.2f}")
+        parts.append(f"success {known[0]:.2f} to {known[-1]:.2f}")
     else:
-        taken = "most visited"
+        chosen = "most visited"
     if len(known) < len(plan.starts):
-        words.append(f"no way is known from {len(plan.starts) - len(known)} of them")
-    yield from wrapped(f"{'; '.join(words)}; planned from the {taken}, {plan.start:#x}")
+        parts.append(f"no way is known from {len(plan.starts) - len(known)} of them")
+    yield from _wrapped(f"{'; '.join(parts)}; planned from the {chosen}, {plan.start:#x}")
 
 
-def _no_way(plan: Plan) -> str:
+def _why_not(plan: Plan) -> str:
     if plan.goal_seen:
-        words = "the goal was seen to hold elsewhere, but nothing that was tried leads there. "
+        reason = "the goal was seen to hold elsewhere, but nothing that was tried leads there. "
     else:
-        words = "the goal holds in none of the states seen. "
-    words += "Whether the agent can is unknown. "
-    return words + _outlook(plan, plan.outlook)
+        reason = "the goal holds in none of the states seen. "
+    return f"{reason}Whether the agent can achieve it is unknown. {_outlook(plan, plan.outlook)}"
 
 
 def _outlook(plan: Plan, outlook: Outlook | None) -> str:
     if outlook is None or (outlook.hope is None and not outlook.searched_all):
-        return "The optimistic model is too large to say more; assess longer"
+        return "The optimistic model is too large to search; assess longer"
     if outlook.hope is None:
         return (
-            "Not even the optimistic model sees a way: it would take an outcome that was never "
+            "Not even the optimistic model has a way: it would take an outcome that was never "
             "seen. Assess longer, or with other settings"
         )
     hope = outlook.hope
-    where = difference(plan.start, hope.untried_in, plan.goal.vocabulary)
+    where = changes_text(plan.start, hope.untried_in, plan.goal.vocabulary)
     return (
-        f"The optimistic model sees a way: {', '.join(map(str, hope.capabilities))}; but "
+        f"The optimistic model has a way: {', '.join(map(str, hope.capabilities))}; but "
         f"{hope.untried} was never tried in {hope.untried_in:#x} ({where}). Assess longer to find "
         "out"
     )
@@ -107,7 +105,7 @@ def _probability_of(plan: Plan, way: tuple[Step, ...]) -> float:
 
 
 def _branch_to(plan: Plan, step: Step, after: State | None) -> Branch:
-    """Return the outcome that goes on with a state, or without one the likeliest to the goal."""
+    """Return the outcome that leads to a state, or, without one, the likeliest to the goal."""
     return next(
         branch
         for branch in step.branches
@@ -116,17 +114,15 @@ def _branch_to(plan: Plan, step: Step, after: State | None) -> Branch:
 
 
 def _step_lines(plan: Plan, step: Step, number: Mapping[State, int]) -> Iterator[str]:
-    words = plan.goal.vocabulary
     place = number[step.state]
     following = next((s for s, i in number.items() if i == place + 1), None)
-    taken = _branch_to(plan, step, following)
+    expected = _branch_to(plan, step, following)
     yield f" {place:>2}. ask for {step.capability}   [{counted(step.draws, 'draw')}]"
-    for branch in (taken, *(b for b in step.branches if b is not taken)):
+    for branch in (expected, *(b for b in step.branches if b is not expected)):
         share = "" if len(step.branches) == 1 else f"{branch.probability:.2f}  "
-        then = "" if branch is taken else f": {_then(plan, branch, step, number)}"
-        yield from wrapped(
-            f"{'else ' if then else ''}{share}{_changes(branch.effect, words)}{then}", " " * 6
-        )
+        then = "" if branch is expected else f": {_then(plan, branch, step, number)}"
+        changes = changes_text(step.state, branch.after, plan.goal.vocabulary)
+        yield from _wrapped(f"{'else ' if then else ''}{share}{changes}{then}", " " * 6)
 
 
 def _then(plan: Plan, branch: Branch, step: Step, number: Mapping[State, int]) -> str:
@@ -135,14 +131,14 @@ def _then(plan: Plan, branch: Branch, step: Step, number: Mapping[State, int]) -
     if branch.after == step.state:
         return "ask again"
     if branch.after in number:
-        return f"go on with {number[branch.after]}"
+        return f"continue with {number[branch.after]}"
     if branch.after in plan.steps:
         return f"ask for {plan.steps[branch.after].capability}"
-    return "no way on is known"
+    return "no way to the goal is known"
 
 
 def _other_lines(plan: Plan, others: list[State]) -> Iterator[str]:
-    """Say what to ask for off the most likely way, each capability once."""
+    """Say what to ask for off the most likely course, each capability once."""
     if not others:
         return
     asked: defaultdict[Intent, list[State]] = defaultdict(list)
@@ -150,41 +146,43 @@ def _other_lines(plan: Plan, others: list[State]) -> Iterator[str]:
         asked[plan.steps[state].capability].append(state)
     yield "otherwise:"
     ordered = sorted(asked.items(), key=lambda item: -sum(plan.visits[s] for s in item[1]))
-    for capability, states in ordered[:_MOST_LINES]:
+    for capability, states in ordered[:_MOST_OTHER_STATES]:
         away = [s for s in plan.visits if s not in states]
         terms = shortest_dnf(states, away, plan.goal.vocabulary)
         when = " or ".join(" and ".join(map(str, term)) for term in terms)
         success = min(plan.steps[s].success for s in states)
-        yield from wrapped(
+        yield from _wrapped(
             f"when {when}: ask for {capability}   (success from there {success:.2f})", "  "
         )
-    if len(ordered) > _MOST_LINES:
-        yield f"  and {len(ordered) - _MOST_LINES} more capabilities: --json has the whole policy"
+    hidden = len(ordered) - _MOST_OTHER_STATES
+    if hidden > 0:
+        yield f"  and {hidden} more capabilities: --json has the whole policy"
 
 
 def _dead_end_lines(plan: Plan) -> Iterator[str]:
     ends = sorted(plan.dead_ends.items(), key=lambda item: -item[1])
     if not ends:
         return
-    yield f"it may end without the goal ({sum(plan.dead_ends.values()):.2f}), beside the start with"
+    total = sum(plan.dead_ends.values())
+    yield f"it may end without the goal ({total:.2f}), differing from the start by"
     for state, probability in ends[:_MOST_DEAD_ENDS]:
-        beside = difference(plan.start, state, plan.goal.vocabulary)
-        yield from wrapped(f"{probability:.2f}  {beside}", "  ")
+        changes = changes_text(plan.start, state, plan.goal.vocabulary)
+        yield from _wrapped(f"{probability:.2f}  {changes}", "  ")
     if len(ends) > _MOST_DEAD_ENDS:
         yield f"  and {counted(len(ends) - _MOST_DEAD_ENDS, 'other state')}"
 
 
 def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[str, Any]:
-    """Return a plan as JSON-ready values, with what to ask for in every state with a way."""
+    """Return a plan as JSON-ready values, with the capability for every state with a way."""
     low, high = plan.interval
-    words = plan.goal.vocabulary
+    vocabulary = plan.goal.vocabulary
     order = sorted(plan.steps, key=lambda state: (-plan.visits.get(state, 0.0), state))
     return {
         "problem": problem,
         "goal": [[str(literal) for literal in way.literals] for way in plan.goal.ways],
         "from": began,
-        "start": _state(plan.start, words),
-        "starts": {hex(state): chance for state, chance in plan.starts.items()},
+        "start": _state(plan.start, vocabulary),
+        "starts": {hex(state): success for state, success in plan.starts.items()},
         "found": plan.found,
         "success": plan.success,
         "interval": [low, high],
@@ -193,16 +191,15 @@ def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[st
         "most_likely_way": [str(step.capability) for step in plan.most_likely_way()],
         "policy": [_step(plan, plan.steps[state]) for state in order],
         "dead_ends": [
-            {**_state(state, words), "probability": probability}
+            {**_state(state, vocabulary), "probability": probability}
             for state, probability in plan.dead_ends.items()
         ],
-        "why_not": None if plan.found else _no_way(plan),
-        "optimistic_way": _hope(plan),
+        "why_not": None if plan.found else _why_not(plan),
+        "optimistic_way": _optimistic_way(plan),
     }
 
 
-def _hope(plan: Plan) -> dict[str, Any] | None:
-    """Return the way that only the optimist sees."""
+def _optimistic_way(plan: Plan) -> dict[str, Any] | None:
     hope = None if plan.outlook is None else plan.outlook.hope
     if hope is None:
         return None
@@ -213,9 +210,9 @@ def _hope(plan: Plan) -> dict[str, Any] | None:
 
 
 def _step(plan: Plan, step: Step) -> dict[str, Any]:
-    words = plan.goal.vocabulary
+    vocabulary = plan.goal.vocabulary
     return {
-        **_state(step.state, words),
+        **_state(step.state, vocabulary),
         "ask_for": [str(literal) for literal in step.capability.literals],
         "expected_visits": plan.visits.get(step.state, 0.0),
         "success": step.success,
@@ -225,8 +222,8 @@ def _step(plan: Plan, step: Step) -> dict[str, Any]:
         "outcomes": [
             {
                 "probability": branch.probability,
-                "adds": [str(atom) for atom in words.holding(branch.effect.adds)],
-                "deletes": [str(atom) for atom in words.holding(branch.effect.deletes)],
+                "adds": [str(atom) for atom in vocabulary.holding(branch.effect.adds)],
+                "deletes": [str(atom) for atom in vocabulary.holding(branch.effect.deletes)],
                 "state": hex(branch.after),
                 "goal": plan.goal.holds(branch.after),
                 "way_known": branch.after in plan.steps or plan.goal.holds(branch.after),
@@ -236,24 +233,105 @@ def _step(plan: Plan, step: Step) -> dict[str, Any]:
     }
 
 
-def _state(state: State, words: Vocabulary) -> dict[str, Any]:
-    return {"state": hex(state), "holding": [str(atom) for atom in words.holding(state)]}
+def _state(state: State, vocabulary: Vocabulary) -> dict[str, Any]:
+    return {"state": hex(state), "holding": [str(atom) for atom in vocabulary.holding(state)]}
 
 
-def difference(before: State, after: State, words: Vocabulary) -> str:
-    """Say what sets a state apart from another."""
-    return _changes(Effect.between(before, after), words)
+def trial_lines(trial: Trial) -> Iterator[str]:
+    """Describe how often a plan worked, what was predicted, and why it failed."""
+    return map(sanitize, _trial_lines(trial))
 
 
-def _changes(effect: Effect, words: Vocabulary) -> str:
-    return ", ".join(map(str, effect.literals(words))) or "nothing changes"
+def _trial_lines(trial: Trial) -> Iterator[str]:
+    number = len(trial.tries)
+    yield f"tried {counted(number, 'time')}; nothing is recorded in the run"
+    if not number:
+        return
+    low, high = trial.interval
+    yield (
+        f"reached the goal {counted(trial.successes, 'time')}: "
+        f"{trial.successes / number:.2f} [{low:.2f}, {high:.2f}]; {_prediction(trial)}"
+    )
+    yield f"{trial.executions / number:.1f} executions on average"
+    too_long = sum(one.end is TryEnd.TOO_LONG for one in trial.tries)
+    if too_long:
+        limit = counted(trial.longest, "execution")
+        yield f"not finished after {limit}: {counted(too_long, 'time')}"
+    yield from _failure_lines(
+        "reached a state without a known way to the goal, differing from the start by",
+        Counter({_from_start(trial, state): n for state, n in trial.lost_in.items()}),
+        "other state",
+    )
+    yield from _failure_lines(
+        "what the model had not seen:",
+        Counter({_unforeseen(trial, move): n for move, n in trial.unforeseen.items()}),
+        "other outcome",
+    )
 
 
-def wrapped(text: str, indent: str = "") -> list[str]:
-    """Wrap a line; what follows its first part is set in."""
+def _failure_lines(title: str, counts: Counter[str], noun: str) -> Iterator[str]:
+    if counts:
+        yield title
+    for text, count in counts.most_common(_MOST_FAILURES):
+        yield from _wrapped(f"{count}×  {text}", "  ")
+    if len(counts) > _MOST_FAILURES:
+        yield f"  and {counted(len(counts) - _MOST_FAILURES, noun)}"
+
+
+def _from_start(trial: Trial, state: State) -> str:
+    return changes_text(trial.plan.start, state, trial.plan.goal.vocabulary)
+
+
+def _unforeseen(trial: Trial, move: Move) -> str:
+    changes = changes_text(move.before, move.after, trial.plan.goal.vocabulary)
+    return f"asked for {move.capability} in {move.before:#x}: {changes} ({move.ending})"
+
+
+def _prediction(trial: Trial) -> str:
+    predicted = f"{trial.predicted:.2f} was predicted"
+    if abs(trial.predicted - trial.plan.success) >= 0.005:
+        predicted += f" for {counted(trial.longest, 'execution')}"
+    if trial.verdict is Verdict.AS_PREDICTED:
+        return f"{predicted}, which agrees"
+    few = "few" if trial.verdict is Verdict.LOWER else "many"
+    return f"{predicted}: {trial.verdict} (probability of so {few}: {trial.tail:.2g})"
+
+
+def trial_document(trial: Trial) -> dict[str, Any]:
+    """Return the results of a trial as JSON-ready values."""
+    vocabulary = trial.plan.goal.vocabulary
+    number = len(trial.tries)
+    return {
+        "tries": number,
+        "successes": trial.successes,
+        "share": trial.successes / number if number else None,
+        "interval": list(trial.interval) if number else None,
+        "predicted": trial.predicted,
+        "verdict": str(trial.verdict) if number else None,
+        "p": trial.tail if number else None,
+        "executions": trial.executions,
+        "longest": trial.longest,
+        "ends": {str(end): sum(one.end is end for one in trial.tries) for end in TryEnd},
+        "lost_in": {hex(state): count for state, count in trial.lost_in.items()},
+        "unforeseen": [
+            {
+                "state": hex(move.before),
+                "ask_for": [str(literal) for literal in move.capability.literals],
+                "after": hex(move.after),
+                "changes": changes_text(move.before, move.after, vocabulary),
+                "ending": str(move.ending),
+                "count": count,
+            }
+            for move, count in trial.unforeseen.most_common()
+        ],
+    }
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    """Wrap a line; continuation lines are indented further."""
     return textwrap.wrap(
         text,
-        _WIDTH,
+        WIDTH,
         initial_indent=indent,
         subsequent_indent=indent + "  ",
         break_on_hyphens=False,

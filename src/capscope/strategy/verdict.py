@@ -1,4 +1,4 @@
-"""What the evidence settles and what it leaves open, in numbers and in one sentence."""
+"""What the evidence settles and what it leaves open, as numbers and in one sentence."""
 
 from __future__ import annotations
 
@@ -37,28 +37,35 @@ class Verdict:
 
     def __str__(self) -> str:
         if self.reached:
-            return (
-                f"settled: with probability {1 - self.delta:g} no outcome with a chance above "
-                f"{self.epsilon:g} was missed in the states seen, and with the same probability "
-                f"all rules with several outcomes are known to within {self.precision:g}"
-            )
-        return f"still open: {', '.join(self._open())}"
+            return f"settled: {self.claim}"
+        return f"still open: {', '.join(self.open_points())}"
 
-    def _open(self) -> Iterator[str]:
+    @property
+    def claim(self) -> str:
+        """What may be claimed if the verdict is reached."""
+        return (
+            f"with probability {1 - self.delta:g}, no outcome with probability above "
+            f"{self.epsilon:g} was missed in the states seen; with the same probability, all rules "
+            f"with several outcomes are known to within {self.precision:g}"
+        )
+
+    def open_points(self) -> Iterator[str]:
+        """Name what keeps the verdict from being reached."""
         if not self.tried:
             yield "nothing was tried yet"
         if self.untried:
             yield f"{_pairs(self.untried)} of a state and a capability never tried"
         if self.hidden > self.delta:
+            number = f"{self.hidden:.2g}" if self.hidden < 10 else f"{self.hidden:,.0f}"
             yield (
-                f"{self.hidden:.2g} outcomes with a chance above {self.epsilon:g} expected to be "
-                f"missed (settled: {self.delta:g})"
+                f"an expected {number} missed outcomes with probability above {self.epsilon:g} "
+                f"(settled at {self.delta:g})"
             )
         if self.imprecise:
             rules = "1 rule" if self.imprecise == 1 else f"{self.imprecise:,} rules"
-            yield f"{rules} not yet within {self.precision:g}"
+            yield f"{rules} not yet known to within {self.precision:g}"
         if self.thin:
-            yield f"{_pairs(self.thin)} tried less often than was asked for"
+            yield f"{_pairs(self.thin)} tried less often than --min-draws asks for"
 
 
 def _pairs(number: int) -> str:

@@ -1,4 +1,4 @@
-"""Which draws are shown behind a rule, against choosing them one by one."""
+"""Which draws are shown for a rule, compared with choosing them one by one."""
 
 import numpy as np
 from hypothesis import given
@@ -6,8 +6,13 @@ from hypothesis import strategies as st
 
 from capscope.present.digest.build import digest_of, digest_run
 from capscope.present.digest.capabilities import capability_digests
-from capscope.present.digest.choice import MOST, choices, ranked, written_down
-from capscope.present.digest.draw_samples import NO_ROOM
+from capscope.present.digest.draw_samples import (
+    MOST,
+    OMITTED,
+    choose_draws,
+    ranked,
+    with_transcript,
+)
 from capscope.present.digest.record import opened_record
 from capscope.present.digest.size_budget import SizeBudget
 from capscope.present.text import capability_views
@@ -26,8 +31,8 @@ QUERIES = st.lists(
 )
 
 
-def best_by_hand(executions, states, capability, effect):
-    """Choose places: what was written down first, then the first of a transition, then early."""
+def naive_choice(executions, states, capability, effect):
+    """Choose places: with a transcript, then the first of a transition, then early."""
     rows = [
         (not attempt.transcript, (attempt.trajectory[0], attempt.trajectory[-1]), place)
         for place, (asked, attempt) in executions
@@ -42,46 +47,46 @@ def best_by_hand(executions, states, capability, effect):
 
 
 @given(QUERIES)
-def test_the_draws_of_every_outcome_are_those_that_one_would_choose_by_hand(queries):
+def test_the_chosen_draws_are_those_that_the_naive_choice_gives(queries):
     executions = executions_of(queries)
     record = record_in_memory(queries)
     views = capability_views(record.graph)
     told = capability_digests(views, LAMPS, SizeBudget(10**6))
     written = np.array([bool(made.attempt.transcript) for _, made in executions], dtype=bool)
-    for (c, r, o), chosen in choices(record, views, told, written):
+    for (c, r, o), chosen in choose_draws(record, views, told, written):
         rule, capability = views[c].rules[r].rule, record.graph.index[views[c].intent]
-        expected = best_by_hand(executions, rule.states, capability, rule.outcomes[o].effect)
+        expected = naive_choice(executions, rule.states, capability, rule.outcomes[o].effect)
         assert [executions[i][0] for i in chosen] == expected
 
 
-def test_it_is_known_of_which_executions_something_was_written_down(tmp_path):
+def test_executions_with_a_transcript_are_found(tmp_path):
     spoken, silent = execution(0, 0, 1, transcript="hm"), execution(0, 0, 1)
     queries = [[draw(silent, spoken), draw(spoken)], [], [draw(silent), draw(spoken, silent)]]
     with opened_record(small_run(tmp_path / "run", queries)) as record:
-        assert written_down(record).tolist() == [False, True, True, False, True, False]
+        assert with_transcript(record).tolist() == [False, True, True, False, True, False]
     with opened_record(small_run(tmp_path / "mute", [[draw(silent)]])) as record:
-        assert written_down(record).tolist() == [False]
+        assert with_transcript(record).tolist() == [False]
 
 
-def test_the_best_of_every_outcome_come_before_the_second_of_any():
+def test_the_best_of_every_outcome_comes_before_the_second_of_any():
     chosen = [((0, 0, 0), (5, 9)), ((0, 1, 0), (3,)), ((1, 0, 0), (4, 6, 7))]
     assert [i for _, i in ranked(chosen)] == [5, 3, 4, 9, 6, 7]
 
 
-def test_a_draw_is_told_with_its_way_and_how_it_ended(tmp_path):
+def test_a_draw_is_shown_with_its_trajectory_and_its_ending(tmp_path):
     failed = execution(
         0b000, 0, 0b100, trajectory=(0b000, 0b010, 0b100), simulator_steps=9,
         ending=Ending.AGENT_RAISED, llm_tokens=70, detail="ValueError: <b>\x1b[2J",
         transcript="Hm.",
     )  # fmt: skip
     digest = digest_run(small_run(tmp_path / "run", [[draw((0, 1, 2), failed)]], length=None))
-    (told,) = digest.capabilities[0].rules[0].draws
+    (shown,) = digest.capabilities[0].rules[0].draws
     assert digest.capabilities[0].intent == "lit(a)"
-    assert (told.query, told.draw, told.execution, told.outcome) == (0, 0, 1, 0)
-    assert [digest.states[i].atoms for i in told.trajectory] == [(), ("lit(b)",), ("broken()",)]
-    assert (told.ending, told.simulator_steps, told.llm_tokens) == ("agent raised", 9, 70)
-    assert told.detail == "ValueError: <b>\\x1b[2J"
-    assert told.transcript == "Hm."
+    assert (shown.query, shown.draw, shown.execution, shown.outcome) == (0, 0, 1, 0)
+    assert [digest.states[i].atoms for i in shown.trajectory] == [(), ("lit(b)",), ("broken()",)]
+    assert (shown.ending, shown.simulator_steps, shown.llm_tokens) == ("agent raised", 9, 70)
+    assert shown.detail == "ValueError: <b>\\x1b[2J"
+    assert shown.transcript == "Hm."
 
 
 def many_words(number, letters=20_000):
@@ -100,7 +105,7 @@ def talkative_run(path, outcomes=40, letters=20_000):
     return small_run(path, [draws])
 
 
-def test_a_long_transcript_is_shortened_in_its_middle_and_what_is_always_said_is_said_once(
+def test_a_long_transcript_is_shortened_and_a_shared_beginning_is_shown_once(
     tmp_path,
 ):
     digest = digest_run(talkative_run(tmp_path / "run"))
@@ -108,7 +113,7 @@ def test_a_long_transcript_is_shortened_in_its_middle_and_what_is_always_said_is
     whole = [text for text in texts if text.startswith("line 0 that is always the same")]
     assert len(whole) == 1
     for text in texts:
-        assert "characters left out" in text
+        assert "characters omitted" in text
         assert text.endswith("the end")
         assert len(text) < 8_100
     rest = [text for text in texts if text not in whole]
@@ -116,14 +121,14 @@ def test_a_long_transcript_is_shortened_in_its_middle_and_what_is_always_said_is
     assert all("\nnumber " in text for text in rest)
 
 
-def test_transcripts_that_do_not_fit_are_said_to_be_left_out(tmp_path):
+def test_transcripts_that_do_not_fit_are_counted(tmp_path):
     path = talkative_run(tmp_path / "run")
     with opened_record(path) as record:
         digest = digest_of(record, None, SizeBudget(60_000))
     texts = [d.transcript for c in digest.capabilities for r in c.rules for d in r.draws]
-    left_out = texts.count(NO_ROOM)
-    assert 0 < left_out < len(texts)
-    assert any(note.startswith(f"{left_out} transcripts did not fit") for note in digest.notes)
+    omitted = texts.count(OMITTED)
+    assert 0 < omitted < len(texts)
+    assert any(note.startswith(f"{omitted} transcripts omitted") for note in digest.notes)
 
 
 def test_draws_that_do_not_fit_are_counted(tmp_path):
@@ -136,4 +141,4 @@ def test_draws_that_do_not_fit_are_counted(tmp_path):
         sum(len(r.draws) for c in d.capabilities for r in c.rules) for d in (digest, whole)
     )
     assert 0 < kept < all_of_them
-    assert f"{all_of_them - kept} draws that would have been shown did not fit." in digest.notes
+    assert f"{all_of_them - kept} draws omitted (size limit)." in digest.notes

@@ -1,4 +1,4 @@
-"""The learning curve against counting everything anew at each point."""
+"""The learning curve, compared with counting everything again at each point."""
 
 from collections import Counter, defaultdict
 
@@ -44,7 +44,7 @@ def agreement(known, final):
     return 1 - distance / len(final) if final else 0.0
 
 
-def points_by_hand(executions, stops):
+def naive_points(executions, stops):
     final = distributions(executions)
     for stop in stops:
         known = distributions(executions[:stop])
@@ -59,7 +59,7 @@ def points_by_hand(executions, stops):
         )
 
 
-def told(point):
+def as_tuple(point):
     return (
         point.executions, point.simulator_steps, point.agreement,
         point.pairs, point.transitions, point.states,
@@ -67,18 +67,18 @@ def told(point):
 
 
 @given(QUERIES)
-def test_the_curve_is_what_counting_anew_at_each_point_gives(queries):
+def test_the_curve_is_what_counting_again_at_each_point_gives(queries):
     executions = [made for _, made in executions_of(queries)]
-    curve = learning_curve(record_in_memory(queries).table, 20)
+    curve = learning_curve(record_in_memory(queries).executions, 20)
     assert [point.executions for point in curve][-1:] == [len(executions)][: len(curve)]
     stops = [point.executions for point in curve]
-    assert list(map(told, curve)) == list(points_by_hand(executions, stops))
+    assert list(map(as_tuple, curve)) == list(naive_points(executions, stops))
     assert bool(curve) is bool(executions)
 
 
 def test_a_long_run_has_about_sixty_points_many_of_them_early():
     made = draw(*[(n % 3, 0, (n + 1) % 3) for n in range(2000)])
-    curve = learning_curve(record_in_memory([[made]]).table)
+    curve = learning_curve(record_in_memory([[made]]).executions)
     stops = [point.executions for point in curve]
     assert 50 <= len(stops) <= 62
     assert stops == sorted(set(stops))

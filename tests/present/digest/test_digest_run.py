@@ -59,7 +59,7 @@ def check(digest):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("limit", [{"executions": 150}, {"simulator_steps": 77}])
-def test_a_digest_tells_what_the_run_holds(tmp_path, strategy, limit):
+def test_a_digest_agrees_with_the_run(tmp_path, strategy, limit):
     path = made(tmp_path / "run", strategy, **limit)
     digest, reading = check(digest_run(path)), read_run(path)
     graph = reading.graph
@@ -84,7 +84,7 @@ def test_a_digest_tells_what_the_run_holds(tmp_path, strategy, limit):
     assert digest.coverage.draws_per_pair[0] == ("0", untried)
     facts = dict(digest.facts)
     assert facts["strategy"] == strategy
-    assert facts["setting iterations"] == "20"
+    assert facts["setting: iterations"] == "20"
 
 
 def test_the_draws_shown_are_in_the_journal_and_show_their_outcome(tmp_path):
@@ -148,8 +148,8 @@ def test_a_run_of_an_earlier_release(tmp_path):
     path = made(tmp_path / "run", problem=board_with_a_diary())
     whole = digest_run(path)
     with closing(sqlite3.connect(path / "journal.sqlite")) as db:
-        for table in ("costs", "transcripts", "starts"):
-            db.execute(f"DROP TABLE {table}")
+        for executions in ("costs", "transcripts", "starts"):
+            db.execute(f"DROP TABLE {executions}")
         (identity,) = db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
         identity = json.loads(identity)
         for later in ("batch", "epsilon", "delta", "precision", "starts"):
@@ -160,7 +160,7 @@ def test_a_run_of_an_earlier_release(tmp_path):
     digest = check(digest_run(path))
     assert digest.learning == whole.learning
     assert not any(d.transcript for c in digest.capabilities for r in c.rules for d in r.draws)
-    assert digest.summary[1].sentences[-1].startswith("The run has not ended")
+    assert digest.summary[1].sentences[-1].startswith("The run has not finished")
 
 
 def test_a_run_under_way_is_read_as_it_is_at_one_moment(tmp_path):
@@ -190,12 +190,12 @@ def test_the_problem_is_not_needed_and_nothing_is_written(tmp_path):
     assert not {n for n in after.keys() - before.keys() if not n.startswith("journal.sqlite-")}
 
 
-def test_what_is_no_run_is_said_to_be_none(tmp_path):
+def test_a_directory_without_a_run_is_refused(tmp_path):
     with pytest.raises(CapscopeError, match="no run directory"):
         digest_run(tmp_path / "nowhere")
 
 
-# Text that others wrote.
+# Untrusted text.
 
 HOSTILE = "</script><script>alert(1)</script>\x00\x1b[2J\u202e\ud800 &amp; ünï"
 
@@ -239,8 +239,8 @@ def test_a_run_with_huge_transcripts_and_many_rules_stays_small(tmp_path):
     noise = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
     digest = check(digest_run(path, lambda snapshot: noise))
     assert len(json.dumps(digest.as_dict())) > 1_000_000
-    assert any("did not fit" in note for note in digest.notes)
-    assert digest.map.left_out > 0
+    assert any("omitted (size limit)" in note for note in digest.notes)
+    assert digest.map.omitted > 0
 
 
 # Pictures.

@@ -1,10 +1,10 @@
-"""Where executions went, against the accounting query by query."""
+"""What executions were spent on, compared with the accounting query by query."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.analysis.evaluation.accounting import Shares, shares_of
-from capscope.present.digest.spending import spending
+from capscope.present.digest.spending import spending_parts
 from capscope.world import Ending
 from support.small_runs import draw, execution, executions_of, record_in_memory
 
@@ -15,8 +15,8 @@ QUERIES = st.lists(
 
 
 def spent(queries, strategy):
-    table = record_in_memory(queries).table
-    return {part.name: part.executions for part in spending(table, strategy)}
+    executions = record_in_memory(queries).executions
+    return {part.name: part.executions for part in spending_parts(executions, strategy)}
 
 
 @given(QUERIES)
@@ -46,12 +46,12 @@ def test_the_adaptive_strategy_tries_checks_and_measures(queries):
     expected = {
         "first tries": len(ends),
         "checks": len(pairs) - len(ends) - varied,
-        "measuring chance": varied,
+        "measuring probabilities": varied,
     }
     assert spent(queries, "adaptive") == {name: n for name, n in expected.items() if n}
 
 
-def test_what_was_cut_short_is_counted_apart_and_last():
+def test_executions_that_were_cut_are_counted_separately_and_last():
     cut = execution(0, 0, 1, ending=Ending.CUT)
     queries = [[draw(cut, (0, 0, 1), (0, 0, 1), cut)]]
     assert list(spent(queries, "adaptive").items()) == [
@@ -62,5 +62,5 @@ def test_what_was_cut_short_is_counted_apart_and_last():
     }  # fmt: skip
 
 
-def test_nothing_was_spent_on_nothing():
+def test_a_run_without_executions_spent_nothing():
     assert spent([], "adaptive") == spent([], "mcqs-e") == {}

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from capscope.present.digest.build import digest_of, digest_run
 from capscope.present.digest.record import opened_record
 from capscope.present.digest.size_budget import SizeBudget
-from capscope.present.digest.state_map import map_of
-from capscope.present.digest.states import Listing
+from capscope.present.digest.states import StateListing, state_map
 from support.small_runs import WISHES, draw, record_in_memory, small_run
 
 TRIPLES = st.tuples(st.integers(0, 7), st.integers(0, 3), st.integers(0, 7))
@@ -20,14 +19,14 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @given(st.lists(TRIPLES, min_size=1, max_size=40))
-def test_the_map_has_every_way_from_one_state_to_another(triples):
+def test_the_map_has_every_transition_between_two_states(triples):
     record = record_in_memory([[draw(*triples)]])
-    listing = Listing(record.reading, record.table)
-    drawn = map_of(record.graph, WISHES[::-1], listing, SizeBudget(10**6))
+    listing = StateListing(record.graph.vocabulary, record.executions)
+    drawn = state_map(record.graph, WISHES[::-1], listing, SizeBudget(10**6))
     counts = Counter(triples)
     tries = Counter((before, c) for before, c, _ in triples)
     assert {listing.states[n] for n in drawn.states} == {s for b, _, a in triples for s in (b, a)}
-    assert drawn.left_out == 0
+    assert drawn.omitted == 0
     assert {
         (listing.states[e.source], 3 - e.capability, listing.states[e.target]): e.draws
         for e in drawn.edges
@@ -37,22 +36,22 @@ def test_the_map_has_every_way_from_one_state_to_another(triples):
         assert edge.probability == pytest.approx(edge.draws / tries[pair], abs=1e-6)
 
 
-def test_a_map_without_room_for_all_has_what_is_nearest_to_the_beginning():
-    # From state s there are s executions, from the beginning only one: the far ones are visited
-    # most, and an island more often than all of them.
+def test_a_small_map_has_the_states_nearest_to_the_initial_state():
+    # There are s executions from state s: distant states are visited more often, and an
+    # unreachable one most often.
     triples = [(s, 0, (s + 1) % 7) for s in range(7) for _ in range(max(s, 1))]
     triples += [(7, 0, 7)] * 20
     record = record_in_memory([[draw(*triples)]])
-    listing = Listing(record.reading, record.table)
-    drawn = map_of(record.graph, WISHES, listing, SizeBudget(500))
+    listing = StateListing(record.graph.vocabulary, record.executions)
+    drawn = state_map(record.graph, WISHES, listing, SizeBudget(500))
     kept = [listing.states[n] for n in drawn.states]
     assert 2 <= len(kept) < 8
     assert set(kept) == set(range(len(kept)))
-    assert drawn.left_out == 8 - len(kept)
+    assert drawn.omitted == 8 - len(kept)
     assert len(drawn.edges) == len(kept) - 1
 
 
-def test_states_are_named_in_the_order_of_first_sight_and_s0_is_the_beginning(tmp_path):
+def test_states_are_named_in_the_order_of_first_sight_and_s0_is_the_initial_state(tmp_path):
     digest = digest_run(small_run(tmp_path / "run", [[draw((0, 0, 5), (5, 1, 4), (4, 0, 0))]]))
     assert [(s.name, s.atoms, s.executions) for s in digest.states] == [
         ("s0", (), 1),
@@ -61,7 +60,7 @@ def test_states_are_named_in_the_order_of_first_sight_and_s0_is_the_beginning(tm
     ]
 
 
-def test_what_always_held_is_said_once(tmp_path):
+def test_atoms_that_always_held_are_listed_once(tmp_path):
     path = small_run(tmp_path / "run", [[draw((4, 0, 5), (5, 2, 4))]], snapshots={4: b""})
     digest = digest_run(path)
     assert digest.always == ("broken()",)
@@ -78,7 +77,7 @@ SNAPSHOTS = {0: b"dark", 1: b"a", 2: b"b"}
 WALK = [[draw((0, 0, 1), (1, 1, 2), (2, 1, 6))]]
 
 
-def test_states_have_pictures_of_a_position_that_was_kept(tmp_path):
+def test_states_have_a_picture_of_a_kept_position(tmp_path):
     path = small_run(tmp_path / "run", WALK, snapshots=SNAPSHOTS)
     digest = digest_run(path, lambda snapshot: PNG + snapshot)
     looks = [s.picture for s in digest.states]
@@ -101,13 +100,13 @@ def raising(snapshot):
         (lambda snapshot: "text", 0),
     ],
 )
-def test_a_picture_that_cannot_be_drawn_is_left_out_and_nothing_else(tmp_path, pictures, drawn):
+def test_only_a_picture_that_cannot_be_drawn_is_omitted(tmp_path, pictures, drawn):
     digest = digest_run(small_run(tmp_path / "run", WALK, snapshots=SNAPSHOTS), pictures)
     assert sum(bool(s.picture) for s in digest.states) == drawn
     assert digest.capabilities == digest_run(tmp_path / "run").capabilities
 
 
-def test_pictures_are_drawn_while_there_is_room_the_beginning_first(tmp_path):
+def test_pictures_are_drawn_while_they_fit_starting_with_the_initial_state(tmp_path):
     noise = random.Random(1).randbytes(6_000)
     path = small_run(tmp_path / "run", WALK, snapshots=SNAPSHOTS)
     with opened_record(path) as record:

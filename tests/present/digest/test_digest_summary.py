@@ -24,8 +24,8 @@ HEADINGS = [
     "What was assessed",
     "What it cost",
     "What it can do reliably",
-    "What surprised",
-    "What remains unknown",
+    "What was surprising",
+    "What is unknown",
 ]
 # lit(a) always comes on, with side effects; lit(b) only where a is lit; broken() never.
 SEEN = [
@@ -41,34 +41,37 @@ def test_the_story_of_a_small_run():
     said = summary([[draw(*SEEN)]], stopped="budget of executions spent", budget={"executions": 54})
     assert list(said) == HEADINGS
     assert said["What was assessed"] == [
-        "The agent of lamps was asked to bring about one of 4 things, for example lit(a) or "
-        "lit(b). Each thing that it can be asked for is a capability; asking for it once, and "
-        "seeing what changes, is an execution (a draw).",
-        "The run saw 3 states: situations that are told apart by 3 facts (atoms), each of which "
-        "holds or does not hold.",
+        "The agent of lamps was asked to achieve one of 4 intents, for example lit(a) or lit(b). "
+        "Everything that it can be asked for is a capability; asking once, and observing what "
+        "changes, is an execution (a draw).",
+        "The run saw 3 states. A state is described by 3 atoms, each of which holds or does not "
+        "hold.",
         "An execution ends when the state has changed, when the agent stops, or after 100 "
-        "simulator steps. So what takes longer shows as a step on the way and not as a success.",
+        "simulator steps. An intent that takes longer therefore shows as a step on the way, not as "
+        "a success.",
     ]
-    assert said["What it cost"][-1] == "It was ended by its budget (54 executions), not by itself."
+    assert said["What it cost"][-1] == "It stopped because its budget was spent (54 executions)."
     assert said["What it can do reliably"] == [
         "3 capabilities were tried where they did not hold already.",
         "1 was achieved by every execution: lit(a) (30 executions in 1 state).",
         "1 was achieved by some executions and not by others. For example, lit(b) when lit(a) (9 "
-        "executions in 1 state) was never seen to fail.",
+        "executions in 1 state) never failed.",
         "1 was never seen to be achieved: broken() (5 executions in 1 state).",
-        "Asked for the same thing until it holds, the agent gets there almost surely (by the "
-        "frequencies seen, with probability 0.99 or more) from every state tried for 1 of these 3 "
-        "capabilities, and from some states for 1 more.",
+        "If the same intent is requested until it holds, the agent almost certainly achieves it "
+        "(with probability 0.99 or more, by the observed frequencies) from every state tried for 1 "
+        "of these 3 capabilities, and from some states for 1 more.",
     ]
-    unknown = said["What remains unknown"]
+    unknown = said["What is unknown"]
     assert unknown[:3] == [
         "Of the 12 pairs of a state seen and a capability, 7 (58.3 %) were never tried; what "
         "happens there is unknown.",
         "1 capability was never executed where it did not hold already: not lit(a).",
-        "Nothing is known of states that the run never came to.",
+        "Nothing is known about states that the run never reached.",
     ]
-    assert unknown[3].startswith("The evidence is still open by the run's own measure: ")
-    assert "with a chance above 0.1" in unknown[3]
+    assert unknown[3].startswith(
+        "By the run's own criterion the evidence is not settled yet: 7 pairs "
+    )
+    assert "with probability above 0.1" in unknown[3]
 
 
 def test_a_run_of_one_execution_has_its_singulars():
@@ -76,7 +79,7 @@ def test_a_run_of_one_execution_has_its_singulars():
     assert said["What it cost"] == [
         "1 execution in 1 query, chosen by the strategy adaptive, took 0 simulator steps and less "
         "than 0.1 seconds.",
-        "The run has not ended: it is under way or was interrupted.",
+        "The run has not finished: it is still running or was interrupted.",
     ]
     assert said["What it can do reliably"] == [
         "1 capability was tried where it did not hold already.",
@@ -96,22 +99,22 @@ def test_a_run_of_one_execution_has_its_singulars():
 
 def test_nothing_was_executed_yet():
     said = summary([])
-    assert said["What was assessed"][0].startswith("The agent of lamps is to be asked to bring")
+    assert said["What was assessed"][0].startswith("The agent of lamps is to be asked to achieve")
     assert said["What it cost"][0] == "Nothing yet: nothing was executed."
     assert said["What it can do reliably"] == [
-        "Nothing can be said yet: no capability was executed where it did not hold already."
+        "Nothing is known yet: no capability was executed where it did not hold already."
     ]
-    assert said["What surprised"] == ["Nothing yet: nothing was executed to its end."]
-    assert said["What remains unknown"] == ["Everything: nothing was executed to its end yet."]
+    assert said["What was surprising"] == ["Nothing yet: no execution was completed."]
+    assert said["What is unknown"] == ["Everything: no execution was completed yet."]
     cut = summary([[draw(execution(0, 0, 1, ending=Ending.CUT))]])
-    assert cut["What remains unknown"] == said["What remains unknown"]
-    assert cut["What surprised"] == said["What surprised"]
+    assert cut["What is unknown"] == said["What is unknown"]
+    assert cut["What was surprising"] == said["What was surprising"]
 
 
 def test_nothing_was_found_to_ask_for():
     said = summary([], intents=[])
     assert said["What was assessed"] == [
-        "The agent of lamps; the run has not yet found anything to ask it for."
+        "The agent of lamps; the run has not found anything to ask it for yet."
     ]
 
 
@@ -120,65 +123,66 @@ def test_nothing_was_found_to_ask_for():
     [
         (
             {"stopped": "no news", "patience": 4},
-            "It ended by itself when 4 queries in a row showed nothing new.",
+            "It stopped because 4 queries in a row showed nothing new.",
         ),
         (
             {"stopped": "nothing left to settle"},
-            "It ended by itself when, by its own measure, nothing was left to settle.",
+            "It stopped because, by its own criterion, the evidence was settled.",
         ),
         (
             {"stopped": "budget of queries spent", "budget": {"queries": 1}},
-            "It was ended by its budget (1 query), not by itself.",
+            "It stopped because its budget was spent (1 query).",
         ),
         (
             {"stopped": "budget of llm_tokens spent", "budget": {"llm_tokens": 5000}},
-            "It was ended by its budget (5,000 tokens), not by itself.",
+            "It stopped because its budget was spent (5,000 tokens).",
         ),
         (
             {"stopped": "budget of simulator_steps spent", "budget": {"simulator_steps": 9000}},
-            "It was ended by its budget (9,000 simulator steps), not by itself.",
+            "It stopped because its budget was spent (9,000 simulator steps).",
         ),
         (
             {"stopped": "budget of seconds spent", "budget": {"seconds": 1.5}},
-            "It was ended by its budget (1.5 seconds), not by itself.",
+            "It stopped because its budget was spent (1.5 seconds).",
         ),
         (
             {"stopped": "budget of llm_cost spent", "budget": {"llm_cost": 0.25}},
-            "It was ended by its budget (a cost of 0.25), not by itself.",
+            "It stopped because its budget was spent (a cost of 0.25).",
         ),
-        ({"stopped": "the moon"}, "It ended for this reason: the moon."),
-        ({}, "The run has not ended: it is under way or was interrupted."),
+        ({"stopped": "the moon"}, "It stopped for this reason: the moon."),
+        ({}, "The run has not finished: it is still running or was interrupted."),
     ],
 )
-def test_why_a_run_ended_is_said(said, end):
+def test_the_reason_for_stopping_is_given(said, end):
     assert summary([[draw(*SEEN)]], **said)["What it cost"][-1] == end
 
 
 def test_a_run_that_went_on_with_a_larger_budget_has_not_ended():
     record = record_in_memory([], stopped="budget of queries spent", budget={"queries": 1})
-    assert record.stopped_because == "budget of queries spent"
+    assert record.stop_reason == "budget of queries spent"
     record.reading.meta["budget"] = {"queries": 2}
-    assert record.stopped_because is None
+    assert record.stop_reason is None
 
 
-def test_settled_evidence_is_said_to_be_settled_by_its_own_measure_only():
+def test_settled_evidence_is_called_settled_by_its_own_criterion():
     every = [(s, c, s & ~1 if c == 2 else s | (1, 2, 0, 4)[c]) for s in range(8) for c in range(4)]
-    said = summary([[draw(*every * 60)]])["What remains unknown"]
-    assert said[0] == "Every one of the 32 pairs of a state seen and a capability was tried at " + (
-        "least once."
+    said = summary([[draw(*every * 60)]])["What is unknown"]
+    assert said[0] == (
+        "Each of the 32 pairs of a state seen and a capability was tried at least once."
     )
     assert said[-2].startswith(
-        "Within what was tried the evidence is settled by the run's own measure: with probability "
-        "0.95 no outcome with a chance above 0.1 was missed"
+        "By the run's own criterion the evidence is settled: with probability 0.95, no outcome with "
+        "probability above 0.1 was missed"
     )
-    assert said[-1].endswith("it is no guarantee against the worst case.")
+    assert said[-1].endswith("it is not a worst-case guarantee.")
 
 
-def test_two_intents_of_which_one_is_an_and_are_kept_apart():
+def test_a_comma_separates_two_intents_if_one_is_a_conjunction():
     intents = [Intent.parse("lit(a) and lit(b)"), Intent.parse("not broken()")]
     said = summary([[draw((0, 0, 1))]], intents=intents)
     assert (
-        "bring about this: lit(a) and lit(b), or not broken(). Each" in said["What was assessed"][0]
+        "achieve this: lit(a) and lit(b), or not broken(). Everything"
+        in said["What was assessed"][0]
     )
 
 
@@ -205,7 +209,7 @@ def test_findings_of_several_kinds_are_named_before_more_of_one():
             self.kind, self.sentence = kind, f"{kind} {number}."
 
     told = [Told("preference", n) for n in range(4)] + [Told("side effect", 0)]
-    (said,) = (p for p in summary_of(record, views, told) if p.heading == "What surprised")
+    (said,) = (p for p in summary_of(record, views, told) if p.heading == "What was surprising")
     assert said.sentences == (
         "preference 0.", "side effect 0.", "preference 1.", "2 more findings are listed below.",
     )  # fmt: skip

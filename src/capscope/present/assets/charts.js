@@ -1,8 +1,8 @@
-// The learning curve, the coverage and the budget, drawn by ECharts in the colours of the page.
+// The learning curve, the coverage and the spending, drawn by ECharts in the colors of the page.
 "use strict";
 (() => {
   const { grouped, share } = capscope;
-  // SVG takes its colours from the page itself, so that they change with its scheme, and in print.
+  // SVG takes its colors from the page, so they follow the color scheme, also in print.
   const colour = (name) => `var(--${name})`;
   const PARTS = ["good", "good-bar", "odd-bar", "idle-bar", "accent", "odd"];
   const logAxis = document.getElementById("log-axis");
@@ -23,7 +23,7 @@
     };
   }
 
-  // Rich text is drawn, never read as HTML, whatever a name contains.
+  // Rich text is drawn and never parsed as HTML, whatever a name contains.
   const tooltip = () => ({
     renderMode: "richText",
     backgroundColor: colour("raised"),
@@ -63,7 +63,7 @@
         itemHeight: 2,
         inactiveColor: colour("soft"),
       },
-      tooltip: { ...tooltip(), trigger: "axis", formatter: told },
+      tooltip: { ...tooltip(), trigger: "axis", formatter: label },
       xAxis: axis("executions", {
         type: log ? "log" : "value",
         nameLocation: "middle",
@@ -97,7 +97,7 @@
     };
   }
 
-  function told(lines) {
+  function label(lines) {
     const at = `after ${grouped(lines[0].value[0])} executions`;
     return [
       at,
@@ -179,7 +179,7 @@
     for (const swatch of document.querySelectorAll(`.swatch-${i}`))
       swatch.style.background = `var(--${tone})`;
   }
-  // Where nearly all is learned in the first tenth, the rest of a plain axis says nothing.
+  // If nearly everything is learned in the first tenth, a linear scale wastes the rest.
   const points = capscope.data.learning;
   logAxis.checked = points.some(
     ([executions, agreement]) => agreement >= 0.9 && executions <= points.at(-1)[0] / 10,

@@ -1,9 +1,9 @@
-// What the other scripts share: the data of the page, and elements whose content is always text.
+// Shared by the other scripts: the data of the page, and elements whose content is always text.
 "use strict";
 const capscope = (() => {
   let read;
 
-  /** Make an element; children are elements or text, and text is never read as HTML. */
+  /** Make an element; children are elements or text, and text is never parsed as HTML. */
   function element(tag, attributes = {}, ...children) {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
@@ -13,19 +13,19 @@ const capscope = (() => {
     return made;
   }
 
-  /** Show a picture that is part of the page, or nothing. */
-  function picture(address, words) {
+  /** Show a picture that is embedded in the page, or nothing. */
+  function picture(address, description) {
     if (!/^data:image\/(png|jpeg|gif|webp);base64,/.test(address)) return null;
-    return element("img", { class: "picture", src: address, alt: words, loading: "lazy" });
+    return element("img", { class: "picture", src: address, alt: description, loading: "lazy" });
   }
 
-  /** Write a share in per cent, never rounded to all or nothing. */
+  /** Format a share in percent that is 0 % or 100 % only if it is exactly that. */
   function share(value) {
-    const perCent = 100 * value;
-    if (perCent > 0 && perCent < 0.1) return "<0.1 %";
-    if (perCent > 99.9 && perCent < 100) return ">99.9 %";
-    const whole = perCent === 0 || perCent === 100 || (perCent >= 1 && perCent <= 99);
-    return `${perCent.toFixed(whole ? 0 : 1)} %`;
+    const percent = 100 * value;
+    if (percent > 0 && percent < 0.1) return "<0.1 %";
+    if (percent > 99.9 && percent < 100) return ">99.9 %";
+    const whole = percent === 0 || percent === 100 || (percent >= 1 && percent <= 99);
+    return `${percent.toFixed(whole ? 0 : 1)} %`;
   }
 
   const numbers = new Intl.NumberFormat("en");
@@ -40,7 +40,7 @@ const capscope = (() => {
       read ??= JSON.parse(document.getElementById("digest").textContent);
       return read;
     },
-    /** Read the colours of the page's scheme as they are now, for what is painted with pixels. */
+    /** Return the current colors of the page, for drawing on a canvas. */
     painted(names) {
       const probe = document.body.appendChild(element("span"));
       const found = names.map((name) => {

@@ -1,4 +1,4 @@
-// The draws behind a rule, written when asked for: the way taken, how it ended, what was said.
+// The draws of a rule, added when they are opened: states passed, ending, transcript.
 "use strict";
 (() => {
   const { element, picture, counted } = capscope;
@@ -21,7 +21,7 @@
     return element(
       "div",
       { class: "draws" },
-      ...rule.draws.map((draw) => written(draw, rule.marks[draw.outcome])),
+      ...rule.draws.map((draw) => described(draw, rule.marks[draw.outcome])),
       element(
         "p",
         { class: "soft command" },
@@ -32,7 +32,7 @@
     );
   }
 
-  function written(draw, mark) {
+  function described(draw, mark) {
     const [query, number, execution] = draw.place;
     const facts = [draw.ending, counted(draw.steps, "step")];
     if (draw.tokens) facts.push(counted(draw.tokens, "token"));
@@ -55,7 +55,7 @@
     );
   }
 
-  /** Write the states on the way: the first with what holds, the others with what changed. */
+  /** List the states passed: the first with what holds, the others with what changed. */
   function chain(trajectory) {
     const states = trajectory.map((position) => capscope.data.states[position]);
     const steps = states.map(([name, atoms, , address], i) =>
@@ -73,8 +73,8 @@
     );
     const pictured = steps.some((step) => step.querySelector("img"));
     return [
-      element("ol", { class: pictured ? "chain film" : "chain" }, ...steps),
-      states.length === 1 ? element("p", { class: "soft" }, "It stayed there.") : null,
+      element("ol", { class: pictured ? "chain pictured" : "chain" }, ...steps),
+      states.length === 1 ? element("p", { class: "soft" }, "The state did not change.") : null,
     ];
   }
 
@@ -88,7 +88,7 @@
     ];
     return changes.length
       ? changes
-      : [element("span", { class: "soft" }, "no change that the predicates can tell")];
+      : [element("span", { class: "soft" }, "no change that the predicates capture")];
   }
 
   function transcript(text) {

@@ -1,5 +1,5 @@
-// The map of states: laid out by d3-force, which leaves nothing to chance, and drawn by ECharts.
-// On canvas: with thousands of lines, SVG takes several times as long for each frame of a zoom.
+// The map of states: laid out by d3-force, which is deterministic, and drawn by ECharts.
+// On a canvas: with thousands of lines, SVG is several times slower when zooming.
 "use strict";
 (() => {
   const { element, picture, counted, share, painted } = capscope;
@@ -21,11 +21,11 @@
   const crowded = () => nodes.length > MOST_LABELS && zoom < Math.sqrt(nodes.length / MOST_LABELS);
   const numbered = (text) => (text === "" ? null : Number(text));
 
-  /** Find a place for each state: those that lead to one another come to lie together. */
+  /** Compute a position for each state: states with transitions between them are close. */
   function laidOut() {
     const { map, states } = capscope.data;
     const most = Math.max(1, ...map.states.map((position) => states[position][2]));
-    // The more points, the smaller, so that they cover a like part of the sheet.
+    // The more points, the smaller, so that they always cover a similar area.
     const largest = Math.max(10, Math.min(28, 180 / Math.sqrt(map.states.length)));
     const points = map.states.map((position) => ({
       position,
@@ -42,7 +42,7 @@
       .force("links", libraries.forceLink([...joined.values()]).distance(50))
       .force("apart", libraries.forceManyBody().strength(-140))
       .force(
-        "room",
+        "collide",
         libraries.forceCollide((point) => point.size / 2 + 6),
       )
       .force("x", libraries.forceX().strength(0.04))
@@ -52,7 +52,7 @@
     return points;
   }
 
-  /** Gather the lines to draw: of one capability, or of all, the likeliest of each two states. */
+  /** Select the lines to draw: of one capability, or the likeliest of all between two states. */
   function lines(capability) {
     const best = new Map();
     for (const edge of capscope.data.map.edges) {
@@ -80,7 +80,7 @@
       tooltip: {
         renderMode: "richText",
         confine: true,
-        formatter: told,
+        formatter: label,
         backgroundColor: colours.raised,
         borderColor: colours["line-strong"],
         textStyle: { color: colours.ink, fontSize: 12 },
@@ -152,7 +152,7 @@
     };
   }
 
-  function told({ dataType, data }) {
+  function label({ dataType, data }) {
     if (dataType === "edge") return `${share(data.value)} of draws`;
     const [name, atoms, executions] = capscope.data.states[data.id];
     const named = atoms.slice(0, MOST_NAMED);
@@ -188,18 +188,18 @@
   function choose(position, centred = true) {
     stateChoice.value = String(position);
     panel.replaceChildren(...described(position));
-    // On a part of the map that was zoomed into, the state may be out of sight.
+    // When zoomed in, the state may be out of sight.
     draw(centred && zoom > 1 ? nodes?.find((node) => node.position === position) : undefined);
   }
 
-  /** Write what holds in a state, how it looks, and where each capability leads from it. */
+  /** Describe a state: what holds, its picture, and where each capability leads. */
   function described(position) {
     const [name, atoms, executions, address] = capscope.data.states[position];
     const leaving = capscope.data.map.edges
       .filter(([source]) => source === position)
       .toSorted((a, b) => a[2] - b[2] || b[3] - a[3]);
     return [
-      element("p", { class: "soft" }, `${name}: ${counted(executions, "execution")} began here.`),
+      element("p", { class: "soft" }, `${name}: ${counted(executions, "execution")} started here.`),
       picture(address, `Picture of ${name}`),
       element(
         "ul",
@@ -209,7 +209,7 @@
       element("h3", {}, "Where capabilities lead from here"),
       leaving.length
         ? leads(leaving, position)
-        : element("p", { class: "soft" }, "To no other state on the map, as far as was seen."),
+        : element("p", { class: "soft" }, "To no other state on the map."),
     ].filter(Boolean);
   }
 
@@ -295,7 +295,7 @@
 
   fillChoices();
   choose(0);
-  // Laying out takes a moment, which is spent when the map comes near.
+  // The layout takes a moment, so it is computed when the map comes into view.
   new IntersectionObserver((seen) => seen.some((entry) => entry.isIntersecting) && begin(), {
     rootMargin: "400px",
   }).observe(place);

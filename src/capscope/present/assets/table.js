@@ -1,4 +1,4 @@
-// The table of capabilities: open rows, search, filter by standing, sort, links to a row.
+// The table of capabilities: expand rows, search, filter by standing, sort, link to a row.
 "use strict";
 (() => {
   const table = document.querySelector(".capabilities");
@@ -39,10 +39,10 @@
 
   const openAll = document.getElementById("open-all");
   openAll.addEventListener("click", () => {
-    const wanted = openAll.textContent === "Open all";
+    const wanted = openAll.textContent === "Expand all";
     for (const row of rows) if (!row.body.hidden) open(row, wanted, false);
     highlight(sought());
-    openAll.textContent = wanted ? "Close all" : "Open all";
+    openAll.textContent = wanted ? "Collapse all" : "Expand all";
   });
 
   table.addEventListener("click", (event) => {
@@ -60,7 +60,7 @@
 
   // --- searching ---
 
-  // What can be found: the intent, and the terms of each rule. Gathered once, when first needed.
+  // What is searched: the intent, and the terms of each rule. Collected once, when first needed.
   let texts;
   function gathered() {
     texts ??= rows.map(({ body }) => ({
@@ -85,17 +85,17 @@
     rows.forEach((row, i) => {
       const { intent, rules } = all[i];
       const missing = words.filter((word) => !intent.includes(word));
-      const telling = rules.filter(({ text }) => missing.every((word) => text.includes(word)));
-      const matches = missing.length === 0 || telling.length > 0;
+      const matching = rules.filter(({ text }) => missing.every((word) => text.includes(word)));
+      const matches = missing.length === 0 || matching.length > 0;
       row.body.hidden = !(
         matches &&
         (standings.size === 0 || standings.has(row.body.dataset.standing))
       );
       if (row.body.hidden) return;
       shown += 1;
-      // Words found in the intent are found in all of its rules.
+      // A word found in the intent counts for all of its rules.
       for (const { rule } of rules) rule.classList.toggle("apart", missing.length > 0);
-      for (const { rule } of telling) rule.classList.remove("apart");
+      for (const { rule } of matching) rule.classList.remove("apart");
     });
     const whole = counted(rows.length);
     found.textContent = shown === rows.length ? whole : `${shown} of ${whole}`;
@@ -103,7 +103,7 @@
     highlight(words);
   }
 
-  /** Mark what was searched for, where the browser can do so without touching the text. */
+  /** Highlight the search words if the browser supports it without changing the document. */
   function highlight(words) {
     if (!globalThis.Highlight) return;
     const marks = new Highlight();
@@ -173,7 +173,7 @@
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
     head.querySelector("button").addEventListener("click", (event) => {
-      // A column is sorted one way, then the other, then not at all: as the report ranks them.
+      // A column is sorted one way, then the other, then not: back to the order of the report.
       const [first, second] =
         "down" in event.currentTarget.dataset
           ? ["descending", "ascending"]
@@ -194,7 +194,7 @@
     table.append(...ordered.map((row) => row.body));
   }
 
-  /** Compare numbers as numbers, text as text; what is missing comes last either way. */
+  /** Compare numbers as numbers, text as text; missing values are always last. */
   function compared(a, b, sign) {
     if (a === "" || b === "") return (a === "") - (b === "");
     const difference = a - b;

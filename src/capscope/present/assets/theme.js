@@ -1,5 +1,5 @@
-// Light or dark: what the system prefers, until the button says otherwise. Nothing is stored.
-// Runs in the head: the class `js` hides what scripts will open before it was ever shown.
+// Light or dark: the preference of the system until the button is used. Nothing is stored.
+// Runs in the head: the class `js` hides what scripts will expand before it is ever shown.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -11,7 +11,7 @@
     const button = document.getElementById("theme");
     const show = () => {
       button.setAttribute("aria-pressed", String(isDark()));
-      // Charts are painted with colours read off the page, so they are told to read them again.
+      // The map is drawn with colors read from the page, so it has to read them again.
       document.dispatchEvent(new Event("themechange"));
     };
     button.addEventListener("click", () => {
@@ -21,7 +21,7 @@
     system.addEventListener("change", show);
     show();
 
-    // Paper is white, whatever the screen is.
+    // Always print in light colors.
     let chosen;
     addEventListener("beforeprint", () => {
       chosen = root.dataset.theme;

@@ -1,4 +1,4 @@
-"""What a report says of a run, as plain values: the page shows them and works nothing out."""
+"""The content of a report as plain values; the page only lays them out."""
 
 from capscope.present.digest.build import digest_run
 from capscope.present.digest.shape import Digest

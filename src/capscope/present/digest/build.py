@@ -1,33 +1,42 @@
-"""Make the digest of a run: read it once, choose what is told, put it into words.
+"""Make the digest of a run.
 
-Parts are told in the order of their worth while there is room: rules before the map, the map before
-draws, draws before what the agent wrote and how the states look.
+Parts are added in the order of their importance while they fit: rules before the map, the map
+before draws, draws before transcripts and pictures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from capscope.analysis.findings import find_surprises
+from capscope.analysis.findings import Example, Finding, Kind
 from capscope.present.digest.capabilities import MOST_STATES, capability_digests, marks_note
-from capscope.present.digest.choice import choices, ranked, written_down
-from capscope.present.digest.coverage import coverage_of
-from capscope.present.digest.draw_samples import NO_ROOM, Shown, shown_draws, with_transcripts
-from capscope.present.digest.facts import facts_of
-from capscope.present.digest.findings import finding_digests, findings_note
-from capscope.present.digest.learning import learning_curve
+from capscope.present.digest.draw_samples import (
+    OMITTED,
+    DrawSample,
+    add_transcripts,
+    choose_draws,
+    ranked,
+    read_samples,
+    with_transcript,
+)
+from capscope.present.digest.learning import coverage_of, learning_curve
 from capscope.present.digest.record import Record, opened_record
-from capscope.present.digest.shape import CapabilityDigest, Digest, RuleDigest, StateMap
+from capscope.present.digest.shape import (
+    CapabilityDigest,
+    Digest,
+    FindingDigest,
+    RuleDigest,
+    StateMap,
+)
 from capscope.present.digest.size_budget import WHOLE, SizeBudget
-from capscope.present.digest.spending import spending
-from capscope.present.digest.state_map import map_of
-from capscope.present.digest.states import Listing, Pictures, pictures_of
-from capscope.present.digest.summary import summary_of
-from capscope.present.text import CapabilityView, capability_views, counted
-from capscope.record.usage import Usage
+from capscope.present.digest.spending import spending_parts
+from capscope.present.digest.states import Pictures, StateListing, state_map, state_pictures
+from capscope.present.digest.summary import facts_of, summary_of
+from capscope.present.text import CapabilityView, capability_views, counted, example_text
 from capscope.sanitize import sanitize
+from capscope.statistics.betting import ERROR_RATE, LEAST_DIFFERENCE, LEAST_RATE
 
 _RULES = 1_000_000
 _FINDINGS = 150_000
@@ -36,66 +45,113 @@ _DRAWS = 450_000
 
 
 def digest_run(path: Path, pictures: Pictures | None = None) -> Digest:
-    """Make the digest of a run directory, however far the run has come.
+    """Make the digest of a run directory, whether or not the run has finished.
 
-    `pictures` draws the position of a snapshot as a PNG, where the environment can
-    (`world.Pictured`). If it raises there is no picture.
+    `pictures` draws the position of a snapshot as a PNG (`world.Pictured`). If it raises, there is
+    no picture.
     """
     with opened_record(path) as record:
         return digest_of(record, pictures, SizeBudget(WHOLE))
 
 
 def digest_of(record: Record, pictures: Pictures | None, space: SizeBudget) -> Digest:
-    """Make the digest of a run that was read; all but its smallest parts fit into the room."""
-    graph, table = record.graph, record.table
+    """Make the digest of a run; all parts but the smallest count against the size budget."""
+    graph, table = record.graph, record.executions
     views = capability_views(graph)
-    listing = Listing(record.reading, table)
+    listing = StateListing(graph.vocabulary, table)
     listing.take(range(len(table.states[:1])), space)
-    found = find_surprises(graph, temporal_length=record.identity["temporal length"])
-    findings = finding_digests(found, listing, space.part(_FINDINGS))
+    found = record.findings()
+    findings = _finding_digests(found, listing, space.part(_FINDINGS))
     rules = capability_digests(views, graph.vocabulary, space.part(_RULES))
-    drawn = map_of(graph, [view.intent for view in views], listing, space.part(_MAP))
-    written = written_down(record)
-    chosen = list(ranked(choices(record, views, rules, written)))
-    shown = shown_draws(record, chosen, written, listing, space.part(_DRAWS))
-    told = list(with_transcripts(record, shown, space.part(space.left // 2)))
-    looks = pictures_of(listing, record.journal, pictures, space)
-    positions = listing.positions()
+    drawn = state_map(graph, [view.intent for view in views], listing, space.part(_MAP))
+    has_transcript = with_transcript(record)
+    chosen = list(ranked(choose_draws(record, views, rules, has_transcript)))
+    samples = read_samples(record, chosen, has_transcript, listing, space.part(_DRAWS))
+    samples = list(add_transcripts(record, samples, space.part(space.left // 2)))
+    addresses = state_pictures(listing, record.journal, pictures, space)
+    indices = listing.indices()
     return Digest(
-        problem=sanitize(record.reading.problem),
+        problem=sanitize(record.problem),
         summary=summary_of(record, views, found),
         facts=facts_of(record),
-        always=listing.always(),
+        always=listing.holding(listing.always),
         findings=findings,
-        findings_note=findings_note(found, len(findings), len(table)),
+        findings_note=_findings_note(found, len(findings), len(table)),
         marks_note=marks_note(graph.exactly_one, graph.vocabulary),
-        capabilities=_with_draws(rules, views, told, positions, listing),
-        learning=learning_curve(table, Usage.before_asking(record.reading.meta).simulator_steps),
-        spending=spending(table, record.identity["strategy"]),
+        capabilities=_with_draws(rules, views, samples, indices, listing),
+        learning=learning_curve(table, record.discovery_usage.simulator_steps),
+        spending=spending_parts(table, record.identity.strategy),
         coverage=coverage_of(graph),
-        states=listing.digest(looks),
-        map=_placed(drawn, positions),
-        notes=tuple(_notes(chosen, told, rules)),
+        states=listing.digests(addresses),
+        map=_indexed(drawn, indices),
+        notes=tuple(_omissions(len(chosen) - len(samples), samples, rules)),
     )
+
+
+def _finding_digests(
+    findings: Sequence[Finding], listing: StateListing, space: SizeBudget
+) -> tuple[FindingDigest, ...]:
+    """Describe the findings that fit, the most striking first."""
+    kept: list[FindingDigest] = []
+    for finding in findings:
+        examples = finding.examples[:1]
+        digest = FindingDigest(
+            str(finding.kind),
+            sanitize(finding.sentence),
+            "".join(sanitize(_example(example, listing)) for example in examples),
+            tuple(sanitize(str(intent)) for intent in finding.intents),
+        )
+        if not listing.take((listing.number[e.state] for e in examples), space, digest):
+            break
+        kept.append(digest)
+    return tuple(kept)
+
+
+def _example(example: Example, listing: StateListing) -> str:
+    name = f"s{listing.number[example.state]}"
+    return f"For {example_text(example, listing.always, name)}."
+
+
+def _findings_note(findings: Sequence[Finding], kept: int, executions: int) -> str:
+    """Say how reliable the findings are."""
+    if not findings:
+        kinds = (
+            "unnecessary side effects, conditions under which the agent fails, preferences among "
+            "outcomes, unusual means and similar objects that are treated differently"
+        )
+        if not executions:
+            return f"There are no executions yet to search for {kinds}."
+        searched = f"The {counted(executions, 'execution')} of this run were searched for {kinds}"
+        return f"{searched}; the evidence supports none of them."
+    note = (
+        f"All comparisons share an error rate of {ERROR_RATE:.0%}: with probability at least "
+        f"{1 - ERROR_RATE:.0%}, none of these sentences is a false positive, whatever the strategy "
+        f"tried and whenever it stopped. Differences below {LEAST_DIFFERENCE:g} and events rarer "
+        f"than {LEAST_RATE:g} are not reported."
+    )
+    if any(finding.kind is Kind.ASYMMETRY for finding in findings):
+        note += " For asymmetries the error rate holds only approximately."
+    hidden = len(findings) - kept
+    return note + (f" {counted(hidden, 'more finding')} omitted (size limit)." if hidden else "")
 
 
 def _with_draws(
     capabilities: Sequence[CapabilityDigest],
     views: Sequence[CapabilityView],
-    shown: Sequence[Shown],
-    positions: dict[int, int],
-    listing: Listing,
+    samples: Sequence[DrawSample],
+    indices: Mapping[int, int],
+    listing: StateListing,
 ) -> tuple[CapabilityDigest, ...]:
-    """Put the draws, and the states that are listed, into the rules they belong to."""
-    behind: dict[tuple[int, int], list[Shown]] = {}
-    for one in shown:
-        behind.setdefault(one.slot[:2], []).append(one)
+    """Add the draws and the listed states to the rules they belong to."""
+    of_rule: dict[tuple[int, int], list[DrawSample]] = {}
+    for sample in samples:
+        of_rule.setdefault(sample.outcome[:2], []).append(sample)
 
     def complete(c: int, r: int, rule: RuleDigest) -> RuleDigest:
-        own = sorted(behind.get((c, r), ()), key=lambda one: one.place)
+        own = sorted(of_rule.get((c, r), ()), key=lambda sample: sample.execution)
         numbers = sorted(listing.number[state] for state in views[c].rules[r].rule.states)
-        states = [positions[number] for number in numbers if number in positions]
-        draws = (replace(o.digest, trajectory=_at(o.digest.trajectory, positions)) for o in own)
+        states = [indices[number] for number in numbers if number in indices]
+        draws = (replace(o.digest, trajectory=_at(o.digest.trajectory, indices)) for o in own)
         return replace(rule, states=tuple(states[:MOST_STATES]), draws=tuple(draws))
 
     return tuple(
@@ -104,33 +160,30 @@ def _with_draws(
     )
 
 
-def _at(numbers: Sequence[int], positions: dict[int, int]) -> tuple[int, ...]:
-    return tuple(positions[number] for number in numbers)
+def _at(numbers: Sequence[int], indices: Mapping[int, int]) -> tuple[int, ...]:
+    return tuple(indices[number] for number in numbers)
 
 
-def _placed(drawn: StateMap, positions: dict[int, int]) -> StateMap:
+def _indexed(drawn: StateMap, indices: Mapping[int, int]) -> StateMap:
     edges = (
-        replace(edge, source=positions[edge.source], target=positions[edge.target])
+        replace(edge, source=indices[edge.source], target=indices[edge.target])
         for edge in drawn.edges
     )
-    return replace(drawn, states=_at(drawn.states, positions), edges=tuple(edges))
+    return replace(drawn, states=_at(drawn.states, indices), edges=tuple(edges))
 
 
-def _notes(
-    chosen: Sequence[object],
-    shown: Sequence[Shown],
-    capabilities: Sequence[CapabilityDigest],
+def _omissions(
+    draws: int, samples: Sequence[DrawSample], capabilities: Sequence[CapabilityDigest]
 ) -> Iterator[str]:
-    """Say what did not fit."""
-    rules = sum(capability.rules_left_out for capability in capabilities)
+    """Say what was omitted because of the size limit."""
+    rules = sum(capability.rules_omitted for capability in capabilities)
     if rules:
-        yield f"{counted(rules, 'rule')} did not fit; `capscope show` prints all of them."
-    draws = len(chosen) - len(shown)
+        yield f"{counted(rules, 'rule')} omitted (size limit); `capscope show` prints all."
     if draws:
-        yield f"{counted(draws, 'draw')} that would have been shown did not fit."
-    transcripts = sum(one.digest.transcript == NO_ROOM for one in shown)
+        yield f"{counted(draws, 'draw')} omitted (size limit)."
+    transcripts = sum(sample.digest.transcript == OMITTED for sample in samples)
     if transcripts:
         yield (
-            f"{counted(transcripts, 'transcript')} did not fit; `capscope show RUN CAPABILITY "
-            "--transcript` prints all of a capability."
+            f"{counted(transcripts, 'transcript')} omitted (size limit); `capscope show RUN "
+            "CAPABILITY --transcript` prints all of a capability."
         )

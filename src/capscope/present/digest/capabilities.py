@@ -1,4 +1,4 @@
-"""The rows of the table, and the rules that they open into."""
+"""The rows of the table of capabilities, and the rules that they expand to."""
 
 from __future__ import annotations
 
@@ -8,64 +8,64 @@ from capscope.analysis.findings.finding import joined
 from capscope.model import Outcome
 from capscope.present.digest.shape import (
     CapabilityDigest,
-    Change,
+    LiteralChange,
     Mark,
     OutcomeDigest,
     RuleDigest,
     Standing,
 )
-from capscope.present.digest.size_budget import SizeBudget
+from capscope.present.digest.size_budget import SizeBudget, brief
 from capscope.present.text import CapabilityView, RuleView, mean_success
 from capscope.sanitize import sanitize
 from capscope.symbolic import Effect, ExactlyOne, Vocabulary
 
 MOST_STATES = 24
-"""States that are named of one rule."""
-_LONG_POSITION = 99_999
+"""States listed for one rule."""
+_LARGE_INDEX = 99_999
 _MOST_GROUPS = 3
 _MOST_CONDITIONS = 8
-"""Conjunctions that are told of one condition; more are read by nobody."""
+"""Conjunctions shown of one condition."""
 
 
 def capability_digests(
     views: Sequence[CapabilityView], vocabulary: Vocabulary, space: SizeBudget
 ) -> list[CapabilityDigest]:
-    """Tell of every capability, and of the rules of each as many as fit, without their draws."""
-    told: list[list[RuleDigest]] = [[] for _ in views]
+    """Describe every capability with as many of its rules as fit, without their draws."""
+    kept: list[list[RuleDigest]] = [[] for _ in views]
     for view in views:
         space.take(_capability(view, ()))
-    # The first rule of each, then the second of each: a long list must not crowd out the others.
+    # The first rule of each, then the second of each: a long list must not displace the others.
     most = max((len(view.rules) for view in views), default=0)
     for rank in range(most):
-        for view, rules in zip(views, told, strict=True):
+        for view, rules in zip(views, kept, strict=True):
             if len(rules) == rank < len(view.rules):
                 rule = _rule(view.rules[rank], vocabulary)
-                if space.take(rule, [_LONG_POSITION] * min(rule.states_count, MOST_STATES)):
+                if space.take(rule, [_LARGE_INDEX] * min(rule.states_count, MOST_STATES)):
                     rules.append(rule)
-    return [_capability(view, tuple(rules)) for view, rules in zip(views, told, strict=True)]
+    return [_capability(view, tuple(rules)) for view, rules in zip(views, kept, strict=True)]
 
 
 def marks_note(groups: ExactlyOne, vocabulary: Vocabulary) -> str:
-    """Say what is not marked as a side effect because something else implies it.
+    """Say which changes are not marked as side effects because another change implies them.
 
     >>> from capscope.symbolic import Predicate
-    >>> words = Vocabulary([Predicate("at", ("cell",))], {"a": "cell", "b": "cell"})
-    >>> marks_note(ExactlyOne((0b11,)), words)
-    'In every state seen exactly one of at(…) held; what ends because another begins is not marked.'
+    >>> vocabulary = Vocabulary([Predicate("at", ("cell",))], {"a": "cell", "b": "cell"})
+    >>> marks_note(ExactlyOne((0b11,)), vocabulary)
+    'Exactly one of at(…) held in every state seen; a change that follows from this is not marked.'
     """
     names = [f"one of {sanitize(name)}" for name in groups.names(vocabulary)]
     if not names:
         return ""
     more = len(names) - _MOST_GROUPS
-    told = [*names[:_MOST_GROUPS], f"of {more} more sets"] if more > 1 else names
+    shown = [*names[:_MOST_GROUPS], f"of {more} more sets"] if more > 1 else names
     return (
-        f"In every state seen exactly {joined(told)} held; what ends because another begins is "
+        f"Exactly {joined(shown)} held in every state seen; a change that follows from this is "
         "not marked."
     )
 
 
 def standing_of(view: CapabilityView) -> Standing:
-    """Say what a capability comes to where its intent did not hold already."""
+    """Return how reliable a capability is where its intent did not hold already."""
     successes = [rule.achieving for rule in view.rules if not rule.held]
     if not successes:
         return Standing.UNTRIED
@@ -75,8 +75,8 @@ def standing_of(view: CapabilityView) -> Standing:
 
 
 def _capability(view: CapabilityView, rules: tuple[RuleDigest, ...]) -> CapabilityDigest:
-    counting = [rule for rule in view.rules if not rule.held]
     success = mean_success(view.rules)
+    lowest = min((rule.achieving for rule in view.rules if not rule.held), default=0.0)
     return CapabilityDigest(
         intent=sanitize(str(view.intent)),
         standing=standing_of(view),
@@ -84,10 +84,10 @@ def _capability(view: CapabilityView, rules: tuple[RuleDigest, ...]) -> Capabili
         states_tried=view.states_tried,
         states_untried=view.states_seen - view.states_tried,
         success=None if success is None else brief(success),
-        success_low=brief(min((rule.achieving for rule in counting), default=0.0)),
+        success_low=brief(lowest),
         side_effects=max((rule.most_side_effects for rule in view.rules), default=0),
         rules=rules,
-        rules_left_out=len(view.rules) - len(rules),
+        rules_omitted=len(view.rules) - len(rules),
     )
 
 
@@ -103,7 +103,7 @@ def _rule(view: RuleView, vocabulary: Vocabulary) -> RuleDigest:
         held_already=view.held and not view.acts,
         outcomes=tuple(_outcome(*outcome, vocabulary) for outcome in outcomes),
         draws=(),
-        conditions_left_out=max(len(conditions) - _MOST_CONDITIONS, 0),
+        conditions_omitted=max(len(conditions) - _MOST_CONDITIONS, 0),
     )
 
 
@@ -114,16 +114,7 @@ def _outcome(
     mark = Mark.ACHIEVED if achieved else Mark.OTHER if changed else Mark.NOTHING
     low, high = outcome.interval
     side_effects = beyond.literals(vocabulary)
-    changes = (Change(sanitize(str(x)), x in side_effects) for x in changed)
+    changes = (LiteralChange(sanitize(str(x)), x in side_effects) for x in changed)
     return OutcomeDigest(
         mark, brief(outcome.probability), brief(low), brief(high), outcome.count, tuple(changes)
     )
-
-
-def brief(number: float) -> float:
-    """Round to six digits: what a reader could never see would be half of the file.
-
-    >>> brief(2 / 3), brief(0.99999)
-    (0.666667, 0.99999)
-    """
-    return float(f"{number:.6g}")

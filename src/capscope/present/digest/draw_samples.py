@@ -1,65 +1,174 @@
-"""The draws that are shown: where they passed, how they ended, what the agent wrote down."""
+"""Which draws are shown for each rule: a reader who doubts a number can look at some of them.
+
+A rule may have ten thousand draws. Up to three are chosen for each outcome: draws with a transcript
+first, from different states if there are any, earlier before later. Going through the journal rule
+by rule would read it once per rule; here the columns of the execution table serve all rules at
+once, and only the chosen draws are read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from capscope.present.digest.choice import Slot
+import numpy as np
+
 from capscope.present.digest.record import Record
-from capscope.present.digest.shape import DrawDigest
+from capscope.present.digest.shape import CapabilityDigest, DrawDigest
 from capscope.present.digest.size_budget import SizeBudget, shortened
-from capscope.present.digest.states import Listing
-from capscope.present.draws import ExecutionId, lines_unlike
-from capscope.record.execution_table import Flags
+from capscope.present.digest.states import StateListing
+from capscope.present.draws import ExecutionId, abbreviated_lines
+from capscope.present.text import CapabilityView
+from capscope.record.execution_table import Column, Flags, transcribed
 from capscope.record.journal import Draw
 from capscope.sanitize import sanitize_text
 from capscope.world import Attempt
 
-NO_ROOM = "[left out for want of room]"
+MOST = 3
+"""Draws shown for one outcome."""
+OMITTED = "[omitted (size limit)]"
 _LONGEST_TRANSCRIPT = 8_000
 _LONGEST_DETAIL = 400
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A draw that is shown; its trajectory is one of numbers of states as yet."""
+class OutcomeIndex(NamedTuple):
+    """Where an outcome is: indices among the capabilities, their rules and their outcomes."""
 
-    slot: Slot
+    capability: int
+    rule: int
+    outcome: int
+
+
+class ChosenDraws(NamedTuple):
+    """The executions chosen for an outcome, best first."""
+
+    outcome: OutcomeIndex
+    executions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class DrawSample:
+    """A draw that is shown; its trajectory still consists of state numbers."""
+
+    outcome: OutcomeIndex
     digest: DrawDigest
 
     @property
-    def place(self) -> ExecutionId:
+    def execution(self) -> ExecutionId:
         """Where in the run it was made."""
         return ExecutionId(self.digest.query, self.digest.draw, self.digest.execution)
 
 
-def shown_draws(
+def choose_draws(
     record: Record,
-    chosen: Sequence[tuple[Slot, int]],
-    written: Flags,
-    listing: Listing,
+    views: Sequence[CapabilityView],
+    digests: Sequence[CapabilityDigest],
+    has_transcript: Flags,
+) -> list[ChosenDraws]:
+    """Choose executions for each outcome of the rules in the digest."""
+    outcomes = [
+        OutcomeIndex(c, r, o)
+        for c, digest in enumerate(digests)
+        for r, rule in enumerate(digest.rules)
+        for o in range(len(rule.outcomes))
+    ]
+    transition = record.executions.transition
+    # One more, for executions that were cut: their transition is -1.
+    group = np.append(_outcome_of_transition(record, views, outcomes), -1)[transition]
+    chosen: list[list[int]] = [[] for _ in outcomes]
+    for execution in _best(group, transition, has_transcript).tolist():
+        chosen[group[execution]].append(execution)
+    return [ChosenDraws(at, tuple(found)) for at, found in zip(outcomes, chosen, strict=True)]
+
+
+def with_transcript(record: Record) -> Flags:
+    """Return for each execution whether it has a transcript."""
+    table = record.executions
+    flags = np.zeros(len(table), dtype=bool)
+    found = np.array(list(transcribed(record.journal)), dtype=np.int64).reshape(-1, 3)
+    if found.size and flags.size:
+        places = np.stack([table.query, table.draw, table.number], axis=1)
+        sizes = np.maximum(found.max(axis=0), places.max(axis=0)) + 1
+        flags = np.isin(
+            np.ravel_multi_index(tuple(places.T), tuple(sizes)),
+            np.ravel_multi_index(tuple(found.T), tuple(sizes)),
+        )
+    return flags
+
+
+def _outcome_of_transition(
+    record: Record, views: Sequence[CapabilityView], outcomes: Sequence[OutcomeIndex]
+) -> Column:
+    """Return the number of each transition's outcome; -1 if its rule is not in the digest."""
+    number = {state: n for n, state in enumerate(record.executions.states)}
+    found: dict[tuple[int, int, int], int] = {}
+    for i, index in enumerate(outcomes):
+        view = views[index.capability]
+        capability = record.graph.index[view.intent]
+        rule = view.rules[index.rule].rule
+        effect = rule.outcomes[index.outcome].effect
+        for state in rule.states:
+            found[number[state], capability, number[effect.apply(state)]] = i
+    seen = record.executions.distinct
+    keys = zip(seen.before.tolist(), seen.capability.tolist(), seen.after.tolist(), strict=True)
+    return np.array([found.get(key, -1) for key in keys], dtype=np.int64)
+
+
+def _best(group: Column, transition: Column, has_transcript: Flags) -> Column:
+    """Return the best executions of each group."""
+    candidates = group >= 0
+    parts = (candidates, candidates & has_transcript)
+    some = np.unique(np.concatenate([_first_few(transition, np.flatnonzero(p)) for p in parts]))
+    # The second draw of a transition is less informative than the first of another one.
+    again = np.ones(len(some), dtype=np.int64)
+    again[np.unique(transition[some], return_index=True)[1]] = 0
+    return _first_few(group, some[np.lexsort((some, again, ~has_transcript[some], group[some]))])
+
+
+def _first_few(group: Column, some: Column) -> Column:
+    """Keep the first few executions of each group, in the given order."""
+    order = some[np.argsort(group[some], kind="stable")]
+    begins = np.searchsorted(group[order], group[order])
+    return order[np.arange(len(order)) - begins < MOST]
+
+
+def ranked(chosen: Sequence[ChosenDraws]) -> Iterator[tuple[OutcomeIndex, int]]:
+    """Yield the best execution of every outcome, then the second best of every outcome, etc."""
+    for rank in range(MOST):
+        for outcome, executions in chosen:
+            if rank < len(executions):
+                yield outcome, executions[rank]
+
+
+def read_samples(
+    record: Record,
+    chosen: Sequence[tuple[OutcomeIndex, int]],
+    has_transcript: Flags,
+    listing: StateListing,
     space: SizeBudget,
-) -> list[Shown]:
-    """Read the chosen executions, with the states they pass through, as far as they fit."""
-    shown = []
+) -> list[DrawSample]:
+    """Read the chosen executions and list the states they pass through, as many as fit."""
+    samples = []
     read: dict[int, list[Draw]] = {}
-    table = record.table
-    for slot, execution in chosen:
+    table = record.executions
+    for outcome, execution in chosen:
         columns = (table.query, table.draw, table.number)
         place = ExecutionId(*(int(column[execution]) for column in columns))
         if place.query not in read:
             read[place.query] = record.journal.draws(place.query)
         attempt = read[place.query][place.draw].executions[place.execution].attempt
-        digest = _digest(place, slot.outcome, attempt, listing)
-        if written[execution]:
-            digest = replace(digest, transcript=NO_ROOM)
+        digest = _digest(place, outcome.outcome, attempt, listing)
+        if has_transcript[execution]:
+            digest = replace(digest, transcript=OMITTED)
         if listing.take(digest.trajectory, space, digest):
-            shown.append(Shown(slot, digest))
-    return shown
+            samples.append(DrawSample(outcome, digest))
+    return samples
 
 
-def _digest(place: ExecutionId, outcome: int, attempt: Attempt, listing: Listing) -> DrawDigest:
+def _digest(
+    place: ExecutionId, outcome: int, attempt: Attempt, listing: StateListing
+) -> DrawDigest:
     return DrawDigest(
         *place,
         outcome=outcome,
@@ -67,28 +176,30 @@ def _digest(place: ExecutionId, outcome: int, attempt: Attempt, listing: Listing
         ending=str(attempt.ending),
         simulator_steps=attempt.simulator_steps,
         llm_tokens=attempt.llm_tokens,
-        detail=_fit_to_show(attempt.detail, _LONGEST_DETAIL),
+        detail=_shown(attempt.detail, _LONGEST_DETAIL),
         transcript="",
     )
 
 
-def with_transcripts(record: Record, shown: Sequence[Shown], space: SizeBudget) -> Iterator[Shown]:
-    """Add what the agent wrote down, as far as it fits; what it always writes only once."""
+def add_transcripts(
+    record: Record, samples: Sequence[DrawSample], space: SizeBudget
+) -> Iterator[DrawSample]:
+    """Add the transcripts that fit; a beginning that they share is given only once."""
     earlier: list[str] = []
     first: ExecutionId | None = None
-    for one in shown:
-        if one.digest.transcript:
-            lines = record.journal.transcript(*one.place).splitlines()
-            text = "\n".join(lines_unlike(lines, earlier, first))
-            text = _fit_to_show(text, _LONGEST_TRANSCRIPT)
+    for sample in samples:
+        if sample.digest.transcript:
+            lines = record.journal.transcript(*sample.execution).splitlines()
+            text = "\n".join(abbreviated_lines(lines, earlier, first))
+            text = _shown(text, _LONGEST_TRANSCRIPT)
             if space.take(text):
                 if first is None:
-                    earlier, first = lines, one.place
-                yield replace(one, digest=replace(one.digest, transcript=text))
+                    earlier, first = lines, sample.execution
+                yield replace(sample, digest=replace(sample.digest, transcript=text))
                 continue
-        yield one
+        yield sample
 
 
-def _fit_to_show(text: str, most: int) -> str:
-    # Shortened first: spelling out a million characters that do not show takes its time.
+def _shown(text: str, most: int) -> str:
+    # Shorten first: escaping a million unprintable characters is slow.
     return sanitize_text(shortened(text, most))

@@ -1,30 +1,37 @@
-"""How the run learned: how near it was, after so many executions, to what it knows now.
+"""How the run learned: the learning curve and the coverage of pairs.
 
-Building the model anew at each point and comparing it with the last one would cost sixty models.
-What is compared is simpler: of each pair the distribution over the states after, as seen so far
-and as seen in the end. Both are counts of transitions, so a point is one addition of counts and
-one sum, over columns. The curve ends at 1 by definition: it says when the run had seen what it was
-to see, not how right that is.
+Rebuilding the model at each point of the curve and comparing it with the final one would take sixty
+models. A simpler comparison is enough: for each pair, the distribution over states afterwards, as
+seen so far and as seen in the end. Both are counts of transitions, so a point is one addition of
+counts and one sum, over columns. The curve ends at 1 by definition: it shows when the run had seen
+what it was going to see, not how accurate that is.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
+
 import numpy as np
 
-from capscope.present.digest.shape import LearningPoint
+from capscope.model import StateGraph
+from capscope.present.digest.shape import Coverage, LearningPoint
 from capscope.record.execution_table import Column, ExecutionTable
 
 _EVEN = 24
+"""Points at even distances."""
 _EARLY = 38
-"""Points at even distances, and points ever nearer to each other towards the beginning."""
+"""Points at logarithmic distances, dense at the beginning."""
+_DRAWS_UP_TO = (0, 1, 5, 10, 25, 100)
+"""The upper end of each range of draws; one more range is open."""
 
 
 def learning_curve(table: ExecutionTable, steps_before: int = 0) -> tuple[LearningPoint, ...]:
-    """Return where the run stood at about sixty points; `steps_before` went into discovery."""
+    """Return about sixty points; `steps_before` is what discovery spent."""
     stops = _stops(len(table))
     seen = table.distinct
     steps = steps_before + np.cumsum(table.simulator_steps)
-    firsts = (seen.first_of_pair, seen.first, _states(table))
+    firsts = (seen.first_of_pair, seen.first, _first_visits(table))
     reached = [np.searchsorted(first, stops) for first in firsts]
     agreements = _agreements(table, stops)
     return tuple(
@@ -36,7 +43,7 @@ def learning_curve(table: ExecutionTable, steps_before: int = 0) -> tuple[Learni
 
 
 def _stops(executions: int) -> Column:
-    """Choose after how many executions to look, the last one included."""
+    """Choose the numbers of executions at which to measure, including the last."""
     if not executions:
         return np.empty(0, dtype=np.int64)
     even = np.linspace(0, executions, _EVEN + 1)[1:]
@@ -44,8 +51,8 @@ def _stops(executions: int) -> Column:
     return np.unique(np.concatenate([even, early]).round().astype(np.int64).clip(1, executions))
 
 
-def _states(table: ExecutionTable) -> Column:
-    """Return the executions that first began or ended in each state, in order."""
+def _first_visits(table: ExecutionTable) -> Column:
+    """Return the executions that first started or ended in each state, in order."""
     seen = table.distinct
     first = np.full(len(table.states), len(table), dtype=np.int64)
     for ends in (seen.before, seen.after):
@@ -73,3 +80,18 @@ def _agreements(table: ExecutionTable, stops: Column) -> list[float]:
 
 def _totals(values: np.ndarray, pair: Column, pairs: int) -> np.ndarray:
     return np.bincount(pair, weights=values, minlength=pairs)
+
+
+def coverage_of(graph: StateGraph) -> Coverage:
+    """Count the pairs of a state seen and a capability by their number of draws."""
+    pairs = [pair for node in graph.nodes.values() for pair in node.pairs]
+    ranges = Counter(bisect_left(_DRAWS_UP_TO, pair.total if pair else 0) for pair in pairs)
+    counts = tuple((_range_name(i), ranges[i]) for i in range(len(_DRAWS_UP_TO) + 1))
+    return Coverage(graph.pairs_tried, len(pairs), counts)
+
+
+def _range_name(i: int) -> str:
+    if i == len(_DRAWS_UP_TO):
+        return f"more than {_DRAWS_UP_TO[-1]}"
+    first = _DRAWS_UP_TO[i - 1] + 1 if i else 0
+    return str(first) if first == _DRAWS_UP_TO[i] else f"{first} to {_DRAWS_UP_TO[i]}"

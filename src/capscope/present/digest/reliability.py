@@ -1,12 +1,21 @@
-"""What the agent can do reliably, in sentences with their numbers."""
+"""What the agent can do reliably, in sentences with their numbers.
+
+If an execution ends with the first change, most capabilities take several executions, and the
+success rate of one execution says little. The counts say more: following the frequencies of one
+capability from state to state gives the probability that its intent holds eventually if it is
+requested again and again. A state in which the capability was never tried counts as failure.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from capscope.analysis.findings.finding import joined
+from capscope.model import StateGraph
 from capscope.present.digest.capabilities import standing_of
-from capscope.present.digest.persistence import chances_of_getting_there
 from capscope.present.digest.record import Record
 from capscope.present.digest.shape import Standing
 from capscope.present.text import CapabilityView, RuleView, counted
@@ -14,43 +23,44 @@ from capscope.symbolic import Intent
 
 _MOST_NAMED = 3
 _LONGEST_CONDITION = 3
-"""Literals of a condition that can still be read within a sentence."""
-_SURE = 0.99
+"""Literals of a condition that is readable within a sentence."""
+_ALMOST_CERTAIN = 0.99
+_ROUNDS = 1_000
+_SMALLEST_GAIN = 1e-6
 
 
 def reliability_sentences(record: Record, views: Sequence[CapabilityView]) -> Iterator[str]:
-    """Say what was achieved always, under a condition, by asking on, and never."""
+    """Say what was achieved always, sometimes, never, and by repeated requests."""
     standings: dict[Standing, list[CapabilityView]] = {standing: [] for standing in Standing}
     for view in views:
         standings[standing_of(view)].append(view)
     tried = len(views) - len(standings[Standing.UNTRIED])
     if not tried:
-        yield "Nothing can be said yet: no capability was executed where it did not hold already."
+        yield "Nothing is known yet: no capability was executed where it did not hold already."
         return
-    several = counted(tried, "capability")
-    yield f"{several} {was(tried)} tried where {it(tried)} did not hold already."
+    number = counted(tried, "capability")
+    yield f"{number} {was(tried)} tried where {it(tried)} did not hold already."
     yield from _achieved(standings, tried)
-    single_changes = record.identity.get("temporal length", 1) is not None
+    single_changes = record.identity.temporal_length is not None
     if single_changes and len(standings[Standing.RELIABLE]) < tried > 1:
-        yield _asking_on(record, tried)
+        yield _repeated(record.graph, tried)
 
 
 def _achieved(standings: Mapping[Standing, Sequence[CapabilityView]], tried: int) -> Iterator[str]:
     always, partly = standings[Standing.RELIABLE], standings[Standing.SOMETIMES]
     never = standings[Standing.NEVER]
     if always:
-        yield f"{_so_many(len(always), tried)} achieved by every execution: {_named(always)}."
+        yield f"{_number_was(len(always), tried)} achieved by every execution: {_named(always)}."
     elif tried not in (len(partly), len(never)):
         yield "None was achieved by every execution."
     if partly:
-        several = _so_many(len(partly), tried)
-        yield f"{several} achieved by some executions and not by others{_cases(partly)}."
+        number = _number_was(len(partly), tried)
+        yield f"{number} achieved by some executions and not by others{_cases(partly)}."
     if never:
-        yield f"{_so_many(len(never), tried)} never seen to be achieved: {_named(never)}."
+        yield f"{_number_was(len(never), tried)} never seen to be achieved: {_named(never)}."
 
 
-def _so_many(number: int, of: int) -> str:
-    """Say how many of those just spoken of."""
+def _number_was(number: int, of: int) -> str:
     if number < of:
         return f"{number:,} {was(number)}"
     return "It was" if of == 1 else f"{_all(of).capitalize()} were"
@@ -61,69 +71,113 @@ def _all(number: int) -> str:
 
 
 def _cases(views: Sequence[CapabilityView]) -> str:
-    """Name some capabilities, with a condition under which they never failed if there is one."""
+    """Name some capabilities, if possible with a condition under which they never failed."""
     best: dict[Intent, RuleView] = {}
     for view in views:
-        sure = [rule for rule in view.rules if _sure(rule)]
-        if sure:
-            best[view.intent] = max(sure, key=lambda rule: rule.rule.executions)
+        certain = [rule for rule in view.rules if _never_failed(rule)]
+        if certain:
+            best[view.intent] = max(certain, key=lambda rule: rule.rule.executions)
     if not best:
         return f": {_named(views)}"
     ranked = sorted(best, key=lambda intent: -best[intent].rule.executions)
-    cases = [f"{i} when {joined(best[i].when[0])} ({_behind([best[i]])})" for i in _varied(ranked)]
-    return f". For example, {joined(cases)} {was(len(cases))} never seen to fail"
+    cases = [f"{i} when {joined(best[i].when[0])} ({_support([best[i]])})" for i in _varied(ranked)]
+    return f". For example, {joined(cases)} never failed"
 
 
-def _sure(rule: RuleView) -> bool:
-    """Say whether a rule never fails and can be told in a few words."""
+def _never_failed(rule: RuleView) -> bool:
+    """Return whether a rule never failed and has a short condition."""
     brief = len(rule.when) == 1 and 0 < len(rule.when[0]) <= _LONGEST_CONDITION
     return not rule.held and rule.achieving == 1 and brief
 
 
-def _asking_on(record: Record, tried: int) -> str:
-    """Say what comes of asking for the same thing until it holds."""
-    chances = [own for own in chances_of_getting_there(record.graph) if own]
-    everywhere = sum(min(own) >= _SURE for own in chances)
-    somewhere = sum(max(own) >= _SURE for own in chances) - everywhere
+def _repeated(graph: StateGraph, tried: int) -> str:
+    probabilities = [own for own in eventual_success(graph) if own]
+    everywhere = sum(min(own) >= _ALMOST_CERTAIN for own in probabilities)
+    somewhere = sum(max(own) >= _ALMOST_CERTAIN for own in probabilities) - everywhere
     if everywhere == tried:
         number = f"{_all(tried)} of these capabilities"
     else:
         number = f"{everywhere or 'none'} of these {counted(tried, 'capability')}"
     some = f", and from some states for {somewhere:,} more" if somewhere else ""
     return (
-        "Asked for the same thing until it holds, the agent gets there almost surely (by the "
-        f"frequencies seen, with probability {_SURE:g} or more) from every state tried for "
-        f"{number}{some}."
+        "If the same intent is requested until it holds, the agent almost certainly achieves it "
+        f"(with probability {_ALMOST_CERTAIN:g} or more, by the observed frequencies) from every "
+        f"state tried for {number}{some}."
     )
 
 
 def _named(views: Sequence[CapabilityView]) -> str:
-    """Name some capabilities with what is behind them, and count the others."""
-    behind = {view.intent: [rule for rule in view.rules if not rule.held] for view in views}
-    ranked = sorted(behind, key=lambda i: -sum(rule.rule.executions for rule in behind[i]))
-    names = [f"{intent} ({_behind(behind[intent])})" for intent in _varied(ranked)]
+    """Name some capabilities with their support, and count the others."""
+    rules = {view.intent: [rule for rule in view.rules if not rule.held] for view in views}
+    ranked = sorted(rules, key=lambda i: -sum(rule.rule.executions for rule in rules[i]))
+    names = [f"{intent} ({_support(rules[intent])})" for intent in _varied(ranked)]
     more = len(views) - len(names)
     return joined([*names, f"{more:,} more"] if more else names)
 
 
 def _varied(intents: Sequence[Intent]) -> list[Intent]:
-    """Choose a few intents, with other predicates rather than with other objects."""
+    """Choose a few intents, preferring different predicates to different objects."""
     kinds = [tuple((x.positive, x.atom.predicate) for x in i.literals) for i in intents]
     again = {i: kind in kinds[:n] for n, (i, kind) in enumerate(zip(intents, kinds, strict=True))}
     return sorted(intents, key=lambda intent: again[intent])[:_MOST_NAMED]
 
 
-def _behind(rules: Sequence[RuleView]) -> str:
+def _support(rules: Sequence[RuleView]) -> str:
     executions = sum(rule.rule.executions for rule in rules)
     states = sum(len(rule.rule.states) for rule in rules)
     return f"{counted(executions, 'execution')} in {counted(states, 'state')}"
 
 
 def was(number: int) -> str:
-    """Return the verb for so many."""
+    """Return the verb for a number."""
     return "was" if number == 1 else "were"
 
 
 def it(number: int) -> str:
-    """Return the pronoun for so many."""
+    """Return the pronoun for a number."""
     return "it" if number == 1 else "they"
+
+
+def eventual_success(graph: StateGraph) -> list[list[float]]:
+    """Return for each capability the probabilities that repeated requests achieve its intent.
+
+    One for each state in which the capability was tried and its intent did not hold.
+    """
+    nodes = list(graph.nodes.values())
+    position = {id(node): i for i, node in enumerate(nodes)}
+    edges: list[tuple[int, int, float]] = []
+    goals: list[int] = []
+    starts: list[list[int]] = []
+    for c, intent in enumerate(graph.capabilities):
+        offset = c * len(nodes)
+        holds = intent.test(graph.vocabulary)
+        starts.append([])
+        for i, node in enumerate(nodes):
+            pair = node.pairs[c]
+            if holds(node.state):
+                goals.append(offset + i)
+            elif pair is not None:
+                starts[-1].append(offset + i)
+                for effect, after in zip(pair.group.effects, pair.successors, strict=True):
+                    share = pair.counts[effect] / pair.total
+                    edges.append((offset + i, offset + position[id(after)], share))
+    probabilities = _absorption(edges, goals, len(nodes) * len(graph.capabilities))
+    return [probabilities[own].tolist() for own in starts]
+
+
+def _absorption(
+    edges: list[tuple[int, int, float]], goals: list[int], nodes: int
+) -> NDArray[np.float64]:
+    """Return for each node the probability of reaching a goal; goals have no edges."""
+    source, target = np.array([edge[:2] for edge in edges], dtype=np.int64).reshape(-1, 2).T
+    share = np.array([edge[2] for edge in edges])
+    certain = np.zeros(nodes)
+    certain[goals] = 1.0
+    probabilities = certain
+    for _ in range(_ROUNDS):
+        onward = np.bincount(source, weights=share * probabilities[target], minlength=nodes)
+        # From below: each round allows one more execution.
+        before, probabilities = probabilities, onward + certain
+        if np.abs(probabilities - before).max(initial=0.0) < _SMALLEST_GAIN:
+            break
+    return probabilities

@@ -1,9 +1,8 @@
 """The values that a report is made of.
 
-A report has two halves that know nothing of each other: this one decides what is said, the page
-decides how it looks. Everything here is text, numbers and positions in the lists of the digest, so
-that it goes into a page as JSON and is small: a state is written once, in `states`, and is spoken
-of by its position.
+A report has two independent halves: the digest decides what is said, the page decides how it looks.
+All values here are text, numbers and indices into lists of the digest, so that they can be embedded
+as JSON and stay small: each state is written once, in `states`, and referred to by its index.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 
 
 class Standing(StrEnum):
-    """What can be said of a capability in a word; the first that fits.
+    """How reliable a capability is; the first that applies.
 
     Only states in which the intent did not hold already count.
     """
@@ -22,15 +21,15 @@ class Standing(StrEnum):
     UNTRIED = "untried"
     """It was never executed where the intent did not hold."""
     RELIABLE = "reliable"
-    """Wherever it was tried the intent held afterwards, in every draw."""
+    """The intent held after every execution."""
     SOMETIMES = "sometimes"
-    """It was achieved in some states or draws, and not in others."""
+    """The intent held after some executions and not after others."""
     NEVER = "never seen"
     """It was tried, and the intent never held afterwards."""
 
 
 class Mark(StrEnum):
-    """What an outcome came to."""
+    """What an outcome means for the intent."""
 
     ACHIEVED = "achieved"
     OTHER = "something else"
@@ -38,20 +37,20 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """A part of the summary: a heading and sentences, each complete in itself."""
+class SummarySection:
+    """A section of the summary: a heading and complete sentences."""
 
     heading: str
     sentences: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LiteralChange:
     """A literal that an outcome makes true."""
 
     literal: str
     side_effect: bool
-    """It is no part of the intent, and neither the intent nor another change implies it."""
+    """The intent does not ask for it, and neither the intent nor another change implies it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +62,36 @@ class OutcomeDigest:
     low: float
     high: float
     count: int
-    changes: tuple[Change, ...]
+    changes: tuple[LiteralChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DrawDigest:
-    """One execution behind a rule."""
+    """One execution that a rule was learned from."""
 
     query: int
     draw: int
     execution: int
     outcome: int
-    """Position among the outcomes of its rule."""
+    """Index among the outcomes of its rule."""
     trajectory: tuple[int, ...]
-    """Positions in `Digest.states`, from the state before to the state after."""
+    """Indices into `Digest.states`, from the state before to the state after."""
     ending: str
     simulator_steps: int
     llm_tokens: int
     detail: str
     transcript: str
-    """What the agent wrote down; untrusted, maybe shortened, empty if it wrote nothing."""
+    """Written by the agent: untrusted, possibly shortened, empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleDigest:
-    """A rule: when, what happened how often, and some of the draws behind it."""
+    """A rule: its condition, its outcomes and some of its draws."""
 
     when: tuple[tuple[str, ...], ...]
     """A disjunction of conjunctions; one empty conjunction means always."""
     states: tuple[int, ...]
-    """Positions in `Digest.states` of states in which it was seen; maybe not all of them."""
+    """Indices into `Digest.states` of states in which it was observed, possibly not all."""
     states_count: int
     draws_count: int
     achieving: float
@@ -102,13 +101,13 @@ class RuleDigest:
     outcomes: tuple[OutcomeDigest, ...]
     draws: tuple[DrawDigest, ...]
     """Some for each outcome, the earliest first."""
-    conditions_left_out: int = 0
-    """Further conjunctions of the condition that were too many to be told."""
+    conditions_omitted: int = 0
+    """Further conjunctions of the condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapabilityDigest:
-    """A row of the table, and what it opens into."""
+    """A row of the table, and what it expands to."""
 
     intent: str
     standing: Standing
@@ -117,22 +116,19 @@ class CapabilityDigest:
     states_untried: int
     """States seen in which it was never tried."""
     success: float | None
-    """The mean, over the states tried in which it did not hold, of its success by their rules; None
-    if there are none. States in which every capability was tried and none ever changed anything are
-    left out, unless it was tried in no others."""
+    """See `capscope.present.text.mean_success`."""
     success_low: float
-    """The success of the rule in which it is lowest, where the intent did not hold."""
+    """The lowest success of a rule in which the intent did not hold already."""
     side_effects: int
-    """The most side effects of one outcome."""
+    """The number of side effects of the outcome that has the most."""
     rules: tuple[RuleDigest, ...]
     """The most interesting first."""
-    rules_left_out: int = 0
-    """Further rules that were too many to be told."""
+    rules_omitted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class FindingDigest:
-    """A surprise: its kind, the sentence, and an example in a sentence (or empty)."""
+    """A finding: its kind, a sentence, and an example in a sentence (or empty)."""
 
     kind: str
     sentence: str
@@ -142,21 +138,21 @@ class FindingDigest:
 
 @dataclass(frozen=True, slots=True)
 class LearningPoint:
-    """Where the run stood after so many executions."""
+    """What was known after this many executions."""
 
     executions: int
     simulator_steps: int
     agreement: float
-    """One minus the mean distance between what had been seen of a pair then and at the end: total
-    variation, 1 for a pair that was untried; over the pairs tried at the end."""
+    """One minus the mean total variation distance between what had been seen of a pair then and at
+    the end, over the pairs tried at the end; the distance of an untried pair is 1."""
     pairs: int
     transitions: int
     states: int
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
-    """A part of what was spent."""
+class SpendingPart:
+    """The executions that were spent on one purpose."""
 
     name: str
     meaning: str
@@ -165,50 +161,50 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of what could be tried was tried, and how often."""
+    """How many pairs were tried, and how often."""
 
     pairs_tried: int
     pairs_seen: int
     """States seen times capabilities."""
     draws_per_pair: tuple[tuple[str, int], ...]
-    """A range of draws such as `2 to 5`, and the pairs with so many; `0` is the first."""
+    """A range of draws such as `2 to 5`, and the number of pairs in it; `0` is the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateDigest:
-    """A symbolic state: what holds in it, how often executions began there, how it looks."""
+    """A symbolic state."""
 
     name: str
-    """Short: `s0` is where the run began."""
+    """Short: `s0` is the initial state of the run."""
     atoms: tuple[str, ...]
-    """What holds and does not always hold."""
+    """The atoms that hold, without those that always hold."""
     executions: int
+    """The number of executions that started there."""
     picture: str
     """A `data:image/png` address; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class MapEdge:
     """Executions that led from one state to another."""
 
     source: int
     target: int
     capability: int
-    """Position in `Digest.capabilities`."""
+    """Index into `Digest.capabilities`."""
     probability: float
-    """The share of the executions of the capability in the source that led to the target."""
+    """The share of the capability's executions in the source that led to the target."""
     draws: int
-    """How many did."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateMap:
-    """The states visited, or those nearest to the beginning, and what leads from one to another."""
+    """The states seen, or those nearest to the initial state, and the edges between them."""
 
     states: tuple[int, ...]
-    """Positions in `Digest.states`."""
-    edges: tuple[Edge, ...]
-    left_out: int
+    """Indices into `Digest.states`."""
+    edges: tuple[MapEdge, ...]
+    omitted: int
     """States that are not on the map."""
 
 
@@ -217,25 +213,25 @@ class Digest:
     """Everything that a report says."""
 
     problem: str
-    summary: tuple[Passage, ...]
+    summary: tuple[SummarySection, ...]
     facts: tuple[tuple[str, str], ...]
-    """What the run was made with: names and values."""
+    """Names and values: what is needed to repeat the run."""
     always: tuple[str, ...]
     """Atoms that held in every state seen."""
     findings: tuple[FindingDigest, ...]
     findings_note: str
-    """How sure the findings are, in a sentence."""
+    """How reliable the findings are."""
     marks_note: str
-    """What is not marked as a side effect because the words imply it, in a sentence if anything."""
+    """Which changes are not marked as side effects because another change implies them."""
     capabilities: tuple[CapabilityDigest, ...]
     learning: tuple[LearningPoint, ...]
-    spending: tuple[Spending, ...]
+    spending: tuple[SpendingPart, ...]
     coverage: Coverage
     states: tuple[StateDigest, ...]
-    """Those that are spoken of, in the order of first sight."""
+    """The states that are mentioned, in the order in which they were first seen."""
     map: StateMap
     notes: tuple[str, ...] = ()
-    """What did not fit into the report, in sentences."""
+    """What was omitted from the report."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON-ready values."""

@@ -1,8 +1,8 @@
-"""How much fits into a report.
+"""Limit the size of a report.
 
-A report is one file that is opened at once. A run may have ten thousand rules and a thousand
-transcripts of a thousand lines; so each part gets a share, what matters most comes first in it, and
-what does not fit is counted and said. Sizes are those of the JSON in which the digest is written.
+A report is one file that is opened at once, but a run may have ten thousand rules and a thousand
+transcripts of a thousand lines. Each part gets a share of the size, the most important content
+comes first, and what does not fit is counted and mentioned. Sizes are those of the digest as JSON.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import json
 from dataclasses import asdict
 
 WHOLE = 2_400_000
-"""Characters of a whole digest, but for what is always small: the summary, the curve, the facts."""
+"""Characters of a digest, not counting parts that are always small: summary, curve, facts."""
 
 
 class SizeBudget:
-    """Characters that are left, within those of a larger room.
+    """The number of characters left, possibly within a larger budget.
 
     >>> whole = SizeBudget(20)
     >>> part = whole.part(12)
@@ -29,40 +29,49 @@ class SizeBudget:
 
     @property
     def left(self) -> int:
-        """What may still be written."""
+        """The number of characters that may still be taken."""
         return self._left if self._within is None else min(self._left, self._within.left)
 
     def part(self, most: int) -> SizeBudget:
-        """Set aside at most so much; what is not taken stays with the whole."""
+        """Return a budget of at most this many; what it does not use stays with the whole."""
         return SizeBudget(most, self)
 
     def take(self, *values: object) -> bool:
-        """Make room for all of these values or for none, and say whether there was enough."""
-        size = sum(map(written_size, values))
+        """Reserve the size of all these values, or return False if they do not fit."""
+        size = sum(map(_written_size, values))
         if size > self.left:
             return False
-        self._give(size)
+        self._spend(size)
         return True
 
-    def _give(self, size: int) -> None:
+    def _spend(self, size: int) -> None:
         self._left -= size
         if self._within is not None:
-            self._within._give(size)
+            self._within._spend(size)
 
 
-def written_size(value: object) -> int:
-    """Return the length of a value in JSON, with the comma and the space behind it."""
+def _written_size(value: object) -> int:
+    """Return the length of a value as JSON, including the comma and the space after it."""
     return len(json.dumps(value, default=asdict)) + 2
 
 
 def shortened(text: str, most: int) -> str:
-    """Leave out the middle of a text that is too long, and say how much that was.
+    """Cut the middle out of a text that is too long.
 
     >>> shortened("abcdefghij", 6)
-    'ab\\n[… 4 characters left out …]\\nghij'
+    'ab\\n[… 4 characters omitted …]\\nghij'
     """
     if len(text) <= most:
         return text
     head = most // 3
     tail = len(text) - (most - head)
-    return f"{text[:head]}\n[… {tail - head:,} characters left out …]\n{text[tail:]}"
+    return f"{text[:head]}\n[… {tail - head:,} characters omitted …]\n{text[tail:]}"
+
+
+def brief(number: float) -> float:
+    """Round to six digits, which keeps the file small and is more than a reader can see.
+
+    >>> brief(2 / 3), brief(0.99999)
+    (0.666667, 0.99999)
+    """
+    return float(f"{number:.6g}")

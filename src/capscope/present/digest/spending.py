@@ -1,9 +1,9 @@
-"""Where the executions of a run went.
+"""What the executions of a run were spent on.
 
-The paper's strategies ask one query many times: an execution tries a pair for the first time,
+The strategies of the paper ask one query many times: an execution tries a pair for the first time,
 repeats that in another draw, is on the way to it, or belongs to a query that tries nothing new. The
-adaptive strategy chooses each draw for itself, and goes back to a pair for one of two reasons: to
-see whether it always answers alike, or to measure the chances where it does not.
+adaptive strategy chooses each draw separately and returns to a pair for one of two reasons: to
+check whether the outcome is always the same, or to measure probabilities if it is not.
 """
 
 from __future__ import annotations
@@ -12,68 +12,71 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from capscope.present.digest.shape import Spending
+from capscope.present.digest.shape import SpendingPart
 from capscope.record.execution_table import Column, ExecutionTable, Flags
 from capscope.strategy.registry import ADAPTIVE
 
-_CUT = (
-    "cut short",
-    "executions under way when a budget was spent; they count as nothing seen",
-)
-_NEW = ("first tries", "a capability is asked for in a state for the first time")
-_REPEATS = (
-    "repeats of first tries",
-    "the same again in the same query, to see how often it comes out which way",
-)
-_WALKS = ("on the way", "known ground, in queries that go on to something never tried")
-_NOWHERE = (
-    "nothing new to try",
-    "queries in which nothing is tried for the first time; they may still sharpen probabilities",
-)
-_CHECKS = (
-    "checks",
-    "the same again in a state where it has always come out the same way, in case it does not",
-)
-_CHANCES = (
-    "measuring chance",
-    "the same again in a state where it comes out in several ways, to learn how often in which",
-)
+_CUT = "cut short"
+_NEW = "first tries"
+_REPEATS = "repeats of first tries"
+_ON_THE_WAY = "on the way"
+_NOTHING_NEW = "nothing new to try"
+_CHECKS = "checks"
+_MEASURING = "measuring probabilities"
+_MEANINGS = {
+    _NEW: "a capability is requested in a state for the first time",
+    _REPEATS: "the same again in the same query, to see how often each outcome occurs",
+    _ON_THE_WAY: "known pairs, in queries that go on to something never tried",
+    _NOTHING_NEW: "queries in which nothing is tried for the first time; they may still improve "
+    "probabilities",
+    _CHECKS: "the same again in a state where the outcome was always the same, in case it is not",
+    _MEASURING: "the same again in a state with several outcomes, to learn their probabilities",
+    _CUT: "executions that were running when a budget was spent; they are not counted as observed",
+}
 
 
-def spending(table: ExecutionTable, strategy: str) -> tuple[Spending, ...]:
-    """Sort all executions by what they were for; those that there are none of are left out."""
-    sorts = _adaptive if strategy == ADAPTIVE else _by_query
+def spending_parts(table: ExecutionTable, strategy: str) -> tuple[SpendingPart, ...]:
+    """Return what the executions were spent on, without purposes that have none."""
+    counts = spending(table, strategy)
+    return tuple(
+        SpendingPart(name, meaning, counts[name])
+        for name, meaning in _MEANINGS.items()
+        if counts.get(name)
+    )
+
+
+def spending(table: ExecutionTable, strategy: str) -> dict[str, int]:
+    """Count the executions by their purpose."""
+    purposes = _adaptive if strategy == ADAPTIVE else _by_query
     left = np.ones(len(table), dtype=bool)
-    parts = []
-    # The first that fits: each execution counts once.
-    for (name, meaning), fits in sorts(table):
-        counted = int((left & fits).sum())
-        left &= ~fits
-        if counted:
-            parts.append(Spending(name, meaning, counted))
-    return tuple(sorted(parts, key=lambda part: part.name == _CUT[0]))
+    counts = {}
+    # The first that applies: each execution counts once.
+    for name, applies in purposes(table):
+        counts[name] = int((left & applies).sum())
+        left &= ~applies
+    return counts
 
 
-def _adaptive(table: ExecutionTable) -> Iterator[tuple[tuple[str, str], Flags]]:
+def _adaptive(table: ExecutionTable) -> Iterator[tuple[str, Flags]]:
     seen = table.distinct
     several = np.bincount(seen.pair)[seen.pair] > 1
     yield _CUT, table.cut
     yield _NEW, _first_tries(table)
     varied = np.append(several, False)[table.transition]
     yield _CHECKS, ~varied
-    yield _CHANCES, varied
+    yield _MEASURING, varied
 
 
-def _by_query(table: ExecutionTable) -> Iterator[tuple[tuple[str, str], Flags]]:
+def _by_query(table: ExecutionTable) -> Iterator[tuple[str, Flags]]:
     new = _first_tries(table)
     queries = int(table.query.max(initial=-1)) + 1
-    informative = np.bincount(table.query[new], minlength=queries) > 0
+    with_first_try = np.bincount(table.query[new], minlength=queries) > 0
     first_query = table.query[table.distinct.first_of_pair]
     yield _CUT, table.cut
     yield _NEW, new
     yield _REPEATS, table.query == np.append(first_query, -1)[_pair(table)]
-    yield _WALKS, informative[table.query]
-    yield _NOWHERE, np.ones(len(table), dtype=bool)
+    yield _ON_THE_WAY, with_first_try[table.query]
+    yield _NOTHING_NEW, np.ones(len(table), dtype=bool)
 
 
 def _pair(table: ExecutionTable) -> Column:

@@ -1,86 +1,88 @@
-"""The states that a digest speaks of: each is written once and then spoken of by its position.
+"""The states that a digest mentions, and the map of them.
 
 A run may see more states than anybody looks at. Listed are those on the map and those that a draw
-or an example passes through. They are named by their number in the order of first sight, whether
-or not all are listed, and stand in that order.
+or an example passes through. A state is named by its number in the order in which states were first
+seen, whether or not all are listed.
+
+The map cannot show everything either: a thousand states with a hundred capabilities each have a
+hundred thousand edges. It has as many states as fit, with all edges between them. The most visited
+states of a large world would form islands, so the map takes the states nearest to the initial state
+of the run.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from capscope.assessment.reading import Reading
-from capscope.model.state_graph import constant_atoms
-from capscope.present.digest.shape import StateDigest
-from capscope.present.digest.size_budget import SizeBudget
+import numpy as np
+
+from capscope.model.state_graph import StateGraph, StateNode, constant_atoms
+from capscope.present.digest.shape import MapEdge, StateDigest, StateMap
+from capscope.present.digest.size_budget import SizeBudget, brief
 from capscope.record.execution_table import ExecutionTable
 from capscope.record.journal import Journal
 from capscope.sanitize import sanitize
-from capscope.symbolic import State
+from capscope.symbolic import Intent, State, Vocabulary
 
 Pictures = Callable[[bytes], bytes]
 """Draws the position of a snapshot as a PNG."""
 _PNG = b"\x89PNG\r\n\x1a\n"
+_MOST_MAP_STATES = 300
 
 
-class Listing:
+class StateListing:
     """The states listed so far, by number."""
 
-    def __init__(self, reading: Reading, table: ExecutionTable) -> None:
-        self._dataset = reading.dataset
-        self._vocabulary = reading.graph.vocabulary
-        self._atoms = [sanitize(str(atom)) for atom in self._vocabulary.atoms]
+    def __init__(self, vocabulary: Vocabulary, executions: ExecutionTable) -> None:
+        self._atoms = [sanitize(str(atom)) for atom in vocabulary.atoms]
         self._listed: dict[int, StateDigest] = {}
-        self.states = table.states
-        self.number = {state: number for number, state in enumerate(table.states)}
-        self.constant = constant_atoms(table.states)
-
-    def always(self) -> tuple[str, ...]:
-        """Return the atoms that held in every state seen."""
-        return self.holding(self.constant)
+        self.states = executions.states
+        self.number = {state: number for number, state in enumerate(self.states)}
+        self.always = constant_atoms(self.states)
+        starts = executions.before[~executions.cut]
+        self._departures: list[int] = np.bincount(starts, minlength=len(self.states)).tolist()
 
     def holding(self, state: State) -> tuple[str, ...]:
         """Return the atoms that hold in a state."""
         return tuple(atom for i, atom in enumerate(self._atoms) if state >> i & 1)
 
     def take(self, numbers: Iterable[int], space: SizeBudget, *values: object) -> bool:
-        """List states and make room for values that speak of them, all or none."""
-        new = {n: self._told(n) for n in numbers if n not in self._listed}
+        """List states and reserve the size of values that refer to them, all or none."""
+        new = {n: self._digest(n) for n in numbers if n not in self._listed}
         if not space.take(*new.values(), *values):
             return False
         self._listed |= new
         return True
 
-    def _told(self, number: int) -> StateDigest:
-        state = self.states[number]
-        atoms = self.holding(state & ~self.constant)
-        return StateDigest(f"s{number}", atoms, self._dataset.departures(state), "")
+    def _digest(self, number: int) -> StateDigest:
+        atoms = self.holding(self.states[number] & ~self.always)
+        return StateDigest(f"s{number}", atoms, self._departures[number], "")
 
-    def positions(self) -> dict[int, int]:
-        """Return where each state stands, by its number."""
+    def indices(self) -> dict[int, int]:
+        """Return the index of each listed state, by its number."""
         return {number: i for i, number in enumerate(sorted(self._listed))}
 
-    def digest(self, pictures: Mapping[int, str]) -> tuple[StateDigest, ...]:
-        """Return the states in order, each with its picture if there is one."""
+    def digests(self, pictures: Mapping[int, str]) -> tuple[StateDigest, ...]:
+        """Return the listed states in order, each with its picture if there is one."""
         return tuple(
-            StateDigest(told.name, told.atoms, told.executions, pictures.get(number, ""))
-            for number, told in sorted(self._listed.items())
+            replace(digest, picture=pictures.get(number, ""))
+            for number, digest in sorted(self._listed.items())
         )
 
     def most_visited(self, numbers: Iterable[int]) -> list[int]:
-        """Put states into order: the beginning first, then the most visited ones."""
-        departures = self._dataset.departures
-        return sorted(numbers, key=lambda n: (n > 0, -departures(self.states[n]), n))
+        """Sort states: the initial state first, then the most visited."""
+        return sorted(numbers, key=lambda n: (n > 0, -self._departures[n], n))
 
 
-def pictures_of(
-    listing: Listing, journal: Journal, draw: Pictures | None, space: SizeBudget
+def state_pictures(
+    listing: StateListing, journal: Journal, draw: Pictures | None, space: SizeBudget
 ) -> dict[int, str]:
-    """Draw a position of each listed state as far as they fit; return addresses of data."""
+    """Draw a position of each listed state, as many as fit; return data addresses."""
     drawn: dict[int, str] = {}
     if draw is not None:
-        for number in listing.most_visited(listing.positions()):
+        for number in listing.most_visited(listing.indices()):
             address = _picture(journal.snapshots(listing.states[number]), draw)
             if address and space.take(address):
                 drawn[number] = address
@@ -95,3 +97,65 @@ def _picture(snapshots: list[bytes], draw: Pictures) -> str:
     if not isinstance(png, bytes) or not png.startswith(_PNG):
         return ""
     return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
+
+
+def state_map(
+    graph: StateGraph, intents: Sequence[Intent], listing: StateListing, space: SizeBudget
+) -> StateMap:
+    """Make the map of a run, with states by number; edges refer to the position in `intents`.
+
+    A state is added together with all edges between it and the states added before.
+    """
+    ranked = _nearest_first(graph, listing)
+    rank = {number: i for i, number in enumerate(ranked[:_MOST_MAP_STATES])}
+    capabilities = [graph.index[intent] for intent in intents]
+    added_with: list[list[MapEdge]] = [[] for _ in rank]
+    for number in rank:
+        node = graph.nodes[listing.states[number]]
+        for edge in _edges(node, capabilities, listing.number):
+            if edge.target in rank:
+                added_with[max(rank[number], rank[edge.target])].append(edge)
+    states: list[int] = []
+    edges: list[MapEdge] = []
+    for number, own in zip(rank, added_with, strict=True):
+        if not listing.take([number], space, *own):
+            break
+        states.append(number)
+        edges += own
+    return StateMap(tuple(sorted(states)), tuple(edges), len(ranked) - len(states))
+
+
+def _nearest_first(graph: StateGraph, listing: StateListing) -> list[int]:
+    """Sort all states by their distance from the initial state, then by visits.
+
+    A state that is not reachable, since a run can start from any position, comes in turn by visits.
+    """
+    visited = listing.most_visited(listing.number[state] for state in graph.nodes)
+    order = {number: i for i, number in enumerate(visited)}
+    reached: dict[int, None] = {}
+    for first in visited:
+        layer = {first} - reached.keys()
+        while layer:
+            reached.update(dict.fromkeys(sorted(layer, key=order.__getitem__)))
+            nodes = (graph.nodes[listing.states[number]] for number in layer)
+            layer = {
+                listing.number[after.state]
+                for node in nodes
+                for pair in node.pairs
+                if pair is not None
+                for after in pair.successors
+            } - reached.keys()
+    return list(reached)
+
+
+def _edges(
+    node: StateNode, capabilities: Sequence[int], number: Mapping[State, int]
+) -> Iterator[MapEdge]:
+    for position, capability in enumerate(capabilities):
+        pair = node.pairs[capability]
+        if pair is not None:
+            for effect, after in zip(pair.group.effects, pair.successors, strict=True):
+                if after is not node:
+                    count = pair.counts[effect]
+                    ends = number[node.state], number[after.state]
+                    yield MapEdge(*ends, position, brief(count / pair.total), count)

@@ -1,123 +1,125 @@
-"""The top of a report: what was assessed, at what cost, and what came of it, in sentences.
+"""The summary of a run in sentences, and its facts.
 
-Written for somebody who evaluates agents and has never heard of capscope. So a noun is explained
-where it first comes up, every claim has its numbers, and what was not seen is never said to be
-impossible.
+The summary is written for somebody who evaluates agents and does not know capscope. Terms are
+explained when they first occur, every claim has its numbers, and nothing that was not seen is
+called impossible. The facts are names and values, for repeating the run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from capscope.analysis.findings import Finding
-from capscope.present.agent_failures import agent_failure_warnings
-from capscope.present.digest.record import Record
-from capscope.present.digest.reliability import reliability_sentences
-from capscope.present.digest.shape import Passage
-from capscope.present.digest.unknown import unknown_sentences
+from capscope.analysis.findings.finding import joined
+from capscope.present.digest.capabilities import standing_of
+from capscope.present.digest.record import Record, RunIdentity
+from capscope.present.digest.reliability import it, reliability_sentences, was
+from capscope.present.digest.shape import Standing, SummarySection
+from capscope.present.notes import (
+    agent_failure_text,
+    agent_failure_warnings,
+    aliasing_notes,
+    initial_position_notes,
+)
 from capscope.present.text import CapabilityView, counted
-from capscope.record.settings import Settings
 from capscope.record.usage import Usage
 from capscope.sanitize import sanitize
+from capscope.strategy.verdict import Verdict
 
 _MOST_FINDINGS = 3
+_MOST_NAMED = 3
 
 
 def summary_of(
     record: Record, views: Sequence[CapabilityView], findings: Sequence[Finding]
-) -> tuple[Passage, ...]:
-    """Sum a run up in five passages."""
-    passages: list[tuple[str, Iterator[str]]] = [
+) -> tuple[SummarySection, ...]:
+    """Summarize a run in five sections."""
+    sections: list[tuple[str, Iterator[str]]] = [
         ("What was assessed", _assessed(record)),
         ("What it cost", _cost(record)),
         ("What it can do reliably", reliability_sentences(record, views)),
-        ("What surprised", _surprises(record, findings)),
-        ("What remains unknown", unknown_sentences(record, views)),
+        ("What was surprising", _surprises(record, findings)),
+        ("What is unknown", _unknown(record, views)),
     ]
-    return tuple(Passage(head, tuple(map(sanitize, said))) for head, said in passages)
+    return tuple(SummarySection(head, tuple(map(sanitize, texts))) for head, texts in sections)
 
 
 def _assessed(record: Record) -> Iterator[str]:
-    graph, problem = record.graph, record.reading.problem
+    graph, problem = record.graph, record.problem
     intents = graph.capabilities
     if not intents:
-        yield f"The agent of {problem}; the run has not yet found anything to ask it for."
+        yield f"The agent of {problem}; the run has not found anything to ask it for yet."
         return
-    asked = "is to be" if not len(record.table) else "was"
-    things = f"one of {len(intents):,} things, for example" if len(intents) > 2 else "this:"
-    # Where a thing is itself an "and", a comma keeps the two apart.
+    asked = "was" if len(record.executions) else "is to be"
+    things = f"one of {len(intents):,} intents, for example" if len(intents) > 2 else "this:"
+    # If an intent itself contains "and", a comma separates the two.
     either = " or " if all(len(intent.literals) == 1 for intent in intents[:2]) else ", or "
     yield (
-        f"The agent of {problem} {asked} asked to bring about {things} "
-        f"{either.join(map(str, intents[:2]))}. Each thing that it can be asked for is a "
-        "capability; asking for it once, and seeing what changes, is an execution (a draw)."
+        f"The agent of {problem} {asked} asked to achieve {things} "
+        f"{either.join(map(str, intents[:2]))}. Everything that it can be asked for is a "
+        "capability; asking once, and observing what changes, is an execution (a draw)."
     )
     if graph.nodes:
-        facts = counted(len(graph.vocabulary.atoms), "fact")
+        atoms = counted(len(graph.vocabulary.atoms), "atom")
         yield (
-            f"The run saw {counted(len(graph.nodes), 'state')}: situations that are told apart "
-            f"by {facts} (atoms), each of which holds or does not hold."
+            f"The run saw {counted(len(graph.nodes), 'state')}. A state is described by {atoms}, "
+            "each of which holds or does not hold."
         )
-    yield _ending(record.identity)
+    yield _execution_end(record.identity)
 
 
-def _ending(identity: dict[str, Any]) -> str:
-    length, horizon = identity.get("temporal length", 1), identity.get("horizon", 100)
-    steps = counted(horizon, "simulator step")
+def _execution_end(identity: RunIdentity) -> str:
+    length, steps = identity.temporal_length, counted(identity.horizon, "simulator step")
     if length is None:
         return f"An execution ends when the agent stops, or after {steps}."
     changed = "the state has changed" if length == 1 else f"the state has changed {length} times"
     return (
-        f"An execution ends when {changed}, when the agent stops, or after {steps}. So what takes "
-        "longer shows as a step on the way and not as a success."
+        f"An execution ends when {changed}, when the agent stops, or after {steps}. An intent that "
+        "takes longer therefore shows as a step on the way, not as a success."
     )
 
 
 def _cost(record: Record) -> Iterator[str]:
-    usage = record.reading.usage
-    discovery = Usage.before_asking(record.reading.meta).simulator_steps
+    usage, discovery = record.usage, record.discovery_usage.simulator_steps
     if usage.executions:
-        queries = counted(usage.queries, "query")
-        found = f", {discovery:,} of them to find out what can be asked for," if discovery else ""
+        found = f", {discovery:,} of them to discover the capabilities," if discovery else ""
         yield (
-            f"{counted(usage.executions, 'execution')} in {queries}, chosen by the "
-            f"strategy {record.identity['strategy']}, took "
+            f"{counted(usage.executions, 'execution')} in {counted(usage.queries, 'query')}, "
+            f"chosen by the strategy {record.identity.strategy}, took "
             f"{counted(usage.simulator_steps, 'simulator step')}{found} and "
             f"{duration(usage.seconds)}."
         )
     elif discovery:
         steps = counted(discovery, "simulator step")
-        yield f"{steps} went into finding out what can be asked for; nothing was executed yet."
+        yield f"{steps} were spent on discovering the capabilities; nothing was executed yet."
     else:
         yield "Nothing yet: nothing was executed."
     if usage.llm_tokens:
         paid = f", at a cost of {usage.llm_cost:.4g}" if usage.llm_cost else ""
         yield f"The agent's language model used {counted(usage.llm_tokens, 'token')}{paid}."
-    yield _end(record)
+    yield _stop_sentence(record)
 
 
-def _end(record: Record) -> str:
-    reason = record.stopped_because
+def _stop_sentence(record: Record) -> str:
+    reason = record.stop_reason
     if reason is None:
-        return "The run has not ended: it is under way or was interrupted."
+        return "The run has not finished: it is still running or was interrupted."
     if reason == "no news":
-        patience = Settings.from_dict(record.identity["settings"]).patience
+        patience = record.identity.settings.patience
         quiet = (
             f"{counted(patience, 'query')} in a row showed" if patience > 1 else "a query showed"
         )
-        return f"It ended by itself when {quiet} nothing new."
+        return f"It stopped because {quiet} nothing new."
     if reason == "nothing left to settle":
-        return "It ended by itself when, by its own measure, nothing was left to settle."
+        return "It stopped because, by its own criterion, the evidence was settled."
     name = reason.removeprefix("budget of ").removesuffix(" spent")
-    limit = record.reading.meta["budget"].get(name)
+    limit = record.budget.get(name)
     if limit is None:
-        return f"It ended for this reason: {reason}."
-    return f"It was ended by its budget ({_amount(name, limit)}), not by itself."
+        return f"It stopped for this reason: {reason}."
+    return f"It stopped because its budget was spent ({_amount(name, limit)})."
 
 
 def _amount(currency: str, limit: float) -> str:
-    """Say how much of a currency was allowed."""
     if currency == "queries":
         return counted(int(limit), "query")
     if currency == "llm_cost":
@@ -128,19 +130,19 @@ def _amount(currency: str, limit: float) -> str:
 
 
 def _surprises(record: Record, findings: Sequence[Finding]) -> Iterator[str]:
-    # First of all: an agent that breaks down is not one that prefers to do nothing.
-    warnings = list(agent_failure_warnings(record.reading.agent_failures))
-    yield from (f"{warning[0].upper()}{warning[1:]}." for warning in warnings)
+    # First of all: an agent that fails is not one that prefers to do nothing.
+    warnings = list(agent_failure_warnings(record.agent_failures))
+    yield from map(_as_sentence, warnings)
     if not record.graph.pairs_tried:
-        yield "Nothing yet: nothing was executed to its end."
+        yield "Nothing yet: no execution was completed."
     elif not findings:
         nothing = "Nothing else" if warnings else "Nothing"
         yield (
-            f"{nothing} that was seen stands out: no side effect that was not needed, no condition "
-            "under which the agent fails, no preference, no unusual means, no like objects that "
-            "are treated differently."
+            f"{nothing}: no unnecessary side effect, no condition under which the agent fails, no "
+            "preference, no unusual means, and no similar objects that are treated differently "
+            "were found."
         )
-    # Of each kind the most striking before the second of any: they are often alike.
+    # The most striking of each kind before the second of any: findings of a kind are similar.
     first = {finding.kind: finding for finding in reversed(findings)}.values()
     ranked = sorted(findings, key=lambda finding: finding not in first)
     yield from (finding.sentence for finding in ranked[:_MOST_FINDINGS])
@@ -149,8 +151,66 @@ def _surprises(record: Record, findings: Sequence[Finding]) -> Iterator[str]:
         yield f"{counted(more, 'more finding')} {'are' if more > 1 else 'is'} listed below."
 
 
+def _unknown(record: Record, views: Sequence[CapabilityView]) -> Iterator[str]:
+    graph = record.graph
+    if not graph.pairs_tried:
+        yield "Everything: no execution was completed yet."
+        return
+    pairs = len(graph.nodes) * len(graph.capabilities)
+    untried = pairs - graph.pairs_tried
+    seen = f"{counted(pairs, 'pair')} of a state seen and a capability"
+    if untried:
+        yield (
+            f"Of the {seen}, {untried:,} ({_share(untried, pairs)}) {was(untried)} never tried; "
+            "what happens there is unknown."
+        )
+    else:
+        yield f"Each of the {seen} was tried at least once."
+    never = [view for view in views if standing_of(view) is Standing.UNTRIED]
+    if never:
+        names = [str(view.intent) for view in never[:_MOST_NAMED]]
+        more = len(never) - len(names)
+        yield (
+            f"{counted(len(never), 'capability')} {was(len(never))} never executed where "
+            f"{it(len(never))} did not hold already: "
+            f"{joined([*names, f'{more:,} more'] if more else names)}."
+        )
+    yield "Nothing is known about states that the run never reached."
+    yield from map(_as_sentence, initial_position_notes(record.initial_positions))
+    yield from map(_as_sentence, aliasing_notes(record.aliasing, graph.always))
+    yield from verdict_sentences(record.verdict)
+    cut = int(record.executions.cut.sum())
+    if cut:
+        yield f"{counted(cut, 'execution')} {was(cut)} cut short by a budget and not used."
+
+
+def verdict_sentences(verdict: Verdict) -> Iterator[str]:
+    """Describe a verdict for readers who do not know the method."""
+    if verdict.reached:
+        yield f"By the run's own criterion the evidence is settled: {verdict.claim}."
+    else:
+        points = "; ".join(verdict.open_points())
+        yield f"By the run's own criterion the evidence is not settled yet: {points}."
+    yield (
+        "This criterion assumes that a capability is as reliable in one state as it was in similar "
+        "states; it is not a worst-case guarantee."
+    )
+
+
+def _as_sentence(note: str) -> str:
+    return f"{note[0].upper()}{note[1:]}."
+
+
+def _share(part: int, whole: int) -> str:
+    """Return a percentage that is neither 0 nor 100 for a proper part."""
+    percent = 100 * part / whole
+    return (
+        "under 0.1 %" if percent < 0.1 else "over 99.9 %" if percent > 99.9 else f"{percent:.1f} %"
+    )
+
+
 def duration(seconds: float) -> str:
-    """Say how long something took.
+    """Return a duration in readable units.
 
     >>> [duration(seconds) for seconds in (0.01, 0.31, 9.24, 75, 3725)]
     ['less than 0.1 seconds', '0.3 seconds', '9 seconds', '1 min 15 s', '1 h 2 min']
@@ -163,3 +223,62 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{int(minutes)} min {int(seconds % 60)} s"
     return f"{int(minutes // 60)} h {int(minutes % 60)} min"
+
+
+def facts_of(record: Record) -> tuple[tuple[str, str], ...]:
+    """List what the run was made with and what it spent."""
+    return tuple((sanitize(name), sanitize(value)) for name, value in _facts(record))
+
+
+def _facts(record: Record) -> Iterator[tuple[str, str]]:
+    identity, graph = record.identity, record.graph
+    yield "problem", record.problem
+    if identity.source != record.problem:
+        yield "source", identity.source
+    yield "strategy", identity.strategy
+    yield "seed", str(identity.seed)
+    yield "stop reason", record.stop_reason or "not stopped"
+    yield "vocabulary", counted(len(graph.vocabulary.atoms), "atom")
+    yield "capabilities", f"{len(graph.capabilities):,}"
+    yield from _usage_facts(record.usage, record.discovery_usage.simulator_steps)
+    for failure in record.agent_failures:
+        yield (
+            f"executions in which the agent {agent_failure_text(failure)}",
+            f"{failure.executions:,}",
+        )
+    for name, limit in record.budget.items():
+        yield f"budget: {name.replace('_', ' ')}", f"{limit:,}"
+    yield "an execution ends after", _length_text(identity.temporal_length)
+    yield "or after", counted(identity.horizon, "simulator step")
+    if identity.reset_every:
+        yield "simulator reset every", counted(identity.reset_every, "execution")
+    for name, value in identity.settings.changed().items():
+        text = "; ".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}"
+        yield f"setting: {name.replace('_', ' ')}", text
+    for name, version in record.versions.items():
+        yield f"version: {name}", str(version)
+    if identity.fingerprint:
+        yield "problem fingerprint", identity.fingerprint
+    texts = record.problem_texts
+    if texts:
+        yield "digest of the problem's file", texts[0]
+    if len(texts) > 1:
+        yield "changed during the run to", ", ".join(texts[1:])
+
+
+def _length_text(length: int | None) -> str:
+    if length is None:
+        return "any number of changes"
+    return f"{counted(length, 'change')} of the symbolic state"
+
+
+def _usage_facts(usage: Usage, discovery: int) -> Iterator[tuple[str, str]]:
+    yield "queries", f"{usage.queries:,}"
+    yield "executions", f"{usage.executions:,}"
+    yield "simulator steps", f"{usage.simulator_steps:,}"
+    yield "of these for discovery", f"{discovery:,}"
+    if usage.llm_tokens:
+        yield "LLM tokens", f"{usage.llm_tokens:,}"
+    if usage.llm_cost:
+        yield "LLM cost", f"{usage.llm_cost:.6g}"
+    yield "seconds", f"{usage.seconds:,.1f}"

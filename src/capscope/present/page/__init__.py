@@ -1,6 +1,6 @@
-"""Pages for people, one HTML file each: see `rendering` for what makes them safe."""
+"""Pages as single HTML files; `rendering` describes what makes them safe."""
 
 from capscope.present.page.rendering import render
-from capscope.present.page.report import report_page
+from capscope.present.page.report import report_page, write_report
 
-__all__ = ["render", "report_page"]
+__all__ = ["render", "report_page", "write_report"]

@@ -1,4 +1,4 @@
-"""The comparison of two runs as a page: no script is needed to read it."""
+"""The comparison of two runs as a page that needs no script."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from itertools import groupby
 from capscope.analysis.diff import Change, Comparison
 from capscope.analysis.diff.comparison import TEST
 from capscope.analysis.diff.difference import LOSSES, NEW_SIDE_EFFECTS, change_between
-from capscope.present import difference as words
+from capscope.present import difference as text
 from capscope.present.page.rendering import render
 
 _GOOD = frozenset({Change.GAINED, Change.MORE_RELIABLE})
 
 
 def difference_page(comparison: Comparison) -> str:
-    """Write a comparison as one HTML file."""
+    """Return a comparison as one HTML file."""
     groups = groupby(comparison.differences, key=lambda difference: difference.change)
     return render(
         "diff.html.j2",
         comparison=comparison,
         groups=[(change, list(differences)) for change, differences in groups],
         tone=_tone,
-        words=words,
+        text=text,
         change_between=change_between,
         test=TEST,
     )
 
 
 def _tone(change: Change) -> str:
-    """Say which colour helps: odd for what somebody should look at, good for what is better."""
+    """Return the color class: odd for changes that need attention, good for improvements."""
     if change in LOSSES or change in NEW_SIDE_EFFECTS:
         return "odd"
     return "good" if change in _GOOD else ""

@@ -1,11 +1,11 @@
-"""Templates and scripts become one HTML file that needs nothing else and runs nothing but our own.
+"""Turn templates and scripts into one HTML file that loads nothing and runs only our own scripts.
 
-What an agent says, and what a problem calls its objects, stands in these pages, and either may be
-hostile. Escaping alone is one mistake away from running a stranger's script, so there are three
-walls. Characters that do not show, such as those that turn the direction of writing, are spelled
-out. Every value is escaped: by the templates where it is text, and as JSON without angle brackets
-where it travels to a script, which writes it only as text. And the page states a policy to the
-browser: nothing is loaded from anywhere, and no script runs but those whose hash stands there.
+Pages contain what an agent said and what a problem calls its objects, and either may be hostile.
+Escaping alone is one mistake away from running a stranger's script, so there are three barriers.
+Unprintable characters, such as those that reverse the direction of writing, are replaced by escape
+sequences. Every value is escaped: by the templates if it is text, and as JSON without angle
+brackets if it is read by a script, which inserts it only as text. And the page has a content
+security policy: nothing is loaded, and only the scripts whose hashes it lists are run.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _FIRST = "theme.js"
 
 
 def render(template: str, scripts: Sequence[str] = (), **values: Any) -> str:
-    """Fill in a template; `scripts` are files of `assets`, run in this order at the page's end.
+    """Fill in a template; `scripts` are files in `assets`, run in this order at the end.
 
-    A template that extends `base.html.j2` gets the policy, the styles and both colour schemes.
+    A template that extends `base.html.j2` has the policy, the styles and both color schemes.
     """
     first, *others = (_asset(name) for name in (_FIRST, *scripts))
     ours = {"policy": _policy([first, *others]), "first": first, "scripts": others}
@@ -39,10 +39,10 @@ def render(template: str, scripts: Sequence[str] = (), **values: Any) -> str:
 
 
 def _policy(scripts: Sequence[str]) -> Markup:
-    """Forbid everything but the scripts given, styles, and pictures that are part of the page.
+    """Forbid everything but the given scripts, styles, and pictures embedded in the page.
 
-    Styles may stand at elements, for bars are drawn by them; with nothing to load, they can tell
-    nobody anything.
+    Inline styles are allowed because bars are drawn by them; since nothing can be loaded, they
+    cannot leak anything.
     """
     hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
     return Markup(
@@ -57,7 +57,7 @@ def _sha256(script: str) -> str:
 
 @cache
 def _asset(name: str) -> Markup:
-    """Read a file of our own, which goes into the page as it is."""
+    """Read one of our own files, which is trusted."""
     return Markup((_FOLDER / "assets" / name).read_text(encoding="utf-8"))
 
 
@@ -85,16 +85,16 @@ def _data(value: Any) -> Markup:
 
 
 def share(value: float) -> str:
-    """Write a share in per cent, never rounded to all or nothing.
+    """Format a share in percent that is 0 % or 100 % only if it is exactly that.
 
     >>> share(0.801), share(0.9987), share(0.99999), share(1), share(0)
     ('80 %', '99.9 %', '>99.9 %', '100 %', '0 %')
     """
-    per_cent = Decimal(100 * value)
-    if 0 < per_cent < Decimal("0.1"):
+    percent = Decimal(100 * value)
+    if 0 < percent < Decimal("0.1"):
         return "<0.1 %"
-    if Decimal("99.9") < per_cent < 100:
+    if Decimal("99.9") < percent < 100:
         return ">99.9 %"
-    whole = per_cent in (0, 100) or 1 <= per_cent <= 99
-    # Halves go up, as scripts round, so that a share is the same wherever it is written.
-    return f"{per_cent.quantize(Decimal(1 if whole else '0.1'), ROUND_HALF_UP)} %"
+    whole = percent in (0, 100) or 1 <= percent <= 99
+    # Halves round up, as in the scripts, so that a share looks the same everywhere.
+    return f"{percent.quantize(Decimal(1 if whole else '0.1'), ROUND_HALF_UP)} %"

@@ -1,9 +1,9 @@
-"""`report.html`: everything that a digest says, as a page.
+"""`report.html`: a digest as a page.
 
-What can be read without a script is written into the page: the summary, the surprises, every
-capability with its rules. What there is too much of to write out, or what has to be drawn, goes
-along as JSON and is written when it is opened: draws, curves, the map of states. Nothing stands in
-both, for a report of a large run is megabytes.
+What can be read without a script is in the HTML: the summary, the findings, every capability with
+its rules. What is too much to write out, or has to be drawn, is embedded as JSON and rendered when
+it is needed: draws, charts, the map of states. Nothing is in both, since the report of a large run
+has megabytes.
 """
 
 from __future__ import annotations
@@ -12,16 +12,25 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-from capscope.present.digest.shape import CapabilityDigest, Digest, RuleDigest, StateMap
+from capscope.present.digest import Digest, Pictures, digest_run
+from capscope.present.digest.shape import CapabilityDigest, RuleDigest, StateMap
 from capscope.present.page.rendering import render
+from capscope.record.run_directory import write_atomically
 
 _SCRIPTS = ("libraries.js", "dom.js", "table.js", "draws.js", "charts.js", "map.js")
 
 
+def write_report(run: Path, target: Path, pictures: Pictures | None = None) -> Path:
+    """Write the report of a run directory to a file, and return that."""
+    write_atomically(target, report_page(digest_run(run, pictures)))
+    return target
+
+
 def report_page(digest: Digest) -> str:
-    """Write a report as one HTML file."""
+    """Return a report as one HTML file."""
     anchors = _anchors(capability.intent for capability in digest.capabilities)
     return render(
         "report.html.j2",
@@ -35,7 +44,7 @@ def report_page(digest: Digest) -> str:
 
 
 def _anchors(intents: Iterable[str]) -> list[str]:
-    """Name the place of each capability in the page, no two alike."""
+    """Return a distinct anchor for each capability."""
     anchors: list[str] = []
     taken: set[str] = set()
     for intent in intents:
@@ -49,7 +58,7 @@ def _anchors(intents: Iterable[str]) -> list[str]:
 
 
 def _for_scripts(digest: Digest, anchors: list[str]) -> dict[str, Any]:
-    """Select what scripts write or draw; edges without names, for there are thousands."""
+    """Select what scripts need; edges are lists, since there are thousands of them."""
     return {
         "capabilities": [
             _capability(capability, anchor)

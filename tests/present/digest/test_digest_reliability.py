@@ -1,4 +1,4 @@
-"""The chance to get there by asking on, against following every way."""
+"""The probability that repeated requests succeed, compared with following every path."""
 
 from fractions import Fraction
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.model import StateGraph
-from capscope.present.digest.persistence import chances_of_getting_there
+from capscope.present.digest.reliability import eventual_success
 from capscope.record.execution_table import Transition
 from support.small_runs import LAMPS, WISHES
 
@@ -18,7 +18,7 @@ TRANSITIONS = st.dictionaries(
 
 
 def after_asking(graph, capability, state, times, memory):
-    """Work out the chance after so many executions, by every outcome of each."""
+    """Compute the probability after this many executions, by every outcome of each."""
     if graph.capabilities[capability].holds(state, LAMPS):
         return Fraction(1)
     pair = graph.pair(state, capability)
@@ -35,10 +35,10 @@ def after_asking(graph, capability, state, times, memory):
 
 
 @given(TRANSITIONS)
-def test_the_chance_is_that_of_asking_very_often(transitions):
+def test_eventual_success_is_that_of_very_many_requests(transitions):
     graph = StateGraph(LAMPS, WISHES[:2])
     graph.update(transitions)
-    for capability, found in enumerate(chances_of_getting_there(graph)):
+    for capability, found in enumerate(eventual_success(graph)):
         memory = {}
         expected = [
             float(after_asking(graph, capability, state, 120, memory))
@@ -49,10 +49,10 @@ def test_the_chance_is_that_of_asking_very_often(transitions):
         assert found == pytest.approx(expected, abs=1e-3)
 
 
-def test_what_was_never_tried_is_no_way():
+def test_an_untried_pair_counts_as_failure():
     graph = StateGraph(LAMPS, WISHES[:1])
     graph.update({Transition(0, 0, 2): 1, Transition(2, 0, 4): 1})
-    assert chances_of_getting_there(graph) == [[0.0, 0.0]]
+    assert eventual_success(graph) == [[0.0, 0.0]]
     graph.update({Transition(4, 0, 5): 1, Transition(4, 0, 4): 9})
-    assert chances_of_getting_there(graph) == [pytest.approx([1, 1, 1], abs=1e-4)]
-    assert chances_of_getting_there(StateGraph(LAMPS)) == []
+    assert eventual_success(graph) == [pytest.approx([1, 1, 1], abs=1e-4)]
+    assert eventual_success(StateGraph(LAMPS)) == []
