@@ -14,7 +14,7 @@ import json
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from capscope.analysis.diff import Comparison
     from capscope.export.frames import Frames
     from capscope.present.explanation import Explanation
-    from capscope.present.notebook import Shown
+    from capscope.present.notebook import PreformattedText
 
 MODEL = "model.json"
 REPORT = "report.html"
@@ -118,6 +118,21 @@ class Run:
         return self.meta.discovery_usage + self.executions.queries.usage()
 
     @property
+    def budget(self) -> Budget:
+        """What it was allowed to spend."""
+        return self.meta.budget
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The versions of the packages that matter for repeating the run."""
+        return self.meta.versions
+
+    @property
+    def discovery_usage(self) -> Usage:
+        """What was spent before the first query."""
+        return self.meta.discovery_usage
+
+    @property
     def stop_reason(self) -> StopReason | None:
         """Why the run ended; None if it has not, or went on since with another budget."""
         return self.meta.stop_reason
@@ -165,7 +180,7 @@ class Run:
 
     def notes(self) -> Iterator[str]:
         """Yield what a reader must know before the model; for most runs there is nothing."""
-        from capscope.present.run_notes import run_notes
+        from capscope.present.notes import run_notes
 
         return run_notes(self)
 
@@ -195,7 +210,7 @@ class Run:
             graph.update(transitions)
             yield usage, graph
 
-    def show(self, capability: str | None = None) -> Shown:
+    def show(self, capability: str | None = None) -> PreformattedText:
         """Return when a capability does what, as text; all of them if none is named."""
         from capscope.present.notebook import shown_capability, shown_model
 
@@ -283,7 +298,7 @@ class Run:
         A format of one text gives the text, others a file content for each file name. With `to`,
         the file, or the directory of the files, is written as well.
         """
-        from capscope.export import export_run
+        from capscope.export.formats import export_run
 
         return export_run(self, format, to, **options)
 
@@ -487,7 +502,7 @@ def _finished(
 
 
 def _write_report(run: Run, target: Path, draw: Callable[[bytes], bytes] | None) -> Path:
-    from capscope.present.report_file import write_report
+    from capscope.present.page import write_report
 
     return write_report(run, target, draw)
 

@@ -119,9 +119,7 @@ def find_aliasing(
             break
         state, intent = states[tallies.before[pair]], intents[tallies.capability[pair]]
         shown = _shown(tallies, pair, states)
-        found.append(
-            AliasedPair(intent, state, len(shown), evidence, _contrast(shown), vocabulary)
-        )
+        found.append(AliasedPair(intent, state, len(shown), evidence, _contrast(shown), vocabulary))
     return Aliasing(tallies.pairs, tuple(found))
 
 

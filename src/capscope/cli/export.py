@@ -10,31 +10,49 @@ from __future__ import annotations
 import inspect
 import json as jsonlib
 from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from capscope.assessment.reading import read_run
 from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import print_json, print_line
-from capscope.errors import CapscopeError, RunError
-from capscope.export.formats import ExportFormat, ExportOption, export_formats
-from capscope.record.run_directory import write_atomically
+from capscope.export.formats import (
+    ExportFormat,
+    ExportOption,
+    export_formats,
+    find_format,
+    write_content,
+)
+from capscope.run import load
 
 FOLDER = "export"
 
 
 def export_run(run: str, to: str, output: str | None, json: bool, **options: Any) -> None:
     """Write the learned model in a format that other tools read."""
-    chosen = _checked(to, {name: value for name, value in options.items() if value})
-    content = chosen.write(read_run(Path(run)), **{n: v for n, v in options.items() if v})
-    if isinstance(content, str):
-        _write_text(chosen, output, content, json)
+    given = {name: value for name, value in options.items() if value}
+    chosen = find_format(to, given)
+    content = load(run).export(to, **given)
+    if isinstance(content, str) and output is None:
+        _print_text(chosen, content, json)
+        return
+    target = Path(run) / FOLDER if output is None else Path(output)
+    files = [str(file) for file in write_content(content, target)]
+    if json:
+        print_json({"written": str(target), "format": to, "files": files})
     else:
-        folder = Path(run) / FOLDER if output is None else Path(output)
-        _write_files(chosen, folder, content, json)
+        for file in files:
+            print_line(f"written: {file}")
+
+
+def _print_text(chosen: ExportFormat, text: str, json: bool) -> None:
+    if not json:
+        print_line(text.removesuffix("\n"))
+    elif chosen.is_json:
+        print_json(jsonlib.loads(text))
+    else:
+        print_json({"format": chosen.name, "text": text})
 
 
 def _options() -> dict[str, list[tuple[ExportFormat, ExportOption]]]:
@@ -44,50 +62,6 @@ def _options() -> dict[str, list[tuple[ExportFormat, ExportOption]]]:
         for option in known.options:
             found[option.name].append((known, option))
     return dict(found)
-
-
-def _checked(to: str, given: Mapping[str, Any]) -> ExportFormat:
-    known = export_formats()
-    if to not in known:
-        raise CapscopeError(f"no format {to!r}; choose one of {', '.join(known)}")
-    for name in given:
-        takers = [taker.name for taker, _ in _options()[name]]
-        if to not in takers:
-            flag = name.replace("_", "-")
-            raise CapscopeError(f"--{flag} is for --to {' and '.join(takers)}, not for --to {to}")
-    return known[to]
-
-
-def _write_text(chosen: ExportFormat, output: str | None, text: str, json: bool) -> None:
-    if output is not None:
-        write_atomically(Path(output), text)
-        _report(chosen, output, [output], json)
-    elif not json:
-        print_line(text.removesuffix("\n"))
-    elif chosen.is_json:
-        print_json(jsonlib.loads(text))
-    else:
-        print_json({"format": chosen.name, "text": text})
-
-
-def _write_files(
-    chosen: ExportFormat, folder: Path, files: Mapping[str, str | bytes], json: bool
-) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"cannot make the directory {folder}: {error.strerror}") from error
-    for name, content in files.items():
-        write_atomically(folder / name, content)
-    _report(chosen, str(folder), [str(folder / name) for name in files], json)
-
-
-def _report(chosen: ExportFormat, written: str, files: list[str], json: bool) -> None:
-    if json:
-        print_json({"written": written, "format": chosen.name, "files": files})
-    else:
-        for file in files:
-            print_line(f"written: {file}")
 
 
 def _signature() -> inspect.Signature:

@@ -16,7 +16,9 @@ def report_run(
     run: RunArgument,
     output: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help=f"Where to write.  [default: DIR/{REPORT}]", show_default=False),
+        typer.Option(
+            metavar="FILE", help=f"Where to write.  [default: DIR/{REPORT}]", show_default=False
+        ),
     ] = None,
     pictures: Annotated[
         bool | None,

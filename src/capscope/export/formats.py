@@ -8,14 +8,14 @@ Another package adds one with an entry point in the group `capscope.export_forma
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from capscope.assessment.reading import Reading
-from capscope.errors import CapscopeError
+from capscope.errors import CapscopeError, RunError
 from capscope.export.conditions import Conditions
 from capscope.export.dot import MOST_STATES, dot_graph
 from capscope.export.frames import parquet_bytes
@@ -23,7 +23,11 @@ from capscope.export.model_json import model_document
 from capscope.export.ppddl import ppddl_files
 from capscope.export.prism import prism_program
 from capscope.export.tables import csv_text, run_tables
+from capscope.record.run_directory import write_atomically
 from capscope.symbolic import Intent
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 ENTRY_POINTS = "capscope.export_formats"
 
@@ -58,12 +62,12 @@ class ExportFormat:
     """The text is one JSON object."""
 
 
-def _json(run: Reading) -> str:
+def _json(run: Run) -> str:
     return json.dumps(model_document(run.graph, run.problem), indent=1) + "\n"
 
 
 def _ppddl(
-    run: Reading, conditions: str = Conditions.OBSERVED, goal: str | None = None
+    run: Run, conditions: str = Conditions.OBSERVED, goal: str | None = None
 ) -> dict[str, str | bytes]:
     known = [kind.value for kind in Conditions]
     if conditions not in known:
@@ -73,21 +77,19 @@ def _ppddl(
     return {"domain.pddl": files.domain, "problem.pddl": files.problem}
 
 
-def _prism(run: Reading) -> str:
+def _prism(run: Run) -> str:
     return prism_program(run.graph, run.problem)
 
 
-def _csv(run: Reading) -> dict[str, str | bytes]:
-    with run_tables(run.path) as tables:
-        return {f"{table.name}.csv": csv_text(table) for table in tables}
+def _csv(run: Run) -> dict[str, str | bytes]:
+    return {f"{table.name}.csv": csv_text(table) for table in run_tables(run)}
 
 
-def _parquet(run: Reading) -> dict[str, str | bytes]:
-    with run_tables(run.path) as tables:
-        return {f"{table.name}.parquet": parquet_bytes(table) for table in tables}
+def _parquet(run: Run) -> dict[str, str | bytes]:
+    return {f"{table.name}.parquet": parquet_bytes(table) for table in run_tables(run)}
 
 
-def _dot(run: Reading, limit: int = MOST_STATES, loops: bool = False) -> str:
+def _dot(run: Run, limit: int = MOST_STATES, loops: bool = False) -> str:
     return dot_graph(run.graph, run.problem, limit, loops=loops)
 
 
@@ -135,7 +137,44 @@ def _load(entry: metadata.EntryPoint) -> ExportFormat:
     if isinstance(found, ExportFormat):
         return found
 
-    def refuse(run: Reading) -> str:
+    def refuse(run: Run) -> str:
         raise CapscopeError(f"the export format {entry.name} cannot be loaded: {reason}")
 
     return ExportFormat(entry.name, "cannot be loaded", refuse)
+
+
+def find_format(name: str, options: Collection[str] = ()) -> ExportFormat:
+    """Return a format by name, or raise if it is unknown or does not take these options."""
+    known = export_formats()
+    if name not in known:
+        raise CapscopeError(f"no format {name!r}; choose one of {', '.join(known)}")
+    for option in options:
+        takers = [f.name for f in known.values() if option in {o.name for o in f.options}]
+        if name not in takers:
+            flag = option.replace("_", "-")
+            raise CapscopeError(
+                f"--{flag} is for --to {' and '.join(takers) or 'no format'}, not for --to {name}"
+            )
+    return known[name]
+
+
+def export_run(run: Run, name: str, to: str | Path | None = None, **options: Any) -> Content:
+    """Export a run; with `to`, also write the file, or the files into that directory."""
+    content = find_format(name, options).write(run, **options)
+    if to is not None:
+        write_content(content, Path(to))
+    return content
+
+
+def write_content(content: Content, to: Path) -> list[Path]:
+    """Write one text to a file, or several files into a directory; return what was written."""
+    if isinstance(content, str):
+        write_atomically(to, content)
+        return [to]
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"cannot make the directory {to}: {error.strerror}") from error
+    for file, part in content.items():
+        write_atomically(to / file, part)
+    return [to / file for file in content]

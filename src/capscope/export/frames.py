@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capscope.errors import CapscopeError
-from capscope.export.tables import Table, model_tables, run_tables
-from capscope.model import StateGraph
+from capscope.export.tables import Table, run_tables
 
 if TYPE_CHECKING:
     import pandas
+
+    from capscope.run import Run
 
 _DTYPES = {str: "str", int: "int64", float: "float64", bool: "bool"}
 _MISSING = "need pandas and pyarrow; install them with: pip install 'capscope[frames]'"
@@ -27,20 +27,12 @@ class Frames:
 
     transitions: pandas.DataFrame
     rules: pandas.DataFrame
-    queries: pandas.DataFrame | None = None
-    """None if the run was not kept: then it is not known any more what was asked."""
+    queries: pandas.DataFrame
 
 
-def model_frames(graph: StateGraph) -> Frames:
-    """Return the transitions and the rules of the pessimistic model."""
-    transitions, rules = model_tables(graph)
-    return Frames(frame(transitions), frame(rules))
-
-
-def run_frames(path: Path) -> Frames:
-    """Return all three tables of a run directory."""
-    with run_tables(path) as tables:
-        return Frames(*map(frame, tables))
+def run_frames(run: Run) -> Frames:
+    """Return the tables of a run."""
+    return Frames(*map(frame, run_tables(run)))
 
 
 def frame(table: Table) -> pandas.DataFrame:

@@ -14,21 +14,23 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, NamedTuple, get_type_hints
 
-from capscope.assessment.reading import read_in_order
+import numpy as np
+
 from capscope.export.conditions import readable_conditions
 from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats
-from capscope.record.query_log import QueryEntry, query_log
-from capscope.record.run_directory import RunDirectory
+from capscope.record.execution_table import ExecutionTable
+from capscope.record.query_table import Column
 from capscope.sanitize import escape_surrogates
 from capscope.symbolic import Effect, Intent, State, Vocabulary
 from capscope.symbolic.dnf import Term
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 
 class TransitionRow(NamedTuple):
@@ -133,21 +135,10 @@ def model_tables(graph: StateGraph) -> tuple[Table, Table]:
     )
 
 
-@contextmanager
-def run_tables(path: Path) -> Iterator[tuple[Table, Table, Table]]:
-    """Read transitions, rules and queries of a run as it is at this moment.
-
-    The queries are read from the journal as they are gone through: use them inside.
-    """
-    with RunDirectory.open(path, read_only=True) as run, run.journal.at_one_moment():
-        reading, table = read_in_order(path, run.journal)
-        log = query_log(run.journal, table, reading.usage.queries)
-        yield *model_tables(reading.graph), query_table(log, reading.graph)
-
-
-def query_table(log: Iterable[QueryEntry], graph: StateGraph) -> Table:
-    """Return what was asked, query by query."""
-    return Table("queries", QueryRow, _queries(log, graph))
+def run_tables(run: Run) -> tuple[Table, Table, Table]:
+    """Return the transitions, rules and queries of a run."""
+    queries = Table("queries", QueryRow, _queries(run))
+    return (*model_tables(run.graph), queries)
 
 
 class _Words:
@@ -211,16 +202,26 @@ def _disjunction(terms: tuple[Term, ...]) -> str:
     return " or ".join(" and ".join(map(str, term)) or "always" for term in terms)
 
 
-def _queries(log: Iterable[QueryEntry], graph: StateGraph) -> Iterator[QueryRow]:
-    words = _Words(graph)
-    for entry in log:
-        totals = entry.totals
-        yield QueryRow(
-            entry.number, hex(entry.start), words.atoms(entry.start), entry.draws,
-            totals.executions, totals.simulator_steps, totals.llm_tokens, totals.llm_cost,
-            totals.seconds, entry.predicted, entry.informative, entry.finished,
-            entry.new_pairs, entry.new_transitions,
-        )  # fmt: skip
+def _queries(run: Run) -> Iterator[QueryRow]:
+    words = _Words(run.graph)
+    table, states = run.executions.queries, run.executions.states
+    columns = (
+        table.start, table.draws, table.executions, table.simulator_steps, table.llm_tokens,
+        table.llm_cost, table.seconds, table.predicted, table.informative, table.finished,
+        *_news(run.executions),
+    )  # fmt: skip
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for number, (start, *rest) in enumerate(rows):
+        yield QueryRow(number, hex(states[start]), words.atoms(states[start]), *rest)
+
+
+def _news(executions: ExecutionTable) -> tuple[Column, Column]:
+    """Count for each query the pairs and the transitions that no query before had shown."""
+    distinct, size = executions.distinct, len(executions.queries)
+    return (
+        np.bincount(executions.query[distinct.first_of_pair], minlength=size),
+        np.bincount(executions.query[distinct.first], minlength=size),
+    )
 
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from capscope.assessment.reading import Reading
+import numpy as np
+
 from capscope.present.text import capability_views, changes_text, counted, rule_lines
-from capscope.record.run_directory import RunDirectory
+from capscope.record.journal import Draw
 from capscope.sanitize import sanitize, sanitize_lines
 from capscope.symbolic import Intent, State, Vocabulary
 from capscope.world import Attempt, Ending
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 _SHORTEST_SHARED_START = 8
 """Lines that transcripts must share at the beginning for it to be shown only once."""
@@ -62,7 +66,7 @@ class ExecutionRecord:
 class CapabilityDraws:
     """The executions of one capability in a run."""
 
-    reading: Reading
+    run: Run
     intent: Intent
     executions: tuple[ExecutionRecord, ...]
     omitted: int
@@ -70,32 +74,28 @@ class CapabilityDraws:
 
 
 def capability_draws(
-    reading: Reading, intent: Intent, limit: int | None = None, transcripts: bool = False
+    run: Run, intent: Intent, limit: int | None = None, transcripts: bool = False
 ) -> CapabilityDraws:
     """Read the executions of a capability up to a limit, including those that were cut."""
-    wanted = reading.graph.index[intent]
-    with RunDirectory.open(reading.path, read_only=True) as run:
-        # Queries that began after the run was read are in no rule.
-        found = [
-            ExecutionRecord(ExecutionId(query, draw, number), execution.attempt)
-            for query in range(reading.usage.queries)
-            for draw, made in enumerate(run.journal.draws(query))
-            for number, execution in enumerate(made.executions)
-            if execution.capability == wanted
-        ]
-        shown = found[:limit]
-        if transcripts:
-            texts = [run.journal.transcript(*record.id) for record in shown]
-            shown = [
-                replace(record, attempt=record.attempt._replace(transcript=text))
-                for record, text in zip(shown, texts, strict=True)
-            ]
-    return CapabilityDraws(reading, intent, tuple(shown), len(found) - len(shown))
+    table = run.executions
+    found = np.flatnonzero(table.capability == run.graph.index[intent])
+    columns = (column[found[:limit]].tolist() for column in (table.query, table.draw, table.number))
+    read: dict[int, list[Draw]] = {}
+    shown = []
+    with run.open_journal() as journal:
+        for place in map(ExecutionId, *columns):
+            if place.query not in read:
+                read[place.query] = journal.draws(place.query)
+            attempt = read[place.query][place.draw].executions[place.execution].attempt
+            if transcripts:
+                attempt = attempt._replace(transcript=journal.transcript(*place))
+            shown.append(ExecutionRecord(place, attempt))
+    return CapabilityDraws(run, intent, tuple(shown), len(found) - len(shown))
 
 
 def draw_lines(draws: CapabilityDraws) -> Iterator[str]:
     """Describe the draws rule by rule, then their transcripts."""
-    graph = draws.reading.graph
+    graph = draws.run.graph
     view = next(v for v in capability_views(graph) if v.intent == draws.intent)
     yield f"{sanitize(str(draws.intent))}   ({counted(view.executions, 'draw')})"
     for rule in view.rules:
@@ -127,14 +127,14 @@ def _transcript_lines(executions: Sequence[ExecutionRecord]) -> Iterator[str]:
 
 def draws_document(draws: CapabilityDraws, transcripts: bool) -> dict[str, Any]:
     """Return the draws as JSON-ready values; rules are numbered as in `model.json`."""
-    graph = draws.reading.graph
+    graph = draws.run.graph
     rule_of = {
         state: number
         for number, rule in enumerate(graph.rules(draws.intent))
         for state in rule.states
     }
     return {
-        "problem": draws.reading.problem,
+        "problem": draws.run.problem,
         "intent": [str(literal) for literal in draws.intent.literals],
         "draws": [
             _document(execution, rule_of, graph.vocabulary, transcripts)

@@ -2,76 +2,92 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from capscope.assessment.run_state import tally
 from capscope.errors import CapscopeError
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels, Learned, StateGraph
 from capscope.present.text import changes_text, counted
-from capscope.record.journal import Draw, Journal, QueryRecord
-from capscope.record.run_directory import RunDirectory
 from capscope.record.execution_table import Transition
+from capscope.record.journal import Draw, QueryRecord
 from capscope.sanitize import sanitize
-from capscope.symbolic import Effect, Vocabulary
+from capscope.symbolic import Effect, Intent, Vocabulary
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 _MOST_ANSWERS = 8
 _MOST_LESSONS = 12
 
 
 @dataclass(frozen=True)
-class ExplainedQuery:
-    """A query with the model as it was before it."""
+class Explanation:
+    """A query: what was believed before it, what was observed, and what it taught."""
 
     number: int
     record: QueryRecord
     draws: tuple[Draw, ...]
-    before: StateGraph
-    """What was known when the query was chosen."""
-    transitions: Counter[Transition]
+    capabilities: Sequence[Intent]
+    vocabulary: Vocabulary
+    news: Mapping[Transition, str]
+    """The transitions that were new, each with what was believed of it before."""
+    learned: Learned
+
+    @property
+    def lines(self) -> list[str]:
+        """The explanation in words."""
+        return list(map(sanitize, _lines(self)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        record = self.record
+        return {
+            "query": self.number,
+            "predicted": record.predicted,
+            "informative": record.informative,
+            "xi": record.xi,
+            "start": hex(record.start.state),
+            "policy": json.loads(record.policy) if record.policy else None,
+            "draws": len(self.draws),
+            "explanation": self.lines,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
 
 
-def explain_query(path: Path, number: int | None) -> ExplainedQuery:
-    """Replay a run up to a query; without a number, up to the last one."""
-    with RunDirectory.open(path, read_only=True) as run:
-        journal = run.journal
-        vocabulary = Vocabulary.from_dict(journal.read_meta()["vocabulary"])
-        graph = StateGraph(vocabulary, journal.intents())
-        last = _last_query(journal)
-        chosen = last if number is None else number
-        if not 0 <= chosen <= last:
-            asked = "no query yet" if last < 0 else f"queries 0 to {last}"
-            raise CapscopeError(f"{path} has {asked}; there is no query {chosen}")
-        for earlier in range(chosen):
-            graph.update(tally(journal.draws(earlier), len(graph.capabilities)))
-        record = journal.query(chosen)
-        assert record is not None
-        draws = tuple(journal.draws(chosen))
-        return ExplainedQuery(chosen, record, draws, graph, tally(draws, len(graph.capabilities)))
+def explain(run: Run, number: int | None = None) -> Explanation:
+    """Explain a query of a run; without a number, the last one."""
+    table = run.executions
+    last = len(table.queries) - 1
+    chosen = last if number is None else number
+    if not 0 <= chosen <= last:
+        asked = "no query yet" if last < 0 else f"queries 0 to {last}"
+        raise CapscopeError(f"{run.path} has {asked}; there is no query {chosen}")
+    with run.open_journal() as journal:
+        record, draws = journal.query(chosen), tuple(journal.draws(chosen))
+    assert record is not None
+    graph = StateGraph(run.graph.vocabulary, run.capabilities)
+    graph.update(table.first_queries(chosen).transitions())
+    models = ExtremeModels(graph)
+    transitions = next(
+        itertools.islice(table.transitions_by_query(), chosen, None), Counter[Transition]()
+    )
+    news = {t: _belief(models, t) for t in transitions if not _known(graph, t)}
+    learned = graph.update(transitions)
+    return Explanation(chosen, record, draws, run.capabilities, graph.vocabulary, news, learned)
 
 
-def _last_query(journal: Journal) -> int:
-    number = -1
-    while journal.query(number + 1) is not None:
-        number += 1
-    return number
-
-
-def explanation_lines(query: ExplainedQuery) -> Iterator[str]:
-    """Describe the query, line by line."""
-    return map(sanitize, _lines(query))
-
-
-def _lines(query: ExplainedQuery) -> Iterator[str]:
-    record, vocabulary = query.record, query.before.vocabulary
+def _lines(query: Explanation) -> Iterator[str]:
+    record, vocabulary = query.record, query.vocabulary
     kind = "informative" if record.informative else "not expected to be informative"
     bonus = f", ξ {record.xi:.2g}" if record.xi else ""
     yield f"query {query.number}: {kind}, predicted disagreement {record.predicted:.4g}{bonus}"
-    yield f"start: {', '.join(map(str, vocabulary.holding(record.start))) or 'no atom holds'}"
+    yield f"start: {', '.join(map(str, vocabulary.holding(record.start.state))) or 'no atom holds'}"
     yield ""
     yield "asked:"
     yield from _policy_lines(query)
@@ -82,12 +98,12 @@ def _lines(query: ExplainedQuery) -> Iterator[str]:
     yield from _lesson_lines(query)
 
 
-def _policy_lines(query: ExplainedQuery) -> Iterator[str]:
+def _policy_lines(query: Explanation) -> Iterator[str]:
     if query.record.policy is None:
         yield "  the query was not finished; its policy is not recorded yet"
         return
     policy = json.loads(query.record.policy)
-    names = query.before.capabilities
+    names = query.capabilities
     if policy["kind"] == "sequence":
         yield "  a random sequence (no policy was searched for, or none was informative):"
         yield "  " + ", ".join(str(names[c]) for c in policy["capabilities"])
@@ -101,9 +117,9 @@ def _policy_lines(query: ExplainedQuery) -> Iterator[str]:
             yield f"  {choice['depth'] + 1}. {_seeing(query, choice['state'])}: {asked}"
 
 
-def _graph_lines(policy: dict[str, Any], query: ExplainedQuery) -> Iterator[str]:
+def _graph_lines(policy: dict[str, Any], query: Explanation) -> Iterator[str]:
     """Walk the graph from its entry; a node that is reached again is not expanded."""
-    names = query.before.capabilities
+    names = query.capabilities
     numbered: set[int] = set()
     stack = [(1, state, node) for state, node in policy["entry"].items()]
     while stack:
@@ -117,27 +133,27 @@ def _graph_lines(policy: dict[str, Any], query: ExplainedQuery) -> Iterator[str]
             stack += [(depth + 1, state, child) for state, child in reversed(edges)]
 
 
-def _target_lines(policy: dict[str, Any], query: ExplainedQuery) -> Iterator[str]:
+def _target_lines(policy: dict[str, Any], query: Explanation) -> Iterator[str]:
     """List what each draw began with; it continued with what was promising afterwards."""
     for number, target in enumerate(policy["targets"], 1):
         draws = target["draws"]
         before = f"executed {counted(draws, 'time')} before" if draws else "never tried"
-        asked = query.before.capabilities[target["capability"]]
+        asked = query.capabilities[target["capability"]]
         seeing = _seeing(query, target["state"])
         yield f"  {number}. {seeing}: {asked} ({before}; expected gain {target['gain']:.2g})"
     yield "  then whatever had at least half that expected gain in the states reached"
 
 
-def _seeing(query: ExplainedQuery, state: str) -> str:
+def _seeing(query: Explanation, state: str) -> str:
     """Describe an observed state by how it differs from the start."""
-    seen, start = int(state, 16), query.record.start
+    seen, start = int(state, 16), query.record.start.state
     if seen == start:
         return "seeing the start state"
-    return f"seeing {changes_text(start, seen, query.before.vocabulary)}"
+    return f"seeing {changes_text(start, seen, query.vocabulary)}"
 
 
-def _answer_lines(query: ExplainedQuery) -> Iterator[str]:
-    names, vocabulary = query.before.capabilities, query.before.vocabulary
+def _answer_lines(query: Explanation) -> Iterator[str]:
+    names, vocabulary = query.capabilities, query.vocabulary
     answers = Counter(
         tuple((c, a.trajectory[0], a.trajectory[-1], a.ending) for c, a in draw.executions)
         for draw in query.draws
@@ -150,21 +166,19 @@ def _answer_lines(query: ExplainedQuery) -> Iterator[str]:
         yield f"  and {len(answers) - _MOST_ANSWERS} other answers"
 
 
-def _lesson_lines(query: ExplainedQuery) -> Iterator[str]:
-    graph, vocabulary = query.before, query.before.vocabulary
-    new = [t for t in query.transitions if not _known(graph, t)]
-    beliefs = {t: _belief(graph, t) for t in new}
-    learned = graph.update(query.transitions)
+def _lesson_lines(query: Explanation) -> Iterator[str]:
+    learned, vocabulary = query.learned, query.vocabulary
     yield (
         f"learned: {counted(learned.new_pairs, 'new pair')}, "
         f"{counted(learned.new_transitions, 'new transition')}, "
         f"largest change of a probability {learned.largest_shift:.3f}"
     )
-    for transition in new[:_MOST_LESSONS]:
+    for transition in list(query.news)[:_MOST_LESSONS]:
         outcome = changes_text(transition.before, transition.after, vocabulary)
-        yield f"  {graph.capabilities[transition.capability]}: {outcome}; {beliefs[transition]}"
-    if len(new) > _MOST_LESSONS:
-        yield f"  and {len(new) - _MOST_LESSONS} more"
+        intent = query.capabilities[transition.capability]
+        yield f"  {intent}: {outcome}; {query.news[transition]}"
+    if len(query.news) > _MOST_LESSONS:
+        yield f"  and {len(query.news) - _MOST_LESSONS} more"
 
 
 def _known(graph: StateGraph, transition: Transition) -> bool:
@@ -173,10 +187,11 @@ def _known(graph: StateGraph, transition: Transition) -> bool:
     return pair is not None and effect in pair.counts
 
 
-def _belief(graph: StateGraph, transition: Transition) -> str:
+def _belief(models: ExtremeModels, transition: Transition) -> str:
+    graph = models.graph
     pair = graph.pair(transition.before, transition.capability)
     if pair is not None:
         return f"not seen in {counted(pair.total, 'execution')} before"
     intent = graph.capabilities[transition.capability]
-    believed = graph.optimistic.predict(transition.before, intent).get(transition.after, 0.0)
+    believed = models.optimistic.predict(transition.before, intent).get(transition.after, 0.0)
     return f"never tried here; the optimistic model predicted it with {believed:.2f}"

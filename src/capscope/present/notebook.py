@@ -7,6 +7,7 @@ always escaped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from capscope.model import StateGraph
 from capscope.present.text import (
@@ -15,11 +16,15 @@ from capscope.present.text import (
     capability_lines,
     capability_view,
     capability_views,
+    counted,
     mean_success,
     rule_parts,
 )
 from capscope.sanitize import html_text
 from capscope.symbolic import Intent
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 MOST_ROWS = 50
 _HEADINGS = ("capability", "success", "states tried", "draws", "rules")
@@ -52,11 +57,21 @@ def _text(view: CapabilityView, graph: StateGraph) -> str:
     return "\n".join(capability_lines(view, graph.vocabulary))
 
 
-def result_html(sentences: Sequence[str], graph: StateGraph) -> str:
-    """Return sentences about a run, the first as a title, above the table of its model."""
-    title, *others = map(html_text, sentences)
-    paragraphs = "".join(f"<p>{sentence}</p>" for sentence in others)
-    return f"<p><b>{title}</b></p>{paragraphs}{graph_html(graph)}"
+def run_html(run: Run) -> str:
+    """Return what a run is and what it cost, above the table of its model."""
+    usage = run.usage
+    title = (
+        f"{run.problem}: {counted(len(run.capabilities), 'capability')}, "
+        f"{counted(len(run.graph.nodes), 'state')} seen"
+    )
+    spent = (
+        f"{counted(usage.executions, 'execution')} in {counted(usage.queries, 'query')}, "
+        f"{counted(usage.simulator_steps, 'simulator step')}; "
+        f"stopped: {run.stop_reason or 'not yet'}"
+    )
+    sentences = map(html_text, (spent, str(run.verdict), *run.notes()))
+    paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences)
+    return f"<p><b>{html_text(title)}</b></p>{paragraphs}{graph_html(run.graph)}"
 
 
 def graph_html(graph: StateGraph) -> str:

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from capscope.analysis.aliasing import AliasedPair, Aliasing, Position
 from capscope.analysis.findings.finding import joined
 from capscope.present.text import counted
 from capscope.record.agent_failures import AgentFailure
-from capscope.record.initial_positions import InitialPositions
+from capscope.record.identity import InitialPositions
 from capscope.sanitize import sanitize
 from capscope.symbolic import Effect, State
 from capscope.world import Ending
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 _LONGEST_DETAIL = 200
 _MOST_NAMED = 6
@@ -26,17 +30,11 @@ _AGENT_FAILURES = {
 }
 
 
-def run_notes(
-    agent_failures: Sequence[AgentFailure],
-    initial_positions: InitialPositions,
-    aliasing: Aliasing,
-    always: State,
-    run: object = "DIR",
-) -> Iterator[str]:
+def run_notes(run: Run) -> Iterator[str]:
     """Yield all notes about a run; most runs have none."""
-    yield from agent_failure_warnings(agent_failures, run)
-    yield from initial_position_notes(initial_positions)
-    yield from aliasing_notes(aliasing, always)
+    yield from agent_failure_warnings(run.agent_failures, run.path if run.kept else "DIR")
+    yield from initial_position_notes(run.initial_positions)
+    yield from aliasing_notes(run.aliasing, run.graph.always)
 
 
 def agent_failure_warnings(

@@ -102,9 +102,7 @@ def _exactly(run: Run, exact: Reference | None, achieving_only: bool) -> dict[st
     }
 
 
-def _sampled(
-    run: Run, sample: IndependentSample | None, achieving_only: bool
-) -> dict[str, Any]:
+def _sampled(run: Run, sample: IndependentSample | None, achieving_only: bool) -> dict[str, Any]:
     if sample is None:
         keys = (
             "model_agreement_sampled",

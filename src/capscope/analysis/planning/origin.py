@@ -39,4 +39,3 @@ def _numbered(state: State, graph: StateGraph) -> State:
             "describe it by what holds there, like 'on(a,b) and not holding(c)'"
         )
     return state
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from capscope.analysis.findings import Example, Finding, Kind
 from capscope.present.digest.capabilities import MOST_STATES, capability_digests, marks_note
@@ -22,7 +22,6 @@ from capscope.present.digest.draw_samples import (
     with_transcript,
 )
 from capscope.present.digest.learning import coverage_of, learning_curve
-from capscope.present.digest.record import Record, opened_record
 from capscope.present.digest.shape import (
     CapabilityDigest,
     Digest,
@@ -35,8 +34,12 @@ from capscope.present.digest.spending import spending_parts
 from capscope.present.digest.states import Pictures, StateListing, state_map, state_pictures
 from capscope.present.digest.summary import facts_of, summary_of
 from capscope.present.text import CapabilityView, capability_views, counted, example_text
+from capscope.record.journal import Journal
 from capscope.sanitize import sanitize
 from capscope.statistics.betting import ERROR_RATE, LEAST_DIFFERENCE, LEAST_RATE
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 _RULES = 1_000_000
 _FINDINGS = 150_000
@@ -44,43 +47,43 @@ _MAP = 550_000
 _DRAWS = 450_000
 
 
-def digest_run(path: Path, pictures: Pictures | None = None) -> Digest:
-    """Make the digest of a run directory, whether or not the run has finished.
+def digest_run(run: Run, pictures: Pictures | None = None) -> Digest:
+    """Make the digest of a run, whether or not it has finished.
 
     `pictures` draws the position of a snapshot as a PNG (`world.Pictured`). If it raises, there is
     no picture.
     """
-    with opened_record(path) as record:
-        return digest_of(record, pictures, SizeBudget(WHOLE))
+    with run.open_journal() as journal:
+        return digest_of(run, journal, pictures, SizeBudget(WHOLE))
 
 
-def digest_of(record: Record, pictures: Pictures | None, space: SizeBudget) -> Digest:
+def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: SizeBudget) -> Digest:
     """Make the digest of a run; all parts but the smallest count against the size budget."""
-    graph, table = record.graph, record.executions
+    graph, table = run.graph, run.executions
     views = capability_views(graph)
     listing = StateListing(graph.vocabulary, table)
     listing.take(range(len(table.states[:1])), space)
-    found = record.findings()
+    found = run.findings()
     findings = _finding_digests(found, listing, space.part(_FINDINGS))
     rules = capability_digests(views, graph.vocabulary, space.part(_RULES))
     drawn = state_map(graph, [view.intent for view in views], listing, space.part(_MAP))
-    has_transcript = with_transcript(record)
-    chosen = list(ranked(choose_draws(record, views, rules, has_transcript)))
-    samples = read_samples(record, chosen, has_transcript, listing, space.part(_DRAWS))
-    samples = list(add_transcripts(record, samples, space.part(space.left // 2)))
-    addresses = state_pictures(listing, record.journal, pictures, space)
+    has_transcript = with_transcript(table, journal)
+    chosen = list(ranked(choose_draws(run, views, rules, has_transcript)))
+    samples = read_samples(table, journal, chosen, has_transcript, listing, space.part(_DRAWS))
+    samples = list(add_transcripts(journal, samples, space.part(space.left // 2)))
+    addresses = state_pictures(listing, journal, pictures, space)
     indices = listing.indices()
     return Digest(
-        problem=sanitize(record.problem),
-        summary=summary_of(record, views, found),
-        facts=facts_of(record),
+        problem=sanitize(run.problem),
+        summary=summary_of(run, views, found),
+        facts=facts_of(run),
         always=listing.holding(listing.always),
         findings=findings,
         findings_note=_findings_note(found, len(findings), len(table)),
         marks_note=marks_note(graph.exactly_one, graph.vocabulary),
         capabilities=_with_draws(rules, views, samples, indices, listing),
-        learning=learning_curve(table, record.discovery_usage.simulator_steps),
-        spending=spending_parts(table, record.identity.strategy),
+        learning=learning_curve(table, run.discovery_usage.simulator_steps),
+        spending=spending_parts(table, run.identity.strategy),
         coverage=coverage_of(graph),
         states=listing.digests(addresses),
         map=_indexed(drawn, indices),

@@ -10,20 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from capscope.present.digest.record import Record
 from capscope.present.digest.shape import CapabilityDigest, DrawDigest
 from capscope.present.digest.size_budget import SizeBudget, shortened
 from capscope.present.digest.states import StateListing
 from capscope.present.draws import ExecutionId, abbreviated_lines
 from capscope.present.text import CapabilityView
-from capscope.record.execution_table import Column, Flags, transcribed
-from capscope.record.journal import Draw
+from capscope.record.execution_table import ExecutionTable
+from capscope.record.journal import Draw, Journal
+from capscope.record.query_table import Column, Flags
 from capscope.sanitize import sanitize_text
 from capscope.world import Attempt
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 MOST = 3
 """Draws shown for one outcome."""
@@ -61,7 +64,7 @@ class DrawSample:
 
 
 def choose_draws(
-    record: Record,
+    run: Run,
     views: Sequence[CapabilityView],
     digests: Sequence[CapabilityDigest],
     has_transcript: Flags,
@@ -73,20 +76,19 @@ def choose_draws(
         for r, rule in enumerate(digest.rules)
         for o in range(len(rule.outcomes))
     ]
-    transition = record.executions.transition
+    transition = run.executions.transition
     # One more, for executions that were cut: their transition is -1.
-    group = np.append(_outcome_of_transition(record, views, outcomes), -1)[transition]
+    group = np.append(_outcome_of_transition(run, views, outcomes), -1)[transition]
     chosen: list[list[int]] = [[] for _ in outcomes]
     for execution in _best(group, transition, has_transcript).tolist():
         chosen[group[execution]].append(execution)
     return [ChosenDraws(at, tuple(found)) for at, found in zip(outcomes, chosen, strict=True)]
 
 
-def with_transcript(record: Record) -> Flags:
+def with_transcript(table: ExecutionTable, journal: Journal) -> Flags:
     """Return for each execution whether it has a transcript."""
-    table = record.executions
     flags = np.zeros(len(table), dtype=bool)
-    found = np.array(list(transcribed(record.journal)), dtype=np.int64).reshape(-1, 3)
+    found = np.array(journal.transcribed(), dtype=np.int64).reshape(-1, 3)
     if found.size and flags.size:
         places = np.stack([table.query, table.draw, table.number], axis=1)
         sizes = np.maximum(found.max(axis=0), places.max(axis=0)) + 1
@@ -98,19 +100,19 @@ def with_transcript(record: Record) -> Flags:
 
 
 def _outcome_of_transition(
-    record: Record, views: Sequence[CapabilityView], outcomes: Sequence[OutcomeIndex]
+    run: Run, views: Sequence[CapabilityView], outcomes: Sequence[OutcomeIndex]
 ) -> Column:
     """Return the number of each transition's outcome; -1 if its rule is not in the digest."""
-    number = {state: n for n, state in enumerate(record.executions.states)}
+    number = {state: n for n, state in enumerate(run.executions.states)}
     found: dict[tuple[int, int, int], int] = {}
     for i, index in enumerate(outcomes):
         view = views[index.capability]
-        capability = record.graph.index[view.intent]
+        capability = run.graph.index[view.intent]
         rule = view.rules[index.rule].rule
         effect = rule.outcomes[index.outcome].effect
         for state in rule.states:
             found[number[state], capability, number[effect.apply(state)]] = i
-    seen = record.executions.distinct
+    seen = run.executions.distinct
     keys = zip(seen.before.tolist(), seen.capability.tolist(), seen.after.tolist(), strict=True)
     return np.array([found.get(key, -1) for key in keys], dtype=np.int64)
 
@@ -142,7 +144,8 @@ def ranked(chosen: Sequence[ChosenDraws]) -> Iterator[tuple[OutcomeIndex, int]]:
 
 
 def read_samples(
-    record: Record,
+    table: ExecutionTable,
+    journal: Journal,
     chosen: Sequence[tuple[OutcomeIndex, int]],
     has_transcript: Flags,
     listing: StateListing,
@@ -151,12 +154,11 @@ def read_samples(
     """Read the chosen executions and list the states they pass through, as many as fit."""
     samples = []
     read: dict[int, list[Draw]] = {}
-    table = record.executions
     for outcome, execution in chosen:
         columns = (table.query, table.draw, table.number)
         place = ExecutionId(*(int(column[execution]) for column in columns))
         if place.query not in read:
-            read[place.query] = record.journal.draws(place.query)
+            read[place.query] = journal.draws(place.query)
         attempt = read[place.query][place.draw].executions[place.execution].attempt
         digest = _digest(place, outcome.outcome, attempt, listing)
         if has_transcript[execution]:
@@ -182,14 +184,14 @@ def _digest(
 
 
 def add_transcripts(
-    record: Record, samples: Sequence[DrawSample], space: SizeBudget
+    journal: Journal, samples: Sequence[DrawSample], space: SizeBudget
 ) -> Iterator[DrawSample]:
     """Add the transcripts that fit; a beginning that they share is given only once."""
     earlier: list[str] = []
     first: ExecutionId | None = None
     for sample in samples:
         if sample.digest.transcript:
-            lines = record.journal.transcript(*sample.execution).splitlines()
+            lines = journal.transcript(*sample.execution).splitlines()
             text = "\n".join(abbreviated_lines(lines, earlier, first))
             text = _shown(text, _LONGEST_TRANSCRIPT)
             if space.take(text):

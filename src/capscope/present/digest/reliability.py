@@ -9,6 +9,7 @@ requested again and again. A state in which the capability was never tried count
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,12 @@ from numpy.typing import NDArray
 from capscope.analysis.findings.finding import joined
 from capscope.model import StateGraph
 from capscope.present.digest.capabilities import standing_of
-from capscope.present.digest.record import Record
 from capscope.present.digest.shape import Standing
 from capscope.present.text import CapabilityView, RuleView, counted
 from capscope.symbolic import Intent
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 _MOST_NAMED = 3
 _LONGEST_CONDITION = 3
@@ -29,7 +32,7 @@ _ROUNDS = 1_000
 _SMALLEST_GAIN = 1e-6
 
 
-def reliability_sentences(record: Record, views: Sequence[CapabilityView]) -> Iterator[str]:
+def reliability_sentences(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
     """Say what was achieved always, sometimes, never, and by repeated requests."""
     standings: dict[Standing, list[CapabilityView]] = {standing: [] for standing in Standing}
     for view in views:
@@ -41,9 +44,9 @@ def reliability_sentences(record: Record, views: Sequence[CapabilityView]) -> It
     number = counted(tried, "capability")
     yield f"{number} {was(tried)} tried where {it(tried)} did not hold already."
     yield from _achieved(standings, tried)
-    single_changes = record.identity.temporal_length is not None
+    single_changes = run.identity.temporal_length is not None
     if single_changes and len(standings[Standing.RELIABLE]) < tried > 1:
-        yield _repeated(record.graph, tried)
+        yield _repeated(run.graph, tried)
 
 
 def _achieved(standings: Mapping[Standing, Sequence[CapabilityView]], tried: int) -> Iterator[str]:

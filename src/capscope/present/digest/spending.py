@@ -13,8 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from capscope.present.digest.shape import SpendingPart
-from capscope.record.execution_table import Column, ExecutionTable, Flags
-from capscope.strategy.registry import ADAPTIVE
+from capscope.record.execution_table import ExecutionTable
+from capscope.record.query_table import Column, Flags
+from capscope.strategy.registry import strategies
 
 _CUT = "cut short"
 _NEW = "first tries"
@@ -47,7 +48,8 @@ def spending_parts(table: ExecutionTable, strategy: str) -> tuple[SpendingPart, 
 
 def spending(table: ExecutionTable, strategy: str) -> dict[str, int]:
     """Count the executions by their purpose."""
-    purposes = _adaptive if strategy == ADAPTIVE else _by_query
+    known = strategies().get(strategy)
+    purposes = _by_query if known is None or known.repeats_policy else _adaptive
     left = np.ones(len(table), dtype=bool)
     counts = {}
     # The first that applies: each execution counts once.

@@ -25,6 +25,7 @@ from capscope.record.execution_table import ExecutionTable
 from capscope.record.journal import Journal
 from capscope.sanitize import sanitize
 from capscope.symbolic import Intent, State, Vocabulary
+from capscope.world.positions import SavedPosition
 
 Pictures = Callable[[bytes], bytes]
 """Draws the position of a snapshot as a PNG."""
@@ -83,15 +84,15 @@ def state_pictures(
     drawn: dict[int, str] = {}
     if draw is not None:
         for number in listing.most_visited(listing.indices()):
-            address = _picture(journal.snapshots(listing.states[number]), draw)
+            address = _picture(journal.positions(listing.states[number]), draw)
             if address and space.take(address):
                 drawn[number] = address
     return drawn
 
 
-def _picture(snapshots: list[bytes], draw: Pictures) -> str:
+def _picture(positions: list[SavedPosition], draw: Pictures) -> str:
     try:
-        png = draw(snapshots[0]) if snapshots else b""
+        png = draw(positions[0].snapshot) if positions else b""
     except Exception:
         return ""
     if not isinstance(png, bytes) or not png.startswith(_PNG):

@@ -8,11 +8,11 @@ called impossible. The facts are names and values, for repeating the run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from capscope.analysis.findings import Finding
 from capscope.analysis.findings.finding import joined
 from capscope.present.digest.capabilities import standing_of
-from capscope.present.digest.record import Record, RunIdentity
 from capscope.present.digest.reliability import it, reliability_sentences, was
 from capscope.present.digest.shape import Standing, SummarySection
 from capscope.present.notes import (
@@ -22,35 +22,40 @@ from capscope.present.notes import (
     initial_position_notes,
 )
 from capscope.present.text import CapabilityView, counted
+from capscope.record.identity import RunIdentity
+from capscope.record.stop_reason import StopKind
 from capscope.record.usage import Usage
 from capscope.sanitize import sanitize
 from capscope.strategy.verdict import Verdict
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 _MOST_FINDINGS = 3
 _MOST_NAMED = 3
 
 
 def summary_of(
-    record: Record, views: Sequence[CapabilityView], findings: Sequence[Finding]
+    run: Run, views: Sequence[CapabilityView], findings: Sequence[Finding]
 ) -> tuple[SummarySection, ...]:
     """Summarize a run in five sections."""
     sections: list[tuple[str, Iterator[str]]] = [
-        ("What was assessed", _assessed(record)),
-        ("What it cost", _cost(record)),
-        ("What it can do reliably", reliability_sentences(record, views)),
-        ("What was surprising", _surprises(record, findings)),
-        ("What is unknown", _unknown(record, views)),
+        ("What was assessed", _assessed(run)),
+        ("What it cost", _cost(run)),
+        ("What it can do reliably", reliability_sentences(run, views)),
+        ("What was surprising", _surprises(run, findings)),
+        ("What is unknown", _unknown(run, views)),
     ]
     return tuple(SummarySection(head, tuple(map(sanitize, texts))) for head, texts in sections)
 
 
-def _assessed(record: Record) -> Iterator[str]:
-    graph, problem = record.graph, record.problem
+def _assessed(run: Run) -> Iterator[str]:
+    graph, problem = run.graph, run.problem
     intents = graph.capabilities
     if not intents:
         yield f"The agent of {problem}; the run has not found anything to ask it for yet."
         return
-    asked = "was" if len(record.executions) else "is to be"
+    asked = "was" if len(run.executions) else "is to be"
     things = f"one of {len(intents):,} intents, for example" if len(intents) > 2 else "this:"
     # If an intent itself contains "and", a comma separates the two.
     either = " or " if all(len(intent.literals) == 1 for intent in intents[:2]) else ", or "
@@ -65,7 +70,7 @@ def _assessed(record: Record) -> Iterator[str]:
             f"The run saw {counted(len(graph.nodes), 'state')}. A state is described by {atoms}, "
             "each of which holds or does not hold."
         )
-    yield _execution_end(record.identity)
+    yield _execution_end(run.identity)
 
 
 def _execution_end(identity: RunIdentity) -> str:
@@ -79,13 +84,13 @@ def _execution_end(identity: RunIdentity) -> str:
     )
 
 
-def _cost(record: Record) -> Iterator[str]:
-    usage, discovery = record.usage, record.discovery_usage.simulator_steps
+def _cost(run: Run) -> Iterator[str]:
+    usage, discovery = run.usage, run.discovery_usage.simulator_steps
     if usage.executions:
         found = f", {discovery:,} of them to discover the capabilities," if discovery else ""
         yield (
             f"{counted(usage.executions, 'execution')} in {counted(usage.queries, 'query')}, "
-            f"chosen by the strategy {record.identity.strategy}, took "
+            f"chosen by the strategy {run.identity.strategy}, took "
             f"{counted(usage.simulator_steps, 'simulator step')}{found} and "
             f"{duration(usage.seconds)}."
         )
@@ -97,26 +102,25 @@ def _cost(record: Record) -> Iterator[str]:
     if usage.llm_tokens:
         paid = f", at a cost of {usage.llm_cost:.4g}" if usage.llm_cost else ""
         yield f"The agent's language model used {counted(usage.llm_tokens, 'token')}{paid}."
-    yield _stop_sentence(record)
+    yield _stop_sentence(run)
 
 
-def _stop_sentence(record: Record) -> str:
-    reason = record.stop_reason
+def _stop_sentence(run: Run) -> str:
+    reason = run.stop_reason
     if reason is None:
         return "The run has not finished: it is still running or was interrupted."
-    if reason == "no news":
-        patience = record.identity.settings.patience
+    if reason.kind is StopKind.NO_NEWS:
+        patience = run.identity.settings.patience
         quiet = (
             f"{counted(patience, 'query')} in a row showed" if patience > 1 else "a query showed"
         )
         return f"It stopped because {quiet} nothing new."
-    if reason == "nothing left to settle":
+    if reason.kind is StopKind.SETTLED:
         return "It stopped because, by its own criterion, the evidence was settled."
-    name = reason.removeprefix("budget of ").removesuffix(" spent")
-    limit = record.budget.get(name)
-    if limit is None:
-        return f"It stopped for this reason: {reason}."
-    return f"It stopped because its budget was spent ({_amount(name, limit)})."
+    if reason.kind is StopKind.BUDGET:
+        limit = getattr(run.budget, reason.detail)
+        return f"It stopped because its budget was spent ({_amount(reason.detail, limit)})."
+    return f"It stopped for this reason: {reason}."
 
 
 def _amount(currency: str, limit: float) -> str:
@@ -129,11 +133,11 @@ def _amount(currency: str, limit: float) -> str:
     return counted(int(limit), currency.removesuffix("s").removeprefix("llm_").replace("_", " "))
 
 
-def _surprises(record: Record, findings: Sequence[Finding]) -> Iterator[str]:
+def _surprises(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
     # First of all: an agent that fails is not one that prefers to do nothing.
-    warnings = list(agent_failure_warnings(record.agent_failures))
+    warnings = list(agent_failure_warnings(run.agent_failures))
     yield from map(_as_sentence, warnings)
-    if not record.graph.pairs_tried:
+    if not run.graph.pairs_tried:
         yield "Nothing yet: no execution was completed."
     elif not findings:
         nothing = "Nothing else" if warnings else "Nothing"
@@ -151,8 +155,8 @@ def _surprises(record: Record, findings: Sequence[Finding]) -> Iterator[str]:
         yield f"{counted(more, 'more finding')} {'are' if more > 1 else 'is'} listed below."
 
 
-def _unknown(record: Record, views: Sequence[CapabilityView]) -> Iterator[str]:
-    graph = record.graph
+def _unknown(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
+    graph = run.graph
     if not graph.pairs_tried:
         yield "Everything: no execution was completed yet."
         return
@@ -176,10 +180,10 @@ def _unknown(record: Record, views: Sequence[CapabilityView]) -> Iterator[str]:
             f"{joined([*names, f'{more:,} more'] if more else names)}."
         )
     yield "Nothing is known about states that the run never reached."
-    yield from map(_as_sentence, initial_position_notes(record.initial_positions))
-    yield from map(_as_sentence, aliasing_notes(record.aliasing, graph.always))
-    yield from verdict_sentences(record.verdict)
-    cut = int(record.executions.cut.sum())
+    yield from map(_as_sentence, initial_position_notes(run.initial_positions))
+    yield from map(_as_sentence, aliasing_notes(run.aliasing, graph.always))
+    yield from verdict_sentences(run.verdict)
+    cut = int(run.executions.cut.sum())
     if cut:
         yield f"{counted(cut, 'execution')} {was(cut)} cut short by a budget and not used."
 
@@ -225,28 +229,28 @@ def duration(seconds: float) -> str:
     return f"{int(minutes // 60)} h {int(minutes % 60)} min"
 
 
-def facts_of(record: Record) -> tuple[tuple[str, str], ...]:
+def facts_of(run: Run) -> tuple[tuple[str, str], ...]:
     """List what the run was made with and what it spent."""
-    return tuple((sanitize(name), sanitize(value)) for name, value in _facts(record))
+    return tuple((sanitize(name), sanitize(value)) for name, value in _facts(run))
 
 
-def _facts(record: Record) -> Iterator[tuple[str, str]]:
-    identity, graph = record.identity, record.graph
-    yield "problem", record.problem
-    if identity.source != record.problem:
+def _facts(run: Run) -> Iterator[tuple[str, str]]:
+    identity, graph = run.identity, run.graph
+    yield "problem", run.problem
+    if identity.source != run.problem:
         yield "source", identity.source
     yield "strategy", identity.strategy
     yield "seed", str(identity.seed)
-    yield "stop reason", record.stop_reason or "not stopped"
+    yield "stop reason", str(run.stop_reason or "not stopped")
     yield "vocabulary", counted(len(graph.vocabulary.atoms), "atom")
     yield "capabilities", f"{len(graph.capabilities):,}"
-    yield from _usage_facts(record.usage, record.discovery_usage.simulator_steps)
-    for failure in record.agent_failures:
+    yield from _usage_facts(run.usage, run.discovery_usage.simulator_steps)
+    for failure in run.agent_failures:
         yield (
             f"executions in which the agent {agent_failure_text(failure)}",
             f"{failure.executions:,}",
         )
-    for name, limit in record.budget.items():
+    for name, limit in run.budget.limits:
         yield f"budget: {name.replace('_', ' ')}", f"{limit:,}"
     yield "an execution ends after", _length_text(identity.temporal_length)
     yield "or after", counted(identity.horizon, "simulator step")
@@ -255,11 +259,11 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     for name, value in identity.settings.changed().items():
         text = "; ".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}"
         yield f"setting: {name.replace('_', ' ')}", text
-    for name, version in record.versions.items():
+    for name, version in run.versions.items():
         yield f"version: {name}", str(version)
     if identity.fingerprint:
         yield "problem fingerprint", identity.fingerprint
-    texts = record.problem_texts
+    texts = run.meta.file_digests
     if texts:
         yield "digest of the problem's file", texts[0]
     if len(texts) > 1:

@@ -13,18 +13,21 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capscope.present.digest import Digest, Pictures, digest_run
 from capscope.present.digest.shape import CapabilityDigest, RuleDigest, StateMap
 from capscope.present.page.rendering import render
 from capscope.record.run_directory import write_atomically
 
+if TYPE_CHECKING:
+    from capscope.run import Run
+
 _SCRIPTS = ("libraries.js", "dom.js", "table.js", "draws.js", "charts.js", "map.js")
 
 
-def write_report(run: Path, target: Path, pictures: Pictures | None = None) -> Path:
-    """Write the report of a run directory to a file, and return that."""
+def write_report(run: Run, target: Path, pictures: Pictures | None = None) -> Path:
+    """Write the report of a run to a file, and return that."""
     write_atomically(target, report_page(digest_run(run, pictures)))
     return target
 
