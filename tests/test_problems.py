@@ -1,4 +1,5 @@
 import os
+import re
 import sys
 from dataclasses import fields
 from importlib import metadata
@@ -9,7 +10,7 @@ import pytest
 from capscope import problems
 from capscope.agents.llm.client import close_shared_clients
 from capscope.agents.react import ReactSettings
-from capscope.errors import DomainFileError, ProblemError
+from capscope.errors import DomainFileError, ProblemError, install_hint
 from capscope.problems import (
     Registered,
     canonical_source,
@@ -169,7 +170,8 @@ def test_a_missing_package_names_the_extra_to_install(monkeypatch):
     )
     assert not absent.installed
     monkeypatch.setattr(problems, "_BUILT_IN", (absent,))
-    with pytest.raises(ProblemError, match=r"moon needs an extra: pip install 'capscope\[space\]'"):
+    hint = install_hint("space")
+    with pytest.raises(ProblemError, match=re.escape(f"moon needs an extra: {hint}")):
         load_problem("moon")
 
 

@@ -1,12 +1,14 @@
 """Errors whose message is for the user: what is wrong, where, and what to do about it.
 
-The command line prints such an error as one line and exits with code 2; anything else that
-escapes is a defect of capscope and keeps its traceback.
+The command line prints such an error as one line and exits with code 2. Any other exception that
+escapes is a bug in capscope and keeps its traceback.
 """
+
+import json
 
 
 class CapscopeError(Exception):
-    """Report a mistake the user can mend; the message says how."""
+    """Report a mistake the user can fix; the message says how."""
 
 
 class VocabularyError(CapscopeError):
@@ -18,7 +20,7 @@ class ProblemError(CapscopeError):
 
 
 class SimulatorError(ProblemError):
-    """Report a simulator or abstraction that raised: what it reports can no longer be trusted."""
+    """Report a simulator or abstraction that raised: its results can no longer be trusted."""
 
 
 class DomainFileError(ProblemError):
@@ -26,11 +28,11 @@ class DomainFileError(ProblemError):
 
 
 class LayoutError(ProblemError):
-    """Report a mistake in the file of a grid, with its path, line and column."""
+    """Report a mistake in a grid layout file, with its path, line and column."""
 
 
 class LlmError(ProblemError):
-    """Report a language model that cannot be asked: nothing that the agent did or failed to do."""
+    """Report a language model that cannot be asked, through no fault of the agent."""
 
 
 class RunError(CapscopeError):
@@ -43,3 +45,30 @@ class JournalError(RunError):
 
 class SampleError(CapscopeError):
     """Report an evaluation dataset that cannot be read or written."""
+
+
+def install_hint(extra: str) -> str:
+    """Return the pip command that adds an extra to capscope as it was installed.
+
+    A name alone would make pip look for a release, although capscope may come from a directory or a
+    URL. pip records that in `direct_url.json` (PEP 610).
+    """
+    # Imported here because both take long to import and are rarely needed.
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.request import url2pathname
+
+    try:
+        recorded = distribution("capscope").read_text("direct_url.json")
+        origin = json.loads(recorded) if recorded else {}
+    except (PackageNotFoundError, ValueError):
+        origin = {}
+    url, subdirectory = origin.get("url"), origin.get("subdirectory")
+    if not url:
+        return f"pip install 'capscope[{extra}]'"
+    if "dir_info" in origin:
+        return f"pip install -e '{url2pathname(url.removeprefix('file://'))}[{extra}]'"
+    if version_control := origin.get("vcs_info"):
+        revision = version_control.get("requested_revision")
+        url = f"{version_control['vcs']}+{url}" + (f"@{revision}" if revision else "")
+    place = f"#subdirectory={subdirectory}" if subdirectory else ""
+    return f"pip install 'capscope[{extra}] @ {url}{place}'"

@@ -25,7 +25,7 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-from capscope.errors import CapscopeError, ProblemError
+from capscope.errors import CapscopeError, ProblemError, install_hint
 from capscope.symbolic import State
 from capscope.world import Agent, Limits, Problem
 
@@ -245,7 +245,7 @@ def load_problem(source: str) -> Problem:
         )
     problem = problems[name]
     if not problem.installed:
-        raise ProblemError(f"{name} needs an extra: pip install 'capscope[{problem.extra}]'")
+        raise ProblemError(f"{name} needs an extra: {install_hint(problem.extra or 'all')}")
     return problem.load(**_options(problem, words)) if colon else problem.load()
 
 

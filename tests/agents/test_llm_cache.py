@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.agents.llm import Completion, Place, Sampling
+from capscope.agents.llm import CallId, Completion, Sampling
 from capscope.agents.llm.cache import AnswerCache
-from capscope.agents.llm.completion import question_key
+from capscope.agents.llm.completion import cache_key
 from capscope.errors import LlmError
 from support.llm_agents import QUESTION
 from support.llm_stub import fails, say
@@ -38,12 +38,12 @@ def answers(path):
 
 @pytest.fixture(scope="module")
 def one_cache(tmp_path_factory):
-    """A cache for many examples: making one takes longer than using it."""
+    """One cache for many examples: creating it takes longer than using it."""
     with closing(AnswerCache(tmp_path_factory.mktemp("cache") / "answers.sqlite")) as cache:
         yield cache
 
 
-def test_two_draws_are_two_answers_and_a_repeat_is_none_to_pay(ask, stub):
+def test_two_draws_get_two_answers_and_a_repeat_is_free(ask, stub):
     stub.script.extend([say("heads"), say("tails"), say("edge")])
     assert [ask(0).text, ask(1).text, ask(0, call=1).text] == ["heads", "tails", "edge"]
     again = [ask(0), ask(1), ask(0, call=1)]
@@ -52,33 +52,33 @@ def test_two_draws_are_two_answers_and_a_repeat_is_none_to_pay(ask, stub):
     assert len(stub.requests) == 3
 
 
-def test_a_repeat_in_another_client_is_none_to_pay(client, stub):
+def test_a_repeat_in_another_client_is_free(client, stub):
     for _ in range(2):
         asked = client()
-        asked.complete(QUESTION, sampling=Sampling(), draw=Place(3))
+        asked.complete(QUESTION, sampling=Sampling(), call=CallId(3))
         asked.close()
     assert len(stub.requests) == 1
 
 
-def test_an_error_is_never_kept(client, stub):
+def test_an_error_is_never_cached(client, stub):
     asked = client(tries=2)
     stub.script.extend([fails(500)] * 2 + [fails(401)])
     for _ in range(2):
         with pytest.raises(LlmError):
-            asked.complete(QUESTION, sampling=Sampling(), draw=Place(0))
+            asked.complete(QUESTION, sampling=Sampling(), call=CallId(0))
     assert len(asked.cache) == 0
-    assert asked.complete(QUESTION, sampling=Sampling(), draw=Place(0)).text == "hello"
+    assert asked.complete(QUESTION, sampling=Sampling(), call=CallId(0)).text == "hello"
     assert len(asked.cache) == 1
 
 
 def test_an_answer_is_on_disk_before_it_is_used(client, stub):
     asked = client()
-    asked.complete(QUESTION, sampling=Sampling(), draw=Place(0))
+    asked.complete(QUESTION, sampling=Sampling(), call=CallId(0))
     with closing(sqlite3.connect(asked.settings.cache)) as other:
         assert other.execute("SELECT text FROM answers").fetchall() == [("hello",)]
 
 
-def test_everything_that_an_answer_depends_on_is_in_its_key():
+def test_the_key_contains_everything_that_an_answer_depends_on():
     questions = itertools.product(
         ["m", "n"],
         [QUESTION, QUESTION[:1], [*QUESTION, QUESTION[0]], QUESTION[::-1]],
@@ -87,9 +87,9 @@ def test_everything_that_an_answer_depends_on_is_in_its_key():
             Sampling(max_tokens=9), Sampling(stop=("a",)), Sampling(stop=("a", "b")),
             Sampling(json_schema={"type": "object"}),
         ],
-        [Place(0), Place(1), Place(0, 1), Place(2**64 - 1)],
+        [CallId(0), CallId(1), CallId(0, 1), CallId(2**64 - 1)],
     )  # fmt: skip
-    keys = [question_key(*question) for question in questions]
+    keys = [cache_key(*question) for question in questions]
     assert len(set(keys)) == len(keys) == 2 * 4 * 8 * 4
 
 
@@ -97,18 +97,18 @@ seeds = st.integers(0, 2**64 - 1)
 
 
 @given(seeds, seeds, st.integers(0, 99), st.integers(0, 99))
-def test_two_places_never_have_one_key(seed, other, call, later):
-    places = Place(seed, call), Place(other, later)
-    first, second = (question_key("m", QUESTION, Sampling(), place) for place in places)
-    assert (first == second) is (places[0] == places[1])
-    assert 0 <= places[0].sampling_seed < 2**31
+def test_two_calls_never_share_a_key(seed, other, number, later):
+    calls = CallId(seed, number), CallId(other, later)
+    first, second = (cache_key("m", QUESTION, Sampling(), call) for call in calls)
+    assert (first == second) is (calls[0] == calls[1])
+    assert 0 <= calls[0].sampling_seed < 2**31
 
 
 text = st.text(st.characters(codec="utf-8"))
 
 
 @given(text, st.integers(0, 2**40), st.integers(0, 2**40), text)
-def test_an_answer_is_read_as_it_was_written(one_cache, words, prompt, completion, reason):
+def test_an_answer_survives_a_round_trip(one_cache, words, prompt, completion, reason):
     key = str(len(one_cache))
     answer = Completion(words, prompt, completion, reason, cost=0.5)
     assert one_cache.find(key) is None
@@ -116,7 +116,7 @@ def test_an_answer_is_read_as_it_was_written(one_cache, words, prompt, completio
     assert one_cache.find(key) == Completion(words, prompt, completion, reason, cached=True)
 
 
-def test_the_first_answer_to_a_question_is_the_answer_though_both_were_paid(answers, path):
+def test_the_first_stored_answer_is_used_although_both_were_paid_for(answers, path):
     with closing(AnswerCache(path)) as other:
         assert answers.add("key", "m", ANSWER) == ANSWER
         late = Completion("no", 10, 7, "stop", cost=0.5)
@@ -147,18 +147,18 @@ def test_threads_and_processes_share_a_cache(answers, path):
     assert answers.find("theirs 7").text == "7"
 
 
-# A file that is not as it should be.
+# Bad files.
 
 
-def test_a_damaged_cache_is_named_with_what_to_do(path):
+def test_the_error_for_a_damaged_cache_says_what_to_do(path):
     path.parent.mkdir(parents=True)
-    path.write_bytes(b"this is not a database, it only has its name" * 100)
+    path.write_bytes(b"this is not a database, despite its name" * 100)
     with pytest.raises(LlmError, match=r"answers\.sqlite.*the answer cache is damaged; delete it"):
         AnswerCache(path)
     assert path.read_bytes().startswith(b"this is not")
 
 
-def test_a_cache_that_is_damaged_in_the_middle_is_named_too(path):
+def test_a_cache_that_is_damaged_in_the_middle_is_reported_too(path):
     with closing(AnswerCache(path)) as cache:
         for i in range(300):
             cache.add(f"key {i}", "m", Completion("words " * 50, 1, 1, "stop"))
@@ -170,23 +170,23 @@ def test_a_cache_that_is_damaged_in_the_middle_is_named_too(path):
         cache.find("key 7")
 
 
-def test_a_foreign_database_is_left_alone(path):
+def test_a_database_of_another_program_is_not_changed(path):
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE songs (name TEXT)")
     before = path.read_bytes()
-    with pytest.raises(LlmError, match="a database of something else and was left untouched"):
+    with pytest.raises(LlmError, match="a database of another program and was not changed"):
         AnswerCache(path)
     assert path.read_bytes() == before
 
 
-def test_a_directory_that_cannot_be_made_is_named(tmp_path):
+def test_a_directory_that_cannot_be_created_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(LlmError, match=r"cannot make the cache directory .*set CAPSCOPE_CACHE"):
+    with pytest.raises(LlmError, match=r"cannot create the cache directory .*set CAPSCOPE_CACHE"):
         AnswerCache(tmp_path / "file" / "answers.sqlite")
 
 
-def test_a_full_disk_is_said_to_be_full(answers):
+def test_a_full_disk_is_reported(answers):
     pages = answers._db.execute("PRAGMA page_count").fetchone()[0]
     answers._db.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(LlmError, match="the disk is full; free some space and resume"):

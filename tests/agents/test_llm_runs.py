@@ -1,4 +1,4 @@
-"""A whole run on a language model: resumable, repeatable, within its budget."""
+"""Whole runs with a language model: resumable, repeatable, within budget."""
 
 import sqlite3
 from contextlib import closing
@@ -28,7 +28,7 @@ SHORT = Budget(queries=3)
 
 @pytest.fixture
 def model(in_environment, monkeypatch):
-    """The stub as a model, at a price of 1 a token."""
+    """The stub as a model, at a price of 1 per token."""
     in_environment.usual = choose
     monkeypatch.setenv("CAPSCOPE_LLM_PRICE_PROMPT", "1e6")
     monkeypatch.setenv("CAPSCOPE_LLM_PRICE_COMPLETION", "1e6")
@@ -37,7 +37,7 @@ def model(in_environment, monkeypatch):
 
 @pytest.fixture
 def fresh_cache(monkeypatch, tmp_path):
-    """Begin with an empty cache, as somebody else would."""
+    """Switch to an empty cache."""
 
     def begin(name):
         monkeypatch.setenv("CAPSCOPE_CACHE", str(tmp_path / f"cache-{name}"))
@@ -46,7 +46,7 @@ def fresh_cache(monkeypatch, tmp_path):
 
 
 def recorded(run):
-    """Everything that a journal says of a run, times and costs apart."""
+    """Return everything that a journal records of a run, except times and costs."""
     found = []
     with closing(Journal.open(run / "journal.sqlite", read_only=True)) as journal:
         while (record := journal.query(len(found))) is not None:
@@ -61,7 +61,7 @@ def test_an_agent_that_asks_a_model_is_assessed(model, tmp_path):
     assert result.usage.llm_tokens == TOKENS * len(model.requests)
     assert result.usage.llm_cost == pytest.approx(TOKENS * len(model.requests))
     seeds = [request["seed"] for request in model.requests]
-    assert len(set(seeds)) == len(seeds)  # no two draws ask one question
+    assert len(set(seeds)) == len(seeds)
 
 
 @pytest.mark.parametrize("strategy", ["random", "mcqs-s", "adaptive"])
@@ -78,7 +78,7 @@ def test_the_number_of_workers_changes_nothing_in_the_journal(
     assert recorded(tmp_path / "1") == recorded(tmp_path / "4")
 
 
-def test_a_run_that_is_repeated_costs_nothing_and_is_the_same(model, tmp_path):
+def test_a_repeated_run_is_identical_and_free(model, tmp_path):
     first = assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "first")
     asked = len(model.requests)
     again = assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "again", workers=3)
@@ -93,10 +93,10 @@ def test_a_run_that_is_repeated_costs_nothing_and_is_the_same(model, tmp_path):
 
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("answers", [0, 17])
-def test_a_server_that_goes_down_stops_the_run_and_no_draw_is_lost(
+def test_a_server_that_goes_down_stops_the_run_and_loses_no_draw(
     model, fresh_cache, workers, answers, tmp_path
 ):
-    """What was never answered is no failure of the agent; what was answered is not paid twice."""
+    """A missing answer is not a failure of the agent; no answer is paid for twice."""
     fresh_cache("whole")
     whole = assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "whole")
     needed = len(model.requests)
@@ -104,7 +104,7 @@ def test_a_server_that_goes_down_stops_the_run_and_no_draw_is_lost(
     model.requests.clear()
     model.script.extend([choose] * answers)
     model.usual = fails(500, "on fire")
-    with pytest.raises(LlmError, match=r"status 500 \(on fire\) at 6 tries; nothing was recorded"):
+    with pytest.raises(LlmError, match=r"status 500 \(on fire\) in 6 tries; the current draw"):
         assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "parts", workers=workers)
     done = recorded(tmp_path / "parts")
     for (_, expected), (_, draws) in zip(recorded(tmp_path / "whole"), done, strict=False):
@@ -130,7 +130,7 @@ def test_a_hiccup_of_the_server_leaves_no_trace(model, fresh_cache, hiccup, tmp_
     assert recorded(tmp_path / "bumpy") == recorded(tmp_path / "smooth")
 
 
-def test_a_damaged_cache_stops_the_run_and_nothing_is_recorded(model, tmp_path, monkeypatch):
+def test_a_damaged_cache_stops_the_run_without_recording_anything(model, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     cache.mkdir()
     (cache / "answers.sqlite").write_bytes(b"no database" * 500)
@@ -143,10 +143,10 @@ def test_a_damaged_cache_stops_the_run_and_nothing_is_recorded(model, tmp_path, 
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_what_an_interrupted_draw_cost_counts_though_it_was_not_recorded(
+def test_the_cost_of_an_interrupted_draw_counts_although_it_is_not_recorded(
     model, monkeypatch, workers, tmp_path
 ):
-    """Else a run that is interrupted often enough would pay more than it was allowed."""
+    """Otherwise a run that is interrupted often could exceed its budget."""
     run = tmp_path / "run"
     add_draw, calls = Journal.add_draw, []
 
@@ -176,11 +176,11 @@ def test_a_budget_stops_a_run_within_one_call_of_the_limit(model, currency, limi
     spent = getattr(result.usage, currency)
     assert limit <= spent < limit + TOKENS
     assert spent == TOKENS * len(model.requests)
-    again = resume(tmp_path / "run")  # with the same budget there is nothing more to do
+    again = resume(tmp_path / "run")
     assert getattr(again.usage, currency) == spent == TOKENS * len(model.requests)
 
 
-def test_raised_budgets_go_on_and_pay_only_for_what_is_new(model, tmp_path):
+def test_a_raised_budget_continues_and_pays_only_for_new_calls(model, tmp_path):
     run = tmp_path / "run"
     assess(BOARD, **SMALL, budget=Budget(llm_cost=100), run=run)
     before = recorded(run)
@@ -196,12 +196,12 @@ def test_raised_budgets_go_on_and_pay_only_for_what_is_new(model, tmp_path):
 
 
 @pytest.mark.parametrize("limit", [40, 333])
-@pytest.mark.parametrize("heedless", [False, True])
+@pytest.mark.parametrize("never_tight", [False, True])
 def test_a_token_budget_ends_at_the_same_place_with_any_number_of_workers(
-    model, fresh_cache, monkeypatch, limit, heedless, tmp_path
+    model, fresh_cache, monkeypatch, limit, never_tight, tmp_path
 ):
-    """Even where draws are made side by side to the very end."""
-    if heedless:
+    """Even if draws are made in parallel until the end."""
+    if never_tight:
         monkeypatch.setattr(WorkerPool, "_tight", lambda *_: False)
     made = {}
     for workers in (1, 4):
@@ -211,17 +211,17 @@ def test_a_token_budget_ends_at_the_same_place_with_any_number_of_workers(
         assess(BOARD, **SMALL, **given, workers=workers)
         made[workers] = len(model.requests)
     assert recorded(tmp_path / "1") == recorded(tmp_path / "4")
-    # A call for each worker, and where draws are made again alone, what was left before.
-    wasted = 4 * TOKENS + (limit if heedless else 0)
+    # One call per worker and, if draws are repeated sequentially, the rest of the budget.
+    wasted = 4 * TOKENS + (limit if never_tight else 0)
     assert TOKENS * made[1] <= TOKENS * made[4] <= TOKENS * made[1] + wasted
 
 
 @pytest.mark.parametrize("limit", [40, 333])
-@pytest.mark.parametrize("heedless", [False, True])
-def test_what_was_paid_is_accounted_for_with_any_number_of_workers(
-    model, monkeypatch, limit, heedless, tmp_path
+@pytest.mark.parametrize("never_tight", [False, True])
+def test_all_costs_are_counted_with_any_number_of_workers(
+    model, monkeypatch, limit, never_tight, tmp_path
 ):
-    if heedless:
+    if never_tight:
         monkeypatch.setattr(WorkerPool, "_tight", lambda *_: False)
     result = assess(BOARD, **SMALL, budget=Budget(llm_cost=limit), run=tmp_path / "run", workers=4)
     assert result.stopped_because == "budget of llm_cost spent"
@@ -229,21 +229,19 @@ def test_what_was_paid_is_accounted_for_with_any_number_of_workers(
     assert limit <= result.usage.llm_cost < limit + 4 * TOKENS
 
 
-def test_a_limit_on_cost_without_prices_is_refused_before_anything_is_paid(
-    in_environment, tmp_path
-):
-    with pytest.raises(LlmError, match="a limit on cost needs prices: set CAPSCOPE_LLM_PRICE_PROM"):
+def test_a_cost_limit_without_prices_is_rejected_before_the_first_call(in_environment, tmp_path):
+    with pytest.raises(LlmError, match="a cost limit needs prices: set CAPSCOPE_LLM_PRICE_PROMPT"):
         assess(BOARD, **SMALL, budget=Budget(llm_cost=1.0), run=tmp_path / "run")
     assert in_environment.requests == []
 
 
-def test_costs_are_read_back_with_the_run_and_an_earlier_journal_has_none(model, tmp_path):
+def test_costs_are_restored_with_the_run_and_older_journals_have_none(model, tmp_path):
     run = tmp_path / "run"
     paid = assess(BOARD, **SMALL, budget=SHORT, run=run).usage.llm_cost
     assert paid > 0
     assert resume(run).usage.llm_cost == paid
     with closing(sqlite3.connect(run / "journal.sqlite")) as db:
-        db.execute("DROP TABLE costs")  # as journals of earlier releases are
+        db.execute("DROP TABLE costs")  # as in journals of earlier releases
         (budget,) = db.execute("SELECT value FROM meta WHERE key = 'budget'").fetchone()
         earlier = budget.replace(', "llm_cost": null', "")
         assert earlier != budget
@@ -262,13 +260,13 @@ def test_an_answer_that_overflows_the_context_is_an_outcome_of_the_agent(model, 
     assert result.usage.llm_tokens == 0
 
 
-def test_forty_kilobytes_of_nonsense_are_an_outcome_of_the_agent(model, tmp_path):
+def test_long_nonsense_is_an_outcome_of_the_agent(model, tmp_path):
     model.usual = say("\N{SNOWMAN} \x00 nonsense" * 4000)
     result = assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "run", workers=2)
     assert result.stopped_because == "budget of queries spent"
 
 
-def test_a_problem_object_may_bring_its_own_client(client, stub):
+def test_a_problem_object_may_have_its_own_client(client, stub):
     stub.usual = choose
     result = assess(asking_board(client()), **SMALL, budget=Budget(llm_tokens=60))
     assert 60 <= result.usage.llm_tokens < 60 + TOKENS

@@ -1,4 +1,4 @@
-"""A key reaches the server and nothing else: no journal, log, report, message or repr."""
+"""The API key reaches only the server: no journal, log, report, message or repr."""
 
 import logging
 import traceback
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Settings, assess
-from capscope.agents.llm import LlmSettings, Place, Sampling
+from capscope.agents.llm import CallId, LlmSettings, Sampling
 from capscope.errors import LlmError
 from support import llm_agents
 from support.llm_agents import KEY, QUESTION, choose
@@ -35,14 +35,14 @@ def everything_is_logged(caplog):
 
 
 def everything_about(error):
-    """All that a traceback, a debugger or a crash report would show of an error and its causes."""
-    told, seen = [], []
+    """Return all that a traceback, debugger or crash report would show of an error."""
+    shown, seen = [], []
     while error is not None and error not in seen:
         seen.append(error)
-        told += [str(error), repr(error), repr(vars(error))]
-        told += ["".join(traceback.format_exception(error))]
+        shown += [str(error), repr(error), repr(vars(error))]
+        shown += ["".join(traceback.format_exception(error))]
         error = error.__cause__ or error.__context__
-    return "\n".join(told)
+    return "\n".join(shown)
 
 
 ECHOES = {
@@ -62,39 +62,39 @@ ECHOES = {
 
 
 @pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES)
-def test_no_error_tells_the_key(client, stub, echo):
+def test_no_error_contains_the_key(client, stub, echo):
     stub.usual = echo
     asked = client(tries=2, timeout=0.2 if echo is hangs else 30.0)
     with pytest.raises(LlmError) as error:
-        asked.complete(QUESTION, sampling=Sampling(), draw=Place(0))
+        asked.complete(QUESTION, sampling=Sampling(), call=CallId(0))
     assert stub.asked.wait(SECONDS)  # a client may give up before the server reads the request
     assert stub.headers[0]["authorization"] == f"Bearer {KEY}"
     assert KEY[:12] not in everything_about(error.value)
     assert error.value.__context__ is None
 
 
-def test_no_error_of_a_server_that_is_not_there_tells_the_key(client):
+def test_no_error_of_an_unreachable_server_contains_the_key(client):
     with pytest.raises(LlmError) as error:
         client(base_url=f"http://me:{KEY}@127.0.0.1:9/v1?k={KEY}", tries=1).complete(
-            QUESTION, sampling=Sampling(), draw=Place(0)
+            QUESTION, sampling=Sampling(), call=CallId(0)
         )
     assert "http://127.0.0.1:9/v1 cannot be reached" in str(error.value)
     assert KEY not in everything_about(error.value)
 
 
 @pytest.mark.parametrize("key", [f"{KEY}\nX-Other: 1", f"{KEY}\x7f", f"{KEY}é"])
-def test_a_key_that_cannot_be_sent_is_refused_without_quoting_it(key):
+def test_a_key_that_cannot_be_sent_is_rejected_without_quoting_it(key):
     with pytest.raises(LlmError, match="not printable ASCII") as error:
         LlmSettings("m", "http://localhost/v1", key)
     assert KEY not in everything_about(error.value)
 
 
-def test_blanks_around_a_key_are_no_part_of_it():
+def test_whitespace_around_a_key_is_stripped():
     assert LlmSettings("m", "http://localhost/v1", f" {KEY}\n").api_key == KEY
     assert LlmSettings("m", "http://localhost/v1", "  ").api_key is None
 
 
-def test_nothing_shows_the_key_when_it_is_shown_itself(client):
+def test_no_repr_contains_the_key(client):
     asked = client(base_url=f"http://me:{KEY}@127.0.0.1:9/v1")
     shown = [asked, asked.settings, asked.calls(1), asked.cache, asked._connected()]
     assert all(KEY not in repr(thing) + str(thing) for thing in shown)
@@ -103,17 +103,17 @@ def test_nothing_shows_the_key_when_it_is_shown_itself(client):
 def test_a_password_in_the_base_url_is_as_secret_as_the_key(client, stub):
     url = stub.url.replace("//", f"//me:{KEY}@")
     asked = client(base_url=url, api_key=None, tries=1)
-    assert asked.complete(QUESTION, sampling=Sampling(), draw=Place(0)).text == "hello"
+    assert asked.complete(QUESTION, sampling=Sampling(), call=CallId(0)).text == "hello"
     stub.usual = fails(400, f"not {KEY}")
     with pytest.raises(LlmError, match=r"not \*\*\*") as error:
-        asked.complete(QUESTION, sampling=Sampling(), draw=Place(1))
+        asked.complete(QUESTION, sampling=Sampling(), call=CallId(1))
     assert KEY not in everything_about(error.value)
 
 
-def test_a_model_that_says_the_key_is_not_quoted(client, stub):
+def test_a_key_in_an_answer_is_masked(client, stub):
     stub.usual = say(f"your key is {KEY}")
     asked = client()
-    assert asked.complete(QUESTION, sampling=Sampling(), draw=Place(0)).text == "your key is ***"
+    assert asked.complete(QUESTION, sampling=Sampling(), call=CallId(0)).text == "your key is ***"
 
 
 def files_below(folder):
@@ -122,7 +122,7 @@ def files_below(folder):
 
 @pytest.mark.parametrize("usual", [choose, say(KEY), ECHOES["401"]], ids=["well", "echo", "401"])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_no_file_of_a_run_holds_the_key(in_environment, tmp_path, capfd, usual, workers):
+def test_no_file_of_a_run_contains_the_key(in_environment, tmp_path, capfd, usual, workers):
     in_environment.usual = usual
     if usual is ECHOES["401"]:
         with pytest.raises(LlmError):
@@ -136,7 +136,7 @@ def test_no_file_of_a_run_holds_the_key(in_environment, tmp_path, capfd, usual, 
     assert KEY not in "".join(capfd.readouterr())
 
 
-def test_the_command_line_tells_a_refused_key_in_one_line(
+def test_the_command_line_reports_a_rejected_key_in_one_line(
     in_environment, tmp_path, monkeypatch, capsys
 ):
     from capscope.cli import main

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from capscope.agents.llm import LlmSettings
-from capscope.agents.llm.directory import cache_directory
-from capscope.agents.llm.weights import weights_path
+from capscope.agents.llm.cache import cache_directory
+from capscope.agents.llm.local import weights_path
 from capscope.errors import LlmError
 from support.llm_agents import KEY
 
@@ -23,7 +23,7 @@ def given(monkeypatch):
     return set_all
 
 
-def test_a_server_comes_from_the_environment(given):
+def test_a_server_is_read_from_the_environment(given):
     given(CAPSCOPE_LLM_BASE_URL=URL, CAPSCOPE_LLM_MODEL="m", CAPSCOPE_LLM_API_KEY=KEY)
     given(CAPSCOPE_LLM_PRICE_PROMPT="0.15", CAPSCOPE_LLM_PRICE_COMPLETION="0.6")
     given(CAPSCOPE_LLM_TIMEOUT="7.5", CAPSCOPE_LLM_CONCURRENCY="3", CAPSCOPE_LLM_SEED="0")
@@ -34,7 +34,7 @@ def test_a_server_comes_from_the_environment(given):
     assert settings.priced
 
 
-def test_what_other_programs_use_is_used_where_nothing_else_is_said(given):
+def test_variables_of_openai_are_the_fallback(given):
     given(OPENAI_BASE_URL="http://other/v1", OPENAI_API_KEY="other", CAPSCOPE_LLM_MODEL="m")
     settings = LlmSettings.from_environment()
     assert (settings.base_url, settings.api_key) == ("http://other/v1", "other")
@@ -44,20 +44,20 @@ def test_what_other_programs_use_is_used_where_nothing_else_is_said(given):
     assert not settings.priced
 
 
-def test_arguments_come_before_the_environment(given):
+def test_arguments_take_precedence_over_the_environment(given):
     given(CAPSCOPE_LLM_BASE_URL=URL, CAPSCOPE_LLM_MODEL="m")
     settings = LlmSettings.from_environment(model="n", price_prompt=1.0)
     assert (settings.model, settings.base_url, settings.price_prompt) == ("n", URL, 1.0)
 
 
-def test_a_key_alone_does_not_call_for_a_server(given):
-    """A key for another program must not make this one spend money."""
+def test_a_key_alone_does_not_select_a_server(given):
+    """A key for another program must not make capscope spend money."""
     given(OPENAI_API_KEY="other")
     with pytest.raises(LlmError, match=r"no language model is configured: .* `capscope llm fetch`"):
         LlmSettings.from_environment()
 
 
-def test_without_a_server_the_local_model_is_meant(given):
+def test_without_a_server_the_local_model_is_used(given):
     path = weights_path()
     path.parent.mkdir(parents=True)
     path.write_bytes(b"GGUF")
@@ -70,7 +70,7 @@ def test_without_a_server_the_local_model_is_meant(given):
     assert settings.concurrency == 1
 
 
-def test_weights_of_ones_own_are_told_apart_by_their_name(tmp_path):
+def test_custom_weights_are_identified_by_name_and_size(tmp_path):
     own = tmp_path / "mine.gguf"
     own.write_bytes(b"GGUF and more")
     assert LlmSettings.from_environment(gguf=own).model == "mine-13"
@@ -79,17 +79,17 @@ def test_weights_of_ones_own_are_told_apart_by_their_name(tmp_path):
 
 
 MISTAKES = {
-    "which model": {"CAPSCOPE_LLM_BASE_URL": URL},
-    "is no base URL": {"CAPSCOPE_LLM_BASE_URL": "localhost:1/v1", "CAPSCOPE_LLM_MODEL": "m"},
-    "PRICE_PROMPT is a number, not 'cheap'": {"CAPSCOPE_LLM_PRICE_PROMPT": "cheap"},
-    "a price is a number from 0 on": {"CAPSCOPE_LLM_PRICE_PROMPT": "-1"},
+    "no model is named": {"CAPSCOPE_LLM_BASE_URL": URL},
+    "is not a base URL": {"CAPSCOPE_LLM_BASE_URL": "localhost:1/v1", "CAPSCOPE_LLM_MODEL": "m"},
+    "PRICE_PROMPT must be a number, not 'cheap'": {"CAPSCOPE_LLM_PRICE_PROMPT": "cheap"},
+    "a price must be a number of at least 0": {"CAPSCOPE_LLM_PRICE_PROMPT": "-1"},
     "timeout must be positive": {"CAPSCOPE_LLM_TIMEOUT": "0"},
     "concurrency must be positive": {"CAPSCOPE_LLM_CONCURRENCY": "0"},
 }
 
 
 @pytest.mark.parametrize(("said", "variables"), MISTAKES.items(), ids=MISTAKES)
-def test_a_mistake_in_the_environment_is_told(given, said, variables):
+def test_a_mistake_in_the_environment_is_reported(given, said, variables):
     if "CAPSCOPE_LLM_BASE_URL" not in variables:
         given(CAPSCOPE_LLM_BASE_URL=URL, CAPSCOPE_LLM_MODEL="m")
     given(**variables)
@@ -97,7 +97,7 @@ def test_a_mistake_in_the_environment_is_told(given, said, variables):
         LlmSettings.from_environment()
 
 
-def test_the_cache_is_where_the_user_wants_it(monkeypatch):
+def test_the_cache_directory_is_configurable(monkeypatch):
     monkeypatch.setenv("CAPSCOPE_CACHE", "~/mine")
     assert cache_directory() == Path.home() / "mine"
     monkeypatch.delenv("CAPSCOPE_CACHE")

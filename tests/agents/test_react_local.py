@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from capscope.agents.llm.weights import SMALL_MODEL, weights_path
+from capscope.agents.llm.local import SMALL_MODEL, weights_path
 from capscope.record.journal import Journal
 from capscope.record.run_directory import JOURNAL
 from support.processes import SECONDS

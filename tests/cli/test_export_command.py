@@ -10,6 +10,7 @@ import pytest
 
 from capscope import Budget, Settings, assess
 from capscope.assessment.reading import read_run
+from capscope.errors import install_hint
 from capscope.export.conditions import Conditions
 from capscope.export.dot import dot_graph
 from capscope.export.formats import FORMATS
@@ -129,7 +130,7 @@ def test_wrong_input_is_one_line_that_says_what_to_do(run, refusal):
 def test_parquet_without_its_packages_names_the_extra(run, refusal, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     line = refusal("export", run, "--to", "parquet")
-    assert "pip install 'capscope[frames]'" in line
+    assert install_hint("frames") in line
     assert not (run / "export").exists()
 
 

@@ -1,13 +1,14 @@
 """Data frames and Parquet files hold what the tables hold."""
 
 import io
+import re
 import sys
 
 import pytest
 from hypothesis import given, settings
 
 from capscope import Budget, assess
-from capscope.errors import CapscopeError
+from capscope.errors import CapscopeError, install_hint
 from capscope.export.frames import frame, model_frames, parquet_bytes, run_frames
 from capscope.export.tables import model_tables, run_tables
 from capscope.model import StateGraph
@@ -62,5 +63,5 @@ def test_a_kept_run_has_its_queries_in_a_frame(tmp_path):
 )
 def test_a_missing_package_names_the_extra(package, made, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(CapscopeError, match=r"pip install 'capscope\[frames\]'"):
+    with pytest.raises(CapscopeError, match=re.escape(install_hint("frames"))):
         made(model_tables(tossed_models())[0])

@@ -1,4 +1,4 @@
-"""An agent that lets a language model choose each switch of the board in `toy_worlds`."""
+"""An agent that asks a language model which switch of the board in `toy_worlds` to press."""
 
 import hashlib
 
@@ -10,11 +10,11 @@ QUESTION = [{"role": "system", "content": "Be brief."}, {"role": "user", "conten
 KEY = "sk-canary-0123456789abcdef"
 ASKED = Sampling(max_tokens=8)
 TOKENS = 15
-"""What the stub says that an answer took, the question included."""
+"""Tokens that the stub reports for a prompt and its answer."""
 
 
 class Asker:
-    """Presses what the model says; an answer that names no switch ends the attempt."""
+    """Presses the switch that the model names; any other answer ends the attempt."""
 
     def __init__(self, client):
         self.client = client
@@ -36,24 +36,24 @@ class Asking:
         self.calls.spend_from(allowance)
 
     def act(self, observation):
-        words = f"Lit: {observation:03b}. Wanted: {self.intent}."
+        question = f"Lit: {observation:03b}. Wanted: {self.intent}."
         messages = [
             {"role": "system", "content": "Name a switch, or say done."},
-            {"role": "user", "content": words},
+            {"role": "user", "content": question},
         ]
         text = self.calls.complete(messages, ASKED).text
         return text if text in ("a", "b", "c", "wait") else None
 
 
 def choose(handler, request):
-    """The stub as a model: a choice that depends on the question and its seed, and on no order."""
-    words = f"{request['messages'][-1]['content']}{request['seed']}"
-    chance = hashlib.sha256(words.encode()).digest()[0]
-    say(("a", "b", "c", "done", "I cannot do that")[chance % 5])(handler, request)
+    """Answer as a model would: the choice depends only on the question and its seed."""
+    text = f"{request['messages'][-1]['content']}{request['seed']}"
+    digest = hashlib.sha256(text.encode()).digest()
+    say(("a", "b", "c", "done", "I cannot do that")[digest[0] % 5])(handler, request)
 
 
 def asking_board(client=None, **limits):
-    """The factory for `llm_agents.py:asking_board`; the server is in the environment."""
+    """Make the problem `llm_agents.py:asking_board`; the server is in the environment."""
     client = client or shared_client(LlmSettings.from_environment())
     limits = limits or {"temporal_length": None, "horizon": 3}
     return board_problem(Board(slip=0.3), Asker(client), **limits)

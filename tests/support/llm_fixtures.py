@@ -1,10 +1,10 @@
-"""A stub server, and clients of it that never really wait."""
+"""A stub server, and clients of it that record their waits instead of waiting."""
 
 from contextlib import ExitStack, closing
 
 import pytest
 
-from capscope.agents.llm import LlmClient, LlmSettings, Place, Sampling
+from capscope.agents.llm import CallId, LlmClient, LlmSettings, Sampling
 from capscope.agents.llm.client import close_shared_clients
 from support.llm_agents import KEY, QUESTION
 from support.llm_stub import stub_server
@@ -12,7 +12,7 @@ from support.llm_stub import stub_server
 
 @pytest.fixture
 def own_cache(monkeypatch, tmp_path):
-    """No test touches the user's cache or goes by the user's environment."""
+    """Isolate tests from the user's cache and environment."""
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CAPSCOPE_CACHE", str(tmp_path / "cache"))
@@ -29,13 +29,13 @@ def stub():
 
 @pytest.fixture
 def waits():
-    """The waits that clients would have made."""
+    """The waits, in seconds, that clients would have made."""
     return []
 
 
 @pytest.fixture
 def client(stub, waits, tmp_path):
-    """Make a client of the stub; settings may be given."""
+    """Return a function that makes a client of the stub with the given settings."""
     with ExitStack() as all_closed:
 
         def make(**given):
@@ -51,19 +51,19 @@ def client(stub, waits, tmp_path):
 
 @pytest.fixture
 def ask(client):
-    """Ask the same question for a draw."""
+    """Return a function that asks the same question for a draw."""
     asked = client()
 
     def one(draw=0, call=0, **sampling):
-        place = Place(draw, call)
-        return asked.complete(QUESTION, sampling=Sampling(**sampling), draw=place)
+        call_id = CallId(draw, call)
+        return asked.complete(QUESTION, sampling=Sampling(**sampling), call=call_id)
 
     return one
 
 
 @pytest.fixture
 def in_environment(stub, monkeypatch):
-    """Name the stub in the environment, as a user does; waits take no time."""
+    """Set the stub in the environment, as a user would; waits take no time."""
     monkeypatch.setenv("CAPSCOPE_LLM_BASE_URL", stub.url)
     monkeypatch.setenv("CAPSCOPE_LLM_MODEL", "stub")
     monkeypatch.setenv("CAPSCOPE_LLM_API_KEY", KEY)

@@ -1,7 +1,7 @@
-"""A real server on loopback that speaks the OpenAI protocol and misbehaves as it is told.
+"""A real server on loopback that speaks the OpenAI protocol and misbehaves on request.
 
-It answers with what is in its script, in order, and then with its usual answer. It never sleeps: a
-server that hangs does so until the test is over.
+It plays its script in order, and then repeats its usual answer. It never sleeps: a server that
+hangs does so until the test is over.
 """
 
 import json
@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def chat(text, finish_reason="stop", prompt_tokens=10, completion_tokens=5, **message):
-    """The document of an answer."""
+    """Return the JSON document of an answer."""
     return {
         "id": "stub",
         "object": "chat.completion",
@@ -33,7 +33,7 @@ def chat(text, finish_reason="stop", prompt_tokens=10, completion_tokens=5, **me
     }
 
 
-# What the server does with a request: functions of the handler and the request's body.
+# Responses: functions of the handler and the request's body.
 
 
 def say(text, *words, **document):
@@ -46,7 +46,7 @@ def fails(status, message="no", headers=None, **error):
 
 
 def sends(body, status=200, headers=None, length=None):
-    """Send bytes; with another `length` than theirs the connection ends in the middle."""
+    """Send bytes; with a wrong `length` the connection ends in the middle."""
 
     def act(handler, request):
         handler.send_response(status)
@@ -62,12 +62,12 @@ def sends(body, status=200, headers=None, length=None):
 
 
 def drops(handler, request):
-    """End the connection without a word."""
+    """Close the connection without an answer."""
     handler.close_connection = True
 
 
 def hangs(handler, request):
-    """Say nothing until the test is over."""
+    """Send nothing until the test is over."""
     handler.server.stub.over.wait()
     handler.close_connection = True
 
@@ -101,7 +101,7 @@ class Stub:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Headers and body in two packets would meet the delayed acknowledgement of the other side.
+    # Headers and body in two packets would run into the client's delayed acknowledgement.
     wbufsize = -1
     disable_nagle_algorithm = True
 
@@ -121,7 +121,7 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 64
 
     def handle_error(self, request, client_address):
-        """A client that went away is no news."""
+        """Ignore clients that disconnect."""
 
 
 @contextmanager

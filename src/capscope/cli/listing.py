@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from capscope.cli.options import Json
 from capscope.cli.output import print_json, print_line
+from capscope.errors import install_hint
 from capscope.problems import registered_problems
 
 
@@ -28,7 +29,7 @@ def list_problems(json: Json = False) -> None:
         return
     width = max(len(problem.name) for problem in problems)
     for problem in problems:
-        missing = "" if problem.installed else f"  (pip install 'capscope[{problem.extra}]')"
+        missing = "" if problem.installed else f"  ({install_hint(problem.extra or 'all')})"
         print_line(f"{problem.name:<{width}}  {problem.summary}{missing}")
     print_line()
     for problem in problems:

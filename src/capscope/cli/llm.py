@@ -9,14 +9,19 @@ from typing import Annotated
 
 import typer
 
-from capscope.agents.llm.local import CONTEXT, local_server
-from capscope.agents.llm.weights import SMALL_MODEL, fetch_weights, weights_path
+from capscope.agents.llm.local import (
+    CONTEXT,
+    SMALL_MODEL,
+    fetch_weights,
+    local_server,
+    weights_path,
+)
 from capscope.cli.options import Json
 from capscope.cli.output import amount_done, print_json, print_line
 from capscope.errors import LlmError
 
 app = typer.Typer(
-    help="Fetch and serve a small language model on this machine.",
+    help="Download and serve a small language model on this machine.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -25,10 +30,12 @@ _MEGABYTE = 1_000_000
 
 @app.command("fetch")
 def fetch(json: Json = False) -> None:
-    """Download the weights of a small model (93 MB) into the user's cache, once."""
+    """Download the weights of a small model (93 MB) to the user's cache, once."""
     try:
-        with amount_done(SMALL_MODEL.name, "MB") as heard:
-            path = fetch_weights(tell=lambda done, of: heard(done // _MEGABYTE, of // _MEGABYTE))
+        with amount_done(SMALL_MODEL.name, "MB") as show:
+            path = fetch_weights(
+                progress=lambda done, total: show(done // _MEGABYTE, total // _MEGABYTE)
+            )
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; nothing was kept\n")
         raise typer.Exit(130) from None
@@ -44,26 +51,26 @@ def fetch(json: Json = False) -> None:
 def serve(
     gguf: Annotated[
         str | None,
-        typer.Argument(metavar="GGUF", help="Weights; those fetched if left out."),
+        typer.Argument(metavar="GGUF", help="Weights to serve (default: those downloaded)."),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 0,
-    context: Annotated[int, typer.Option(min=256, help="Most tokens of a conversation.")] = CONTEXT,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 0,
+    context: Annotated[
+        int, typer.Option(min=256, help="Maximum number of tokens in a conversation.")
+    ] = CONTEXT,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Half as many as there are cores if left out.")
+        int | None, typer.Option(min=1, help="Number of threads (default: half the cores).")
     ] = None,
     json: Json = False,
 ) -> None:
     """Serve weights on this machine with the OpenAI protocol, until Ctrl-C."""
     path = Path(gguf) if gguf else weights_path()
     if gguf is None and not path.is_file():
-        raise LlmError(
-            "no weights were fetched yet; `capscope llm fetch` does, or name a GGUF file"
-        )
+        raise LlmError("no weights found; run `capscope llm fetch`, or name a GGUF file")
     with local_server(path, port=port, context=context, threads=threads) as base_url:
         if json:
             print_json({"base_url": base_url, "model": path.stem, "gguf": str(path)})
         else:
-            print_line(f"serving {path.name} at {base_url}; Ctrl-C ends it")
+            print_line(f"serving {path.name} at {base_url}; press Ctrl-C to stop")
             print_line(f"CAPSCOPE_LLM_BASE_URL={base_url} CAPSCOPE_LLM_MODEL={path.stem}")
         sys.stdout.flush()
         try:

@@ -9,7 +9,7 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capscope.errors import CapscopeError
+from capscope.errors import CapscopeError, install_hint
 from capscope.export.tables import Table, run_tables
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from capscope.run import Run
 
 _DTYPES = {str: "str", int: "int64", float: "float64", bool: "bool"}
-_MISSING = "need pandas and pyarrow; install them with: pip install 'capscope[frames]'"
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def frame(table: Table) -> pandas.DataFrame:
     try:
         import pandas
     except ModuleNotFoundError as error:
-        raise CapscopeError(f"data frames {_MISSING}") from error
+        raise CapscopeError(f"data frames need pandas: {install_hint('frames')}") from error
     types = {name: _DTYPES[kind] for name, kind in table.columns.items()}
     return pandas.DataFrame(table.rows, columns=list(types)).astype(types)
 
@@ -52,5 +51,5 @@ def parquet_bytes(table: Table) -> bytes:
     try:
         made.to_parquet(data, engine="pyarrow", index=False)
     except ImportError as error:
-        raise CapscopeError(f"Parquet files {_MISSING}") from error
+        raise CapscopeError(f"Parquet files need pyarrow: {install_hint('frames')}") from error
     return data.getvalue()

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from capscope.errors import CapscopeError
+from capscope.errors import CapscopeError, install_hint
 
 
 class Style(NamedTuple):
@@ -45,7 +45,7 @@ def pyplot() -> ModuleType:
     try:
         import matplotlib as mpl
     except ModuleNotFoundError:
-        raise CapscopeError("pictures need matplotlib: pip install 'capscope[bench]'") from None
+        raise CapscopeError(f"pictures need matplotlib: {install_hint('bench')}") from None
     mpl.use("Agg")
     # The same picture gives the same file: no random names, no date.
     mpl.rcParams["svg.hashsalt"] = "capscope"

@@ -1,25 +1,25 @@
-"""Ask a language model: one client for any server with the OpenAI protocol, and a local model.
+"""Ask a language model: a client for OpenAI-compatible servers, and a small local model.
 
-An agent asks through `Calls`, which number the calls of an attempt. `LlmClient` looks into the
-answer cache first, asks the server if need be, tries again where that helps, and writes the answer
-down before anybody uses it. What the model says, however foolish, is data for the agent; a server
-that cannot be asked is an `LlmError`, which stops the run and records nothing.
+An agent asks through `Calls`, which numbers the calls of an attempt. `LlmClient` checks the answer
+cache, asks the server if needed, retries temporary failures, and stores the answer before returning
+it. Whatever the model says is data for the agent; a server that cannot be asked raises `LlmError`,
+which stops the run and records nothing.
 
-`openai` and `xllamacpp` are extras; each is imported when it is first needed.
+`openai` and `xllamacpp` are extras, imported on first use.
 """
 
 from capscope.agents.llm.client import Calls, LlmClient, shared_client
-from capscope.agents.llm.completion import Completion, Message, Place, Sampling
+from capscope.agents.llm.completion import CallId, Completion, Message, Sampling
 from capscope.agents.llm.local import local_server
 from capscope.agents.llm.settings import LlmSettings
 
 __all__ = [
+    "CallId",
     "Calls",
     "Completion",
     "LlmClient",
     "LlmSettings",
     "Message",
-    "Place",
     "Sampling",
     "local_server",
     "shared_client",

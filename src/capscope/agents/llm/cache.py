@@ -1,16 +1,17 @@
-"""Every answer that was paid for, so that no draw is paid for twice.
+"""Cache every answer on disk, so that no draw is paid for twice.
 
-A dictionary in memory would do within a run, but a run that is killed, resumed or repeated is where
-the money is. So answers go to SQLite before they are used. The key holds the draw: a cache keyed by
-the words alone would hand the first answer to every draw, and turn a fair coin into a constant.
+A dictionary in memory would do within one run, but killed, resumed and repeated runs are where the
+money is. So answers go to SQLite before they are used. The key includes the draw: a cache keyed by
+the prompt alone would give every draw the first answer and turn a fair coin into a constant.
 
-Threads share one connection under a lock. Other processes may use the same file: it is in
-write-ahead mode, a writer waits for its turn, and of two answers to one question the first one
-written is the answer to both. Only answers come in here; an error is never kept.
+Threads share one connection under a lock. Processes may share the file: it is in write-ahead mode,
+and if two answers to one question arrive, the first one stored is used for both. Errors are never
+cached.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +20,10 @@ from pathlib import Path
 from threading import Lock
 
 from capscope.agents.llm.completion import Completion
-from capscope.agents.llm.directory import make_directory
 from capscope.errors import LlmError
 
-APPLICATION_ID = 0x43415041  # "CAPA", so that a foreign database is recognized
-_SECONDS_TO_WAIT = 60.0
+APPLICATION_ID = 0x43415041  # "CAPA", to recognize databases of other programs
+_LOCK_TIMEOUT = 60.0
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, model TEXT NOT NULL, text TEXT NOT NULL,
@@ -32,8 +32,34 @@ CREATE TABLE IF NOT EXISTS answers (
 """
 
 
+def cache_directory() -> Path:
+    """Return the directory for answers and weights, which may not exist yet.
+
+    `CAPSCOPE_CACHE`, or `capscope` in the user's cache directory. It is safe to delete, but answers
+    are then paid for again.
+    """
+    given = os.environ.get("CAPSCOPE_CACHE")
+    if given:
+        return Path(given).expanduser()
+    # The XDG specification says to ignore a relative path.
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (base if base.is_absolute() else Path.home() / ".cache") / "capscope"
+
+
+def make_directory(path: Path) -> Path:
+    """Create a directory and its parents."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LlmError(
+            f"cannot create the cache directory {path}: {error.strerror}; set CAPSCOPE_CACHE to a "
+            "writable directory"
+        ) from error
+    return path
+
+
 class AnswerCache:
-    """An open cache; every error of the database becomes a sentence about the file."""
+    """An open cache; database errors become an `LlmError` that names the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -41,7 +67,7 @@ class AnswerCache:
         make_directory(path.parent)
         with _explained(path):
             self._db = sqlite3.connect(
-                path, timeout=_SECONDS_TO_WAIT, isolation_level=None, check_same_thread=False
+                path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
             )
             try:
                 self._prepare()
@@ -54,7 +80,7 @@ class AnswerCache:
         tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if found != APPLICATION_ID and (found or tables):
             raise LlmError(
-                f"{self.path} is a database of something else and was left untouched; move it, or "
+                f"{self.path} is a database of another program and was not changed; move it, or "
                 "set CAPSCOPE_CACHE to another directory"
             )
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -63,12 +89,12 @@ class AnswerCache:
         self._db.execute(_SCHEMA)
 
     def close(self) -> None:
-        """Close the file; everything added is on disk already."""
+        """Close the file; added answers are already on disk."""
         with self._lock:
             self._db.close()
 
     def find(self, key: str) -> Completion | None:
-        """Return the answer that was kept, at no cost; None if there is none."""
+        """Return the cached answer, at no cost, or None."""
         with self._lock, _explained(self.path):
             row = self._db.execute(
                 "SELECT text, prompt_tokens, completion_tokens, finish_reason FROM answers "
@@ -78,9 +104,9 @@ class AnswerCache:
         return None if row is None else replace(Completion(*row), cached=True)
 
     def add(self, key: str, model: str, answer: Completion) -> Completion:
-        """Keep an answer and return the one to use.
+        """Store an answer and return the one to use.
 
-        Where another process was faster that is the other one's; both were paid for.
+        If another process was faster, that is the other one's answer; both were paid for.
         """
         with self._lock, _explained(self.path):
             added = self._db.execute(
@@ -102,7 +128,7 @@ class AnswerCache:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turn an error of SQLite into one line that says what to do."""
+    """Turn an SQLite error into one line that says what to do."""
     try:
         yield
     except sqlite3.Error as error:
@@ -110,12 +136,12 @@ def _explained(path: Path) -> Iterator[None]:
         if "full" in reason:
             advice = "the disk is full; free some space and resume"
         elif "locked" in reason:
-            advice = "another process is writing to it; wait for it or end it, and resume"
+            advice = "another process is writing to it; wait for it or stop it, then resume"
         elif "readonly" in reason or "unable to open" in reason or "I/O" in reason:
-            advice = "check the disk and the permissions, or set CAPSCOPE_CACHE, and resume"
+            advice = "check the disk and its permissions, or set CAPSCOPE_CACHE, then resume"
         else:
             advice = (
                 "the answer cache is damaged; delete it (its answers will be paid for again) or "
-                "set CAPSCOPE_CACHE to another directory, and resume"
+                "set CAPSCOPE_CACHE to another directory, then resume"
             )
         raise LlmError(f"{path}: {reason}: {advice}") from error

@@ -1,13 +1,13 @@
-"""Ask a model so that a run survives whatever the server does, and pays for nothing twice.
+"""Ask a model so that a run survives server failures and pays for nothing twice.
 
-A call looks into the answer cache first. If the answer is not there the server is asked; where it
-fails for a moment (busy, broken, out of reach, silent) it is asked again, after the time that it
-names or after waits that double. When the tries are used up an `LlmError` stops the run. Nothing is
-recorded for the draw under way, the answers it has are in the cache, and `resume` goes on there:
-a server that is down must not pass for an agent that fails.
+A call checks the answer cache first. If the answer is missing, the server is asked; temporary
+failures (busy, unreachable, timeout) are retried after the time the server names, or after waits
+that double. When the tries are used up, an `LlmError` stops the run. The current draw is not
+recorded, its answers so far are in the cache, and `resume` continues there: a server that is down
+must not look like an agent that fails.
 
-Budgets hold to the call: before each one the allowance of the draw is looked at, and the answer is
-paid for before it is handed out.
+Budgets hold to the call: the allowance of the draw is checked before each call, and an answer is
+paid for before it is returned.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any
 
 from capscope.agents.llm.cache import AnswerCache
 from capscope.agents.llm.completion import (
+    CallId,
     Completion,
     Message,
-    Place,
     Sampling,
-    question_key,
+    cache_key,
     request_body,
 )
 from capscope.agents.llm.local import embedded_server
@@ -37,15 +37,15 @@ from capscope.world import Allowance
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 60.0
 LONGEST_RETRY_AFTER = 300.0
-"""Seconds; a server that asks for more is left alone until somebody resumes the run."""
-_JITTER = -1  # the place, below a call, that seeds how long its waits are
+"""Seconds; if a server asks for more, the run stops and can be resumed later."""
+_JITTER = -1  # child of a call's seed, for the length of its waits
 
 Wait = Callable[[float, Event], None]
-"""Wait so many seconds, or until the event is set."""
+"""Wait this many seconds, or until the event is set."""
 
 
 def wait_or_stop(seconds: float, stopped: Event) -> None:
-    """Wait, but no longer than anybody is interested."""
+    """Wait this many seconds, or until the event is set."""
     stopped.wait(seconds)
 
 
@@ -55,7 +55,7 @@ class LlmClient:
     def __init__(self, settings: LlmSettings, wait: Wait = wait_or_stop) -> None:
         self.settings = settings
         self._wait = wait
-        self._places = BoundedSemaphore(settings.concurrency)
+        self._slots = BoundedSemaphore(settings.concurrency)
         self._lock = Lock()
         self._answers: AnswerCache | None = None
         self._transport: Transport | None = None
@@ -73,25 +73,25 @@ class LlmClient:
         messages: Sequence[Message],
         *,
         sampling: Sampling,
-        draw: Place,
+        call: CallId,
         allowance: Allowance | None = None,
     ) -> Completion:
-        """Return the answer to a conversation for one draw, out of the cache if it is there.
+        """Return the answer to a conversation for one call, from the cache if possible.
 
-        Put the part of the messages that is always the same first: servers remember beginnings.
+        Put the constant part of the messages first: servers cache prompt prefixes.
         """
         allowance = allowance or Allowance()
         allowance.check_tokens()
-        key = question_key(self.settings.model, messages, sampling, draw)
+        key = cache_key(self.settings.model, messages, sampling, call)
         answer = self.cache.find(key)
         if answer is None:
             allowance.check_cost()
-            answer = self._ask(key, messages, sampling, draw, allowance.stopped)
+            answer = self._ask(key, messages, sampling, call, allowance.stopped)
         allowance.pay(answer.tokens, answer.cost)
         return answer
 
     def calls(self, seed: int) -> Calls:
-        """Begin to count the calls of an attempt that has this seed."""
+        """Return the call counter of an attempt with this seed."""
         return Calls(self, seed)
 
     def close(self) -> None:
@@ -108,53 +108,53 @@ class LlmClient:
         key: str,
         messages: Sequence[Message],
         sampling: Sampling,
-        draw: Place,
+        call: CallId,
         stopped: Event,
     ) -> Completion:
         settings = self.settings
         body = request_body(
-            settings.model, messages, sampling, draw if settings.send_seed else None
+            settings.model, messages, sampling, call if settings.send_seed else None
         )
-        reply = self._reply(body, draw, stopped)
+        reply = self._reply(body, call, stopped)
         if reply.refused:
             return Completion("", 0, 0, reply.finish_reason)
         prompt, completion = reply.prompt_tokens, reply.completion_tokens
         if prompt is None:
-            prompt = sum(_guessed_tokens(text) for message in messages for text in message.values())
+            prompt = sum(_estimated_tokens(t) for message in messages for t in message.values())
         if completion is None:
-            completion = _guessed_tokens(reply.text)
+            completion = _estimated_tokens(reply.text)
         cost = settings.cost(prompt, completion)
         answer = Completion(reply.text, prompt, completion, reply.finish_reason, False, cost)
         return self.cache.add(key, settings.model, answer)
 
-    def _reply(self, body: dict[str, Any], draw: Place, stopped: Event) -> Reply:
-        """Ask until there is a reply, waiting longer each time; give up with one sentence."""
+    def _reply(self, body: dict[str, Any], call: CallId, stopped: Event) -> Reply:
+        """Ask until there is a reply, waiting longer each time."""
         settings = self.settings
-        rng = random.Random(child_seed(draw.seed, draw.call, _JITTER))
+        rng = random.Random(child_seed(call.seed, call.number, _JITTER))
         for tried in range(1, settings.tries + 1):
-            # Looked at before each try: others may have given up meanwhile.
+            # Checked before each try: another worker may have stopped the run.
             if stopped.is_set():
-                raise LlmError("the run was stopped while an answer was awaited")
-            with self._places:
+                raise LlmError("the run was stopped while waiting for an answer")
+            with self._slots:
                 outcome = self._connected().send(body)
             if isinstance(outcome, Reply):
                 return outcome
             failure = outcome
             asked = failure.retry_after or 0.0
-            if not failure.passing or tried == settings.tries or asked > LONGEST_RETRY_AFTER:
+            if not failure.temporary or tried == settings.tries or asked > LONGEST_RETRY_AFTER:
                 break
-            # Half of each wait is chance, so that workers do not all come back at once.
+            # Half of each wait is random, so that workers do not all return at once.
             usual = min(FIRST_WAIT * 2 ** (tried - 1), LONGEST_WAIT) * rng.uniform(0.5, 1.0)
             self._wait(max(asked, usual), stopped)
-        raise self._given_up(failure, tried)
+        raise self._error(failure, tried)
 
-    def _given_up(self, failure: Failure, tried: int) -> LlmError:
-        times = f" at {tried} tries" if tried > 1 else ""
+    def _error(self, failure: Failure, tried: int) -> LlmError:
+        times = f" in {tried} tries" if tried > 1 else ""
         asked = failure.retry_after
         later = f" in {asked:.0f} s" if asked and asked > LONGEST_RETRY_AFTER else ""
         return LlmError(
-            f"{self.settings.shown_url} {failure.reason}{times}; nothing was recorded for the draw "
-            f"under way and all before it is kept: mend it and resume{later}"
+            f"{self.settings.display_url} {failure.reason}{times}; the current draw was not "
+            f"recorded, earlier ones are kept: fix this and resume{later}"
         )
 
     def _connected(self) -> Transport:
@@ -172,7 +172,7 @@ class LlmClient:
 class Calls:
     """The calls of one attempt: numbered, counted, and paid for from its allowance.
 
-    An attempting that keeps one and passes on `spend_from` and `llm_tokens` keeps to every budget.
+    An attempt that forwards `spend_from` and `llm_tokens` to its `Calls` respects every budget.
     """
 
     def __init__(self, client: LlmClient, seed: int) -> None:
@@ -181,22 +181,22 @@ class Calls:
         self._made = 0
         self._allowance = Allowance()
         self.llm_tokens = 0
-        """Tokens of the answers so far, those of the questions included."""
+        """Tokens of the prompts and answers so far."""
 
     def spend_from(self, allowance: Allowance) -> None:
-        """Pay for every call from here on out of an allowance."""
+        """Pay for every later call from an allowance."""
         if allowance.limits_cost and not self._client.settings.priced:
             raise LlmError(
-                "a limit on cost needs prices: set CAPSCOPE_LLM_PRICE_PROMPT and "
-                "CAPSCOPE_LLM_PRICE_COMPLETION to what a million tokens cost"
+                "a cost limit needs prices: set CAPSCOPE_LLM_PRICE_PROMPT and "
+                "CAPSCOPE_LLM_PRICE_COMPLETION to the price of a million tokens"
             )
         self._allowance = allowance
 
     def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """Make the next call of the attempt."""
-        place = Place(self._seed, self._made)
+        call = CallId(self._seed, self._made)
         answer = self._client.complete(
-            messages, sampling=sampling, draw=place, allowance=self._allowance
+            messages, sampling=sampling, call=call, allowance=self._allowance
         )
         self._made += 1
         self.llm_tokens += answer.tokens
@@ -204,15 +204,15 @@ class Calls:
 
 
 _shared: dict[LlmSettings, LlmClient] = {}
-_sharing = Lock()
+_shared_lock = Lock()
 
 
 def shared_client(settings: LlmSettings) -> LlmClient:
-    """Return the client of this process for these settings.
+    """Return this process's client for these settings.
 
-    Each worker has a problem of its own, but the limit on calls at a time is for all of them.
+    Each worker has its own problem, but the limit on concurrent calls applies to all of them.
     """
-    with _sharing:
+    with _shared_lock:
         if settings not in _shared:
             _shared[settings] = LlmClient(settings)
         return _shared[settings]
@@ -220,12 +220,12 @@ def shared_client(settings: LlmSettings) -> LlmClient:
 
 @atexit.register
 def close_shared_clients() -> None:
-    """Close them all; whoever asks for one again gets a new one."""
-    with _sharing:
+    """Close all shared clients; `shared_client` then creates new ones."""
+    with _shared_lock:
         while _shared:
             _shared.popitem()[1].close()
 
 
-def _guessed_tokens(text: str) -> int:
-    """Guess on the high side, for servers that do not count: a budget must hold all the same."""
+def _estimated_tokens(text: str) -> int:
+    """Overestimate the tokens if the server does not count them, so that budgets still hold."""
     return len(text.encode()) // 3 + 1

@@ -1,8 +1,8 @@
-"""What is asked of a language model and what it answers, as values.
+"""What is sent to a language model and what it answers, as values.
 
-Two draws are two facts, even if all their words are the same. So the question includes the `Place`
-of the call, the seed of the attempt and the number of the call within it. It is part of the cache's
-key, and the seed that is sent to the server comes from it.
+Two draws are two observations, even if their prompts are identical. So each request carries a
+`CallId`: the seed of the attempt and the number of the call within it. It is part of the cache key,
+and the seed sent to the server is derived from it.
 """
 
 from __future__ import annotations
@@ -22,57 +22,57 @@ CONTEXT_OVERFLOW = "context overflow"
 CONTENT_FILTER = "content filter"
 
 
-class Place(NamedTuple):
-    """Where in a run a call is made; no two calls of a run have the same."""
+class CallId(NamedTuple):
+    """Identifies a call; unique within a run."""
 
     seed: int
     """The seed of the attempt."""
-    call: int = 0
-    """Its number within the attempt."""
+    number: int = 0
+    """The number of the call within the attempt."""
 
     @property
     def sampling_seed(self) -> int:
         """A seed small enough for every server."""
-        return child_seed(self.seed, self.call) & 0x7FFFFFFF
+        return child_seed(self.seed, self.number) & 0x7FFFFFFF
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How an answer is drawn; None leaves a setting to the server."""
+    """How an answer is sampled; None leaves a setting to the server."""
 
     temperature: float | None = 1.0
     top_p: float | None = None
     max_tokens: int = 1024
-    """Most tokens of one answer; a longer one is cut, with `length` as its finish reason."""
+    """Limit on the answer; a longer one is cut, with finish reason `length`."""
     stop: tuple[str, ...] = ()
     json_schema: Mapping[str, Any] | None = None
-    """Asks for an answer in JSON by this schema; what comes back must still be checked."""
+    """Request JSON that follows this schema; the answer must still be checked."""
 
 
 @dataclass(frozen=True)
 class Completion:
-    """An answer, as it came: empty, cut short or nonsense included."""
+    """An answer as received, even if empty, cut off or nonsense."""
 
     text: str
     prompt_tokens: int
     completion_tokens: int
     finish_reason: str
-    """As the server says; `context overflow` and `content filter` where it refused to answer."""
+    """As reported by the server; `context overflow` or `content filter` if it refused to answer."""
     cached: bool = False
     """It was paid for earlier."""
     cost: float = 0.0
-    """What was paid for it now."""
+    """What this call cost."""
 
     @property
     def tokens(self) -> int:
-        """All tokens, those of the question included."""
+        """Tokens of the prompt and the answer."""
         return self.prompt_tokens + self.completion_tokens
 
 
 def request_body(
-    model: str, messages: Sequence[Message], sampling: Sampling, draw: Place | None
+    model: str, messages: Sequence[Message], sampling: Sampling, call: CallId | None
 ) -> dict[str, Any]:
-    """Return a request for a chat completion; with a `draw`, its seed is sent along."""
+    """Return the body of a chat completion request, with the seed of `call` if it is given."""
     body: dict[str, Any] = {
         "model": model,
         "messages": [dict(message) for message in messages],
@@ -87,18 +87,18 @@ def request_body(
     if sampling.json_schema is not None:
         schema = {"name": "answer", "strict": True, "schema": sampling.json_schema}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    if draw is not None:
-        body["seed"] = draw.sampling_seed
+    if call is not None:
+        body["seed"] = call.sampling_seed
     return body
 
 
-def question_key(model: str, messages: Sequence[Message], sampling: Sampling, draw: Place) -> str:
-    """Return what an answer is found by again: everything that it depends on, and the draw."""
+def cache_key(model: str, messages: Sequence[Message], sampling: Sampling, call: CallId) -> str:
+    """Return a hash of everything that an answer depends on, including the call."""
     question = {
         "model": model,
         "messages": [dict(message) for message in messages],
         "sampling": asdict(sampling),
-        "draw": list(draw),
+        "draw": list(call),
     }
     text = json.dumps(question, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

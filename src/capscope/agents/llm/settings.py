@@ -1,14 +1,14 @@
-"""Which server and which model, from arguments or from the environment.
+"""Which server and which model to ask, from arguments or environment variables.
 
-| variable | means | else |
+| variable | meaning | default |
 |---|---|---|
-| CAPSCOPE_LLM_BASE_URL | the server, `/v1` included | OPENAI_BASE_URL, else the local model |
-| CAPSCOPE_LLM_MODEL | the name of the model | needed with a server |
-| CAPSCOPE_LLM_API_KEY | the key | OPENAI_API_KEY, else none is sent |
+| CAPSCOPE_LLM_BASE_URL | the server, including `/v1` | OPENAI_BASE_URL, else the local model |
+| CAPSCOPE_LLM_MODEL | the name of the model | required with a server |
+| CAPSCOPE_LLM_API_KEY | the API key | OPENAI_API_KEY, else none is sent |
 | CAPSCOPE_LLM_PRICE_PROMPT, …_COMPLETION | price of a million tokens | unknown: no `--max-cost` |
 | CAPSCOPE_LLM_TIMEOUT | seconds to wait for an answer | 120 |
-| CAPSCOPE_LLM_CONCURRENCY | most calls at a time | 16 |
-| CAPSCOPE_LLM_SEED | `0`: send no seed, for servers that refuse it | 1 |
+| CAPSCOPE_LLM_CONCURRENCY | maximum number of concurrent calls | 16 |
+| CAPSCOPE_LLM_SEED | `0`: send no seed, for servers that reject it | 1 |
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from capscope.agents.llm.directory import cache_directory
-from capscope.agents.llm.weights import SMALL_MODEL, weights_path
+from capscope.agents.llm.cache import cache_directory
+from capscope.agents.llm.local import SMALL_MODEL, weights_path
 from capscope.errors import LlmError
 
 _PREFIX = "CAPSCOPE_LLM_"
@@ -30,14 +30,14 @@ _MASK = "***"
 
 @dataclass(frozen=True)
 class LlmSettings:
-    """A server, a model, and how patiently it is asked."""
+    """A server, a model, and how to ask it."""
 
     model: str
     base_url: str | None = field(default=None, repr=False)
     """None is the local model: weights served by this process."""
     api_key: str | None = field(default=None, repr=False)
     price_prompt: float | None = None
-    """Of a million tokens, in any currency."""
+    """Per million tokens, in any currency."""
     price_completion: float | None = None
     timeout: float = 120.0
     concurrency: int = 16
@@ -51,24 +51,26 @@ class LlmSettings:
         key = (self.api_key or "").strip()
         object.__setattr__(self, "api_key", key or None)
         if not (key.isascii() and key.isprintable()):
-            # A library that stumbles over it would quote it.
-            raise LlmError("the API key holds a character that is not printable ASCII; set it anew")
+            # The HTTP library would quote it in its error.
+            raise LlmError(
+                "the API key contains a character that is not printable ASCII; set it again"
+            )
         if (self.base_url is None) is (self.gguf is None):
-            raise LlmError("name either the base URL of a server or the GGUF file to serve")
+            raise LlmError("give either the base URL of a server or the GGUF file to serve")
         if self.base_url is not None and urlsplit(self.base_url).scheme not in ("http", "https"):
             raise LlmError(
-                f"{self.hide(self.base_url)!r} is no base URL; it begins with http(s)://"
+                f"{self.redact(self.base_url)!r} is not a base URL; it must start with http(s)://"
             )
         for name in ("timeout", "concurrency", "tries"):
             if not getattr(self, name) > 0:
                 raise LlmError(f"{name} must be positive, not {getattr(self, name)}")
         for price in (self.price_prompt, self.price_completion):
             if price is not None and not 0 <= price < float("inf"):
-                raise LlmError(f"a price is a number from 0 on, not {price}")
+                raise LlmError(f"a price must be a number of at least 0, not {price}")
 
     @classmethod
     def from_environment(cls, **given: Any) -> LlmSettings:
-        """Take what is not given from the environment; without a server, the local model."""
+        """Fill in what is not given from the environment; without a server, use the local model."""
         base_url = _first("CAPSCOPE_LLM_BASE_URL", "OPENAI_BASE_URL")
         if given.get("gguf") is None and (given.get("base_url") or base_url):
             found = {
@@ -80,7 +82,9 @@ class LlmSettings:
                 "concurrency": int(_number("CONCURRENCY", 16) or 0),
             }
             if not (given.get("model") or found["model"]):
-                raise LlmError("which model? Set CAPSCOPE_LLM_MODEL to a name the server knows")
+                raise LlmError(
+                    "no model is named; set CAPSCOPE_LLM_MODEL to one that the server provides"
+                )
         else:
             found = _local(given.get("gguf"))
         found["timeout"] = _number("TIMEOUT", 120.0 if found.get("base_url") else 600.0)
@@ -89,17 +93,17 @@ class LlmSettings:
 
     @property
     def priced(self) -> bool:
-        """Whether it is known what an answer costs."""
+        """Whether prices are known."""
         return self.price_prompt is not None and self.price_completion is not None
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return what an answer costs; nothing where no price is known."""
+        """Return the cost of an answer; 0 if prices are unknown."""
         prompt, completion = self.price_prompt or 0.0, self.price_completion or 0.0
         return (prompt_tokens * prompt + completion_tokens * completion) / 1e6
 
     @property
-    def shown_url(self) -> str:
-        """The server as it may be shown: a URL may hold a password."""
+    def display_url(self) -> str:
+        """The server without password and query, for messages."""
         if self.base_url is None:
             return "the local model"
         parts = urlsplit(self.base_url)
@@ -111,22 +115,22 @@ class LlmSettings:
         query = urlsplit(self.base_url or "").query
         return tuple(secret for secret in (self.api_key, password, query) if secret)
 
-    def hide(self, text: str) -> str:
-        """Strike every secret from a text that is to be kept or shown."""
+    def redact(self, text: str) -> str:
+        """Mask every secret in a text that is to be stored or shown."""
         for secret in self._secrets:
             text = text.replace(secret, _MASK)
         return text
 
 
 def _local(gguf: Path | None) -> dict[str, Any]:
-    """Return the settings of the local model, which answers one question at a time for nothing."""
+    """Return the settings of the local model: one call at a time, free of charge."""
     weights = gguf or weights_path()
     if not weights.is_file():
         if gguf is not None:
             raise LlmError(f"no file {gguf}")
         raise LlmError(
             "no language model is configured: set CAPSCOPE_LLM_BASE_URL and CAPSCOPE_LLM_MODEL, or "
-            "get a small one that runs here with `capscope llm fetch`"
+            "download a small local model with `capscope llm fetch`"
         )
     model = SMALL_MODEL.name if gguf is None else f"{gguf.stem}-{gguf.stat().st_size}"
     return {
@@ -149,4 +153,4 @@ def _number(name: str, default: float | None) -> float | None:
     try:
         return float(given)
     except ValueError:
-        raise LlmError(f"{_PREFIX}{name} is a number, not {given!r}") from None
+        raise LlmError(f"{_PREFIX}{name} must be a number, not {given!r}") from None
