@@ -1,4 +1,4 @@
-"""Assess a language model that brings a wolf, a goat and a cabbage across a river.
+"""Assess a language model that ferries a wolf, a goat and a cabbage across a river.
 
 export CAPSCOPE_LLM_BASE_URL=… CAPSCOPE_LLM_MODEL=…      # or: capscope llm fetch
 capscope assess examples/llm_agent.py:problem --max-executions 100 --max-tokens 100000
@@ -10,7 +10,7 @@ from capscope.agents.llm import Calls, LlmSettings, Sampling, shared_client
 from capscope.world import FunctionAbstraction, FunctionWorld
 
 LOAD = ("wolf", "goat", "cabbage")
-WORDS = Vocabulary(
+VOCABULARY = Vocabulary(
     [Predicate("across", ("thing",)), Predicate("eaten", ("thing",))], dict.fromkeys(LOAD, "thing")
 )
 START = dict.fromkeys(("ferryman", *LOAD), "near")
@@ -29,7 +29,7 @@ def row(banks, action):
     return banks
 
 
-def seen(banks):
+def atoms(banks):
     sides = {"far": "across", "eaten": "eaten"}
     return [f"{sides[banks[what]]}({what})" for what in LOAD if banks[what] in sides]
 
@@ -39,14 +39,14 @@ class Ferryman:
         return Crossing(shared_client(LlmSettings.from_environment()), seed, intent)
 
 
-class Crossing(Calls):  # which counts tokens, and stops in time when a budget is spent
+class Crossing(Calls):  # counts tokens and respects budgets
     def __init__(self, client, seed, intent):
         super().__init__(client, seed)
         self.intent, self.transcript = intent, ""
 
     def act(self, banks):
-        words = f"You row a boat. Banks: {banks}. Goal: {self.intent}. Answer with one of: done, "
-        question = {"role": "user", "content": words + ", ".join(actions(banks))}
+        prompt = f"You row a boat. Banks: {banks}. Goal: {self.intent}. Answer with one of: done, "
+        question = {"role": "user", "content": prompt + ", ".join(actions(banks))}
         answer = self.complete([question], Sampling(max_tokens=100)).text
         self.transcript += f"{question['content']}\n> {answer}\n"
         return next((action for action in actions(banks) if action in answer.lower()), None)
@@ -54,4 +54,4 @@ class Crossing(Calls):  # which counts tokens, and stops in time when a budget i
 
 def problem():
     world, limits = FunctionWorld(START, row, actions), Limits(temporal_length=None, horizon=8)
-    return Problem("river", world, Ferryman(), FunctionAbstraction(WORDS, seen), limits)
+    return Problem("river", world, Ferryman(), FunctionAbstraction(VOCABULARY, atoms), limits)

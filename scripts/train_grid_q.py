@@ -1,4 +1,4 @@
-"""Train the grid agent; without arguments, make the values that come with capscope.
+"""Train the grid agent; without arguments, recreate the values that come with capscope.
 
 python scripts/train_grid_q.py [LAYOUT.txt VALUES.npz] [--episodes N] [--seed N]
 """
@@ -30,19 +30,19 @@ def main() -> int:
         parser.add_argument(option, type=type(field.default), default=field.default)
     given = parser.parse_args()
     if given.values is None and given.layout != FOUR_QUADRANTS:
-        parser.error("name the file to write: LAYOUT.txt VALUES.npz")
+        parser.error("give the file to write, too: LAYOUT.txt VALUES.npz")
     training = Training(**{field.name: getattr(given, field.name) for field in fields(Training)})
     try:
         layout = read_layout(given.layout)
         simulator = grid_simulator(layout)
     except CapscopeError as error:
         parser.error(str(error))
-    begun = time.perf_counter()
+    start = time.perf_counter()
     values = train(simulator, GridAbstraction(layout), training, layout.fingerprint)
     path = given.values or FOUR_QUADRANTS_VALUES
     values.save(path)
     rows, goals, _ = values.table.shape
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     print(
         f"{path}: {rows} positions, {goals} goals, {training.episodes:,} episodes, {seconds:.0f} s"
     )

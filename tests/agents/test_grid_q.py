@@ -33,23 +33,23 @@ from capscope.world.attempt import pursue
 from support.processes import SECONDS
 
 LAYOUT = read_layout(FOUR_QUADRANTS)
-WORDS = GridAbstraction(LAYOUT)
+ABSTRACTION = GridAbstraction(LAYOUT)
 PROBLEM = load_problem("minigrid-q")
 VALUES = ActionValues.load(FOUR_QUADRANTS_VALUES)
 SHORT = Training(episodes=60, most_steps=40)
 
 
 def attempt(text, seed, problem=PROBLEM, start=None):
-    """Let the agent pursue an intent from the beginning or from a snapshot."""
+    """Let the agent attempt an intent from the initial position or from a snapshot."""
     simulator = problem.simulator
     seen = simulator.reset(0) if start is None else simulator.restore(start, 0)
-    return pursue(problem, Intent.parse(text), Position(seen, WORDS(seen)), seed)
+    return pursue(problem, Intent.parse(text), Position(seen, ABSTRACTION(seen)), seed)
 
 
 def achieved(text, seeds=60, start=None):
     """Return the share of attempts after which the intent holds."""
     ends = [attempt(text, seed, start=start)[1].state for seed in range(seeds)]
-    return sum(Intent.parse(text).holds(end, WORDS.vocabulary) for end in ends) / seeds
+    return sum(Intent.parse(text).holds(end, ABSTRACTION.vocabulary) for end in ends) / seeds
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def achieved(text, seeds=60, start=None):
         ("is-dead()", 0.9),
     ],
 )
-def test_it_reaches_what_it_learned_from_the_beginning(text, least):
+def test_it_reaches_what_it_learned_from_the_initial_position(text, least):
     assert achieved(text) >= least
 
 
@@ -74,18 +74,18 @@ def test_it_has_not_learned_everything_equally_well():
     assert 0.05 < far < near
 
 
-def test_asked_to_be_in_a_room_it_goes_to_one_of_its_cells():
+def test_if_asked_to_be_in_a_room_it_goes_to_one_of_its_cells():
     cells = set()
     for seed in range(40):
         made, position = attempt("agent-at(north-west)", seed)
-        assert made.trajectory == (WORDS(PROBLEM.simulator.reset(0)),)
+        assert made.trajectory == (ABSTRACTION(PROBLEM.simulator.reset(0)),)
         if made.ending is Ending.STOPPED:
             cells.add(position.observation.position)
     assert len(cells) > 5
     assert cells <= set(LAYOUT.floor_of["north-west"])
 
 
-def test_it_stops_at_once_where_the_intent_holds():
+def test_it_stops_at_once_if_the_intent_holds():
     made, _ = attempt("not is-dead()", 0)
     assert (made.simulator_steps, made.ending) == (0, Ending.STOPPED)
     made, _ = attempt("blue-door-locked()", 0)
@@ -107,89 +107,92 @@ def test_it_does_not_try_what_it_never_learned(text):
     assert (made.simulator_steps, made.ending) == (0, Ending.STOPPED)
 
 
-def test_every_intent_of_the_vocabulary_is_answered_with_an_attempt():
-    for atom in WORDS.vocabulary.atoms:
+def test_it_attempts_every_literal_of_the_vocabulary_without_an_error():
+    for atom in ABSTRACTION.vocabulary.atoms:
         for positive in (True, False):
             made, _ = attempt(str(Literal(atom, positive)), 1)
             assert made.ending is not Ending.AGENT_RAISED, made.detail
             assert made.simulator_steps <= 100
 
 
-def test_of_several_literals_it_pursues_one_until_it_holds_and_then_the_others():
+def test_it_pursues_several_literals_one_after_the_other():
     _, position = attempt("blue-door-open() and agent-at(south-west) and green-door-open()", 1)
-    names = {str(atom) for atom in WORDS.vocabulary.holding(position.state)}
+    names = {str(atom) for atom in ABSTRACTION.vocabulary.holding(position.state)}
     assert {"blue-door-open()", "agent-at(south-west)"} <= names
 
 
-def test_the_seed_decides_what_it_does():
+def test_the_seed_determines_what_it_does():
     for text in ("agent-at(south-west)", "carrying-blue-key()"):
         made = [attempt(text, seed) for seed in range(12)]
         assert made == [attempt(text, seed) for seed in range(12)]
         assert len({result.simulator_steps for result, _ in made}) > 1
 
 
-def test_actions_are_drawn_by_the_softmax_of_their_values():
+def test_actions_are_sampled_from_the_softmax_of_their_values():
     agent = PROBLEM.agent
     seen = PROBLEM.simulator.reset(0)
     goal, position = "carrying-blue-key()", position_of(seen)
-    promises = VALUES.table[VALUES.positions[position], VALUES.goals[goal]].astype(float)
-    weights = [math.exp(promise / agent.temperature) for promise in promises]
+    values = VALUES.table[VALUES.positions[position], VALUES.goals[goal]].astype(float)
+    weights = [math.exp(value / agent.temperature) for value in values]
     expected = [weight / sum(weights) for weight in weights]
-    assert agent.chances(position, goal) == pytest.approx(expected)
+    assert agent.probabilities(position, goal) == pytest.approx(expected)
     drawn = Counter(agent.begin(Intent.parse(goal), seed).act(seen) for seed in range(4000))
-    for action, chance in zip(VALUES.actions, expected, strict=True):
-        assert drawn[action] / 4000 == pytest.approx(chance, abs=0.03)
+    for action, probability in zip(VALUES.actions, expected, strict=True):
+        assert drawn[action] / 4000 == pytest.approx(probability, abs=0.03)
 
 
-def test_a_lower_temperature_makes_it_surer():
+def test_a_lower_temperature_makes_it_more_decisive():
     position = position_of(PROBLEM.simulator.reset(0))
-    cold, warm = (GridQAgent(VALUES, WORDS, t).chances(position, "is-dead()") for t in (0.001, 1.0))
+    cold, warm = (
+        GridQAgent(VALUES, ABSTRACTION, t).probabilities(position, "is-dead()")
+        for t in (0.001, 1.0)
+    )
     assert max(cold) > 0.95
     assert max(warm) < 0.3
     for wrong in (0, -1, math.nan):
         with pytest.raises(ValueError, match="temperature must be above 0"):
-            GridQAgent(VALUES, WORDS, wrong)
+            GridQAgent(VALUES, ABSTRACTION, wrong)
 
 
-def test_it_wanders_where_it_has_learned_nothing():
+def test_it_acts_uniformly_in_a_position_without_values():
     empty = replace(VALUES, positions={})
-    agent = GridQAgent(empty, WORDS)
+    agent = GridQAgent(empty, ABSTRACTION)
     seen = PROBLEM.simulator.reset(0)
-    chances = agent.chances(position_of(seen), "is-dead()")
-    assert chances == pytest.approx([1 / 7] * 7)
+    probabilities = agent.probabilities(position_of(seen), "is-dead()")
+    assert probabilities == pytest.approx([1 / 7] * 7)
     drawn = {agent.begin(Intent.parse("is-dead()"), seed).act(seen) for seed in range(200)}
     assert drawn == set(VALUES.actions)
 
 
-def test_the_shipped_values_are_what_the_training_makes_of_the_shipped_grid():
+def test_the_shipped_values_come_from_training_in_the_shipped_grid():
     assert VALUES.origin["grid"] == LAYOUT.fingerprint
     assert VALUES.origin["training"] == asdict(Training())
-    learner = Learner(grid_simulator(LAYOUT), WORDS, Training())
+    learner = Learner(grid_simulator(LAYOUT), ABSTRACTION, Training())
     learner.learn(FIRST_EPISODES)
     assert learner.digest == VALUES.origin["first_episodes"]
 
 
-def test_the_same_training_gives_the_same_values_and_another_seed_gives_others():
-    made = train(grid_simulator(LAYOUT), WORDS, SHORT)
-    assert train(grid_simulator(LAYOUT), WORDS, SHORT).fingerprint == made.fingerprint
-    other = train(grid_simulator(LAYOUT), WORDS, replace(SHORT, seed=1))
+def test_training_depends_only_on_its_hyperparameters_and_seed():
+    made = train(grid_simulator(LAYOUT), ABSTRACTION, SHORT)
+    assert train(grid_simulator(LAYOUT), ABSTRACTION, SHORT).fingerprint == made.fingerprint
+    other = train(grid_simulator(LAYOUT), ABSTRACTION, replace(SHORT, seed=1))
     assert other.fingerprint != made.fingerprint
 
 
-def test_the_script_writes_what_the_training_makes(tmp_path):
+def test_the_script_writes_the_trained_values(tmp_path):
     script = Path(__file__).parents[2] / "scripts" / "train_grid_q.py"
     written = tmp_path / "values.npz"
     options = ["--episodes", "60", "--most-steps", "40"]
     command = [sys.executable, script, FOUR_QUADRANTS, written, *options]
     subprocess.run(command, check=True, timeout=SECONDS)
     values = ActionValues.load(written)
-    assert values.fingerprint == train(grid_simulator(LAYOUT), WORDS, SHORT).fingerprint
+    assert values.fingerprint == train(grid_simulator(LAYOUT), ABSTRACTION, SHORT).fingerprint
     assert values.origin["training"] == asdict(SHORT)
     assert values.origin["grid"] == LAYOUT.fingerprint
 
 
-def test_learning_does_not_depend_on_how_the_episodes_are_shared_out():
-    whole, parts = (Learner(grid_simulator(LAYOUT), WORDS, SHORT) for _ in range(2))
+def test_learning_does_not_depend_on_how_the_episodes_are_split():
+    whole, parts = (Learner(grid_simulator(LAYOUT), ABSTRACTION, SHORT) for _ in range(2))
     whole.learn()
     for _ in range(4):
         parts.learn(20)
@@ -197,10 +200,10 @@ def test_learning_does_not_depend_on_how_the_episodes_are_shared_out():
     assert parts.digest == whole.digest
 
 
-def test_learned_values_never_exceed_what_the_shortest_way_is_worth():
+def test_learned_values_never_exceed_the_value_of_the_shortest_path():
     """The naive twin: steps to the goal by breadth-first search on minigrid itself."""
     goal = "carrying-blue-key()"
-    steps = shortest_ways(Intent.parse(goal))
+    steps = shortest_paths(Intent.parse(goal))
     column = VALUES.goals[goal]
     checked = 0
     for position, row in VALUES.positions.items():
@@ -211,8 +214,8 @@ def test_learned_values_never_exceed_what_the_shortest_way_is_worth():
     assert checked > 50
 
 
-def shortest_ways(intent):
-    """Return the fewest steps to an intent from each position in which it does not hold."""
+def shortest_paths(intent):
+    """Return the minimal steps to an intent from each position in which it does not hold."""
     simulator = grid_simulator(LAYOUT)
     seen = simulator.reset(0)
     found = {position_of(seen): simulator.snapshot()}
@@ -224,7 +227,7 @@ def shortest_ways(intent):
         for action in simulator.actions():
             after = simulator.restore(snapshot, 0)
             after = simulator.step(action)
-            reached = intent.holds(WORDS(after), WORDS.vocabulary)
+            reached = intent.holds(ABSTRACTION(after), ABSTRACTION.vocabulary)
             leads[position].add(None if reached else position_of(after))
             if not reached and position_of(after) not in found:
                 found[position_of(after)] = simulator.snapshot()
@@ -237,8 +240,8 @@ def shortest_ways(intent):
         steps.update(dict.fromkeys(new, max(steps.values()) + 1))
 
 
-def test_values_are_the_same_after_they_were_written_and_read(tmp_path):
-    made = train(grid_simulator(LAYOUT), WORDS, SHORT, "somewhere")
+def test_values_survive_a_round_trip(tmp_path):
+    made = train(grid_simulator(LAYOUT), ABSTRACTION, SHORT, "somewhere")
     made.save(tmp_path / "values.npz")
     read = ActionValues.load(tmp_path / "values.npz")
     assert read.fingerprint == made.fingerprint
@@ -247,25 +250,25 @@ def test_values_are_the_same_after_they_were_written_and_read(tmp_path):
     assert np.array_equal(read.table, made.table)
 
 
-def test_a_file_that_holds_no_values_is_an_error_of_the_problem(tmp_path):
+def test_a_file_without_values_is_a_problem_error(tmp_path):
     (tmp_path / "text.npz").write_text("no values")
     np.savez(tmp_path / "other.npz", numbers=np.arange(3))
     for name in ("absent.npz", "text.npz", "other.npz"):
-        with pytest.raises(ProblemError, match=f"{name} holds no values of a grid agent"):
+        with pytest.raises(ProblemError, match=f"{name} does not contain values of a grid agent"):
             ActionValues.load(tmp_path / name)
 
 
-def test_the_problem_is_known_by_its_grid_its_values_and_the_temperature():
+def test_the_fingerprint_covers_the_grid_the_values_and_the_temperature():
     assert LAYOUT.fingerprint in PROBLEM.fingerprint
     assert VALUES.fingerprint in PROBLEM.fingerprint
-    warmer = GridQAgent(VALUES, WORDS, 0.5)
+    warmer = GridQAgent(VALUES, ABSTRACTION, 0.5)
     assert warmer.fingerprint != PROBLEM.agent.fingerprint
     assert PROBLEM.limits.temporal_length is None
     assert PROBLEM.limits.horizon == 100
 
 
-def test_a_walk_of_its_own_never_leaves_the_positions_it_learned():
-    """Whatever is reachable alive was met while learning; nothing is left to pure chance."""
+def test_a_random_walk_stays_in_positions_that_have_values():
+    """Every position that the agent can reach alive was visited during training."""
     simulator, chooser = grid_simulator(LAYOUT), random.Random(0)
     seen = simulator.reset(0)
     for _ in range(3000):

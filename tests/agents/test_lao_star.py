@@ -1,4 +1,4 @@
-"""LAO* against plain value iteration, which sweeps over all states until nothing moves."""
+"""LAO* compared with plain value iteration over all states."""
 
 import functools
 
@@ -18,20 +18,20 @@ CLOSE = 1e-6
 
 
 def value_iteration(operators, states, goal, penalty=PENALTY):
-    """Return cost and first best operator of every state, by sweeping over all of them."""
+    """Return the cost and the first best operator of every state."""
     choices = {s: [(o, o.outcomes(s)) for o in operators if o.applicable(s)] for s in states}
     cost = dict.fromkeys(states, 0.0)
 
     def expected(state):
         return [1 + sum(p * cost[after] for p, after in outs) for _, outs in choices[state]]
 
-    moved = 1.0
-    while moved > 1e-11:
-        moved = 0.0
+    change = 1.0
+    while change > 1e-11:
+        change = 0.0
         for state in states:
             if not goal(state):
                 before, cost[state] = cost[state], min([penalty, *expected(state)])
-                moved = max(moved, abs(cost[state] - before))
+                change = max(change, abs(cost[state] - before))
 
     def best(state):
         if goal(state) or cost[state] > penalty - CLOSE:
@@ -50,22 +50,22 @@ def shipped(name):
 
 
 @pytest.mark.parametrize("name", ["blocksworld", "tireworld", "first-responders"])
-def test_costs_and_choices_are_those_of_value_iteration_everywhere(name):
+def test_costs_and_choices_match_value_iteration_in_every_state(name):
     task, agent, truth = shipped(name)
     states = truth.reachable_states()
     for intent in truth.intents():
         cost, choice = value_iteration(
             task.operators, states, lambda s, i=intent: i.holds(s, task.vocabulary)
         )
-        plan = agent.begin(intent, 0)
-        assert {s: plan.cost(s) for s in states} == pytest.approx(cost, abs=CLOSE)
+        policy = agent.begin(intent, 0)
+        assert {s: policy.cost(s) for s in states} == pytest.approx(cost, abs=CLOSE)
         assert {s: agent.choose(intent, s) for s in states} == choice
 
 
 def all_costs(task, states, intents):
-    """Sweep all intents at once: the same value iteration with arrays for dictionaries.
+    """Run the same value iteration for all intents at once, with arrays.
 
-    Returns costs and the index of the first best operator, -1 to decline: [state, intent] each.
+    Returns costs and the index of the first best operator (-1 to decline), both [state, intent].
     """
     index = {state: i for i, state in enumerate(states)}
     pairs = [(s, j) for s in states for j, o in enumerate(task.operators) if o.applicable(s)]
@@ -95,15 +95,15 @@ def all_costs(task, states, intents):
 
 
 @pytest.mark.parametrize("name", ["first-responders", "probabilistic-elevators"])
-def test_costs_and_choices_are_those_of_value_iteration_with_arrays(name):
+def test_costs_and_choices_match_value_iteration_with_arrays(name):
     task, agent, truth = shipped(name)
     states, intents = truth.reachable_states(), truth.intents()
     cost, choice = all_costs(task, states, intents)
     number = {operator: j for j, operator in enumerate(task.operators)} | {None: -1}
     for k, intent in enumerate(intents):
-        plan = agent.begin(intent, 0)
-        assert np.abs(np.array([plan.cost(s) for s in states]) - cost[:, k]).max() < CLOSE
-        assert [number[plan.act(s)] for s in states] == choice[:, k].tolist()
+        policy = agent.begin(intent, 0)
+        assert np.abs(np.array([policy.cost(s) for s in states]) - cost[:, k]).max() < CLOSE
+        assert [number[policy.act(s)] for s in states] == choice[:, k].tolist()
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_the_agent_acts_in_the_known_number_of_pairs(name, acts, stochastic):
 
 
 def test_the_expected_cost_of_the_tireworld_goal_counts_each_step_once():
-    # Three drives, and a change of tire after the first two with probability 0.8 each.
+    # Three drives, and a tire change after each of the first two with probability 0.8.
     task, agent, _ = shipped("tireworld")
-    plan = agent.begin(Intent.parse("vehicle-at(l-1-3)"), 0)
-    assert plan.cost(task.initial_state) == pytest.approx(3 + 2 * 0.8)
+    policy = agent.begin(Intent.parse("vehicle-at(l-1-3)"), 0)
+    assert policy.cost(task.initial_state) == pytest.approx(3 + 2 * 0.8)
 
 
-def test_the_agent_declines_where_the_intent_holds_and_where_it_is_out_of_reach():
+def test_the_agent_declines_if_the_intent_holds_or_is_out_of_reach():
     task, agent, _ = shipped("tireworld")
     assert agent.choose(Intent.parse("vehicle-at(l-2-1)"), task.initial_state) is None
     assert agent.choose(Intent.parse("vehicle-at(l-1-1)"), task.initial_state) is None
@@ -138,15 +138,15 @@ def test_the_agent_declines_where_the_intent_holds_and_where_it_is_out_of_reach(
 def test_giving_up_is_preferred_when_it_costs_no_more():
     task, _, _ = shipped("blocksworld")
     one_step = Intent.parse("holding(a)")
-    cheap = LaoStarAgent(task.operators, task.vocabulary, 1.0)
-    assert cheap.choose(one_step, task.initial_state) is None
-    dear = LaoStarAgent(task.operators, task.vocabulary, 1.5)
-    assert str(dear.choose(one_step, task.initial_state)) == "pick-up(a,robot)"
+    low_penalty = LaoStarAgent(task.operators, task.vocabulary, 1.0)
+    assert low_penalty.choose(one_step, task.initial_state) is None
+    high_penalty = LaoStarAgent(task.operators, task.vocabulary, 1.5)
+    assert str(high_penalty.choose(one_step, task.initial_state)) == "pick-up(a,robot)"
 
 
 def test_ties_go_to_the_first_operator():
     task, _, _ = shipped("blocksworld")
-    intent = Intent.parse("not clear(a)")  # pick a up, one step
+    intent = Intent.parse("not clear(a)")  # one step: pick up a
     full_hand = Intent.parse("handfull(robot)")
     for operators in (task.operators, task.operators[::-1]):
         agent = LaoStarAgent(operators, task.vocabulary)
@@ -155,7 +155,7 @@ def test_ties_go_to_the_first_operator():
         assert agent.choose(full_hand, task.initial_state) is applicable[0]
 
 
-def test_the_order_of_questions_does_not_change_the_answers():
+def test_choices_do_not_depend_on_the_order_of_states():
     task, _, truth = shipped("first-responders")
     states, intents = truth.reachable_states(), truth.intents()[::5]
     forward = LaoStarAgent(task.operators, task.vocabulary)
@@ -164,16 +164,16 @@ def test_the_order_of_questions_does_not_change_the_answers():
     assert all(forward.choose(i, s) is last_first[s, i] for s in states for i in intents)
 
 
-def test_an_intent_outside_the_vocabulary_is_refused():
+def test_an_intent_outside_the_vocabulary_is_rejected():
     _, agent, _ = shipped("blocksworld")
     with pytest.raises(VocabularyError, match=r"flying\(a\)"):
         agent.begin(Intent.parse("flying(a)"), 0)
 
 
-# Random small worlds of four atoms, with dead ends, loops and conjunctions as intents.
+# Random small worlds of four atoms, with dead ends, loops and conjunctive intents.
 
 ATOMS = 4
-WORDS = Vocabulary.of_atoms([f"p{i}" for i in range(ATOMS)])
+VOCABULARY = Vocabulary.of_atoms([f"p{i}" for i in range(ATOMS)])
 MASKS = st.integers(0, 2**ATOMS - 1)
 CHANGES = st.builds(lambda adds, deletes: Change(adds, deletes & ~adds), MASKS, MASKS)
 CUBES = st.builds(lambda required, other: Cube(required, other & ~required), MASKS, MASKS)
@@ -189,17 +189,17 @@ INTENTS = CUBES.filter(any).map(
     lambda cube: Intent.of(
         Literal(atom, positive)
         for mask, positive in ((cube.required, True), (cube.forbidden, False))
-        for atom in WORDS.holding(mask)
+        for atom in VOCABULARY.holding(mask)
     )
 )
 
 
 @settings(max_examples=200, deadline=None)
 @given(WORLDS, INTENTS, st.sampled_from([2.5, 10.0, 40.0]))
-def test_costs_and_choices_are_those_of_value_iteration_in_random_worlds(world, intent, penalty):
+def test_costs_and_choices_match_value_iteration_in_random_worlds(world, intent, penalty):
     states = range(2**ATOMS)
-    cost, choice = value_iteration(world, states, lambda s: intent.holds(s, WORDS), penalty)
-    plan = LaoStarAgent(world, WORDS, penalty).begin(intent, 0)
+    cost, choice = value_iteration(world, states, lambda s: intent.holds(s, VOCABULARY), penalty)
+    policy = LaoStarAgent(world, VOCABULARY, penalty).begin(intent, 0)
     for state in states:
-        assert plan.act(state) is choice[state]
-        assert plan.cost(state) == pytest.approx(cost[state], abs=CLOSE)
+        assert policy.act(state) is choice[state]
+        assert policy.cost(state) == pytest.approx(cost[state], abs=CLOSE)

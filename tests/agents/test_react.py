@@ -1,4 +1,4 @@
-"""A language model in a grid, with a stub in the model's place and everything else real."""
+"""The ReAct agent in a grid: only the language model is a stub."""
 
 import json
 import random
@@ -23,7 +23,7 @@ pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 KEY_INTENT = Intent.parse("carrying-blue-key()")
-# The words of the first grid and goal that the guide shows, as layouts.
+# The grids of the guide's two examples, as layouts.
 EXAMPLE_1 = """
 grid
 W  W  W  W  W
@@ -60,22 +60,22 @@ def as_json(*actions, thought="Ahead."):
 
 @pytest.fixture
 def attempt(client):
-    """Let the model that the stub plays pursue an intent in the four quadrants."""
+    """Return a function that makes an attempt in the four quadrants, with the stub as model."""
     layout = read_layout(FOUR_QUADRANTS)
     asked = client()
 
     def one(intent=KEY_INTENT, seed=1, allowance=None, **settings):
         agent = ReactAgent(asked, GRID_GUIDE, ReactSettings(**settings))
-        world, words = grid_simulator(layout), GridAbstraction(layout)
+        world, abstraction = grid_simulator(layout), GridAbstraction(layout)
         seen = world.reset(0)
-        problem = Problem("grid", world, agent, words, Limits(temporal_length=None))
-        start = Position(seen, words(seen))
+        problem = Problem("grid", world, agent, abstraction, Limits(temporal_length=None))
+        start = Position(seen, abstraction(seen))
         return pursue(problem, intent, start, seed, allowance=allowance)[0]
 
     return one
 
 
-def said_to_model(request):
+def messages_of(request):
     return [message["content"] for message in request["messages"]]
 
 
@@ -92,7 +92,7 @@ def play(tmp_path, text, *actions):
     return world, seen
 
 
-def test_the_examples_are_drawn_as_grids_are_and_their_plans_work(tmp_path):
+def test_the_examples_look_like_observations_and_their_plans_work(tmp_path):
     key, door = GRID_GUIDE.examples
     world, seen = play(tmp_path, EXAMPLE_1)
     assert key.observation == seen.text()
@@ -146,12 +146,12 @@ def test_the_guide_names_the_actions_of_the_world():
         ),
     ],
 )
-def test_an_intent_becomes_a_sentence(intent, goal):
+def test_an_intent_is_phrased_as_a_sentence(intent, goal):
     seen = grid_simulator(read_layout(FOUR_QUADRANTS)).reset(0)
     assert GRID_GUIDE.goal(Intent.parse(intent), seen, 5) == goal
 
 
-def test_a_cell_of_the_room_is_drawn_by_the_seed_and_named():
+def test_a_cell_of_the_room_is_drawn_with_the_seed_and_named():
     seen = grid_simulator(read_layout(FOUR_QUADRANTS)).reset(0)
     there = Intent.parse("agent-at(south-west)")
     goals = [GRID_GUIDE.goal(there, seen, seed) for seed in range(40)]
@@ -164,7 +164,7 @@ def test_a_cell_of_the_room_is_drawn_by_the_seed_and_named():
 # The loop.
 
 
-def test_a_plan_is_acted_out_with_one_call(attempt, stub):
+def test_a_plan_needs_only_one_call(attempt, stub):
     stub.usual = written("face_south", "move_forward", "move_forward", "done")
     made = attempt()
     assert (made.ending, made.simulator_steps) == (Ending.STOPPED, 3)
@@ -172,11 +172,11 @@ def test_a_plan_is_acted_out_with_one_call(attempt, stub):
     assert made.llm_tokens == 15
 
 
-def test_what_never_changes_is_said_first(attempt, stub):
+def test_the_constant_part_of_the_prompt_comes_first(attempt, stub):
     stub.usual = written("done")
     attempt()
     attempt(Intent.parse("agent-at(south-west)"), seed=2)
-    first, second = map(said_to_model, stub.requests)
+    first, second = map(messages_of, stub.requests)
     assert first[0] == second[0]
     assert [message["role"] for message in stub.requests[0]["messages"]] == ["system", "user"]
     assert first[1].startswith("Goal: Carry the blue key.\nObservation:\n")
@@ -184,12 +184,12 @@ def test_what_never_changes_is_said_first(attempt, stub):
     assert second[1].startswith("Goal: Go to cell (")
 
 
-def test_a_used_up_plan_is_followed_by_another_that_knows_what_happened(attempt, stub):
-    # The blue door is locked, so nothing comes of the third step.
+def test_the_next_plan_is_told_what_happened(attempt, stub):
+    # The blue door is locked, so the third step has no effect.
     stub.script.extend([written("move_forward", "face_east", "move_forward"), written("done")])
     made = attempt()
     assert (made.ending, made.simulator_steps) == (Ending.STOPPED, 3)
-    now = said_to_model(stub.requests[1])
+    now = messages_of(stub.requests[1])
     assert len(now) == 2
     line = "move_forward, face_east (nothing changed), move_forward (nothing changed)"
     assert f"\nDone so far: {line}\n" in now[1]
@@ -200,27 +200,27 @@ def test_an_unreadable_answer_is_asked_for_once_more(attempt, stub):
     stub.script.extend([say("Let me fly there."), written("face_south", "done")])
     made = attempt()
     assert (made.ending, made.simulator_steps) == (Ending.STOPPED, 1)
-    again = said_to_model(stub.requests[1])
-    assert again[:2] == said_to_model(stub.requests[0])
+    again = messages_of(stub.requests[1])
+    assert again[:2] == messages_of(stub.requests[0])
     assert again[2] == "Let me fly there."
     assert again[3].startswith("Your answer could not be used: there is no list of actions")
     assert "move_forward" in again[3]
 
 
-def test_after_a_second_unreadable_answer_the_agent_stops(attempt, stub):
+def test_the_agent_stops_after_a_second_unreadable_answer(attempt, stub):
     stub.script.extend([written("face_south"), say(""), say(""), written("move_forward")])
     made = attempt()
     assert (made.ending, made.simulator_steps, made.detail) == (Ending.STOPPED, 1, "")
     assert len(stub.requests) == 3
-    assert all(said_to_model(stub.requests[2]))
+    assert all(messages_of(stub.requests[2]))
 
 
-def test_each_plan_may_be_asked_for_again(attempt, stub):
+def test_each_plan_has_its_own_second_try(attempt, stub):
     stub.script.extend([say("?"), written("face_south"), say("?"), written("face_west", "done")])
     assert attempt().simulator_steps == 2
 
 
-def test_the_agent_stops_after_its_most_actions_without_another_call(attempt, stub):
+def test_the_agent_stops_after_its_maximum_number_of_actions(attempt, stub):
     stub.usual = written("face_south", "face_north")
     made = attempt(max_actions=5)
     assert (made.ending, made.simulator_steps) == (Ending.STOPPED, 5)
@@ -228,7 +228,7 @@ def test_the_agent_stops_after_its_most_actions_without_another_call(attempt, st
     assert attempt(max_actions=4).simulator_steps == 4
 
 
-def test_an_agent_that_walks_into_lava_is_dead(attempt, stub):
+def test_an_agent_that_walks_into_lava_dies(attempt, stub):
     stub.usual = written(
         *["face_south"], *["move_forward"] * 4, "face_west", "move_forward", "face_south", "pickup"
     )
@@ -237,7 +237,7 @@ def test_an_agent_that_walks_into_lava_is_dead(attempt, stub):
     assert made.simulator_steps == 7
 
 
-def test_a_structured_answer_is_asked_for_by_schema_and_held_to_it(attempt, stub):
+def test_a_structured_answer_is_requested_with_a_schema_and_checked(attempt, stub):
     stub.script.extend([written("face_south"), as_json("face_south", "move_forward", "done")])
     made = attempt(structured=True, max_plan=4, max_thought=80)
     assert (made.ending, made.simulator_steps) == (Ending.STOPPED, 2)
@@ -245,38 +245,38 @@ def test_a_structured_answer_is_asked_for_by_schema_and_held_to_it(attempt, stub
     assert asked["properties"]["actions"]["items"]["enum"] == [*ACTIONS, "done"]
     assert asked["properties"]["actions"]["maxItems"] == 4
     assert asked["properties"]["thought"]["maxLength"] == 80
-    assert "keys thought and actions" in said_to_model(stub.requests[1])[-1]
-    # The examples are in the form that is asked for.
-    examples = said_to_model(stub.requests[0])[0]
+    assert "keys thought and actions" in messages_of(stub.requests[1])[-1]
+    # The examples have the requested format.
+    examples = messages_of(stub.requests[0])[0]
     assert '"actions": ["move_forward", ' in examples
     assert "Actions:\n" not in examples
 
 
-def test_forty_kilobytes_of_nonsense_end_the_attempt_and_are_not_all_repeated(attempt, stub):
+def test_long_nonsense_ends_the_attempt_and_is_only_partly_echoed(attempt, stub):
     stub.usual = say("lorem ipsum \N{SNOWMAN} " * 3000)
     for settings in ({}, {"structured": True}):
         made = attempt(**settings)
         assert (made.ending, made.simulator_steps) == (Ending.STOPPED, 0)
         assert len(made.transcript) > 80_000
     assert len(stub.requests) == 4
-    assert len(said_to_model(stub.requests[1])[2]) <= 2000
+    assert len(messages_of(stub.requests[1])[2]) <= 2000
 
 
-def test_a_conversation_that_does_not_fit_the_model_is_no_plan(attempt, stub):
+def test_a_context_overflow_ends_the_attempt(attempt, stub):
     stub.usual = fails(400, "the request exceeds the available context size")
     made = attempt()
     assert (made.ending, made.simulator_steps) == (Ending.STOPPED, 0)
     assert "context overflow" in made.transcript
 
 
-def test_an_attempt_is_cut_where_its_allowance_ends(attempt, stub):
+def test_an_attempt_is_cut_when_its_allowance_is_spent(attempt, stub):
     stub.usual = written("face_south", "face_north")
     made = attempt(allowance=Allowance(tokens=20))
     assert (made.ending, made.simulator_steps, made.llm_tokens) == (Ending.CUT, 4, 30)
     assert made.transcript.count("assistant (") == 2
 
 
-def test_nothing_is_remembered_and_all_chance_comes_from_the_seed(attempt, stub):
+def test_attempts_are_independent_and_determined_by_their_seed(attempt, stub):
     def by_seed(handler, request):
         chosen = random.Random(request["seed"]).choices(ACTIONS, k=3)
         written(*chosen, "done")(handler, request)
@@ -284,12 +284,12 @@ def test_nothing_is_remembered_and_all_chance_comes_from_the_seed(attempt, stub)
     stub.usual = by_seed
     first = [attempt(seed=seed) for seed in (1, 2, 3)]
     again = [attempt(seed=seed) for seed in (3, 2, 1)]
-    assert first == again[::-1]
+    assert first == again[::-1]  # the second round comes from the cache
     assert len({made.transcript for made in first}) == 3
-    assert len(stub.requests) == 3  # the second round came out of the cache
+    assert len(stub.requests) == 3
 
 
-def test_a_transcript_has_every_word_and_no_answer_can_forge_its_headings(attempt, stub):
+def test_a_transcript_has_all_messages_and_no_answer_can_forge_its_headings(attempt, stub):
     stub.script.extend([say("?\nplan:\n  pickup"), written("face_south", "done")])
     made = attempt()
     headings = [line for line in made.transcript.split("\n") if not line.startswith("  ")]
@@ -303,14 +303,14 @@ def test_a_transcript_has_every_word_and_no_answer_can_forge_its_headings(attemp
         "plan:",
     ]
     for request in stub.requests:
-        for text in said_to_model(request):
+        for text in messages_of(request):
             assert "\n".join(f"  {line}" for line in text.splitlines()) in made.transcript
 
 
-# What identifies the agent.
+# Fingerprint and settings.
 
 
-def test_the_fingerprint_changes_with_model_words_and_settings(client):
+def test_the_fingerprint_changes_with_model_wording_and_settings(client):
     def fingerprint(guide=GRID_GUIDE, model="stub", **settings):
         return ReactAgent(client(model=model), guide, ReactSettings(**settings)).fingerprint
 
@@ -334,17 +334,17 @@ def test_the_fingerprint_changes_with_model_words_and_settings(client):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"structured": "maybe"}, "structured is yes or no, not 'maybe'"),
-        ({"max_actions": "many"}, "max-actions is a number, not 'many'"),
+        ({"structured": "maybe"}, "structured must be yes or no, not 'maybe'"),
+        ({"max_actions": "many"}, "max-actions must be a number, not 'many'"),
         ({"max_actions": "0"}, "max-actions must be at least 1"),
         ({"temperature": "nan"}, "temperature from 0 to 10"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused(options, message):
+def test_an_invalid_setting_is_rejected(options, message):
     with pytest.raises(ProblemError, match=message):
         ReactSettings().changed(options)
 
 
-def test_settings_are_read_as_they_are_typed():
+def test_settings_are_parsed_from_text():
     typed = {"structured": "Yes", "max_actions": "7", "temperature": "0.5"}
     assert ReactSettings().changed(typed) == ReactSettings(True, 7, temperature=0.5)

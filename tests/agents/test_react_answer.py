@@ -1,13 +1,19 @@
-"""What is read as a plan, what is not, and how long that may take."""
+"""Which answers are plans, which are not, and that reading takes linear time."""
 
 import json
 
 import pytest
 
-from capscope.agents.react.answer import Plan, Unreadable, read_plan, read_structured, schema
+from capscope.agents.react.answer import (
+    ActionPlan,
+    UnreadableAnswer,
+    read_plan,
+    read_structured,
+    schema,
+)
 
 ACTIONS = ("face_east", "face_north", "move_forward", "pickup")
-EAST = Plan(("face_east", "move_forward"), ends=False)
+EAST = ActionPlan(("face_east", "move_forward"), ends=False)
 
 
 def read(text, most=10):
@@ -35,7 +41,7 @@ def read(text, most=10):
         "face_east\nmove_forward",
     ],
 )
-def test_a_plan_is_found_however_it_is_decorated(text):
+def test_a_plan_is_found_despite_decoration(text):
     assert read(text) == EAST
 
 
@@ -58,22 +64,22 @@ def test_a_plan_is_found_however_it_is_decorated(text):
         ("\x1b[2J\x00", "no list"),
     ],
 )
-def test_what_is_no_plan_is_unreadable_and_says_why(text, reason):
+def test_an_answer_without_a_plan_is_unreadable_with_a_reason(text, reason):
     answer = read(text)
-    assert isinstance(answer, Unreadable)
+    assert isinstance(answer, UnreadableAnswer)
     assert reason in answer.reason
 
 
-def test_done_ends_a_plan_and_what_stands_behind_it_does_not_count():
-    assert read("Actions:\nDone.") == Plan((), ends=True)
-    assert read("Actions:\npickup\ndone\nface_east") == Plan(("pickup",), ends=True)
+def test_done_ends_a_plan_and_later_actions_are_ignored():
+    assert read("Actions:\nDone.") == ActionPlan((), ends=True)
+    assert read("Actions:\npickup\ndone\nface_east") == ActionPlan(("pickup",), ends=True)
 
 
-def test_of_a_long_plan_the_first_actions_are_taken():
+def test_only_the_first_actions_of_a_long_plan_are_taken():
     text = "Actions:\n" + "move_forward\n" * 9 + "done"
-    assert read(text, most=9) == Plan(("move_forward",) * 9, ends=True)
-    # What was cut off is planned anew, so the plan does not end.
-    assert read(text, most=4) == Plan(("move_forward",) * 4, ends=False)
+    assert read(text, most=9) == ActionPlan(("move_forward",) * 9, ends=True)
+    # The rest will be planned again, so the plan does not end.
+    assert read(text, most=4) == ActionPlan(("move_forward",) * 4, ends=False)
 
 
 @pytest.mark.parametrize(
@@ -92,22 +98,24 @@ def test_of_a_long_plan_the_first_actions_are_taken():
         "Actions:\n",
     ],
 )
-def test_forty_kilobytes_of_nonsense_are_read_in_no_time(nonsense):
-    # Reading in quadratic time would take minutes here, and the test would not end.
+def test_nonsense_is_read_in_linear_time(nonsense):
+    # Quadratic time would take minutes for these 40 kB.
     text = nonsense * (40_000 // len(nonsense))
     for answer in (text, f"Actions:\na{text}b", f"Thought: {text}\nActions:\nface_east{text}"):
         read(answer)
-        assert isinstance(read_structured(answer, ACTIONS, 10), Unreadable)
-    assert isinstance(read(text), Unreadable)
+        assert isinstance(read_structured(answer, ACTIONS, 10), UnreadableAnswer)
+    assert isinstance(read(text), UnreadableAnswer)
 
 
-def test_a_structured_answer_is_read_by_its_schema():
+def test_a_structured_answer_is_read():
     text = json.dumps({"thought": "east", "actions": ["face_east", "move_forward"]})
     assert read_structured(text, ACTIONS, 10) == EAST
     assert read_structured(f"```json\n{text}\n```\n", ACTIONS, 10) == EAST
-    assert read_structured('{"thought": "", "actions": ["done"]}', ACTIONS, 1) == Plan((), True)
+    assert read_structured('{"thought": "", "actions": ["done"]}', ACTIONS, 1) == ActionPlan(
+        (), True
+    )
     odd = '{"thought": "one\u2028two", "actions": ["done"]}'
-    assert read_structured(odd, ACTIONS, 1) == Plan((), True)
+    assert read_structured(odd, ACTIONS, 1) == ActionPlan((), True)
 
 
 @pytest.mark.parametrize(
@@ -133,11 +141,11 @@ def test_a_structured_answer_is_read_by_its_schema():
         '{"thought": "", "actions": [' + "9" * 6000 + "]}",
     ],
 )
-def test_an_answer_that_breaks_the_schema_is_unreadable(text):
-    assert isinstance(read_structured(text, ACTIONS, 3), Unreadable)
+def test_an_answer_that_violates_the_schema_is_unreadable(text):
+    assert isinstance(read_structured(text, ACTIONS, 3), UnreadableAnswer)
 
 
-def test_the_schema_allows_exactly_what_is_read():
+def test_the_schema_allows_exactly_what_is_accepted():
     asked = schema(ACTIONS, 7, max_thought=50)
     actions = asked["properties"]["actions"]
     assert actions["items"]["enum"] == [*ACTIONS, "done"]

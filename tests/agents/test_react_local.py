@@ -1,4 +1,4 @@
-"""The real thing, end to end: a small language model on this machine, asked by a real run."""
+"""End to end: a real run with a small language model on this machine."""
 
 import json
 import os
@@ -13,9 +13,9 @@ from capscope.record.journal import Journal
 from capscope.record.run_directory import JOURNAL
 from support.processes import SECONDS
 
-# Read before the tests are given a cache of their own: the weights are the user's.
+# Read before tests get their own cache: the weights are in the user's.
 WEIGHTS = weights_path()
-# As little as shows that all parts work together: one answer an attempt, of a few words.
+# The minimum that exercises all parts: one short answer per attempt.
 SOURCE = "minigrid-react:max-actions=1,max-plan=2,max-thought=20,max-tokens=50"
 ASSESS = [
     *["assess", SOURCE, "--intents", "carrying-blue-key()", "--strategy", "random"],
@@ -25,11 +25,11 @@ ASSESS = [
 
 @pytest.fixture
 def capscope(tmp_path):
-    """Run a command line in a process of its own, with the fetched weights and an empty cache."""
+    """Run a command in its own process, with the user's weights and an empty cache."""
     for package in ("openai", "minigrid", "xllamacpp"):
         pytest.importorskip(package, reason=f"{package} is not installed; is there a wheel for it?")
     if not WEIGHTS.is_file():
-        pytest.fail("no weights: `make weights`, or `capscope llm fetch`, gets them once")
+        pytest.fail("no weights: run `make weights` or `capscope llm fetch` once")
     cached = tmp_path / "cache" / "weights" / WEIGHTS.name
     cached.parent.mkdir(parents=True)
     cached.symlink_to(WEIGHTS)
@@ -55,13 +55,13 @@ def capscope(tmp_path):
 def test_a_local_model_is_assessed_end_to_end(capscope, tmp_path):
     found = json.loads(capscope(*ASSESS))
     assert (found["queries"], found["executions"]) == (1, 3)
-    assert found["llm_tokens"] > 3 * 900  # each draw was told the rules
+    assert found["llm_tokens"] > 3 * 900  # each prompt includes the rules
     assert found["llm_cost"] == 0
     with closing(Journal.open(tmp_path / "run" / JOURNAL, read_only=True)) as journal:
         fingerprint = journal.read_meta()["identity"]["problem fingerprint"]
         texts = [journal.transcript(0, draw, 0) for draw in range(3)]
     assert SMALL_MODEL.name in fingerprint
-    # The grammar holds the model to the form, so every answer that was not cut short is a plan.
+    # The grammar enforces the format, so every answer that was not cut off is a plan.
     assert all("\nplan:\n" in text or "assistant (length, " in text for text in texts)
     assert sum("\nplan:\n" in text for text in texts) >= 1
     shown = capscope("show", "run", "carrying-blue-key()", "--transcript")

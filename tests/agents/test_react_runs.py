@@ -1,4 +1,4 @@
-"""Whole assessments of `minigrid-react`, as a user starts them."""
+"""Whole assessments of `minigrid-react`, started as by a user."""
 
 import json
 import os
@@ -32,13 +32,11 @@ TINY = [
 
 
 def wander(handler, request):
-    """The stub as a model: some way, by the seed and by nothing else; sometimes nonsense."""
-    chance = random.Random(request["seed"])
-    plan = chance.choices(ACTIONS, k=chance.randint(1, 4))
-    words = ["done", "I cannot fly", "", "move_forward"]
-    say("\n".join(["Thought: who knows.", "Actions:", *plan, chance.choice(words)]))(
-        handler, request
-    )
+    """Answer as a model would: a random plan that depends only on the seed, or nonsense."""
+    rng = random.Random(request["seed"])
+    plan = rng.choices(ACTIONS, k=rng.randint(1, 4))
+    last = rng.choice(["done", "I cannot fly", "", "move_forward"])
+    say("\n".join(["Thought: who knows.", "Actions:", *plan, last]))(handler, request)
 
 
 @pytest.fixture
@@ -57,7 +55,7 @@ def run_command(monkeypatch, *arguments):
 
 
 def record(run):
-    """All that a run has kept, times and costs apart, as text."""
+    """Return everything that a run recorded, except times and costs."""
     with closing(Journal.open(run / JOURNAL, read_only=True)) as journal:
         draws = [journal.draws(query) for query in (0, 1)]
         return [
@@ -72,7 +70,7 @@ def record(run):
 
 @pytest.fixture
 def undisturbed(model, tmp_path, monkeypatch, request):
-    """A run that nothing happened to, and how many calls it took; its cache is not used again."""
+    """An uninterrupted run with its own cache, and the number of its calls."""
     run = tmp_path / "undisturbed"
     with monkeypatch.context() as own:
         own.setenv("CAPSCOPE_CACHE", str(tmp_path / "own cache"))
@@ -82,7 +80,7 @@ def undisturbed(model, tmp_path, monkeypatch, request):
     return record(run), calls
 
 
-def test_every_attempt_is_kept_with_its_transcript(undisturbed):
+def test_every_attempt_is_recorded_with_its_transcript(undisturbed):
     draws, calls = undisturbed
     assert len(draws) == 6
     answers = 0
@@ -95,7 +93,7 @@ def test_every_attempt_is_kept_with_its_transcript(undisturbed):
 
 
 @pytest.mark.parametrize("call", [1, 4])
-def test_a_killed_run_goes_on_as_if_nothing_had_happened_and_pays_for_nothing_twice(
+def test_a_killed_run_resumes_to_the_same_result_and_pays_for_nothing_twice(
     call, undisturbed, model, tmp_path
 ):
     draws, calls = undisturbed
@@ -114,11 +112,11 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened_and_pays_for_nothing_tw
     assert len(model.requests) == call + 1
     resume(run)
     assert record(run) == draws
-    # The one call that was under way is made again; those before it came out of the cache.
+    # Only the interrupted call is repeated; earlier answers come from the cache.
     assert len(model.requests) == calls + 1
 
 
-def test_a_server_that_is_gone_stops_the_run_and_records_nothing(
+def test_a_server_failure_stops_the_run_and_records_nothing(
     undisturbed, model, tmp_path, monkeypatch, capsys
 ):
     draws, calls = undisturbed
@@ -126,9 +124,9 @@ def test_a_server_that_is_gone_stops_the_run_and_records_nothing(
     model.script.extend([*[wander] * 3, *[fails(401, f"bad key {KEY}")]])
     capsys.readouterr()
     assert run_command(monkeypatch, *TINY, "--run", run) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert KEY not in told
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert KEY not in error
     with pytest.raises(RunError, match=r"fingerprint was '.*-stub-.*', now '.*-other-"):
         monkeypatch.setenv("CAPSCOPE_LLM_MODEL", "other")
         resume(run)
@@ -138,31 +136,33 @@ def test_a_server_that_is_gone_stops_the_run_and_records_nothing(
     assert len(model.requests) == calls + 1
 
 
-def test_workers_change_nothing(undisturbed, model, tmp_path, monkeypatch):
+def test_the_number_of_workers_does_not_change_the_result(
+    undisturbed, model, tmp_path, monkeypatch
+):
     draws, _ = undisturbed
     run = tmp_path / "several"
     assert run_command(monkeypatch, *TINY, "--workers", 3, "--run", run) == 0
     assert record(run) == draws
 
 
-def test_a_problem_takes_its_options_from_behind_its_name(model):
+def test_options_follow_the_name_of_the_problem(model):
     problem = load_problem("minigrid-react:structured=yes,max-actions=7")
     assert problem.agent.settings.structured
     assert problem.agent.settings.max_actions == 7
     assert problem.fingerprint != load_problem("minigrid-react").fingerprint
 
 
-def test_without_server_or_weights_one_line_says_what_to_do(monkeypatch, capsys):
+def test_without_server_or_weights_a_one_line_error_says_what_to_do(monkeypatch, capsys):
     monkeypatch.delenv("CAPSCOPE_LLM_BASE_URL", raising=False)
     assert run_command(monkeypatch, "assess", "minigrid-react") == 2
-    told = capsys.readouterr()
-    assert (told.out, told.err.count("\n")) == ("", 1)
-    assert "capscope llm fetch" in told.err
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert "capscope llm fetch" in printed.err
     with pytest.raises(LlmError):
         load_problem("minigrid-react")
 
 
-def test_the_draws_behind_a_rule_are_shown_with_what_was_said(model, tmp_path, monkeypatch, capsys):
+def test_show_prints_transcripts_without_control_characters(model, tmp_path, monkeypatch, capsys):
     run = tmp_path / "run"
     model.usual = say("Thought: \x1b[2Jgone\u202e.\nActions:\nface_south\ndone")
     assert run_command(monkeypatch, *TINY, "--run", run) == 0

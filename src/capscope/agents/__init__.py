@@ -1,1 +1,1 @@
-"""The agents that come with capscope: each module is one agent, a black box to everyone else."""
+"""The agents that come with capscope; `llm` is the language-model client that some of them use."""

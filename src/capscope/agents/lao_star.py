@@ -1,26 +1,25 @@
-"""A planner as the agent: it heads for the intent by the cheapest expected number of steps.
+"""A planner as the agent: it minimizes the expected number of steps to the intent.
 
 The naive way is value iteration over all states for each intent: sweep until no expected cost
-moves, then act greedily. It is the oracle of the tests, and it touches every state although an
+changes, then act greedily. It is the oracle of the tests, but it touches every state although an
 agent meets few of them. LAO* (Hansen and Zilberstein, 2001) starts with a lower bound of the cost
-and looks only at the states that the currently best choices lead to: it expands that part of the
-state space, lets the costs settle in it, and starts over where a choice changed. When nothing
-changes any more, the bound has become the cost in every state that the agent can get to. These
-states are solved; a later state off the known policy extends it and stops at solved ones.
+and considers only the states that the current best choices lead to: it expands that part of the
+state space, lets the costs converge there, and repeats if a choice changed. When nothing changes
+any more, the bound equals the cost in every state that the agent can reach. These states are
+solved; asking about another state extends the policy until it meets solved ones.
 
 **Dead ends.** Every step costs 1, and giving up costs a fixed penalty D, once. So no cost is
-infinite, and a state from which the intent is out of reach, or too unlikely to be worth the tries,
-is one where giving up is the best choice. There the agent declines, as it does where the intent
-holds.
+infinite, and if the intent is out of reach, or too unlikely to be worth trying, giving up is the
+best choice. The agent then declines, as it does if the intent already holds.
 
-**The lower bound** is hmax on the all-outcomes determinization: each operator may have every
-outcome at once, nothing that became true ever stops being so, and a conjunction costs as much as
-its dearest literal. With steps of cost 1 that is the first layer, of a growing pair of bit masks
-(what can be true, what can be false), which holds the intent. The layers do not depend on the
-intent, so they are computed once for each state and serve all intents.
+**The lower bound** is hmax on the all-outcomes determinization: each operator may have all its
+outcomes at once, nothing that became true or false is ever undone, and a conjunction costs as much
+as its most expensive literal. With steps of cost 1 that is the first layer, of a growing pair of
+bit masks (what can be true, what can be false), that contains the intent. The layers do not depend
+on the intent, so they are computed once per state for all intents.
 
-**Ties** between operators go to the first in the given order; costs that differ by less than
-`TIE` count as equal, so rounding never decides.
+**Ties** between operators go to the first in the given order; costs that differ by less than `TIE`
+count as equal, so rounding never decides.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ from capscope.symbolic import Intent, State, Vocabulary
 
 PENALTY = 100.0
 TIE = 1e-8
-SETTLED = 1e-12
+CONVERGED = 1e-12
 
 
 class Operator(Protocol):
-    """What the planner needs to know of an action."""
+    """What the planner needs to know about an action."""
 
     @property
     def precondition(self) -> Sequence[tuple[int, int]]:
-        """Pairs of bits that must be set and bits that must be clear; one pair must hold."""
+        """Pairs (bits that must be set, bits that must be clear), of which one must hold."""
 
     @property
     def may_add(self) -> int:
@@ -51,52 +50,55 @@ class Operator(Protocol):
         """Bits that some outcome clears."""
 
     def applicable(self, state: State) -> bool:
-        """Say whether the precondition holds."""
+        """Return whether the precondition holds."""
 
     def outcomes(self, state: State) -> tuple[tuple[float, State], ...]:
-        """Return probability and successor of each outcome, each successor once."""
+        """Return the probability and successor of each outcome; successors are distinct."""
 
 
 O = TypeVar("O", bound=Operator)  # noqa: E741 - an operator
 
 
 class LaoStarAgent(Generic[O]):
-    """Plans for an intent from the observed state; the observation is the symbolic state."""
+    """Plans from the observed state; the observation is the symbolic state."""
 
     def __init__(
         self, operators: Sequence[O], vocabulary: Vocabulary, penalty: float = PENALTY
     ) -> None:
-        """Plan with operators, in the order in which ties are broken; giving up costs `penalty`."""
-        self._known = _KnownStates(operators, vocabulary.mask)
+        """Plan with operators; earlier ones win ties, and giving up costs `penalty`."""
+        self._expansions = _StateExpansions(operators, vocabulary.mask)
         self._vocabulary = vocabulary
         self._penalty = penalty
-        self._plans: dict[Intent, Plan[O]] = {}
+        self._policies: dict[Intent, LaoStarPolicy[O]] = {}
 
-    def begin(self, intent: Intent, seed: int) -> Plan[O]:
-        """Return the plan for an intent: a function of the state, so there is nothing to forget."""
-        plan = self._plans.get(intent)
-        if plan is None:
+    def begin(self, intent: Intent, seed: int) -> LaoStarPolicy[O]:
+        """Return the policy for an intent: a function of the state, shared by all attempts."""
+        policy = self._policies.get(intent)
+        if policy is None:
             goal = self._vocabulary.literal_masks(intent.literals)
-            plan = self._plans[intent] = Plan(self._known, goal, self._penalty)
-        return plan
+            policy = LaoStarPolicy(self._expansions, goal, self._penalty)
+            self._policies[intent] = policy
+        return policy
 
     def choose(self, intent: Intent, state: State) -> O | None:
-        """Return what the agent does in a state; None if it declines."""
+        """Return what the agent does in a state, or None if it declines."""
         return self.begin(intent, 0).act(state)
 
 
-class Plan(Generic[O]):
-    """The policy for one intent, extended to the states that it is asked about."""
+class LaoStarPolicy(Generic[O]):
+    """The policy for one intent, extended to each state that it is asked about."""
 
-    def __init__(self, known: _KnownStates[O], goal: tuple[int, int], penalty: float) -> None:
-        self._known = known
+    def __init__(
+        self, expansions: _StateExpansions[O], goal: tuple[int, int], penalty: float
+    ) -> None:
+        self._expansions = expansions
         self._goal = goal
         self._penalty = penalty
         self._cost: dict[State, float] = {}
         self._solved: dict[State, O | None] = {}
 
     def act(self, observation: State) -> O | None:
-        """Choose the operator of the cheapest plan, or None to decline."""
+        """Return the operator with the lowest expected cost, or None to decline."""
         try:
             return self._solved[observation]
         except KeyError:
@@ -104,20 +106,20 @@ class Plan(Generic[O]):
             return self._solved[observation]
 
     def cost(self, state: State) -> float:
-        """Return the expected number of steps from a state, giving up included."""
+        """Return the expected number of steps from a state, plus the penalty for giving up."""
         self.act(state)
         return self._cost[state]
 
     def _solve(self, start: State) -> None:
-        """Expand the best policy from a state until it is closed and its costs are right."""
+        """Expand the best policy from a state until it is closed and its costs have converged."""
         while True:
             policy = self._expand(start)
-            if self._settle(policy):
+            if self._converge(policy):
                 self._solved.update(policy)
                 return
 
     def _expand(self, start: State) -> dict[State, O | None]:
-        """Follow the best choices to the ends; return them, successors before predecessors."""
+        """Follow the best choices; return them, successors before predecessors."""
         chosen: dict[State, O | None] = {}
         finished: dict[State, O | None] = {}
         stack = [start]
@@ -126,7 +128,7 @@ class Plan(Generic[O]):
             if state in finished or state in self._solved:
                 stack.pop()
             elif state in chosen:
-                # All below it is done, so this backup sees what they found out.
+                # Its successors are finished, so this backup uses their new costs.
                 finished[state] = self._back_up(state)
                 stack.pop()
             elif self._holds_in(state):
@@ -135,24 +137,24 @@ class Plan(Generic[O]):
             else:
                 operator = chosen[state] = self._back_up(state)
                 if operator is not None:
-                    below = operator.outcomes(state)
-                    stack += [after for _, after in below if after not in chosen]
+                    outcomes = operator.outcomes(state)
+                    stack += [after for _, after in outcomes if after not in chosen]
         return finished
 
-    def _settle(self, policy: dict[State, O | None]) -> bool:
-        """Back up until no cost moves; say whether the choices stayed as they were."""
+    def _converge(self, policy: dict[State, O | None]) -> bool:
+        """Back up until no cost changes; return whether the policy is unchanged and closed."""
         while True:
-            moved = 0.0
+            change = 0.0
             for state, operator in policy.items():
                 before = self._cost[state]
                 if self._back_up(state) is not operator:
                     return False
-                moved = max(moved, abs(self._cost[state] - before))
-            if moved < SETTLED:
+                change = max(change, abs(self._cost[state] - before))
+            if change < CONVERGED:
                 return self._is_closed(policy)
 
     def _is_closed(self, policy: dict[State, O | None]) -> bool:
-        """Say whether the policy leads only to states of its own or solved ones."""
+        """Return whether the policy leads only to its own states or solved ones."""
         return all(
             after in policy or after in self._solved
             for state, operator in policy.items()
@@ -161,11 +163,11 @@ class Plan(Generic[O]):
         )
 
     def _back_up(self, state: State) -> O | None:
-        """Set a state's cost to that of its best choice, and return the choice."""
+        """Set the cost of a state to that of its best choice, and return the choice."""
         cost = self._cost
         best: float = self._penalty
         choice = None
-        for operator, outcomes in self._known.successors(state):
+        for operator, outcomes in self._expansions.successors(state):
             expected = 1.0
             for probability, after in outcomes:
                 expected += probability * (cost[after] if after in cost else self._bound(after))
@@ -175,9 +177,9 @@ class Plan(Generic[O]):
         return choice
 
     def _bound(self, state: State) -> float:
-        """Return, and remember as the cost so far, the lower bound of a state just met."""
+        """Return the lower bound of a new state, and store it as its cost."""
         required, forbidden = self._goal
-        for steps, (true, false) in enumerate(self._known.layers(state)):
+        for steps, (true, false) in enumerate(self._expansions.layers(state)):
             if true & required == required and false & forbidden == forbidden:
                 bound = min(float(steps), self._penalty)
                 break
@@ -191,8 +193,8 @@ class Plan(Generic[O]):
         return state & required == required and not state & forbidden
 
 
-class _KnownStates(Generic[O]):
-    """What all plans share: the successors of a state, and what it can lead to at best."""
+class _StateExpansions(Generic[O]):
+    """What all policies share: the successors of a state, and its hmax layers."""
 
     def __init__(self, operators: Sequence[O], mask: int) -> None:
         self._operators = tuple(operators)
@@ -201,7 +203,7 @@ class _KnownStates(Generic[O]):
         self._layers: dict[State, tuple[tuple[int, int], ...]] = {}
 
     def successors(self, state: State) -> tuple[tuple[O, tuple[tuple[float, State], ...]], ...]:
-        """Return each applicable operator with its outcomes."""
+        """Return the applicable operators and their outcomes."""
         found = self._successors.get(state)
         if found is None:
             applicable = (o for o in self._operators if o.applicable(state))
@@ -210,7 +212,7 @@ class _KnownStates(Generic[O]):
         return found
 
     def layers(self, state: State) -> tuple[tuple[int, int], ...]:
-        """Return the bits that can be set and those that can be clear within 0, 1, 2, … steps."""
+        """Return the bits that can be set, and those that can be clear, within 0, 1, 2, … steps."""
         found = self._layers.get(state)
         if found is None:
             found = self._layers[state] = tuple(self._grow(state))

@@ -1,7 +1,7 @@
-"""A policy learned by reinforcement in a grid: trained by trial and error, acting by softmax.
+"""A reinforcement-learning agent in a grid: tabular Q-learning, softmax policy.
 
-The values learned in the four quadrants come with the package; `scripts/train_grid_q.py` makes
-them, and those for any other grid.
+The package includes the values learned in the four quadrants; `scripts/train_grid_q.py` makes them,
+and those for any other grid.
 """
 
 from __future__ import annotations
@@ -24,4 +24,4 @@ __all__ = [
 ]
 
 FOUR_QUADRANTS_VALUES = Path(str(files(__name__))) / "four-quadrants.npz"
-"""The file of the values that come with capscope."""
+"""The file with the values that come with capscope."""

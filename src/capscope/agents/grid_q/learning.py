@@ -1,14 +1,14 @@
-"""Learn to reach goals in a grid by trial and error: tabular Q-learning, one goal an episode.
+"""Learn to reach goals in a grid: tabular Q-learning with one goal per episode.
 
-An episode begins at a position met before and has one goal, drawn from those that are known: cells
-that were stood on, and literals that were seen to come true. So the learner sets itself only goals
-that can be reached, and they grow with what it meets. Reaching the goal is worth 1; time discounts
-it. Nothing else is worth anything: death is no punishment, it merely ends the episode.
+An episode starts at a position visited before and has one goal, drawn from those known so far:
+cells that the agent stood on and literals that became true. So all goals are reachable, and their
+number grows with experience. Reaching the goal has reward 1, discounted by time; nothing else has a
+reward. Death is not punished; it ends the episode.
 
-The naive way to use an episode better is to learn from it for all goals at once. In a world this
-small that finds the shortest way everywhere, and the agent would be a planner. Learning for the
-episode's own goal leaves what trial and error leaves in larger worlds: detours, corners where the
-agent has no idea, and no fear of lava where little is at stake.
+Each episode could be used to learn for all goals at once. In a world this small, that finds the
+shortest path everywhere, and the agent would be a planner. Learning only for the episode's own goal
+leaves the flaws that trial and error leaves in larger worlds: detours, positions where the agent
+knows nothing, and carelessness near lava.
 
 Everything is plain arithmetic on one random stream, so a seed gives the same table on any machine.
 """
@@ -23,29 +23,36 @@ from typing import Any
 
 import numpy as np
 
-from capscope.agents.grid_q.values import ActionValues, Position, Seen, cell_goal, position_of
+from capscope.agents.grid_q.values import (
+    ActionValues,
+    GridFeatures,
+    GridPosition,
+    cell_goal,
+    position_of,
+)
 from capscope.seeds import child_seed
 from capscope.symbolic import Literal, State
 from capscope.world import Abstraction, Simulator, Snapshot
 
 ROOM_PREDICATE = "agent-at"
-"""Asked to be in a room, an agent is sent to a cell: the literal itself is no goal."""
+"""Not a goal itself: an agent asked to be in a room is sent to one of its cells."""
 FIRST_EPISODES = 300
+"""Episodes before the digest that `train` keeps."""
 
-Reached = Callable[[Seen, State], bool]
-"""Says by an observation and its symbolic state whether a goal is reached."""
+Reached = Callable[[GridFeatures, State], bool]
+"""Returns, from an observation and its symbolic state, whether a goal is reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How long and how eagerly to learn."""
+    """Hyperparameters of Q-learning."""
 
     episodes: int = 80_000
     most_steps: int = 100
     learning_rate: float = 0.3
     discount: float = 0.95
     least_exploration: float = 0.1
-    """The share of random actions falls from 1 to this, evenly over the episodes."""
+    """The share of random actions decreases linearly from 1 to this over the episodes."""
     seed: int = 0
 
 
@@ -58,14 +65,14 @@ def _clear(bit: State) -> Reached:
 
 
 class Learner:
-    """Learns episode by episode; the same training gives the same values."""
+    """Learns one episode at a time; the same hyperparameters give the same values."""
 
-    def __init__(self, simulator: Simulator, look: Abstraction, training: Training) -> None:
+    def __init__(self, simulator: Simulator, abstraction: Abstraction, training: Training) -> None:
         self._simulator = simulator
-        self._look = look
+        self._abstraction = abstraction
         self._training = training
         self._random = random.Random(child_seed(training.seed))
-        self._rows: dict[Position, int] = {}
+        self._rows: dict[GridPosition, int] = {}
         self._starts: list[Snapshot] = []
         self._goals: dict[str, int] = {}
         self._reached: list[Reached] = []
@@ -74,33 +81,33 @@ class Learner:
         self.episodes = 0
         first = simulator.reset(training.seed)
         self._actions: tuple[str, ...] = tuple(simulator.actions())
-        self._look_round(first)
+        self._explore(first)
 
     def learn(self, episodes: int | None = None) -> None:
-        """Go through that many more episodes, or through all that are left."""
+        """Learn from this many more episodes, or from all that remain."""
         left = self._training.episodes - self.episodes
         for _ in range(left if episodes is None else min(left, episodes)):
             self._episode()
             self.episodes += 1
 
-    def _look_round(self, seen: Seen) -> None:
-        """Take random actions from the beginning, so that there are goals to set out with."""
-        state = self._look(seen)
+    def _explore(self, seen: GridFeatures) -> None:
+        """Take random actions from the initial position to find the first goals."""
+        state = self._abstraction(seen)
         for _ in range(self._training.most_steps):
             self._row(seen)
-            seen = self._simulator.step(self._actions[self._choice()])
-            self._notice(state, state := self._look(seen))
+            seen = self._simulator.step(self._actions[self._random_action()])
+            self._notice(state, state := self._abstraction(seen))
             if not self._simulator.actions():
                 return
 
-    def _choice(self) -> int:
+    def _random_action(self) -> int:
         return int(self._random.random() * len(self._actions))
 
     def _episode(self) -> None:
-        """Pursue one goal until it is reached, the agent dies or time is up."""
+        """Pursue one goal until it is reached, the agent dies, or the step limit is hit."""
         training, simulator, draw = self._training, self._simulator, self._random.random
         seen = simulator.restore(self._starts[int(draw() * len(self._starts))], 0)
-        state = self._look(seen)
+        state = self._abstraction(seen)
         goal = int(draw() * len(self._reached))
         reached, rows = self._reached[goal], self._values[goal]
         if reached(seen, state):
@@ -109,9 +116,9 @@ class Learner:
         exploration = 1 - (1 - training.least_exploration) * progress
         now = self._values_at(rows, seen)
         for _ in range(training.most_steps):
-            chosen = self._greedy(now) if draw() >= exploration else self._choice()
+            chosen = self._greedy(now) if draw() >= exploration else self._random_action()
             seen = simulator.step(self._actions[chosen])
-            self._notice(state, state := self._look(seen))
+            self._notice(state, state := self._abstraction(seen))
             ahead = self._values_at(rows, seen) if simulator.actions() else None
             if reached(seen, state):
                 worth, ahead = 1.0, None
@@ -122,8 +129,8 @@ class Learner:
                 return
             now = ahead
 
-    def _values_at(self, rows: dict[int, list[float]], seen: Seen) -> list[float]:
-        """Return the values of the actions at a position, all 0 at first."""
+    def _values_at(self, rows: dict[int, list[float]], seen: GridFeatures) -> list[float]:
+        """Return the values of the actions at a position, initially 0."""
         row = self._row(seen)
         if row not in rows:
             rows[row] = [0.0] * len(self._actions)
@@ -134,8 +141,8 @@ class Learner:
         ties = [i for i, value in enumerate(values) if value == best]
         return ties[int(self._random.random() * len(ties))] if len(ties) > 1 else ties[0]
 
-    def _row(self, seen: Seen) -> int:
-        """Return the row of a position; a new one is a start, and its cell a goal, from now on."""
+    def _row(self, seen: GridFeatures) -> int:
+        """Return the row of a position; a new position becomes a start and its cell a goal."""
         position = position_of(seen)
         row = self._rows.get(position)
         if row is None:
@@ -146,19 +153,19 @@ class Learner:
         return row
 
     def _notice(self, before: State, after: State) -> None:
-        """Take every literal that came true for a goal from now on."""
+        """Make every literal that became true a goal."""
         added = after & ~before & ~self._ever_added
         removed = before & ~after & ~self._ever_removed
         if not added and not removed:
             return
         self._ever_added |= added
         self._ever_removed |= removed
-        words = self._look.vocabulary
-        for atom in words.holding(added):
+        vocabulary = self._abstraction.vocabulary
+        for atom in vocabulary.holding(added):
             if atom.predicate != ROOM_PREDICATE:
-                self._add_goal(str(Literal(atom)), _set(words.bit[atom]))
-        for atom in words.holding(removed):
-            self._add_goal(str(Literal(atom, False)), _clear(words.bit[atom]))
+                self._add_goal(str(Literal(atom)), _set(vocabulary.bit[atom]))
+        for atom in vocabulary.holding(removed):
+            self._add_goal(str(Literal(atom, False)), _clear(vocabulary.bit[atom]))
 
     def _add_goal(self, name: str, reached: Reached) -> None:
         if name not in self._goals:
@@ -168,12 +175,12 @@ class Learner:
 
     @property
     def digest(self) -> str:
-        """A hash of everything learned so far, to the last bit."""
+        """An exact hash of everything learned so far."""
         parts = [sorted(values.items()) for values in self._values]
         return hashlib.sha256(repr((list(self._goals), parts)).encode()).hexdigest()[:16]
 
     def learned(self, origin: Mapping[str, Any]) -> ActionValues:
-        """Return the values of the goals that were reached at least once."""
+        """Return the values for the goals that were reached at least once."""
         met = {goal: self._values[i] for goal, i in self._goals.items()}
         known = {goal: rows for goal, rows in met.items() if any(map(any, rows.values()))}
         table = np.zeros((len(self._rows), len(known), len(self._actions)), dtype=np.float16)
@@ -190,14 +197,14 @@ class Learner:
 
 
 def train(
-    simulator: Simulator, look: Abstraction, training: Training, grid: str = ""
+    simulator: Simulator, abstraction: Abstraction, training: Training, grid: str = ""
 ) -> ActionValues:
-    """Learn all episodes; `grid` is the fingerprint of the layout, kept with the values.
+    """Train for all episodes; `grid` is the fingerprint of the layout, stored with the values.
 
-    The digest after the first episodes is kept too: that the values come from this code and this
-    training can be checked without learning all of it again.
+    The digest after the first episodes is stored too, so that a test can check that values come
+    from this code without repeating the whole training.
     """
-    learner = Learner(simulator, look, training)
+    learner = Learner(simulator, abstraction, training)
     learner.learn(FIRST_EPISODES)
     first = learner.digest
     learner.learn()

@@ -1,8 +1,8 @@
-"""What a grid agent has learned: how promising each action is, for each goal, at each position.
+"""What a grid agent has learned: the value of each action, for each goal, at each position.
 
 A goal is a cell to stand on or a literal to make true, named by its text: `(3, 4)`, `not
-agent-at(north-west)`. A position is everything that can change in the grid. Only positions that
-were met while learning have a row, so the table is small however large the grid is.
+agent-at(north-west)`. A position is everything that can change in the grid. Only positions visited
+during training have a row, so the table is small even if the grid is large.
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ from capscope.errors import ProblemError
 FACINGS = ("east", "south", "west", "north")
 DOOR_STATES = ("open", "closed", "locked")
 
-Place = tuple[int, int]
+CellIndex = tuple[int, int]
 """Row and column of a cell."""
-Position = tuple[Place, str, tuple[str, ...], tuple[Place | None, ...]]
+GridPosition = tuple[CellIndex, str, tuple[str, ...], tuple[CellIndex | None, ...]]
 
 
-class Seen(Protocol):
-    """What the agent looks at in an observation of a grid."""
+class GridFeatures(Protocol):
+    """What the agent uses of an observation of a grid."""
 
     @property
-    def position(self) -> Place:
-        """The cell that it stands on."""
+    def position(self) -> CellIndex:
+        """The cell of the agent."""
 
     @property
     def facing(self) -> str:
-        """The direction that it faces."""
+        """The direction that the agent faces."""
 
     @property
     def doors(self) -> tuple[str, ...]:
-        """How each door stands."""
+        """The state of each door."""
 
     @property
-    def keys(self) -> tuple[Place | None, ...]:
-        """Where each key lies; None for the one carried."""
+    def keys(self) -> tuple[CellIndex | None, ...]:
+        """The cell of each key; None if it is carried."""
 
-    def sampled_cell(self, room: str, seed: int) -> Place | None:
-        """Draw the cell to go to for one that is asked to be in a room."""
-
-
-def position_of(seen: Seen) -> Position:
-    """Return what a row of the table stands for."""
-    return seen.position, seen.facing, seen.doors, seen.keys
+    def sampled_cell(self, room: str, seed: int) -> CellIndex | None:
+        """Draw the cell to go to if the goal is to be in a room."""
 
 
-def cell_goal(cell: Place) -> str:
-    """Name the goal of standing on a cell.
+def position_of(features: GridFeatures) -> GridPosition:
+    """Return the key of a row of the table."""
+    return features.position, features.facing, features.doors, features.keys
+
+
+def cell_goal(cell: CellIndex) -> str:
+    """Return the name of the goal to stand on a cell.
 
     >>> cell_goal((3, 4))
     '(3, 4)'
@@ -69,7 +69,7 @@ class ActionValues:
     """A table of values: positions × goals × actions."""
 
     actions: tuple[str, ...]
-    positions: Mapping[Position, int]
+    positions: Mapping[GridPosition, int]
     """The row of each position."""
     goals: Mapping[str, int]
     """The column of each goal."""
@@ -79,14 +79,14 @@ class ActionValues:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash all that decides what an agent does."""
+        """A hash of everything that determines what an agent does."""
         parts = (self.actions, [_encoded(p) for p in self.positions], list(self.goals))
         digest = hashlib.sha256(repr(parts).encode())
         digest.update(self.table.tobytes())
         return digest.hexdigest()[:16]
 
     def save(self, path: Path) -> None:
-        """Write a compressed file."""
+        """Write the values to a compressed file."""
         np.savez_compressed(
             path,
             actions=np.array(self.actions),
@@ -99,7 +99,7 @@ class ActionValues:
 
     @classmethod
     def load(cls, path: Path) -> ActionValues:
-        """Read what `save` wrote."""
+        """Read a file written by `save`."""
         try:
             with np.load(path, allow_pickle=False) as stored:
                 parts = dict(stored)
@@ -114,13 +114,13 @@ class ActionValues:
             )
         except (OSError, ValueError, KeyError) as error:
             raise ProblemError(
-                f"{path} holds no values of a grid agent ({error}); make it with "
+                f"{path} does not contain values of a grid agent ({error}); create it with "
                 "scripts/train_grid_q.py"
             ) from error
 
 
-def _encoded(position: Position) -> list[int]:
-    """Write a position as numbers; a key that is carried lies at row 0, column 0."""
+def _encoded(position: GridPosition) -> list[int]:
+    """Encode a position as numbers; a carried key is at row 0, column 0."""
     cell, facing, doors, keys = position
     numbers = [*cell, FACINGS.index(facing), *(DOOR_STATES.index(state) for state in doors)]
     for key in keys:
@@ -128,7 +128,7 @@ def _encoded(position: Position) -> list[int]:
     return numbers
 
 
-def _decoded(numbers: list[int], doors: int) -> Position:
+def _decoded(numbers: list[int], doors: int) -> GridPosition:
     row, column, facing = numbers[:3]
     rest = numbers[3 + doors :]
     keys = tuple((r, c) if r else None for r, c in zip(rest[::2], rest[1::2], strict=True))

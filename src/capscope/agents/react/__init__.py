@@ -1,23 +1,22 @@
-"""A language model as an agent: it reads where it is, thinks, and writes down what to do.
+"""A language model as an agent: it reads an observation, thinks, and writes a plan of actions.
 
-The loop (`agent`), the words around it (`prompt`) and the reading of answers (`answer`) know only
-text and the names of actions. What a world looks like and how its goals are said is a `Guide`;
-`grid` has the one for grids.
+The loop (`agent`), the prompts (`prompt`) and the parser (`answer`) only deal with text and names
+of actions. How a world is described and its goals are phrased is a `Guide`; `grid` has the one for
+grids.
 """
 
-from capscope.agents.react.agent import ReactAgent
-from capscope.agents.react.answer import Plan, Unreadable
+from capscope.agents.react.agent import SMALL_MODEL_SETTINGS, ReactAgent, ReactSettings
+from capscope.agents.react.answer import ActionPlan, UnreadableAnswer
 from capscope.agents.react.grid import GRID_GUIDE
-from capscope.agents.react.guide import Example, Guide
-from capscope.agents.react.settings import SMALL_MODEL_SETTINGS, ReactSettings
+from capscope.agents.react.prompt import Guide, GuideExample
 
 __all__ = [
     "GRID_GUIDE",
     "SMALL_MODEL_SETTINGS",
-    "Example",
+    "ActionPlan",
     "Guide",
-    "Plan",
+    "GuideExample",
     "ReactAgent",
     "ReactSettings",
-    "Unreadable",
+    "UnreadableAnswer",
 ]

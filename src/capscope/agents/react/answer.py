@@ -1,13 +1,15 @@
-"""Read a plan out of what a language model said.
+"""Read a plan from the answer of a language model.
 
-The format is strict: a thought, the word `Actions:`, then one known action on each line. Models
-decorate it all the same, and to fail an agent for a bullet would tell about our patience and not
-about the agent. So headings may be bold, lists numbered, names quoted, capitalized or followed by a
-remark, and a closing sentence may stand apart from the list. But every line of the list must name
-an action that there is: to pass over a word that is none would be to act on a plan that the model
-did not make.
+The format is strict: a thought, the word `Actions:`, then one known action per line. Models
+decorate it anyway, and failing an agent for a bullet point would say nothing about the agent. So
+headings may be bold, lists numbered, names quoted, capitalized or followed by a remark, and a
+closing sentence may follow the list. But every line of the list must name a known action: skipping
+an unknown one would carry out a plan that the model did not make.
 
-Only the first list counts. Models like to go on, and invent what they would see next.
+Only the first list counts. Models tend to continue and invent what they would see next.
+
+The reasons of an `UnreadableAnswer` are sent to the model, so they are part of the keys of cached
+answers.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 DONE = "done"
-"""What a model says to stop."""
+"""The action to stop."""
 _LONGEST_QUOTE = 40
 
 _HEADING = re.compile(r"[\s#*_>`\d.)-]*(?:next |final )?actions?[\s*_`]*(?::(?P<rest>.*)|$)", re.I)
@@ -33,60 +35,62 @@ _QUOTES = " \t\r`'\"*_.!"
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What to do next; `done` is not among the actions."""
+class ActionPlan:
+    """The next actions, without `done`."""
 
     actions: tuple[str, ...]
     ends: bool
-    """The model said that it is done behind these."""
+    """The model said that it is done after these."""
 
 
 @dataclass(frozen=True)
-class Unreadable:
-    """An answer that no plan could be found in."""
+class UnreadableAnswer:
+    """An answer without a plan."""
 
     reason: str
 
 
-def read_plan(text: str, actions: Collection[str], most: int) -> Plan | Unreadable:
-    """Find the list of actions in free text; of a long one the first `most` are taken.
+def read_plan(text: str, actions: Collection[str], most: int) -> ActionPlan | UnreadableAnswer:
+    """Find the list of actions in free text, and take the first `most`.
 
     >>> read_plan("Thought: ahead.\\nActions:\\nmove_forward\\ndone", ["move_forward"], 5)
-    Plan(actions=('move_forward',), ends=True)
+    ActionPlan(actions=('move_forward',), ends=True)
     """
     lines = text.splitlines()
     below = _below_heading(lines)
-    # Some leave the heading out; then there must be nothing but actions.
+    # Without a heading, there must be nothing but actions.
     words = list(_listed(lines if below is None else below, actions))
     unknown = next((word for word in words if word not in actions and word != DONE), None)
     if not words or (below is None and unknown is not None):
-        return Unreadable("there is no list of actions below the word Actions:")
+        return UnreadableAnswer("there is no list of actions below the word Actions:")
     if unknown is not None:
-        return Unreadable(f"{_quoted(unknown)} is no action")
+        return UnreadableAnswer(f"{_quoted(unknown)} is no action")
     return _plan(words, most)
 
 
-def read_structured(text: str, actions: Collection[str], most: int) -> Plan | Unreadable:
-    """Read an answer that was to be JSON by `schema`; nothing else is accepted but a fence.
+def read_structured(
+    text: str, actions: Collection[str], most: int
+) -> ActionPlan | UnreadableAnswer:
+    """Read an answer in JSON that follows `schema`; only a code fence around it is allowed.
 
     >>> read_structured('{"thought": "", "actions": ["done"]}', ["move_forward"], 5)
-    Plan(actions=(), ends=True)
+    ActionPlan(actions=(), ends=True)
     """
     lines = [line for line in text.strip().split("\n") if not _FENCE.match(line)]
     try:
         answer = json.loads("\n".join(lines))
     except (ValueError, RecursionError):
-        return Unreadable("it is not one JSON object")
+        return UnreadableAnswer("it is not one JSON object")
     if not isinstance(answer, dict) or set(answer) != {"thought", "actions"}:
-        return Unreadable("its keys are not thought and actions")
+        return UnreadableAnswer("its keys are not thought and actions")
     listed = answer["actions"]
     if not isinstance(answer["thought"], str) or not isinstance(listed, list):
-        return Unreadable("thought must be a text and actions a list")
+        return UnreadableAnswer("thought must be a text and actions a list")
     for word in listed:
         if not isinstance(word, str) or (word not in actions and word != DONE):
-            return Unreadable(f"{_quoted(str(word))} is no action")
+            return UnreadableAnswer(f"{_quoted(str(word))} is no action")
     if not 1 <= len(listed) <= most:
-        return Unreadable(f"it must hold 1 to {most} actions, not {len(listed)}")
+        return UnreadableAnswer(f"it must hold 1 to {most} actions, not {len(listed)}")
     return _plan(listed, most)
 
 
@@ -111,14 +115,14 @@ def schema(actions: Collection[str], most: int, max_thought: int = 0) -> dict[st
     }
 
 
-def _plan(words: list[str], most: int) -> Plan:
+def _plan(words: list[str], most: int) -> ActionPlan:
     ends = DONE in words
     wanted = words[: words.index(DONE)] if ends else words
-    return Plan(tuple(wanted[:most]), ends and len(wanted) <= most)
+    return ActionPlan(tuple(wanted[:most]), ends and len(wanted) <= most)
 
 
 def _listed(lines: list[str], actions: Collection[str]) -> Iterator[str]:
-    """Yield the words of the list that these lines begin with, unknown ones included."""
+    """Yield the names in the list at the start of these lines, including unknown ones."""
     found = apart = False
     for line in lines:
         if not line.strip() or _FENCE.match(line):
@@ -126,7 +130,7 @@ def _listed(lines: list[str], actions: Collection[str]) -> Iterator[str]:
             continue
         words = list(_words(line))
         known = all(word in actions or word == DONE for word in words)
-        # A sentence that stands apart from the list is no part of it, nor is what comes after.
+        # A sentence separated from the list is not part of it, nor is anything after it.
         if not known and (apart or _OTHER_HEADING.match(line)):
             return
         yield from words
@@ -134,7 +138,7 @@ def _listed(lines: list[str], actions: Collection[str]) -> Iterator[str]:
 
 
 def _below_heading(lines: list[str]) -> list[str] | None:
-    """Return what stands below, or right behind, the word Actions; None if nobody wrote it."""
+    """Return what follows the heading, on its line and below; None without a heading."""
     for number, line in enumerate(lines):
         heading = _HEADING.match(line)
         if heading and heading.end() == len(line):
@@ -143,11 +147,11 @@ def _below_heading(lines: list[str]) -> list[str] | None:
 
 
 def _words(line: str) -> Iterator[str]:
-    """Take the names out of a line of a list."""
+    """Yield the names in a line of a list."""
     bullet = _BULLET.match(line)
     plain = line[bullet.end() if bullet else 0 :].strip(_QUOTES)
     remark = _REMARK.search(plain)
-    # A remark may be passed over, but not one that asks for more than the name does.
+    # Ignore a remark, unless it asks for repetition.
     if remark and not _REPEATED.search(remark["remark"]):
         plain = plain[: remark.start()]
     for piece in _SEPARATOR.split(plain):

@@ -1,10 +1,10 @@
-"""What a language model is told about grids: how they are drawn, what can be done, two examples.
+"""The guide to grids: how they are drawn, what can be done, two examples.
 
-The rules say that lava stops whoever walks towards it; in the world itself it does not, and kills.
-An agent that keeps to what it was told never finds out.
+The rules say that lava blocks the agent; in the world itself it does not, and kills. An agent that
+follows the rules never finds out.
 
-An intent becomes a sentence. For `agent-at(room)` one cell of the room is drawn by the attempt's
-seed and named; of every other literal the words say no more than the literal does.
+An intent becomes a sentence. For `agent-at(room)` one cell of the room is drawn with the attempt's
+seed and named; for every other literal the sentence says no more than the literal does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from capscope.agents.react.guide import Example, Guide
+from capscope.agents.react.prompt import Guide, GuideExample
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, Literal
 
@@ -55,7 +55,7 @@ PLANNING
 give up."""
 
 _EXAMPLES = (
-    Example(
+    GuideExample(
         observation="""\
      1  2  3  4  5
   1  W  W  W  W  W
@@ -74,7 +74,7 @@ Carrying: nothing""",
             "move_forward", "face_east", "move_forward", "move_forward", "face_north", "pickup",
         ),
     ),
-    Example(
+    GuideExample(
         observation="""\
      1  2  3  4  5
   1  W  W  W  W  W
@@ -123,32 +123,32 @@ _ANYTHING = ("Make this true: {atom}.", "Make this false: {atom}.")
 _SEVERAL = "All of this at the same time: {goals}"
 
 
-class Shown(Protocol):
-    """What the goals need of an observation of a grid."""
+class RoomObservation(Protocol):
+    """What the goals need from an observation of a grid."""
 
     def free_cells(self, room: str) -> tuple[tuple[int, int], ...]:
-        """List the cells of a room that one could stand on."""
+        """Return the cells of a room that the agent could stand on."""
 
     def sampled_cell(self, room: str, seed: int) -> tuple[int, int] | None:
-        """Draw the cell to go to for one that is asked to be in a room."""
+        """Draw the cell to go to if the goal is to be in a room."""
 
 
-def grid_goal(intent: Intent, seen: Shown, seed: int) -> str:
-    """Say an intent in words."""
+def grid_goal(intent: Intent, observation: RoomObservation, seed: int) -> str:
+    """Phrase an intent as a sentence."""
     goals = [
-        _goal(literal, seen, child_seed(seed, number))
+        _goal(literal, observation, child_seed(seed, number))
         for number, literal in enumerate(intent.literals)
     ]
     return goals[0] if len(goals) == 1 else _SEVERAL.format(goals=" ".join(goals))
 
 
-def _goal(literal: Literal, seen: Shown, seed: int) -> str:
+def _goal(literal: Literal, observation: RoomObservation, seed: int) -> str:
     atom, negative = literal.atom, not literal.positive
     name, room = atom.predicate, atom.arguments[0] if atom.arguments else ""
     if name == "agent-at" and negative:
-        return _LEAVE.format(room=room, extent=_extent(room, seen))
+        return _LEAVE.format(room=room, extent=_extent(room, observation))
     if name == "agent-at":
-        cell = seen.sampled_cell(room, seed)
+        cell = observation.sampled_cell(room, seed)
         if cell is None:
             return _TO_ROOM.format(room=room)
         return _TO_CELL.format(cell=f"({cell[0]}, {cell[1]})")
@@ -157,7 +157,7 @@ def _goal(literal: Literal, seen: Shown, seed: int) -> str:
     if carrying := _CARRYING.fullmatch(name):
         return _CARRY[negative].format(colour=carrying["colour"])
     if key := _KEY_AT.fullmatch(name):
-        extent = _extent(room, seen)
+        extent = _extent(room, observation)
         return _KEY_IN[negative].format(colour=key["colour"], room=room, extent=extent)
     if (door := _DOOR.fullmatch(name)) and door["state"] in _DOOR_VERBS:
         verb = _DOOR_VERBS[door["state"]]
@@ -165,9 +165,9 @@ def _goal(literal: Literal, seen: Shown, seed: int) -> str:
     return _ANYTHING[negative].format(atom=atom)
 
 
-def _extent(room: str, seen: Shown) -> str:
-    """Say where a room is: the drawing shows no names."""
-    cells = seen.free_cells(room)
+def _extent(room: str, observation: RoomObservation) -> str:
+    """Describe where a room is: the drawing shows no names."""
+    cells = observation.free_cells(room)
     if not cells:
         return "it has no free cell"
     rows, columns = [cell[0] for cell in cells], [cell[1] for cell in cells]
@@ -178,4 +178,4 @@ _SENTENCES = repr(
     (_TO_CELL, _TO_ROOM, _LEAVE, _CARRY, _KEY_IN, _BE_DEAD, _DOOR_IS, _DOOR_VERBS, _ANYTHING)
 ) + repr(_SEVERAL)  # fmt: skip
 GRID_GUIDE = Guide(_INTRODUCTION, _ACTIONS, _EXAMPLES, grid_goal, _SENTENCES)
-"""For every grid that is shown as `GridObservation.text` draws it."""
+"""For every grid drawn by `GridObservation.text`."""

@@ -1,18 +1,50 @@
-"""The words around a guide: how to answer, what happened, and what was wrong with an answer.
+"""What the model is told: a guide to the world, the answer format, and what happened so far.
 
-What is always the same comes first and is one message: servers remember the beginning of a prompt,
-so that only what is new is read, and paid for, in full. What happened so far is told in a few lines
-instead of repeating the conversation; a long attempt would otherwise cost its length squared.
+Everything that depends on the world is in a `Guide`, so the agent can act in any world that is
+described as text and has named actions.
+
+The constant part comes first and is one message: servers cache prompt prefixes, so only the rest is
+processed and paid for in full. Earlier actions are summarized in one line instead of repeating the
+conversation, whose cost would grow with the square of its length.
+
+The texts below are part of the fingerprint of an agent and of the keys of cached answers.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from capscope.agents.react.answer import DONE, Unreadable
-from capscope.agents.react.guide import Example, Guide
-from capscope.agents.react.settings import ReactSettings
+from capscope.agents.react.answer import DONE, UnreadableAnswer
+from capscope.symbolic import Intent
+
+
+@dataclass(frozen=True)
+class GuideExample:
+    """A situation and a good answer to it."""
+
+    observation: str
+    goal: str
+    thought: str
+    actions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Guide:
+    """How to read a world, what can be done in it, and how its goals are phrased."""
+
+    introduction: str
+    """Legend, actions, rules and hints."""
+    actions: tuple[str, ...]
+    """The actions of the world, without the one to stop."""
+    examples: tuple[GuideExample, ...]
+    goal: Callable[[Intent, Any, int], str]
+    """Phrases an intent as a sentence, given the first observation and a seed for open choices."""
+    sentences: str
+    """All wording that `goal` uses, for the fingerprint of the agent."""
+
 
 _FORMAT = """\
 ANSWER
@@ -41,23 +73,21 @@ thought and actions. The actions are {actions}. If the goal is reached, or canno
 only action is {done}."""
 _NO_EFFECT = " (nothing changed)"
 WORDING = _FORMAT + _STRUCTURED + _AGAIN + _STRUCTURED_AGAIN + _NO_EFFECT
-"""Everything that is said to the model beside a guide, for the fingerprint of the agent."""
+"""All wording that is not in a guide, for the fingerprint of the agent."""
 
 
-def system_prompt(guide: Guide, settings: ReactSettings) -> str:
-    """Return what is the same in every call of every attempt."""
-    ask = _STRUCTURED if settings.structured else _FORMAT
+def system_prompt(guide: Guide, structured: bool, max_plan: int) -> str:
+    """Return the message that is the same in every call of every attempt."""
+    answer_format = _STRUCTURED if structured else _FORMAT
     examples = [
-        f"EXAMPLE {number}\n=========\n{_example(example, settings.structured)}"
+        f"EXAMPLE {number}\n=========\n{_example(example, structured)}"
         for number, example in enumerate(guide.examples, start=1)
     ]
-    return "\n\n".join([guide.introduction, *examples, ask.format(most=settings.max_plan)])
+    return "\n\n".join([guide.introduction, *examples, answer_format.format(most=max_plan)])
 
 
 def situation(goal: str, happened: Sequence[tuple[str, bool]], observation: str) -> str:
-    """Say what is wanted, what was done (each action, and whether it changed anything), and where
-    that has led.
-    """
+    """Describe the goal, the actions so far (and whether each had an effect), and the result."""
     parts = [f"Goal: {goal}"]
     if happened:
         done = ", ".join(action + ("" if changed else _NO_EFFECT) for action, changed in happened)
@@ -65,14 +95,14 @@ def situation(goal: str, happened: Sequence[tuple[str, bool]], observation: str)
     return "\n".join([*parts, "Observation:", observation])
 
 
-def reminder(answer: Unreadable, guide: Guide, structured: bool) -> str:
-    """Say what was wrong with an answer and how to do it right."""
+def reminder(answer: UnreadableAnswer, guide: Guide, structured: bool) -> str:
+    """Explain what was wrong with an answer and ask again."""
     again = _STRUCTURED_AGAIN if structured else _AGAIN
     actions = ", ".join([*guide.actions, DONE])
     return again.format(reason=answer.reason, actions=actions, done=DONE)
 
 
-def _example(example: Example, structured: bool) -> str:
+def _example(example: GuideExample, structured: bool) -> str:
     if structured:
         answer = json.dumps({"thought": example.thought, "actions": list(example.actions)})
     else:
