@@ -111,7 +111,7 @@ def test_no_modules_import_each_other_in_a_circle():
         ("gymnasium", "capscope.environments.gymnasium"),
         ("pandas", "capscope.export.frames"),
         ("pyarrow", "capscope.export.frames"),
-        ("stormpy", "capscope.analysis.planning.solver"),
+        ("stormpy", "capscope.analysis.planning.policy"),
         ("sqlite3", ("capscope.record", "capscope.agents.llm.cache")),
     ],
 )

@@ -24,9 +24,9 @@ from capscope.analysis.aliasing import Aliasing, find_aliasing
 from capscope.analysis.evaluation.evaluate import Measure, evaluate_run
 from capscope.analysis.evaluation.sampling import Heard, unheard
 from capscope.analysis.findings import Finding, find_surprises
-from capscope.analysis.planning import Effort, Goal, Plan, Trial, Try, plan_for
-from capscope.analysis.planning.origin import states_described
-from capscope.analysis.planning.trial import try_out
+from capscope.analysis.planning import TrialSettings, Goal, Plan, Trial, PlanAttempt, plan_for
+from capscope.analysis.planning.goal import matching_states
+from capscope.analysis.planning.trial import attempt_plan
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.run_state import RunState
 from capscope.errors import CapscopeError, RunError, SimulatorError
@@ -244,16 +244,16 @@ class Run:
         it the plan begins where the run did. Needs the extra `plan`.
         """
         wanted = Goal.parse(goal, self.graph.vocabulary)
-        starts = [self.first_state] if start is None else states_described(start, self.graph)
+        starts = [self.first_state] if start is None else matching_states(start, self.graph)
         return plan_for(self.models, wanted, starts)
 
     def try_plan(
         self,
         plan: Plan,
-        effort: Effort,
+        settings: TrialSettings,
         *,
         problem: Problem | None = None,
-        heard: Callable[[Try], None] = lambda _: None,
+        heard: Callable[[PlanAttempt], None] = lambda _: None,
     ) -> Trial:
         """Execute a plan with the agent, from positions kept of its start; nothing is recorded.
 
@@ -267,10 +267,10 @@ class Run:
             missing = "position of the start" if plan.found else "way to the goal"
             raise RunError(f"no {missing} is known in {self.path}; there is nothing to try")
         tries = []
-        for one in try_out(loaded, plan, positions, effort):
+        for one in attempt_plan(loaded, plan, positions, settings):
             tries.append(one)
             heard(one)
-        return Trial(plan, tuple(tries), effort.longest)
+        return Trial(plan, tuple(tries), settings.longest)
 
     def evaluate(
         self,

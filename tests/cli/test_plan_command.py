@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, assess
+from capscope.errors import install_hint
 from support import toy_worlds
 from support.processes import SECONDS
 
@@ -124,7 +125,7 @@ def test_no_way_is_an_answer_and_not_a_mistake(capscope, tmp_path):
 MISTAKES = {
     "no such atom": (["lit(d)"], "atom lit(d) is not in the vocabulary (3 atoms, nearest: lit("),
     "no goal": ([""], "'' is not an atom"),
-    "holds already": (["not lit(a)"], "not lit(a) holds already where the plan is to begin"),
+    "already holds": (["not lit(a)"], "not lit(a) already holds where the plan starts"),
     "no such state": (["lit(a)", "--from", "0xff"], "state 0xff was never seen"),
     "no such start": (["lit(a)", "--from", "lit(z)"], "atom lit(z) is not in the vocabulary"),
 }
@@ -140,11 +141,11 @@ def test_a_directory_without_a_run_is_named(refusal, tmp_path):
 
 
 def test_without_storm_the_extra_is_named(refusal, run, monkeypatch):
-    from capscope.analysis.planning import solver
+    from capscope.analysis.planning import policy
 
     monkeypatch.setitem(sys.modules, "stormpy", None)
-    solver._storm.cache_clear()
-    assert "pip install 'capscope[plan]'" in refusal("plan", run, "--goal", "lit(a)")
+    policy._storm.cache_clear()
+    assert install_hint("plan") in refusal("plan", run, "--goal", "lit(a)")
 
 
 def test_a_problem_that_is_gone_can_be_planned_for_but_not_tried(capscope, tmp_path):

@@ -1,5 +1,6 @@
-from capscope.analysis.planning import Goal, Trial, Try, plan_for
-from capscope.analysis.planning.trial import Move, TryEnd
+from capscope.model import ExtremeModels
+from capscope.analysis.planning import Goal, Trial, PlanAttempt, plan_for
+from capscope.analysis.planning.trial import PlanExecution, PlanAttemptEnd
 from capscope.present.plans import trial_document, trial_lines
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent
@@ -11,11 +12,17 @@ P = Intent.parse("p")
 
 def tried(*ends, draws=400):
     """Try a plan of one step that had one outcome, 0 → 1; `ends` are where the tries went."""
-    plan = plan_for(learned({Transition(0, 0, 1): draws}), Goal.parse("p and not r", WORDS), [0])
+    plan = plan_for(ExtremeModels(learned({Transition(0, 0, 1): draws})), Goal.parse("p and not r", WORDS), [0])
     tries = []
     for after in ends:
-        end = TryEnd.REACHED if after == 1 else TryEnd.LOST if after else TryEnd.TOO_LONG
-        tries.append(Try((Move(0, P, after, Ending.CHANGED),), end))
+        end = (
+            PlanAttemptEnd.REACHED
+            if after == 1
+            else PlanAttemptEnd.LOST
+            if after
+            else PlanAttemptEnd.TOO_LONG
+        )
+        tries.append(PlanAttempt((PlanExecution(0, P, after, Ending.CHANGED),), end))
     return Trial(plan, tuple(tries), longest=1)
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from capscope.model import ExtremeModels
 from capscope.analysis.planning import Goal, plan_for
 from capscope.model import StateGraph
 from capscope.present.plans import plan_document, plan_lines
@@ -12,7 +13,7 @@ DICE = {(0, 0, 1): 16, (0, 0, 0): 4, (1, 1, 3): 27, (1, 1, 5): 3}
 
 def planned(seen, goal, *starts):
     transitions = {Transition(*which): count for which, count in seen.items()}
-    return plan_for(learned(transitions), Goal.parse(goal, WORDS), starts)
+    return plan_for(ExtremeModels(learned(transitions)), Goal.parse(goal, WORDS), starts)
 
 
 def text(plan, began=None):
@@ -115,7 +116,7 @@ def test_names_are_sanitized():
     words = Vocabulary.of_atoms(["p\x1b[2J"])
     graph = StateGraph(words, [Intent.parse("p\x1b[2J")])
     graph.update({Transition(0, 0, 1): 3})
-    plan = plan_for(graph, Goal.parse("p\x1b[2J", words), [0])
+    plan = plan_for(ExtremeModels(graph), Goal.parse("p\x1b[2J", words), [0])
     shown = "\n".join(plan_lines(plan, "toy\x1b[2J"))
     assert "\x1b" not in shown
     assert "\\x1b[2J" in shown

@@ -1,28 +1,28 @@
-"""Planning by trying every policy: hopeless beyond a handful of states, and plainly right.
+"""Planning by trying every policy: only for a handful of states, but obviously correct.
 
-Probabilities are fractions, so that equal is equal.
+Probabilities are fractions, so that comparisons are exact.
 """
 
 import itertools
 from fractions import Fraction
 
-from capscope.analysis.planning.mdp import Choice, Mdp
+from capscope.analysis.planning.mdp import Mdp, MdpChoice
 
 
 def choice(capability, *ways, rule=None, draws_here=1, fulfilled=0):
-    """Write a choice down: `ways` are (count, successor)."""
+    """Make a choice; `ways` are (count, successor)."""
     counts, successors = zip(*ways, strict=True)
     number = capability if rule is None else rule
-    return Choice(capability, number, counts, successors, draws_here, fulfilled)
+    return MdpChoice(capability, number, counts, successors, draws_here, fulfilled)
 
 
 def mdp(*choices):
-    """Write a process down, state by state."""
+    """Make a process from the choices in each state."""
     return Mdp(tuple(range(len(choices))), tuple(map(tuple, choices)))
 
 
 def policies(process, ends):
-    """Yield every memoryless policy: a choice for each state that has one and is no end."""
+    """Yield every memoryless policy: a choice for each state that has one and is not an end."""
     open_states = [i for i, here in enumerate(process.choices) if here and i not in ends]
     for chosen in itertools.product(*(process.choices[i] for i in open_states)):
         yield dict(zip(open_states, chosen, strict=True))
@@ -35,7 +35,7 @@ def shares(one):
 
 
 def solved(rows, right):
-    """Solve linear equations by elimination; None if there is no single solution."""
+    """Solve linear equations by elimination; None if there is no unique solution."""
     size = len(rows)
     table = [[*row, value] for row, value in zip(rows, right, strict=True)]
     for i in range(size):
@@ -51,8 +51,8 @@ def solved(rows, right):
     return [row[-1] for row in table]
 
 
-def leading_to(policy, size, targets):
-    """Return the states from which a policy may come to a target."""
+def states_reaching(policy, size, targets):
+    """Return the states from which a policy may reach a target."""
     found = set(targets)
     while True:
         more = {
@@ -65,17 +65,17 @@ def leading_to(policy, size, targets):
         found |= more
 
 
-def chances(policy, size, goals):
-    """Return how probably a policy comes to a goal from each state."""
-    maybe = sorted(leading_to(policy, size, goals) - set(goals))
-    place = {state: k for k, state in enumerate(maybe)}
+def success(policy, size, goals):
+    """Return the probability that a policy reaches a goal, from each state."""
+    maybe = sorted(states_reaching(policy, size, goals) - set(goals))
+    column = {state: k for k, state in enumerate(maybe)}
     rows, right = [], []
     for i in maybe:
         row, value = [Fraction(0)] * len(maybe), Fraction(0)
-        row[place[i]] += 1
+        row[column[i]] += 1
         for share, after in shares(policy[i]):
-            if after in place:
-                row[place[after]] -= share
+            if after in column:
+                row[column[after]] -= share
             elif after in goals:
                 value += share
         rows.append(row)
@@ -85,17 +85,17 @@ def chances(policy, size, goals):
 
 
 def executions(policy, size, ends):
-    """Return how many executions it takes to an end on average; infinite if not for certain."""
-    certain = [chance == 1 for chance in chances(policy, size, ends)]
+    """Return the expected executions to an end; infinite if it may not be reached."""
+    certain = [probability == 1 for probability in success(policy, size, ends)]
     inside = [i for i in range(size) if certain[i] and i not in ends]
-    place = {state: k for k, state in enumerate(inside)}
+    column = {state: k for k, state in enumerate(inside)}
     rows = []
     for i in inside:
         row = [Fraction(0)] * len(inside)
-        row[place[i]] += 1
+        row[column[i]] += 1
         for share, after in shares(policy[i]):
-            if after in place:
-                row[place[after]] -= share
+            if after in column:
+                row[column[after]] -= share
         rows.append(row)
     found = dict(zip(inside, solved(rows, [Fraction(1)] * len(inside)), strict=True))
     return [
@@ -104,18 +104,18 @@ def executions(policy, size, ends):
 
 
 def best(process, goals):
-    """Return for each state the highest chance, and the fewest executions that go with it."""
+    """Return for each state the highest success, and the fewest executions that attain it."""
     size = len(process.states)
     every = list(policies(process, goals))
-    reached = [chances(policy, size, goals) for policy in every]
-    highest = [max(chance[i] for chance in reached) for i in range(size)]
+    reached = [success(policy, size, goals) for policy in every]
+    highest = [max(values[i] for values in reached) for i in range(size)]
     ends = set(goals) | {i for i in range(size) if not highest[i]}
     lengths = [executions(policy, size, ends) for policy in every]
     fewest = [
         min(
             length[i]
-            for chance, length in zip(reached, lengths, strict=True)
-            if chance[i] == highest[i]
+            for values, length in zip(reached, lengths, strict=True)
+            if values[i] == highest[i]
         )
         for i in range(size)
     ]

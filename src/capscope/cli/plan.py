@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from capscope.analysis.planning import Effort, Plan, Trial, Try
+from capscope.analysis.planning import TrialSettings, Plan, Trial, PlanAttempt
 from capscope.cli.options import Json, MaxCost, MaxTokens, RunArgument
 from capscope.cli.output import amount_done, print_json, print_line
 from capscope.present.plans import plan_document, plan_lines, trial_document, trial_lines
@@ -19,7 +19,7 @@ from capscope.present.text import counted
 from capscope.run import Run, load
 from capscope.world import Allowance
 
-_DEFAULT = Effort(0)
+_DEFAULT = TrialSettings(0)
 
 
 def plan_run(
@@ -61,7 +61,7 @@ def plan_run(
     allowance = Allowance(_most(max_tokens), _most(max_cost))
     trial, interrupted = None, False
     if tries and made.found:
-        trial, interrupted = _tried(loaded, made, Effort(tries, longest, seed, allowance))
+        trial, interrupted = _tried(loaded, made, TrialSettings(tries, longest, seed, allowance))
     if json:
         document = plan_document(made, loaded.problem, start)
         print_json({**document, "trial": _trial_document(trial, interrupted)})
@@ -76,23 +76,23 @@ def _most(allowed: float | None) -> float:
     return inf if allowed is None else allowed
 
 
-def _tried(run: Run, made: Plan, effort: Effort) -> tuple[Trial, bool]:
+def _tried(run: Run, made: Plan, settings: TrialSettings) -> tuple[Trial, bool]:
     """Try a plan; after Ctrl-C what was tried until then is reported all the same."""
-    done: list[Try] = []
+    done: list[PlanAttempt] = []
     with amount_done("trying the plan", "tries") as shown:
 
-        def heard(one: Try) -> None:
+        def heard(one: PlanAttempt) -> None:
             done.append(one)
-            shown(len(done), effort.tries)
+            shown(len(done), settings.tries)
 
         try:
-            trial = run.try_plan(made, effort, heard=heard)
+            trial = run.try_plan(made, settings, heard=heard)
         except KeyboardInterrupt:
-            sys.stderr.write(f"interrupted after {len(done)} of {counted(effort.tries, 'try')}\n")
-            return Trial(made, tuple(done), effort.longest), True
-    if len(done) < effort.tries:
+            sys.stderr.write(f"interrupted after {len(done)} of {counted(settings.tries, 'try')}\n")
+            return Trial(made, tuple(done), settings.longest), True
+    if len(done) < settings.tries:
         sys.stderr.write(
-            f"the budget was spent after {len(done)} of {counted(effort.tries, 'try')}\n"
+            f"the budget was spent after {len(done)} of {counted(settings.tries, 'try')}\n"
         )
     return trial, False
 

@@ -12,9 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from capscope.analysis.planning import Branch, Plan, Step, Trial
-from capscope.analysis.planning.optimism import Outlook
-from capscope.analysis.planning.trial import Move, TryEnd, Verdict
+from capscope.analysis.planning import PlanBranch, Plan, PlanStep, Trial
+from capscope.analysis.planning.optimistic_path import OptimisticSearch
+from capscope.analysis.planning.trial import PlanExecution, PlanAttemptEnd, TrialVerdict
 from capscope.present.text import WIDTH, changes_text, counted
 from capscope.sanitize import sanitize
 from capscope.symbolic import Intent, State, Vocabulary
@@ -77,34 +77,34 @@ def _why_not(plan: Plan) -> str:
         reason = "the goal was seen to hold elsewhere, but nothing that was tried leads there. "
     else:
         reason = "the goal holds in none of the states seen. "
-    return f"{reason}Whether the agent can achieve it is unknown. {_outlook(plan, plan.outlook)}"
+    return f"{reason}Whether the agent can achieve it is unknown. {_optimistic_path_text(plan, plan.optimistic_search)}"
 
 
-def _outlook(plan: Plan, outlook: Outlook | None) -> str:
-    if outlook is None or (outlook.hope is None and not outlook.searched_all):
+def _optimistic_path_text(plan: Plan, optimistic_search: OptimisticSearch | None) -> str:
+    if optimistic_search is None or (optimistic_search.path is None and not optimistic_search.searched_all):
         return "The optimistic model is too large to search; assess longer"
-    if outlook.hope is None:
+    if optimistic_search.path is None:
         return (
             "Not even the optimistic model has a way: it would take an outcome that was never "
             "seen. Assess longer, or with other settings"
         )
-    hope = outlook.hope
-    where = changes_text(plan.start, hope.untried_in, plan.goal.vocabulary)
+    path = optimistic_search.path
+    where = changes_text(plan.start, path.untried_in, plan.goal.vocabulary)
     return (
-        f"The optimistic model has a way: {', '.join(map(str, hope.capabilities))}; but "
-        f"{hope.untried} was never tried in {hope.untried_in:#x} ({where}). Assess longer to find "
+        f"The optimistic model has a way: {', '.join(map(str, path.capabilities))}; but "
+        f"{path.untried} was never tried in {path.untried_in:#x} ({where}). Assess longer to find "
         "out"
     )
 
 
-def _probability_of(plan: Plan, way: tuple[Step, ...]) -> float:
+def _probability_of(plan: Plan, way: tuple[PlanStep, ...]) -> float:
     probability = 1.0
     for step, after in zip(way, (*(s.state for s in way[1:]), None), strict=True):
         probability *= _branch_to(plan, step, after).probability
     return probability
 
 
-def _branch_to(plan: Plan, step: Step, after: State | None) -> Branch:
+def _branch_to(plan: Plan, step: PlanStep, after: State | None) -> PlanBranch:
     """Return the outcome that leads to a state, or, without one, the likeliest to the goal."""
     return next(
         branch
@@ -113,7 +113,7 @@ def _branch_to(plan: Plan, step: Step, after: State | None) -> Branch:
     )
 
 
-def _step_lines(plan: Plan, step: Step, number: Mapping[State, int]) -> Iterator[str]:
+def _step_lines(plan: Plan, step: PlanStep, number: Mapping[State, int]) -> Iterator[str]:
     place = number[step.state]
     following = next((s for s, i in number.items() if i == place + 1), None)
     expected = _branch_to(plan, step, following)
@@ -125,7 +125,7 @@ def _step_lines(plan: Plan, step: Step, number: Mapping[State, int]) -> Iterator
         yield from _wrapped(f"{'else ' if then else ''}{share}{changes}{then}", " " * 6)
 
 
-def _then(plan: Plan, branch: Branch, step: Step, number: Mapping[State, int]) -> str:
+def _then(plan: Plan, branch: PlanBranch, step: PlanStep, number: Mapping[State, int]) -> str:
     if plan.goal.holds(branch.after):
         return "the goal holds"
     if branch.after == step.state:
@@ -200,16 +200,16 @@ def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[st
 
 
 def _optimistic_way(plan: Plan) -> dict[str, Any] | None:
-    hope = None if plan.outlook is None else plan.outlook.hope
-    if hope is None:
+    path = None if plan.optimistic_search is None else plan.optimistic_search.path
+    if path is None:
         return None
     return {
-        "ask_for": [str(intent) for intent in hope.capabilities],
-        "untried": {"ask_for": str(hope.untried), "state": hex(hope.untried_in)},
+        "ask_for": [str(intent) for intent in path.capabilities],
+        "untried": {"ask_for": str(path.untried), "state": hex(path.untried_in)},
     }
 
 
-def _step(plan: Plan, step: Step) -> dict[str, Any]:
+def _step(plan: Plan, step: PlanStep) -> dict[str, Any]:
     vocabulary = plan.goal.vocabulary
     return {
         **_state(step.state, vocabulary),
@@ -253,7 +253,7 @@ def _trial_lines(trial: Trial) -> Iterator[str]:
         f"{trial.successes / number:.2f} [{low:.2f}, {high:.2f}]; {_prediction(trial)}"
     )
     yield f"{trial.executions / number:.1f} executions on average"
-    too_long = sum(one.end is TryEnd.TOO_LONG for one in trial.tries)
+    too_long = sum(one.end is PlanAttemptEnd.TOO_LONG for one in trial.tries)
     if too_long:
         limit = counted(trial.longest, "execution")
         yield f"not finished after {limit}: {counted(too_long, 'time')}"
@@ -282,7 +282,7 @@ def _from_start(trial: Trial, state: State) -> str:
     return changes_text(trial.plan.start, state, trial.plan.goal.vocabulary)
 
 
-def _unforeseen(trial: Trial, move: Move) -> str:
+def _unforeseen(trial: Trial, move: PlanExecution) -> str:
     changes = changes_text(move.before, move.after, trial.plan.goal.vocabulary)
     return f"asked for {move.capability} in {move.before:#x}: {changes} ({move.ending})"
 
@@ -291,9 +291,9 @@ def _prediction(trial: Trial) -> str:
     predicted = f"{trial.predicted:.2f} was predicted"
     if abs(trial.predicted - trial.plan.success) >= 0.005:
         predicted += f" for {counted(trial.longest, 'execution')}"
-    if trial.verdict is Verdict.AS_PREDICTED:
+    if trial.verdict is TrialVerdict.AS_PREDICTED:
         return f"{predicted}, which agrees"
-    few = "few" if trial.verdict is Verdict.LOWER else "many"
+    few = "few" if trial.verdict is TrialVerdict.LOWER else "many"
     return f"{predicted}: {trial.verdict} (probability of so {few}: {trial.tail:.2g})"
 
 
@@ -311,7 +311,7 @@ def trial_document(trial: Trial) -> dict[str, Any]:
         "p": trial.tail if number else None,
         "executions": trial.executions,
         "longest": trial.longest,
-        "ends": {str(end): sum(one.end is end for one in trial.tries) for end in TryEnd},
+        "ends": {str(end): sum(one.end is end for one in trial.tries) for end in PlanAttemptEnd},
         "lost_in": {hex(state): count for state, count in trial.lost_in.items()},
         "unforeseen": [
             {

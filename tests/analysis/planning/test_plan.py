@@ -1,5 +1,6 @@
 import pytest
 
+from capscope.model import ExtremeModels
 from capscope.analysis.planning import Goal, plan_for
 from capscope.errors import CapscopeError
 from capscope.model import StateGraph
@@ -13,14 +14,14 @@ P, Q, NOT_R = map(Intent.parse, ("p", "q", "not r"))
 
 def planned(seen, goal, *starts, seed=0):
     transitions = {Transition(*which): count for which, count in seen.items()}
-    return plan_for(learned(transitions), Goal.parse(goal, WORDS), starts, seed)
+    return plan_for(ExtremeModels(learned(transitions)), Goal.parse(goal, WORDS), starts, seed)
 
 
 CERTAIN = {(0, 0, 1): 20, (1, 1, 3): 30}
-DICE = {(0, 0, 1): 16, (0, 0, 0): 4, (1, 1, 3): 27, (1, 1, 5): 3}
+RANDOM = {(0, 0, 1): 16, (0, 0, 0): 4, (1, 1, 3): 27, (1, 1, 5): 3}
 
 
-def test_a_certain_way_is_a_plain_sequence():
+def test_a_certain_plan_is_a_sequence():
     plan = planned(CERTAIN, "p and q", 0)
     assert plan.found
     assert plan.is_sequence
@@ -32,8 +33,8 @@ def test_a_certain_way_is_a_plain_sequence():
     assert plan.dead_ends == {}
 
 
-def test_chance_makes_it_a_policy_with_its_dead_ends():
-    plan = planned(DICE, "q", 0)
+def test_random_outcomes_make_it_a_policy_with_dead_ends():
+    plan = planned(RANDOM, "q", 0)
     assert not plan.is_sequence
     assert plan.success == pytest.approx(0.9)
     assert plan.executions == pytest.approx(1 / 0.8 + 1)
@@ -51,78 +52,80 @@ def test_chance_makes_it_a_policy_with_its_dead_ends():
 
 
 def test_more_draws_make_a_narrower_interval():
-    few, many = (planned({key: times * n for key, n in DICE.items()}, "q", 0) for times in (1, 100))
+    few, many = (
+        planned({key: times * n for key, n in RANDOM.items()}, "q", 0) for times in (1, 100)
+    )
     assert few.success == pytest.approx(many.success)
     assert few.interval[0] < many.interval[0] < 0.9 < many.interval[1] < few.interval[1]
 
 
-def test_the_figure_is_never_outside_its_interval():
-    # Six certain steps of a few draws each: what was never seen weighs more than the one chance.
+def test_the_interval_always_contains_the_success():
+    # With few draws per step, unseen outcomes weigh more than the one random outcome.
     seen = {(0, 0, 1): 2, (1, 1, 3): 2, (3, 0, 7): 2, (7, 2, 2): 99, (7, 2, 6): 1}
     plan = planned(seen, "q and not p and not r", 0)
     assert plan.success == pytest.approx(0.99)
     assert plan.interval[0] < plan.success <= plan.interval[1]
 
 
-def test_a_pair_that_was_never_tried_is_not_counted_on():
-    # In 1 the optimist believes that q comes true, as it did in 4. It was never tried there.
+def test_a_plan_does_not_use_untried_pairs():
+    # The optimistic model assumes that q becomes true in 0 as it did in 4, but it was never tried.
     plan = planned({(0, 0, 1): 9, (4, 1, 6): 9}, "q", 0)
     assert not plan.found
     assert plan.success == 0.0
     assert plan.interval == (0.0, 1.0)
     assert plan.goal_seen
-    assert plan.outlook.hope.capabilities == (Q,)
-    assert (plan.outlook.hope.untried_in, plan.outlook.hope.untried) == (0, Q)
+    assert plan.optimistic_search.path.capabilities == (Q,)
+    assert (plan.optimistic_search.path.untried_in, plan.optimistic_search.path.untried) == (0, Q)
     assert plan.most_likely_way() == ()
     assert plan.forecasts() == [0.0]
 
 
-def test_a_goal_that_no_state_showed_is_said_to_be_unseen():
+def test_a_goal_that_holds_in_no_observed_state_is_unseen():
     plan = planned({(0, 0, 1): 9, (0, 1, 0): 9, (0, 2, 0): 9}, "r", 0)
     assert not plan.goal_seen
     assert plan.success == 0.0
 
 
-def test_a_plan_covers_states_that_it_should_never_come_to():
+def test_a_plan_covers_states_that_it_should_never_reach():
     plan = planned({**CERTAIN, (5, 2, 1): 4}, "p and q", 0)
     assert plan.steps[5].capability == NOT_R
     assert 5 not in plan.visits
     assert plan.steps[5].success == 1.0
 
 
-def test_where_the_goal_holds_already_there_is_nothing_to_plan():
-    with pytest.raises(CapscopeError, match="holds already where the plan is to begin"):
+def test_a_goal_that_already_holds_is_rejected():
+    with pytest.raises(CapscopeError, match="already holds where the plan starts"):
         planned(CERTAIN, "p", 1)
-    with pytest.raises(CapscopeError, match="holds already"):
+    with pytest.raises(CapscopeError, match="already holds"):
         planned(CERTAIN, "p", 1, 3)
 
 
-def test_where_nothing_was_tried_there_is_nothing_to_plan_with():
-    with pytest.raises(CapscopeError, match="nothing was tried yet where the plan is to begin"):
+def test_a_start_where_nothing_was_tried_is_rejected():
+    with pytest.raises(CapscopeError, match="nothing was tried yet where the plan starts"):
         planned({}, "p", 0)
 
 
-def test_of_several_starts_the_least_favourable_with_a_way_is_taken():
-    plan = planned({**DICE, (7, 1, 3): 5}, "q and not r", 0, 7, 5, 3)
+def test_the_least_favorable_start_with_a_plan_is_taken():
+    plan = planned({**RANDOM, (7, 1, 3): 5}, "q and not r", 0, 7, 5, 3)
     assert plan.start == 0
-    # In 3 the goal holds already, in 5 no way is known.
+    # In 3 the goal already holds; from 5 it is not known to be reachable.
     assert plan.starts == pytest.approx({0: 0.9, 7: 1.0, 5: 0.0})
 
 
-def test_of_equally_favourable_starts_the_first_is_taken():
+def test_the_first_of_equally_favorable_starts_is_taken():
     seen = {(0, 1, 2): 3, (1, 1, 3): 3}
     assert planned(seen, "q", 1, 0).start == 1
     assert planned(seen, "q", 0, 1).start == 0
 
 
-def test_starts_without_any_way_leave_no_plan():
+def test_there_is_no_plan_if_no_start_reaches_the_goal():
     plan = planned({(0, 0, 1): 3, (4, 1, 6): 3, (1, 2, 1): 1, (6, 2, 6): 1}, "q", 0, 1)
     assert not plan.found
     assert plan.starts == {0: 0.0, 1: 0.0}
 
 
-def test_the_most_likely_way_is_the_most_probable_and_not_the_greedy_one():
-    # From 0 the likelier outcome (1) leads on through a gamble; the other (4) is certain after.
+def test_the_most_likely_way_is_not_the_greedy_one():
+    # From 0 the likelier outcome (1) leads to a coin toss; the other (4) to a certain step.
     seen = {(0, 0, 1): 60, (0, 0, 4): 40, (1, 1, 3): 50, (1, 1, 7): 50}
     seen |= {(7, 2, 3): 9, (4, 1, 2): 9}
     plan = planned(seen, "q and not r", 0)
@@ -131,13 +134,13 @@ def test_the_most_likely_way_is_the_most_probable_and_not_the_greedy_one():
     assert plan.success == 1.0
 
 
-def test_the_most_likely_way_takes_no_round_trip():
+def test_the_most_likely_way_has_no_loops():
     plan = planned({(0, 0, 0): 90, (0, 0, 1): 10, (1, 1, 3): 1}, "q", 0)
     assert [step.state for step in plan.most_likely_way()] == [0, 1]
 
 
-def test_forecasts_begin_with_the_frequencies_and_know_of_limits():
-    plan = planned(DICE, "q", 0)
+def test_forecasts_start_with_the_frequencies_and_respect_limits():
+    plan = planned(RANDOM, "q", 0)
     own, *drawn = plan.forecasts()
     assert own == pytest.approx(plan.success)
     assert len(set(drawn)) > 900
@@ -146,20 +149,19 @@ def test_forecasts_begin_with_the_frequencies_and_know_of_limits():
     assert plan.forecasts(seed=1)[1:] != drawn
 
 
-def test_one_seed_one_plan():
-    assert planned(DICE, "q", 0, seed=3) == planned(DICE, "q", 0, seed=3)
-    assert planned(DICE, "q", 0, seed=3).interval != planned(DICE, "q", 0, seed=4).interval
+def test_the_seed_determines_the_interval():
+    assert planned(RANDOM, "q", 0, seed=3) == planned(RANDOM, "q", 0, seed=3)
+    assert planned(RANDOM, "q", 0, seed=3).interval != planned(RANDOM, "q", 0, seed=4).interval
 
 
-def test_a_way_that_takes_for_ever_is_refused_and_not_told_wrongly():
-    # Twenty steps, each of which starts all over again but once in seven hundred.
-    atoms = [f"s{i}" for i in range(6)]
-    words = Vocabulary.of_atoms(atoms)
-    graph = StateGraph(words, [Intent.parse("s0")])
+def test_a_plan_that_is_too_long_to_solve_is_rejected():
+    # Twenty steps, each of which starts over in all but one of seven hundred cases.
+    vocabulary = Vocabulary.of_atoms([f"s{i}" for i in range(6)])
+    graph = StateGraph(vocabulary, [Intent.parse("s0")])
     seen = {Transition(state, 0, state + 1): 1 for state in range(20)}
     seen |= {Transition(state, 0, 40): 699 + state for state in range(20)}
     seen |= {Transition(40, 0, 0): 1}
     graph.update(seen)
-    goal = Goal.parse("not s0 and not s1 and s2 and not s3 and s4 and not s5", words)
+    goal = Goal.parse("not s0 and not s1 and s2 and not s3 and s4 and not s5", vocabulary)
     with pytest.raises(CapscopeError, match="plan for a nearer goal"):
-        plan_for(graph, goal, [0])
+        plan_for(ExtremeModels(graph), goal, [0])

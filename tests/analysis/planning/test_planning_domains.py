@@ -1,10 +1,10 @@
-"""Plans from runs in worlds whose truth is known, beside the plan of one who knows the truth."""
+"""Plans from runs in domains with a known truth, compared with plans from the truth."""
 
 import pytest
 
 from capscope import Budget, assess, plan, try_plan
-from capscope.analysis.planning import Effort
-from capscope.analysis.planning.trial import Verdict
+from capscope.analysis.planning import TrialSettings
+from capscope.analysis.planning.trial import TrialVerdict
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
 
@@ -23,30 +23,30 @@ def tires(tmp_path_factory):
     return path
 
 
-def true_chance(name, goal, start):
-    """Return the highest chance of a goal by value iteration over the true model."""
+def true_success(name, goal, start):
+    """Return the highest success probability by value iteration on the true model."""
     problem = load_problem(name)
-    truth, words = problem.truth, problem.vocabulary
+    truth, vocabulary = problem.truth, problem.vocabulary
     wanted = Intent.parse(goal)
     states, intents = truth.reachable_states(), truth.intents()
     outcomes = {(s, i): truth.outcomes(s, i) for s in states for i in intents}
-    chance = {s: float(wanted.holds(s, words)) for s in states}
+    success = {s: float(wanted.holds(s, vocabulary)) for s in states}
     for _ in range(200):
         for s in states:
             best = max(
-                sum(p * chance[after] for after, p in outcomes[s, i].items()) for i in intents
+                sum(p * success[after] for after, p in outcomes[s, i].items()) for i in intents
             )
-            chance[s] = max(chance[s], best)
-    return chance[start]
+            success[s] = max(success[s], best)
+    return success[start]
 
 
-def test_a_tower_is_a_plain_sequence_that_always_works(blocks):
+def test_a_tower_is_built_by_a_sequence_that_always_works(blocks):
     made = plan(blocks, "on(a,b) and on(b,c)")
     assert made.is_sequence
     assert made.success == 1.0
     way = made.most_likely_way()
     assert len(way) == round(made.executions) == 4
-    trial = try_plan(blocks, made, Effort(10))
+    trial = try_plan(blocks, made, TrialSettings(10))
     assert trial.successes == 10
     assert trial.executions == 40
 
@@ -57,34 +57,34 @@ def test_a_tower_from_another_start_takes_other_steps(blocks):
     assert len(made.starts) == 1
 
 
-def test_the_way_past_the_spares_is_taken_where_a_flat_tire_would_be_the_end(tires):
-    # Two drives by the short way, the first with a flat tire in four of five cases and no spare.
+def test_the_longer_route_with_spares_is_taken(tires):
+    # The short route has two drives, the first with a flat tire in 80 % of cases and no spare.
     made = plan(tires, "vehicle-at(l-1-3)")
-    assert made.success == true_chance("tireworld", "vehicle-at(l-1-3)", made.start) == 1.0
-    words = made.goal.vocabulary
-    visited = {str(atom) for state in made.visits for atom in words.holding(state)}
+    assert made.success == true_success("tireworld", "vehicle-at(l-1-3)", made.start) == 1.0
+    vocabulary = made.goal.vocabulary
+    visited = {str(atom) for state in made.visits for atom in vocabulary.holding(state)}
     assert "vehicle-at(l-3-1)" in visited
     assert "vehicle-at(l-1-2)" not in visited
     assert not made.is_sequence
     assert 3.6 < made.executions < 5.5
 
 
-def test_where_spares_must_be_left_only_luck_is_left(tires):
+def test_a_goal_without_spares_succeeds_by_luck_only(tires):
     goal = "vehicle-at(l-1-3) and spare-in(l-2-2) and spare-in(l-3-1)"
     made = plan(tires, goal)
-    truth = true_chance("tireworld", goal, made.start)
+    truth = true_success("tireworld", goal, made.start)
     assert truth == pytest.approx(0.2)
     assert made.interval[0] < truth < made.interval[1]
     assert sum(made.dead_ends.values()) == pytest.approx(1 - made.success)
-    assert try_plan(tires, made, Effort(200)).verdict is Verdict.AS_PREDICTED
+    assert try_plan(tires, made, TrialSettings(200)).verdict is TrialVerdict.AS_PREDICTED
 
 
-def test_the_truth_is_in_the_interval_of_every_uncertain_goal(tires):
+def test_the_interval_of_an_uncertain_goal_contains_the_truth(tires):
     goals = ["not not-flattire()", "vehicle-at(l-1-2) and not-flattire()"]
     goals += ["vehicle-at(l-2-2) and spare-in(l-3-1) and not-flattire()"]
     for goal in goals:
         made = plan(tires, goal)
-        truth = true_chance("tireworld", goal, made.start)
+        truth = true_success("tireworld", goal, made.start)
         low, high = made.interval
         assert 0 < truth < 1
         assert low < truth < high

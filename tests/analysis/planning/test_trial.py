@@ -1,4 +1,4 @@
-"""Plans carried out by the agent that was assessed, and by one that has changed since."""
+"""Trials of plans, with the assessed agent and with one that has changed since."""
 
 import random
 from collections import Counter
@@ -6,9 +6,16 @@ from math import comb
 
 import pytest
 
+from capscope.model import ExtremeModels
 from capscope import Budget, assess, plan, try_plan
-from capscope.analysis.planning import Effort, Goal, Trial, Try, plan_for
-from capscope.analysis.planning.trial import Move, TryEnd, Verdict, _at_most, try_out
+from capscope.analysis.planning import Goal, PlanAttempt, Trial, TrialSettings, plan_for
+from capscope.analysis.planning.trial import (
+    PlanAttemptEnd,
+    PlanExecution,
+    TrialVerdict,
+    _at_most,
+    attempt_plan,
+)
 from capscope.errors import ProblemError, RunError
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent
@@ -20,7 +27,7 @@ from support.toy_worlds import Board, Presser, Pressing, board_problem
 
 @pytest.fixture(scope="module")
 def brittle(tmp_path_factory):
-    """A run on the board while it was whole."""
+    """A run on the board before it broke."""
     path = tmp_path_factory.mktemp("brittle") / "run"
     assess(brittle_board(), budget=Budget(executions=300), run=path)
     return path
@@ -33,108 +40,115 @@ def hasty(tmp_path_factory):
     return path
 
 
-def test_a_plan_that_the_agent_carries_out_as_it_was_assessed_agrees(hasty):
+def test_an_unchanged_agent_does_as_predicted(hasty):
     made = plan(hasty, "lit(a) and lit(b)")
-    trial = try_plan(hasty, made, Effort(200), problem=hasty_board())
+    trial = try_plan(hasty, made, TrialSettings(200), problem=hasty_board())
     assert trial.successes == 200
-    assert trial.verdict is Verdict.AS_PREDICTED
+    assert trial.verdict is TrialVerdict.AS_PREDICTED
     assert trial.executions / 200 == pytest.approx(made.executions, rel=0.1)
     assert made.executions == pytest.approx(2 / 0.7, rel=0.1)
     assert not trial.unforeseen
 
 
-def test_tries_that_may_not_take_long_are_beside_a_prediction_for_such(hasty):
+def test_short_attempts_are_compared_with_a_prediction_for_short_attempts(hasty):
     made = plan(hasty, "lit(a) and lit(b)")
-    trial = try_plan(hasty, made, Effort(300, longest=2), problem=hasty_board())
+    trial = try_plan(hasty, made, TrialSettings(300, longest=2), problem=hasty_board())
     assert made.success == 1.0
     assert trial.predicted == pytest.approx(0.49, abs=0.06)
-    assert trial.verdict is Verdict.AS_PREDICTED
+    assert trial.verdict is TrialVerdict.AS_PREDICTED
     ends = Counter(one.end for one in trial.tries)
-    assert ends == {TryEnd.REACHED: trial.successes, TryEnd.TOO_LONG: 300 - trial.successes}
-    assert max(len(one.moves) for one in trial.tries) == 2
+    assert ends == {
+        PlanAttemptEnd.REACHED: trial.successes,
+        PlanAttemptEnd.TOO_LONG: 300 - trial.successes,
+    }
+    assert max(len(one.executions) for one in trial.tries) == 2
 
 
-def test_an_agent_that_has_changed_is_found_out(brittle):
+def test_a_changed_agent_is_detected(brittle):
     made = plan(brittle, "lit(a) and not lit(b)")
     assert made.success == 1.0
-    trial = try_plan(brittle, made, Effort(60), problem=brittle_board(0.4))
-    assert trial.verdict is Verdict.LOWER
+    trial = try_plan(brittle, made, TrialSettings(60), problem=brittle_board(0.4))
+    assert trial.verdict is TrialVerdict.LOWER
     assert trial.tail < 0.001
     assert 20 < trial.successes < 50
-    ((move, count),) = trial.unforeseen.items()
-    assert move == Move(0, Intent.parse("lit(a)"), ALL_LIT, Ending.CHANGED)
+    ((execution, count),) = trial.unforeseen.items()
+    assert execution == PlanExecution(0, Intent.parse("lit(a)"), ALL_LIT, Ending.CHANGED)
     assert count == 60 - trial.successes
     assert trial.lost_in == {ALL_LIT: count}
 
 
-def test_after_something_unforeseen_the_plan_goes_on_if_a_way_is_known(brittle):
+def test_the_plan_continues_after_an_unforeseen_outcome(brittle):
     made = plan(brittle, "lit(a) and lit(b)")
     slipping = board_problem(Board(slip=0.5), horizon=1)
-    trial = try_plan(brittle, made, Effort(50), problem=slipping)
+    trial = try_plan(brittle, made, TrialSettings(50), problem=slipping)
     assert trial.successes == 50
     assert sum(trial.unforeseen.values()) > 50
-    assert all(move.before == move.after for move in trial.unforeseen)
+    assert all(execution.before == execution.after for execution in trial.unforeseen)
 
 
-def test_nothing_of_the_tries_is_recorded(hasty):
+def test_a_trial_is_not_recorded(hasty):
     before = {file.name: file.read_bytes() for file in hasty.iterdir()}
     made = plan(hasty, "lit(c)")
-    try_plan(hasty, made, Effort(5), problem=hasty_board())
+    try_plan(hasty, made, TrialSettings(5), problem=hasty_board())
     assert {file.name: file.read_bytes() for file in hasty.iterdir()} == before
 
 
-def test_one_seed_one_result_and_more_tries_begin_with_those_of_fewer(hasty):
+def test_the_seed_determines_the_attempts_and_more_attempts_extend_fewer(hasty):
     made = plan(hasty, "lit(a) and lit(c)")
 
     def tries(number, seed):
-        return try_plan(hasty, made, Effort(number, seed=seed), problem=hasty_board()).tries
+        return try_plan(hasty, made, TrialSettings(number, seed=seed), problem=hasty_board()).tries
 
     assert tries(20, 1) == tries(20, 1) != tries(20, 2)
     assert tries(20, 1)[:5] == tries(5, 1)
 
 
-def test_each_try_is_told_as_it_is_made(hasty):
-    made, told = plan(hasty, "lit(a)"), []
-    trial = try_plan(hasty, made, Effort(4), problem=hasty_board(), heard=told.append)
-    assert tuple(told) == trial.tries
+def test_each_attempt_is_reported_as_it_is_made(hasty):
+    made, reported = plan(hasty, "lit(a)"), []
+    trial = try_plan(hasty, made, TrialSettings(4), problem=hasty_board(), heard=reported.append)
+    assert tuple(reported) == trial.tries
 
 
-def test_tries_begin_at_all_the_positions_that_look_like_the_start(hasty):
+def test_attempts_start_at_all_positions_of_the_start(hasty):
     restored = []
 
-    class Noting(Board):
+    class RestoresRecorded(Board):
         def restore(self, snapshot, seed):
             restored.append(snapshot)
             return super().restore(snapshot[:1], seed)
 
     made = plan(hasty, "lit(a)")
-    list(try_out(board_problem(Noting()), made, [b"\0one", b"\0two"], Effort(30)))
+    list(
+        attempt_plan(
+            board_problem(RestoresRecorded()), made, [b"\0one", b"\0two"], TrialSettings(30)
+        )
+    )
     assert set(restored) == {b"\0one", b"\0two"}
     assert len(restored) == 30
 
 
-def test_another_problem_than_the_run_was_started_with_is_refused(hasty):
+def test_a_different_problem_is_rejected(hasty):
     made = plan(hasty, "lit(a)")
     with pytest.raises(RunError, match="was started differently: horizon was 1, now 100"):
-        try_plan(hasty, made, Effort(1), problem=board_problem())
+        try_plan(hasty, made, TrialSettings(1), problem=board_problem())
 
 
 def test_a_problem_that_is_not_given_must_be_found(hasty):
     with pytest.raises(ProblemError, match="no problem 'board'"):
-        try_plan(hasty, plan(hasty, "lit(a)"), Effort(1))
+        try_plan(hasty, plan(hasty, "lit(a)"), TrialSettings(1))
 
 
-def test_without_a_plan_or_a_position_there_is_nothing_to_try(hasty, brittle):
-    nothing = plan_for(learned({Transition(0, 0, 1): 3}), Goal.parse("r", WORDS), [0])
+def test_a_trial_needs_a_plan_and_a_position(hasty, brittle):
+    nothing = plan_for(ExtremeModels(learned({Transition(0, 0, 1): 3})), Goal.parse("r", WORDS), [0])
     with pytest.raises(RunError, match="no way to the goal is known"):
-        try_plan(hasty, nothing, Effort(1), problem=hasty_board())
-    elsewhere = plan_for(learned({Transition(8, 0, 9): 3}), Goal.parse("p", WORDS), [8])
+        try_plan(hasty, nothing, TrialSettings(1), problem=hasty_board())
+    elsewhere = plan_for(ExtremeModels(learned({Transition(8, 0, 9): 3})), Goal.parse("p", WORDS), [8])
     with pytest.raises(RunError, match="no position of the start is known"):
-        try_plan(hasty, elsewhere, Effort(1), problem=hasty_board())
+        try_plan(hasty, elsewhere, TrialSettings(1), problem=hasty_board())
 
 
 class Paying(Presser):
-    """Pays a token for each attempt."""
+    """Spends a token on each action."""
 
     def begin(self, intent, seed):
         return Spender(intent)
@@ -150,11 +164,11 @@ class Spender(Pressing):
         return super().act(observation)
 
 
-def test_tries_end_when_the_allowance_does_and_the_last_one_does_not_count(brittle):
+def test_a_trial_ends_when_the_allowance_is_spent_and_drops_the_last_attempt(brittle):
     made = plan(brittle, "lit(a) and lit(b)")
     paying = board_problem(Board(), Paying(), horizon=1)
-    effort = Effort(50, allowance=Allowance(tokens=13))
-    trial = try_plan(brittle, made, effort, problem=paying)
+    settings = TrialSettings(50, allowance=Allowance(tokens=13))
+    trial = try_plan(brittle, made, settings, problem=paying)
     assert 0 < len(trial.tries) < 13
     assert trial.successes == len(trial.tries)
 
@@ -163,11 +177,15 @@ def test_tries_end_when_the_allowance_does_and_the_last_one_does_not_count(britt
 
 
 def trial_of(draws, tries, successes, longest=100):
-    """Pair a plan of one step with tries that came out so."""
+    """Return a trial of a plan with one step and these results."""
     seen = {Transition(0, 0, after): count for after, count in draws.items()}
-    made = plan_for(learned(seen), Goal.parse("p and not r", WORDS), [0])
-    good = Try((Move(0, Intent.parse("p"), 1, Ending.CHANGED),), TryEnd.REACHED)
-    bad = Try((Move(0, Intent.parse("p"), 5, Ending.CHANGED),), TryEnd.LOST)
+    made = plan_for(ExtremeModels(learned(seen)), Goal.parse("p and not r", WORDS), [0])
+    good = PlanAttempt(
+        (PlanExecution(0, Intent.parse("p"), 1, Ending.CHANGED),), PlanAttemptEnd.REACHED
+    )
+    bad = PlanAttempt(
+        (PlanExecution(0, Intent.parse("p"), 5, Ending.CHANGED),), PlanAttemptEnd.LOST
+    )
     return Trial(made, (good,) * successes + (bad,) * (tries - successes), longest)
 
 
@@ -184,40 +202,40 @@ def test_the_binomial_tail_is_that_of_the_sum():
 @pytest.mark.parametrize(
     ("draws", "tries", "successes", "verdict"),
     [
-        ({1: 800, 5: 200}, 100, 80, Verdict.AS_PREDICTED),
-        ({1: 800, 5: 200}, 100, 75, Verdict.AS_PREDICTED),
-        ({1: 800, 5: 200}, 100, 60, Verdict.LOWER),
-        ({1: 800, 5: 200}, 100, 97, Verdict.HIGHER),
-        # One failure of what never failed in five draws is no refutation; of 5000 it is.
-        ({1: 5}, 20, 19, Verdict.AS_PREDICTED),
-        ({1: 5000}, 20, 19, Verdict.LOWER),
-        # All well is as predicted however few draws there were: nothing better was possible.
-        ({1: 2}, 10_000, 10_000, Verdict.AS_PREDICTED),
-        # Four draws say little: a share that would be far off after a thousand is within reach.
-        ({1: 2, 5: 2}, 100, 80, Verdict.AS_PREDICTED),
-        ({1: 500, 5: 500}, 100, 80, Verdict.HIGHER),
+        ({1: 800, 5: 200}, 100, 80, TrialVerdict.AS_PREDICTED),
+        ({1: 800, 5: 200}, 100, 75, TrialVerdict.AS_PREDICTED),
+        ({1: 800, 5: 200}, 100, 60, TrialVerdict.LOWER),
+        ({1: 800, 5: 200}, 100, 97, TrialVerdict.HIGHER),
+        # One failure refutes a plan that never failed in 5000 draws, but not in five.
+        ({1: 5}, 20, 19, TrialVerdict.AS_PREDICTED),
+        ({1: 5000}, 20, 19, TrialVerdict.LOWER),
+        # With only successes, the result is as predicted however few draws there were.
+        ({1: 2}, 10_000, 10_000, TrialVerdict.AS_PREDICTED),
+        # After four draws almost any rate is possible; after a thousand it is not.
+        ({1: 2, 5: 2}, 100, 80, TrialVerdict.AS_PREDICTED),
+        ({1: 500, 5: 500}, 100, 80, TrialVerdict.HIGHER),
     ],
 )
-def test_the_verdict_weighs_the_draws_behind_the_plan_and_the_tries(
+def test_the_verdict_depends_on_the_draws_behind_the_plan_and_the_attempts(
     draws, tries, successes, verdict
 ):
     assert trial_of(draws, tries, successes).verdict is verdict
 
 
-def test_an_agent_as_assessed_is_seldom_said_to_differ():
-    # Draws and tries from the same coin: the error rate is at most about one in twenty.
+def test_an_unchanged_agent_is_rarely_reported_as_changed():
+    # Draws and attempts have the same success rate: at most about 5 % false positives.
     rng, wrong = random.Random(0), 0
     for _ in range(80):
         p = rng.uniform(0.2, 0.95)
         good = sum(rng.random() < p for _ in range(60))
         successes = sum(rng.random() < p for _ in range(40))
         wrong += trial_of({1: good, 5: 60 - good}, 40, successes).verdict is not (
-            Verdict.AS_PREDICTED
+            TrialVerdict.AS_PREDICTED
         )
     assert wrong <= 8
 
 
-def test_a_trial_knows_how_it_went():
+def test_a_trial_summarizes_its_attempts():
     trial = trial_of({1: 8, 5: 2}, 10, 7)
     assert (trial.successes, trial.executions) == (7, 10)
     assert trial.interval == pytest.approx((0.40, 0.90), abs=0.02)

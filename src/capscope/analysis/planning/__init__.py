@@ -1,7 +1,16 @@
-"""Plans over the learned model: the most reliable policy of capabilities for a goal, tried out."""
+"""Plan with the learned model: the most reliable policy of capabilities for a goal, and trials."""
 
 from capscope.analysis.planning.goal import Goal
-from capscope.analysis.planning.plan import Branch, Plan, Step, plan_for
-from capscope.analysis.planning.trial import Effort, Trial, Try
+from capscope.analysis.planning.plan import Plan, PlanBranch, PlanStep, plan_for
+from capscope.analysis.planning.trial import PlanAttempt, Trial, TrialSettings
 
-__all__ = ["Branch", "Effort", "Goal", "Plan", "Step", "Trial", "Try", "plan_for"]
+__all__ = [
+    "Goal",
+    "Plan",
+    "PlanAttempt",
+    "PlanBranch",
+    "PlanStep",
+    "Trial",
+    "TrialSettings",
+    "plan_for",
+]

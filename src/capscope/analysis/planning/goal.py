@@ -1,44 +1,77 @@
-"""What is to be reached: a conjunction of literals, or several of which one will do.
+"""The goal of a plan, and the states where it may start.
 
-An intent is what the agent is asked for, and it need not have been asked for all that one may want.
-A goal is judged by capscope alone: the agent never hears of it. `on(a,b) and not holding(c)` is a
-goal; `on(a,b) or on(b,a)` is one too, and `and` binds more tightly. Where a plan begins is told in
-the same words.
+A goal is a conjunction of literals, or several joined by `or`: `on(a,b) and not holding(c)`,
+`on(a,b) or on(b,a)`; `and` binds more tightly. It need not be an intent, and the agent never sees
+it: only capscope decides whether it holds.
+
+A plan starts where the run did, in a state given as a number, or in states that match a
+description, written like a goal. If several observed states match, the user wants to rely on the
+plan in all of them, so all are returned, most visited first, and the planner takes the least
+favorable. A state that was never seen is rejected: nothing is known about it.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
+from capscope.errors import CapscopeError, RunError
+from capscope.model import StateGraph
+from capscope.record.run_directory import RunDirectory
 from capscope.symbolic import Intent, State, Vocabulary
 
 _OR = re.compile(r"\s+or\s+|\s*\|\s*")
+_HEX = re.compile(r"0[xX][0-9a-fA-F]+\Z")
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Conjunctions of literals over a vocabulary; it holds where one of them does."""
+    """A disjunction of conjunctions of literals over a vocabulary."""
 
     ways: tuple[Intent, ...]
     vocabulary: Vocabulary
 
     @classmethod
     def parse(cls, text: str, vocabulary: Vocabulary) -> Goal:
-        """Read conjunctions joined by `or` or `|`; an unknown atom is told with its nearest kin.
+        """Read conjunctions joined by `or` or `|`; the error for an unknown atom suggests others.
 
-        >>> words = Vocabulary.of_atoms(["open", "lit"])
-        >>> str(Goal.parse("open and not lit or lit", words))
+        >>> vocabulary = Vocabulary.of_atoms(["open", "lit"])
+        >>> str(Goal.parse("open and not lit or lit", vocabulary))
         'not lit() and open() or lit()'
         """
         ways = tuple(dict.fromkeys(Intent.parse(part) for part in _OR.split(text.strip())))
         for way in ways:
-            vocabulary.literal_masks(way.literals)  # names an unknown atom
+            vocabulary.literal_masks(way.literals)  # raises for an unknown atom
         return cls(ways, vocabulary)
 
     def __str__(self) -> str:
         return " or ".join(map(str, self.ways))
 
     def holds(self, state: State) -> bool:
-        """Say whether the goal is reached in a state."""
+        """Return whether the goal holds in a state."""
         return any(way.holds(state, self.vocabulary) for way in self.ways)
+
+
+def matching_states(text: str, graph: StateGraph) -> tuple[State, ...]:
+    """Return the observed states that match a description or a number, most visited first."""
+    text = text.strip()
+    if _HEX.match(text):
+        state = int(text, 16)
+        if state not in graph.nodes:
+            raise CapscopeError(
+                f"state {state:#x} was never seen; the states of a run are in its model.json, or "
+                "describe the state, like 'on(a,b) and not holding(c)'"
+            )
+        return (state,)
+    description = Goal.parse(text, graph.vocabulary)
+    found = [state for state in graph.nodes if description.holds(state)]
+    if not found:
+        raise CapscopeError(
+            f"{description} holds in no state that was seen; a plan can only start in such a state"
+        )
+    return tuple(sorted(found, key=lambda state: (-_executions_from(graph, state), state)))
+
+
+def _executions_from(graph: StateGraph, state: State) -> int:
+    return sum(pair.total for pair in graph.nodes[state].pairs if pair is not None)

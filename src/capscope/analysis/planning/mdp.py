@@ -1,12 +1,11 @@
 """The pessimistic model as a Markov decision process over the states that were seen.
 
-A choice is a capability that was tried in a state; its successors and their probabilities are those
-of its rule. A pair that was never tried is no choice, so nothing is ever counted on that was not
-seen. A capability that was only ever seen to change nothing is no choice either: it could but pass
-the time.
+A choice is a capability that was tried in a state, with the successors and probabilities of its
+rule. A pair that was never tried is not a choice, so a plan never relies on anything unseen. A
+capability that never changed the state is not a choice either: it would only waste executions.
 
-The optimistic model would plan through its own hopes. That is the way to choose questions; a plan
-is to be relied on.
+The optimistic model would plan through guesses. That is useful to choose queries, but a plan should
+be reliable.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from capscope.symbolic import State
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A capability tried in a state, and where it led."""
+class MdpChoice:
+    """A capability tried in a state, and where it led; states are given by index."""
 
     capability: int
     rule: int
     """Choices of one rule have the same counts, and hence the same probabilities."""
     counts: tuple[int, ...]
-    """How often each outcome was seen, in all states of the rule."""
+    """How often each outcome occurred, in all states of the rule."""
     successors: tuple[int, ...]
-    """The positions of the states that the outcomes lead to here, all different."""
+    """The distinct states that the outcomes lead to."""
     draws_here: int
-    """The executions in this very state."""
+    """The executions in this state."""
     fulfilled: int = 0
-    """Of the counts, those of outcomes in which the intent of the capability holds."""
+    """The part of the counts in which the intent of the capability holds afterwards."""
 
     @property
     def draws(self) -> int:
@@ -42,24 +41,24 @@ class Choice:
 
     @property
     def probabilities(self) -> tuple[float, ...]:
-        """The share of each outcome."""
+        """The relative frequency of each outcome."""
         total = self.draws
         return tuple(count / total for count in self.counts)
 
     def mean(self, values: list[float]) -> float:
-        """Return what a value of states is expected to be afterwards."""
+        """Return the expected value of the successor."""
         pairs = zip(self.counts, self.successors, strict=True)
         return sum(count * values[after] for count, after in pairs) / self.draws
 
 
 @dataclass(frozen=True)
 class Mdp:
-    """States, and the choices in each; a state without any is an end."""
+    """States and the choices in each; a state without choices is terminal."""
 
     states: tuple[State, ...]
-    choices: tuple[tuple[Choice, ...], ...]
+    choices: tuple[tuple[MdpChoice, ...], ...]
 
-    def restricted(self, keep: Callable[[int, Choice], bool], ends: Collection[int] = ()) -> Mdp:
+    def restricted(self, keep: Callable[[int, MdpChoice], bool], ends: Collection[int] = ()) -> Mdp:
         """Return the process with only the choices to keep, and none in the states of `ends`."""
         choices = tuple(
             () if i in ends else tuple(choice for choice in here if keep(i, choice))
@@ -69,19 +68,19 @@ class Mdp:
 
 
 def observed_mdp(graph: StateGraph) -> Mdp:
-    """Write down what was seen to be possible, and how often."""
-    position = {state: i for i, state in enumerate(graph.nodes)}
+    """Return the decision process of everything that was observed."""
+    index = {state: i for i, state in enumerate(graph.nodes)}
     masks = [graph.vocabulary.literal_masks(intent.literals) for intent in graph.capabilities]
     rules: dict[OutcomeGroup, int] = {}
 
-    def choice(capability: int, pair: PairStats) -> Choice:
+    def choice(capability: int, pair: PairStats) -> MdpChoice:
         required, forbidden = masks[capability]
         group, successors = pair.group, [after.state for after in pair.successors]
-        return Choice(
+        return MdpChoice(
             capability,
             rules.setdefault(group, len(rules)),
             tuple(group.counts),
-            tuple(position[state] for state in successors),
+            tuple(index[state] for state in successors),
             pair.total,
             sum(
                 count

@@ -1,70 +1,160 @@
-"""The most reliable policy, and of those the one that asks least.
+"""Find the most reliable policy for a goal with Storm, and of those the one with fewest executions.
 
-For each state v is the highest probability of reaching the goal, and a choice is *best* if its
-successors' v come to v on average. The naive policy takes any best choice. It may never arrive:
-where a capability can be undone by another, going to and fro has the same v at every step, and so
-has standing still if that were a choice. A policy of best choices attains v exactly if it comes to
-an end with certainty, an end being a state in which the goal holds or v is 0.
+Let v be the highest probability of reaching the goal from a state. A choice is *best* if the
+expected v of its successors equals v. The naive policy takes any best choice, but it may never
+arrive: if two capabilities undo each other, alternating between them keeps v at every step. A
+policy of best choices attains v exactly if it ends with certainty, in a state where the goal holds
+or v is 0.
 
-So the second step looks only at best choices and asks which of them come to an end with the fewest
-executions on average. Each execution costs one, so whoever never ends pays without bound: the
-answer attains v, and takes no detour. What is left are ties between equals. Choices with less than
-half the draws of the best supported one are passed over. Of the others the one is taken that is
-likeliest to do what it is asked, so that a plan reads as it works; then the one with most draws;
-then the capability that was known first. So a plan does not depend on the solver's order.
+So the second step considers only best choices and minimizes the expected number of executions until
+the end. A policy that never ends has infinite cost, so the result attains v without detours. The
+remaining ties are broken as follows. Choices with less than half the draws of the best supported
+one are dropped. Among the others, the one most likely to do what it is asked wins, so that a plan
+is easy to follow; then the one with most draws; then the capability that was known first. So a
+plan does not depend on the order of the solver.
+
+Plain value iteration would answer both questions in a few lines, but it stops when values hardly
+change, which does not mean that they are close to the answer. Storm's sound methods bound the error
+by `PRECISION`; that matters because choices are compared afterwards and ties are real. Policy
+iteration would be more precise, but with ties, which are common here, rounding can make it cycle
+forever; exact fractions become too large with a hundred states. Storm's own scheduler is not used:
+it takes any best choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, chain
+from typing import Any
 
-from capscope.analysis.planning.mdp import Choice, Mdp
-from capscope.analysis.planning.solver import PRECISION, fewest_executions, highest_chances
+from capscope.analysis.planning.mdp import Mdp, MdpChoice
+from capscope.errors import CapscopeError, install_hint
 
+PRECISION = 1e-10
+"""The relative error of a solved value."""
 _ROUNDING = 100 * PRECISION
-"""Two values that differ by less than this share of them are the same, solved differently."""
+"""Values that differ relatively by less than this are considered equal."""
+_MOST_ITERATIONS = 1_000_000
+_TARGET = "target"
+_EXECUTIONS = "executions"
 
 
 @dataclass(frozen=True)
-class Policy:
-    """What to ask for in every state from which a way to the goal was seen."""
+class GoalPolicy:
+    """What to ask for in every state from which the goal is known to be reachable."""
 
     mdp: Mdp
     goals: frozenset[int]
-    chances: tuple[float, ...]
-    """The probability of reaching the goal, by position of the state."""
+    success: tuple[float, ...]
+    """For each state, the probability of reaching the goal."""
     executions: tuple[float, ...]
-    """The executions expected until the goal is reached or no way to it is known any more."""
-    choices: Mapping[int, Choice]
-    """By position of the state; none where the goal holds or is out of reach."""
+    """For each state, the expected executions until the goal is reached or out of reach."""
+    choices: Mapping[int, MdpChoice]
+    """By index of the state; none if the goal holds or is out of reach."""
 
 
-def most_reliable(mdp: Mdp, goals: Collection[int]) -> Policy:
+def most_reliable_policy(mdp: Mdp, goals: Collection[int]) -> GoalPolicy:
     """Choose for every state what makes reaching one of the goals most probable."""
     goals = frozenset(goals)
-    chances = highest_chances(mdp, goals)
-    best = _best_choices(mdp, goals, chances)
+    success = highest_success(mdp, goals)
+    best = _best_choices(mdp, goals, success)
     ends = [i for i, here in enumerate(best.choices) if not here]
     executions = fewest_executions(best, ends)
     chosen = {i: _quickest(here, executions) for i, here in enumerate(best.choices) if here}
-    return Policy(mdp, goals, tuple(chances), tuple(executions), chosen)
+    return GoalPolicy(mdp, goals, tuple(success), tuple(executions), chosen)
 
 
-def _best_choices(mdp: Mdp, goals: frozenset[int], chances: list[float]) -> Mdp:
+def _best_choices(mdp: Mdp, goals: frozenset[int], success: list[float]) -> Mdp:
     """Keep the choices after which the goal is as probable as it can be from the state."""
-    ends = goals | {i for i, chance in enumerate(chances) if chance == 0.0}
-    # Measured by the best choice and not by the state's own value: rounding must not leave none.
+    ends = goals | {i for i, probability in enumerate(success) if probability == 0.0}
+    # Compared with the best choice, not with the state's own value, so that rounding always
+    # leaves at least one.
     least = [
-        max((choice.mean(chances) for choice in here), default=0.0) * (1 - _ROUNDING)
+        max((choice.mean(success) for choice in here), default=0.0) * (1 - _ROUNDING)
         for here in mdp.choices
     ]
-    return mdp.restricted(lambda i, choice: choice.mean(chances) >= least[i], ends)
+    return mdp.restricted(lambda i, choice: choice.mean(success) >= least[i], ends)
 
 
-def _quickest(choices: tuple[Choice, ...], executions: list[float]) -> Choice:
+def _quickest(choices: tuple[MdpChoice, ...], executions: list[float]) -> MdpChoice:
     fewest = min(choice.mean(executions) for choice in choices)
     quick = [c for c in choices if c.mean(executions) <= fewest + _ROUNDING * (1 + fewest)]
     most = max(choice.draws for choice in quick)
     supported = (choice for choice in quick if 2 * choice.draws >= most)
     return max(supported, key=lambda c: (c.fulfilled / c.draws, c.draws, -c.capability))
+
+
+def highest_success(mdp: Mdp, goals: Collection[int]) -> list[float]:
+    """Return for each state the highest probability of ever reaching one of the goals."""
+    return _solved(mdp, goals, f'Pmax=? [F "{_TARGET}"]')
+
+
+def fewest_executions(mdp: Mdp, ends: Collection[int]) -> list[float]:
+    """Return for each state the lowest expected number of executions to reach one of the ends.
+
+    Infinite if no policy reaches one with certainty.
+    """
+    return _solved(mdp, ends, f'R{{"{_EXECUTIONS}"}}min=? [F "{_TARGET}"]')
+
+
+def _solved(mdp: Mdp, targets: Collection[int], formula: str) -> list[float]:
+    stormpy = _storm()
+    (property_,) = stormpy.parse_properties(formula)
+    result = stormpy.model_checking(
+        _storm_mdp(stormpy, mdp, targets), property_, environment=_environment(stormpy)
+    )
+    return [float(value) for value in result.get_value_vector()]
+
+
+@cache
+def _storm() -> Any:
+    try:
+        import stormpy
+    except ImportError as error:
+        raise CapscopeError(f"planning needs the solver Storm: {install_hint('plan')}") from error
+    # It logs to standard output, which is for results; errors are raised anyway.
+    stormpy.developer.set_log_level(stormpy.developer.LogLevel.OFF)
+    return stormpy
+
+
+def _environment(stormpy: Any) -> Any:
+    environment = stormpy.environments.sound()
+    solver = environment.solver().min_max()
+    solver.precision = stormpy.Rational(f"1/{1 / PRECISION:.0f}")
+    solver.maximal_number_of_iterations = _MOST_ITERATIONS
+    return environment
+
+
+def _storm_mdp(stormpy: Any, mdp: Mdp, targets: Collection[int]) -> Any:
+    """Return the process as a Storm model; a state without choices loops."""
+    size = len(mdp.states)
+    rows = [
+        [dict(zip(c.successors, c.probabilities, strict=True)) for c in here] or [{i: 1.0}]
+        for i, here in enumerate(mdp.choices)
+    ]
+    groups = [0, *accumulate(map(len, rows))]
+    entries = [
+        (number, after, row[after])
+        for number, row in enumerate(chain.from_iterable(rows))
+        for after in sorted(row)
+    ]
+    builder = stormpy.datastructures.SparseMatrixBuilder[float](
+        rows=groups[-1], columns=size, entries=len(entries),
+        has_custom_row_grouping=True, row_groups=size,
+    )  # fmt: skip
+    builder.add_next_values(*map(list, zip(*entries, strict=True)), groups[:-1])
+    labels = stormpy.models.StateLabeling(size)
+    labels.add_label(_TARGET)
+    for target in targets:
+        labels.add_label_to_state(_TARGET, target)
+    components = stormpy.models.SparseModelComponents[float](
+        transition_matrix=builder.build(), state_labeling=labels
+    )
+    components.reward_models = {
+        _EXECUTIONS: stormpy.models.SparseRewardModel[float](
+            optional_state_action_reward_vector=[1.0] * groups[-1]
+        )
+    }
+    return stormpy.models.SparseMdp[float](components)

@@ -1,14 +1,14 @@
-"""A plan tried out on the agent, and what happened beside what was predicted.
+"""Try a plan on the agent, and compare the result with the prediction.
 
-Each try puts the world into the start and asks for what the plan says of the state that is seen
-then, again and again, until the goal holds, no way on is known, or `longest` executions are made.
-What is tried is not evidence of the assessment: it enters neither the journal nor the model.
+Each attempt restores a start position and asks for what the plan says in the current state, until
+the goal holds, the plan does not cover the state, or `longest` executions are made. Trials are not
+evidence of the assessment: they enter neither the journal nor the model.
 
-**As predicted?** The prediction is uncertain itself, so comparing the share of successes with one
-figure would call any failure of a plan with success 1 a refutation. Each forecast of the plan (see
-`planning.chain`) gives a binomial distribution of the successes; averaged over forecasts they say
-how probable so few, or so many, were by all that is known. Below 2.5 % the plan did worse,
-or better, than predicted. Forecasts are of success within `longest` executions, as the tries are.
+**As predicted?** The prediction is uncertain itself, so comparing the success rate with a single
+number would treat any failure of a plan with success 1 as a refutation. Instead, each forecast of
+the plan (see `planning.markov_chain`) gives a binomial distribution of the successes; their mean is
+the probability of a result at least this extreme. Below 2.5 %, the plan did worse, or better, than
+predicted. Forecasts are of success within `longest` executions, like the attempts.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from capscope.symbolic import Intent, State
 from capscope.world import Allowance, Ending, Problem
 from capscope.world.positions import SavedPosition
 
-_TRIES = -6  # the place of tries among the queries, which count from 0
-_POSITION = -7  # the place, below the tries, that seeds the positions they start from
+_ATTEMPTS = -6  # stands for the query number, which counts from 0, in seeds
+_POSITION = -7  # child of that seed, for the start positions
 _TAIL = 0.025
 _ROUNDING = 1e-9
 
 
-class TryEnd(StrEnum):
-    """Why a try ended."""
+class PlanAttemptEnd(StrEnum):
+    """Why an attempt ended."""
 
     REACHED = "goal reached"
     LOST = "no way known"
     TOO_LONG = "too long"
 
 
-class Verdict(StrEnum):
-    """What the tries say of the prediction."""
+class TrialVerdict(StrEnum):
+    """How the result compares with the prediction."""
 
     AS_PREDICTED = "as predicted"
     LOWER = "lower than predicted"
     HIGHER = "higher than predicted"
 
 
-class Move(NamedTuple):
-    """A capability that was asked for in a try, and where that led."""
+class PlanExecution(NamedTuple):
+    """A capability that was asked for, and where that led."""
 
     before: State
     capability: Intent
@@ -66,51 +66,51 @@ class Move(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Try:
-    """One execution of a plan."""
+class PlanAttempt:
+    """One attempt to carry out a plan."""
 
-    moves: tuple[Move, ...]
-    end: TryEnd
+    executions: tuple[PlanExecution, ...]
+    end: PlanAttemptEnd
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How often a plan is tried, how long at most each time, by which seed, at what cost."""
+class TrialSettings:
+    """How often to try a plan, and the limits."""
 
     tries: int
     longest: int = 100
-    """Executions in one try."""
+    """Maximum number of executions in one attempt."""
     seed: int = 0
     allowance: Allowance | None = None
-    """What may be spent on a language model."""
+    """Limits on the cost of a language model."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of trying a plan, and what it says of the prediction."""
+    """The attempts at a plan, compared with its prediction."""
 
     plan: Plan
-    tries: tuple[Try, ...]
+    tries: tuple[PlanAttempt, ...]
     longest: int
 
     @property
     def successes(self) -> int:
-        """The tries in which the goal was reached."""
-        return sum(one.end is TryEnd.REACHED for one in self.tries)
+        """The number of attempts that reached the goal."""
+        return sum(one.end is PlanAttemptEnd.REACHED for one in self.tries)
 
     @property
     def executions(self) -> int:
-        """The executions of all tries."""
-        return sum(len(one.moves) for one in self.tries)
+        """The number of executions in all attempts."""
+        return sum(len(one.executions) for one in self.tries)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % credible interval of the success, by these tries alone."""
+        """The 95 % credible interval of the success, from these attempts alone."""
         return credible_interval(self.successes, len(self.tries))
 
     @property
     def predicted(self) -> float:
-        """The success predicted of tries of at most this length."""
+        """The predicted success within `longest` executions."""
         return self._forecasts[0]
 
     @cached_property
@@ -119,7 +119,7 @@ class Trial:
 
     @cached_property
     def tail(self) -> float:
-        """The probability, by all forecasts, of a result at least as far off on its side."""
+        """The probability, over all forecasts, of a result at least this extreme on its side."""
         number, successes = len(self.tries), self.successes
         forecasts = self._forecasts[1:]
         if self._surplus < 0:
@@ -127,77 +127,79 @@ class Trial:
         return fmean(1 - _at_most(successes - 1, number, p) for p in forecasts)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> TrialVerdict:
         """Whether the plan did as predicted."""
-        # What agrees with the frequencies is as predicted, however cautious the forecasts are.
+        # A result equal to the frequencies is as predicted, even if the forecasts are cautious.
         if abs(self._surplus) < _ROUNDING or self.tail >= _TAIL:
-            return Verdict.AS_PREDICTED
-        return Verdict.LOWER if self._surplus < 0 else Verdict.HIGHER
+            return TrialVerdict.AS_PREDICTED
+        return TrialVerdict.LOWER if self._surplus < 0 else TrialVerdict.HIGHER
 
     @property
     def _surplus(self) -> float:
         return self.successes - self.predicted * len(self.tries)
 
     @property
-    def unforeseen(self) -> Counter[Move]:
-        """What happened that the model gives no probability, and how often."""
+    def unforeseen(self) -> Counter[PlanExecution]:
+        """Executions with an outcome that the model does not have, with counts."""
         return Counter(
-            move
+            execution
             for one in self.tries
-            for move in one.moves
-            if all(move.after != b.after for b in self.plan.steps[move.before].branches)
+            for execution in one.executions
+            if all(execution.after != b.after for b in self.plan.steps[execution.before].branches)
         )
 
     @property
     def lost_in(self) -> Counter[State]:
-        """The states in which tries ended because no way on was known."""
-        lost = (one for one in self.tries if one.end is TryEnd.LOST)
-        return Counter(one.moves[-1].after for one in lost)
+        """The states in which attempts ended because the plan does not cover them."""
+        lost = (one for one in self.tries if one.end is PlanAttemptEnd.LOST)
+        return Counter(one.executions[-1].after for one in lost)
 
 
-def try_out(
-    problem: Problem, plan: Plan, positions: Sequence[SavedPosition], effort: Effort
-) -> Iterator[Try]:
-    """Try a plan from positions of its start, drawn evenly; fewer times if the allowance ends."""
-    rng = random.Random(child_seed(effort.seed, _TRIES, _POSITION))
+def attempt_plan(
+    problem: Problem, plan: Plan, positions: Sequence[SavedPosition], settings: TrialSettings
+) -> Iterator[PlanAttempt]:
+    """Try a plan from random positions of its start; stop early if the allowance is spent."""
+    rng = random.Random(child_seed(settings.seed, _ATTEMPTS, _POSITION))
     asked = list(dict.fromkeys(step.capability for step in plan.steps.values()))
-    following = _Following(plan, {intent: i for i, intent in enumerate(asked)})
-    starts = [Start(plan.start, rng.choice(positions)) for _ in range(effort.tries)]
-    query = Query(_TRIES, [Task(start, following) for start in starts], effort.seed)
-    budget = Budget(executions=effort.longest)
-    for index in range(effort.tries):
-        draw = ask(problem, query, index, asked, budget, effort.allowance).draw
+    policy = _PlanAsPolicy(plan, {intent: i for i, intent in enumerate(asked)})
+    starts = [Start(plan.start, rng.choice(positions)) for _ in range(settings.tries)]
+    query = Query(_ATTEMPTS, [Task(start, policy) for start in starts], settings.seed)
+    budget = Budget(executions=settings.longest)
+    for index in range(settings.tries):
+        draw = ask(problem, query, index, asked, budget, settings.allowance).draw
         if any(attempt.ending is Ending.CUT for _, attempt in draw.executions):
             return
-        yield _try(plan, draw, asked)
+        yield _attempt(plan, draw, asked)
 
 
-def _try(plan: Plan, draw: Draw, asked: Sequence[Intent]) -> Try:
-    moves = tuple(
-        Move(attempt.trajectory[0], asked[capability], attempt.trajectory[-1], attempt.ending)
+def _attempt(plan: Plan, draw: Draw, asked: Sequence[Intent]) -> PlanAttempt:
+    executions = tuple(
+        PlanExecution(
+            attempt.trajectory[0], asked[capability], attempt.trajectory[-1], attempt.ending
+        )
         for capability, attempt in draw.executions
     )
-    if moves and plan.goal.holds(moves[-1].after):
-        return Try(moves, TryEnd.REACHED)
-    return Try(moves, TryEnd.TOO_LONG if draw.cut else TryEnd.LOST)
+    if executions and plan.goal.holds(executions[-1].after):
+        return PlanAttempt(executions, PlanAttemptEnd.REACHED)
+    return PlanAttempt(executions, PlanAttemptEnd.TOO_LONG if draw.cut else PlanAttemptEnd.LOST)
 
 
 def _at_most(successes: int, number: int, p: float) -> float:
-    """Return the probability of at most so many successes."""
+    """Return the probability of at most this many successes."""
     if successes < 0:
         return 0.0
     return 1.0 if successes >= number else beta_cdf(1 - p, number - successes, successes + 1)
 
 
 @dataclass(frozen=True)
-class _Following:
-    """A plan as a policy that can be put to the agent."""
+class _PlanAsPolicy:
+    """A plan as the policy of a query."""
 
     plan: Plan
     number: dict[Intent, int]
 
-    def walk(self) -> _Following:
-        # What is asked next depends on the state at hand alone.
+    def walk(self) -> _PlanAsPolicy:
+        # What is asked next depends only on the current state.
         return self
 
     def next(self, state: State) -> int | None:

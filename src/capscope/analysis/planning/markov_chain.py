@@ -1,19 +1,18 @@
-"""What happens when a policy is followed from a state: the Markov chain that it induces.
+"""The Markov chain that a policy induces from a start state.
 
-The policy was chosen by what a solver said of all policies. Here this one is followed by itself,
-which both checks that it attains what was promised and says more: how often each state is visited,
-where it ends, and how sure all that is.
+The solver returns values of the best policy. Here the chosen policy itself is evaluated. That
+checks that it attains the solved value and gives more detail: how often each state is visited,
+where the policy ends, and how uncertain its success is.
 
-**How sure.** The probabilities of a rule are frequencies, and those of five draws are worth less
-than those of five hundred. So each rule's probabilities are drawn from what its counts leave open:
-a Dirichlet distribution with half a count added to each outcome, which is Jeffreys' prior, as in
-the intervals of rules. There may be an outcome that was never seen: three draws that were alike do
-not make it certain. It gets half a count where one outcome was seen, and half as much where two
-were, and so on: the more was seen, the less is hidden. Nobody knows where it leads, so it counts as
-failure. States of one rule share a draw, since they share its counts. The chain is solved for
-each draw; the spread of the results is the spread of the plan's success. It rests on the model's
-own assumption that all states of a rule behave alike, and it knows nothing of the choice: where
-many equally good choices were compared, the best looking one owes some of its looks to luck.
+**Uncertainty.** The probabilities of a rule are frequencies, and those of five draws are less
+certain than those of five hundred. So they are sampled from a Dirichlet posterior with half a count
+added to each outcome (Jeffreys' prior, as in the intervals of rules). Some outcome may never have
+been seen: three equal draws do not make it certain. All unseen outcomes together get half a count
+divided by the number of outcomes seen: the more were seen, the fewer are hidden. They count as
+failure, since nobody knows where they lead. States of one rule share a sample, since they share its
+counts. The chain is solved for each sample; the spread of the results is the uncertainty of the
+plan's success. It relies on the model's assumption that all states of a rule behave the same, and
+it ignores selection: the best of many equally good choices partly looks best by luck.
 """
 
 from __future__ import annotations
@@ -24,46 +23,46 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from capscope.analysis.planning.mdp import Choice
-from capscope.analysis.planning.policy import Policy
+from capscope.analysis.planning.mdp import MdpChoice
+from capscope.analysis.planning.policy import GoalPolicy
 
 Values = NDArray[np.float64]
 
 _HALF = 0.5
 _MOST_NUMBERS = 4_000_000
-"""In the matrices that are solved at one time."""
+"""In the matrices that are solved at a time."""
 _NEGLIGIBLE = 1e-9
 
 
 @dataclass(frozen=True)
-class Chain:
-    """The states that a policy may come to from a start, and the ways between them."""
+class MarkovChain:
+    """The states that a policy may reach from a start, and the edges between them."""
 
     nodes: tuple[int, ...]
-    """Positions of the states in which something is asked for, the start first."""
+    """Indices of the states in which something is asked for, the start first."""
     ends: tuple[int, ...]
-    """Positions of the states in which the policy ends."""
-    choices: tuple[Choice, ...]
+    """Indices of the states in which the policy ends."""
+    choices: tuple[MdpChoice, ...]
     """What is asked for in each node."""
     reached: NDArray[np.bool_]
-    """Of each end, whether it is the goal."""
+    """For each end, whether the goal holds there."""
     sources: NDArray[np.intp]
-    """Of each edge, the node that it leaves; edges are ordered by node and outcome."""
+    """The node that each edge leaves; edges are ordered by node and outcome."""
     targets: NDArray[np.intp]
-    """Of each edge, where it leads: a node, or behind all nodes an end."""
+    """Where each edge leads: the number of a node, or of an end, numbered after the nodes."""
 
     @classmethod
-    def of(cls, policy: Policy, start: int) -> Chain:
-        """Follow a policy from the position of a state to wherever it may lead."""
-        met = {start: None}
+    def of(cls, policy: GoalPolicy, start: int) -> MarkovChain:
+        """Follow a policy from a state, given by index, to wherever it may lead."""
+        found = {start: None}
         queue = [start]
-        for i in queue:  # it grows meanwhile
+        for i in queue:  # the queue grows during the loop
             choice = policy.choices.get(i)
-            fresh = [after for after in (choice.successors if choice else ()) if after not in met]
-            met.update(dict.fromkeys(fresh))
-            queue += fresh
-        nodes = tuple(i for i in met if i in policy.choices)
-        ends = tuple(i for i in met if i not in policy.choices)
+            new = [after for after in (choice.successors if choice else ()) if after not in found]
+            found.update(dict.fromkeys(new))
+            queue += new
+        nodes = tuple(i for i in found if i in policy.choices)
+        ends = tuple(i for i in found if i not in policy.choices)
         number = {i: k for k, i in enumerate((*nodes, *ends))}
         choices = tuple(policy.choices[i] for i in nodes)
         edges = [(k, number[after]) for k, c in enumerate(choices) for after in c.successors]
@@ -72,13 +71,13 @@ class Chain:
         return cls(nodes, ends, choices, reached, sources, targets)
 
     def frequencies(self) -> Values:
-        """Return the probability of each edge as it was seen: one row."""
+        """Return the observed frequency of each edge, as one row."""
         return np.array([[p for choice in self.choices for p in choice.probabilities]])
 
-    def drawn(self, samples: int, seed: int) -> Values:
-        """Draw the probabilities of all edges from what the counts leave open: a row a sample.
+    def sampled(self, samples: int, seed: int) -> Values:
+        """Sample the probabilities of all edges from their posterior, one row per sample.
 
-        What was never seen has no edge, so the probabilities of a choice are less than one.
+        Unseen outcomes have no edge, so the probabilities of a choice sum to less than one.
         """
         rng = np.random.default_rng(seed)
         rules: dict[int, Values] = {}
@@ -90,7 +89,7 @@ class Chain:
         return np.hstack([rules[choice.rule] for choice in self.choices])
 
     def visits(self, probabilities: Values) -> Values:
-        """Return how often each node is visited on average: a row for each row of the edges."""
+        """Return the expected visits of each node, for each row of edge probabilities."""
         size = len(self.nodes)
         start = np.zeros((size, 1))
         start[0] = 1.0
@@ -101,13 +100,13 @@ class Chain:
         return np.vstack(solved)
 
     def arrivals(self, probabilities: Values) -> Values:
-        """Return how probable each end is: a row for each row of the edges."""
+        """Return the probability of each end, for each row of edge probabilities."""
         return self._leaving(self.visits(probabilities), probabilities)
 
     def success(self, probabilities: Values, within: int | None = None) -> Values:
-        """Return the probability of the goal, for each row of the edges.
+        """Return the probability of the goal, for each row of edge probabilities.
 
-        `within` so many executions, or at any time.
+        `within` limits the number of executions; None is no limit.
         """
         arrivals = (
             self.arrivals(probabilities)
@@ -132,7 +131,7 @@ class Chain:
             yield self._leaving(visits[:, 0], edges)
 
     def _leaving(self, visits: Values, probabilities: Values) -> Values:
-        """Sum what goes from the nodes to the ends."""
+        """Sum the flow from the nodes to each end."""
         flow = visits[:, self.sources] * probabilities
         arrivals = np.zeros((len(visits), len(self.ends)))
         for edge, target in enumerate(self.targets):
@@ -141,7 +140,7 @@ class Chain:
         return arrivals
 
     def _matrices(self, probabilities: Values) -> Iterator[Values]:
-        """Yield the steps from node to node as matrices, some rows of the edges at a time."""
+        """Yield transition matrices between nodes for batches of rows."""
         size = len(self.nodes)
         inside = self.targets < size
         rows, columns = self.sources[inside], self.targets[inside]
