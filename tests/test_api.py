@@ -2,10 +2,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from capscope.assessment.reading import read_run
 
 import capscope
 from capscope import Budget, CapscopeError, Settings, assess, resume
-from capscope.assessment.reading import read_run
 from capscope.errors import RunError
 from support import toy_worlds
 from support.toy_worlds import Board, board_problem

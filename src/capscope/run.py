@@ -24,7 +24,7 @@ from capscope.analysis.aliasing import Aliasing, find_aliasing
 from capscope.analysis.evaluation.evaluate import Measure, evaluate_run
 from capscope.analysis.evaluation.sampling import Heard, unheard
 from capscope.analysis.findings import Finding, find_surprises
-from capscope.analysis.planning import TrialSettings, Goal, Plan, Trial, PlanAttempt, plan_for
+from capscope.analysis.planning import Goal, Plan, PlanAttempt, Trial, TrialSettings, plan_for
 from capscope.analysis.planning.goal import matching_states
 from capscope.analysis.planning.trial import attempt_plan
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment

@@ -5,9 +5,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from capscope.assessment.reading import read_run
 
 from capscope import Budget, Settings, assess, resume
-from capscope.assessment.reading import read_run
 from capscope.assessment.worker_pool import WorkerPool
 from capscope.errors import LlmError
 from capscope.record.journal import Journal

@@ -10,10 +10,10 @@ from contextlib import closing
 from statistics import mean
 
 import pytest
+from capscope.assessment.inquiry import inquiry_for
 
 from capscope import Budget, Settings, Vocabulary, assess, resume
 from capscope.assessment import RunDirectory, RunSpec, run_assessment
-from capscope.assessment.inquiry import inquiry_for
 from capscope.assessment.loop import recall
 from capscope.record.journal import Journal
 from capscope.strategy.adaptive import choose_batch

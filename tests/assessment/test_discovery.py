@@ -1,6 +1,7 @@
 from contextlib import closing
 
 import pytest
+from capscope.assessment.reading import read_run
 
 from capscope import (
     Budget,
@@ -13,7 +14,6 @@ from capscope import (
     assess,
 )
 from capscope.assessment.discovery import intents_of, random_walks
-from capscope.assessment.reading import read_run
 from capscope.record.journal import Journal
 from support.toy_worlds import Board, Scripted, Seen, board_problem
 

@@ -4,10 +4,10 @@ import random
 from contextlib import closing
 
 import pytest
-
-from capscope import Budget, Settings, assess, resume
 from capscope.assessment.reading import read_run
 from capscope.record.initial_positions import InitialPositions
+
+from capscope import Budget, Settings, assess, resume
 from capscope.record.journal import Journal
 from capscope.strategy import STRATEGIES
 from capscope.world.positions import named, without_name

@@ -14,8 +14,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
 from capscope.api import resume
+
 from capscope.cli import main
 from capscope.record.journal import Journal
 from capscope.strategy import STRATEGIES

@@ -1,9 +1,9 @@
 from dataclasses import replace
 
 import pytest
+from capscope.assessment.reading import read_journal, read_run, replay
 
 from capscope import Budget, Settings, Usage, assess
-from capscope.assessment.reading import read_journal, read_run, replay
 from capscope.record.run_directory import RunDirectory
 from support.toy_worlds import Board, board_problem
 

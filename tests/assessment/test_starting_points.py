@@ -4,9 +4,9 @@ from contextlib import closing
 from itertools import pairwise
 
 import pytest
+from capscope.assessment.inquiry import promising_start
 
 from capscope import Settings, Usage, assess
-from capscope.assessment.inquiry import promising_start
 from capscope.assessment.run_state import RunState
 from capscope.errors import JournalError
 from capscope.model import Learned, StateGraph

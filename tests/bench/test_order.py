@@ -3,12 +3,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from capscope.assessment.reading import read_run
 
 from capscope import Budget, Settings, assess
 from capscope.analysis.evaluation.bound import least_executions
 from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.analysis.evaluation.variational_distance import exact_distance
-from capscope.assessment.reading import read_run
 from capscope.bench.order import CURVE, Order, fulfil, kept_curve
 from capscope.errors import CapscopeError
 from capscope.problems import load_problem

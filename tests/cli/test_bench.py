@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from capscope.assessment.reading import read_run
 
 from capscope.analysis.evaluation.reachability import Size
-from capscope.assessment.reading import read_run
 from capscope.bench import results, speed
 from capscope.bench.reachability import measure_reachability
 from capscope.bench.results import SUITES

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from capscope.assessment.reading import read_run
 
 from capscope import Budget, Settings, assess
-from capscope.assessment.reading import read_run
 from capscope.errors import install_hint
 from capscope.export.conditions import Conditions
 from capscope.export.dot import dot_graph

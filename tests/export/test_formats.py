@@ -5,9 +5,9 @@ import json
 from importlib import metadata
 
 import pytest
+from capscope.assessment.reading import read_run
 
 from capscope import Budget, Settings, assess
-from capscope.assessment.reading import read_run
 from capscope.errors import CapscopeError
 from capscope.export import formats
 from capscope.export.formats import FORMATS, ExportFormat, export_formats

@@ -4,11 +4,11 @@ import json
 from collections import Counter
 
 import pytest
+from capscope.assessment.reading import read_run
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Budget, Settings, assess
-from capscope.assessment.reading import read_run
 from capscope.export.model_json import model_document
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition

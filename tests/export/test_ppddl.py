@@ -8,10 +8,10 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
+from capscope.assessment.reading import read_run
 from hypothesis import given, settings
 
 from capscope import Budget, assess
-from capscope.assessment.reading import read_run
 from capscope.environments.pddl import PddlSimulator, load_task
 from capscope.errors import VocabularyError
 from capscope.export.conditions import Conditions

@@ -1,10 +1,10 @@
 """The tables against the dataset, the models and the document they are made from."""
 
 import pytest
+from capscope.assessment.reading import read_run
 from hypothesis import given
 
 from capscope import Budget, Settings, assess
-from capscope.assessment.reading import read_run
 from capscope.export.model_json import model_document
 from capscope.export.tables import QueryRow, RuleRow, TransitionRow, model_tables, run_tables
 from capscope.model import StateGraph

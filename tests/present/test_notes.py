@@ -4,12 +4,12 @@ import json
 from dataclasses import replace
 
 import pytest
+from capscope.present.digest.record import opened_record
 
 from capscope import Intent, Settings, assess
 from capscope.analysis.aliasing import AliasedPair, Aliasing, Position
 from capscope.analysis.diff import compare_sides
 from capscope.present.difference import comparison_lines
-from capscope.present.digest.record import opened_record
 from capscope.present.digest.summary import facts_of, summary_of
 from capscope.present.notes import agent_failure_warnings, aliasing_notes
 from capscope.present.page.difference import difference_page

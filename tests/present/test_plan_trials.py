@@ -1,6 +1,6 @@
+from capscope.analysis.planning import Goal, PlanAttempt, Trial, plan_for
+from capscope.analysis.planning.trial import PlanAttemptEnd, PlanExecution
 from capscope.model import ExtremeModels
-from capscope.analysis.planning import Goal, Trial, PlanAttempt, plan_for
-from capscope.analysis.planning.trial import PlanExecution, PlanAttemptEnd
 from capscope.present.plans import trial_document, trial_lines
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent
@@ -12,7 +12,9 @@ P = Intent.parse("p")
 
 def tried(*ends, draws=400):
     """Try a plan of one step that had one outcome, 0 → 1; `ends` are where the tries went."""
-    plan = plan_for(ExtremeModels(learned({Transition(0, 0, 1): draws})), Goal.parse("p and not r", WORDS), [0])
+    plan = plan_for(
+        ExtremeModels(learned({Transition(0, 0, 1): draws})), Goal.parse("p and not r", WORDS), [0]
+    )
     tries = []
     for after in ends:
         end = (

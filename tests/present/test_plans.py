@@ -1,8 +1,7 @@
 import pytest
 
-from capscope.model import ExtremeModels
 from capscope.analysis.planning import Goal, plan_for
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels, StateGraph
 from capscope.present.plans import plan_document, plan_lines
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary

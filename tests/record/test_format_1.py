@@ -93,7 +93,9 @@ def test_of_a_batch_only_the_first_start_was_recorded(unpacked):
 def test_settings_that_did_not_exist_yet_have_their_defaults(unpacked):
     folder = unpacked("adaptive")
     with closing(sqlite3.connect(folder / "journal.sqlite")) as db:
-        stored = json.loads(db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()[0])
+        stored = json.loads(
+            db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()[0]
+        )
         del stored["settings"]["resets"]
         db.execute("UPDATE meta SET value = ? WHERE key = 'identity'", (json.dumps(stored),))
         db.commit()

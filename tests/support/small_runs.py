@@ -5,14 +5,13 @@ from pathlib import Path
 
 import numpy as np
 from capscope.assessment.reading import Reading
-from capscope.record.execution_table import Dataset
+from capscope.present.digest.record import Record
 
 from capscope.model import StateGraph
-from capscope.present.digest.record import Record
-from capscope.record.execution_table import ExecutionTable
+from capscope.record.execution_table import Dataset, ExecutionTable
 from capscope.record.journal import Draw, Execution, Journal, QueryRecord
-from capscope.record.usage import Usage
 from capscope.record.settings import Settings
+from capscope.record.usage import Usage
 from capscope.symbolic import Intent, Predicate, Vocabulary
 from capscope.world import Attempt, Ending
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from capscope.analysis.planning import TrialSettings, Plan, Trial, PlanAttempt
+from capscope.analysis.planning import Plan, PlanAttempt, Trial, TrialSettings
 from capscope.cli.options import Json, MaxCost, MaxTokens, RunArgument
 from capscope.cli.output import amount_done, print_json, print_line
 from capscope.present.plans import plan_document, plan_lines, trial_document, trial_lines

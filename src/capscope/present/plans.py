@@ -12,9 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from capscope.analysis.planning import PlanBranch, Plan, PlanStep, Trial
+from capscope.analysis.planning import Plan, PlanBranch, PlanStep, Trial
 from capscope.analysis.planning.optimistic_path import OptimisticSearch
-from capscope.analysis.planning.trial import PlanExecution, PlanAttemptEnd, TrialVerdict
+from capscope.analysis.planning.trial import PlanAttemptEnd, PlanExecution, TrialVerdict
 from capscope.present.text import WIDTH, changes_text, counted
 from capscope.sanitize import sanitize
 from capscope.symbolic import Intent, State, Vocabulary
@@ -81,7 +81,9 @@ def _why_not(plan: Plan) -> str:
 
 
 def _optimistic_path_text(plan: Plan, optimistic_search: OptimisticSearch | None) -> str:
-    if optimistic_search is None or (optimistic_search.path is None and not optimistic_search.searched_all):
+    if optimistic_search is None or (
+        optimistic_search.path is None and not optimistic_search.searched_all
+    ):
         return "The optimistic model is too large to search; assess longer"
     if optimistic_search.path is None:
         return (

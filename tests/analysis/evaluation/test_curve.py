@@ -3,13 +3,13 @@ import json
 from dataclasses import replace
 
 import pytest
+from capscope.assessment.reading import replay
 
 from capscope import Budget, Settings, Usage, assess
 from capscope.analysis.evaluation.accounting import Shares
 from capscope.analysis.evaluation.curve import Curve, Milestones, Point, learning_points, point_at
 from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.analysis.evaluation.variational_distance import exact_distance
-from capscope.assessment.reading import replay
 from capscope.problems import load_problem
 from capscope.record.run_directory import RunDirectory
 

@@ -1,9 +1,10 @@
 import random
 
-from capscope.model import ExtremeModels
+from capscope.record.transitions import Transition
+
 from capscope.analysis.planning import Goal
 from capscope.analysis.planning.optimistic_path import OptimisticSearch
-from capscope.record.transitions import Transition
+from capscope.model import ExtremeModels
 from support.tiny_models import ALL, INTENTS, WORDS, learned, random_models
 
 
@@ -51,4 +52,6 @@ def test_a_search_is_limited(monkeypatch):
     monkeypatch.setattr("capscope.analysis.planning.optimistic_path._MOST_STATES", 2)
     graph = learned({Transition(0, 0, 1): 3})
     goal = Goal.parse("r", WORDS)
-    assert OptimisticSearch.of(ExtremeModels(graph), goal, 0) == OptimisticSearch(None, searched_all=False)
+    assert OptimisticSearch.of(ExtremeModels(graph), goal, 0) == OptimisticSearch(
+        None, searched_all=False
+    )

@@ -1,9 +1,8 @@
 import pytest
 
-from capscope.model import ExtremeModels
 from capscope.analysis.planning import Goal, plan_for
 from capscope.errors import CapscopeError
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels, StateGraph
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
 from support.tiny_models import WORDS, learned

@@ -6,7 +6,6 @@ from math import comb
 
 import pytest
 
-from capscope.model import ExtremeModels
 from capscope import Budget, assess, plan, try_plan
 from capscope.analysis.planning import Goal, PlanAttempt, Trial, TrialSettings, plan_for
 from capscope.analysis.planning.trial import (
@@ -17,6 +16,7 @@ from capscope.analysis.planning.trial import (
     attempt_plan,
 )
 from capscope.errors import ProblemError, RunError
+from capscope.model import ExtremeModels
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent
 from capscope.world import Allowance, Ending
@@ -139,10 +139,14 @@ def test_a_problem_that_is_not_given_must_be_found(hasty):
 
 
 def test_a_trial_needs_a_plan_and_a_position(hasty, brittle):
-    nothing = plan_for(ExtremeModels(learned({Transition(0, 0, 1): 3})), Goal.parse("r", WORDS), [0])
+    nothing = plan_for(
+        ExtremeModels(learned({Transition(0, 0, 1): 3})), Goal.parse("r", WORDS), [0]
+    )
     with pytest.raises(RunError, match="no way to the goal is known"):
         try_plan(hasty, nothing, TrialSettings(1), problem=hasty_board())
-    elsewhere = plan_for(ExtremeModels(learned({Transition(8, 0, 9): 3})), Goal.parse("p", WORDS), [8])
+    elsewhere = plan_for(
+        ExtremeModels(learned({Transition(8, 0, 9): 3})), Goal.parse("p", WORDS), [8]
+    )
     with pytest.raises(RunError, match="no position of the start is known"):
         try_plan(hasty, elsewhere, TrialSettings(1), problem=hasty_board())
 

@@ -1,6 +1,7 @@
 """Which draws are shown for a rule, compared with choosing them one by one."""
 
 import numpy as np
+from capscope.present.digest.record import opened_record
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,6 @@ from capscope.present.digest.draw_samples import (
     ranked,
     with_transcript,
 )
-from capscope.present.digest.record import opened_record
 from capscope.present.digest.size_budget import SizeBudget
 from capscope.present.text import capability_views
 from capscope.world import Ending

@@ -6,11 +6,11 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from capscope.assessment.reading import read_run
 
 from capscope import Budget, Settings, assess
 from capscope.analysis.evaluation.accounting import where_executions_went
 from capscope.analysis.findings import find_surprises
-from capscope.assessment.reading import read_run
 from capscope.assessment.spec import RunSpec
 from capscope.errors import CapscopeError
 from capscope.present.digest import Digest, digest_run

