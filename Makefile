@@ -14,8 +14,8 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,plan,dev,docs]'
-# Only from a wheel: building xllamacpp needs a compiler and an hour.
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,plan,experiments,dev,docs]'
+# There are wheels of xllamacpp for most platforms; building it would take a compiler and an hour.
 	$(BIN)/pip install --quiet --disable-pip-version-check --only-binary xllamacpp \
 		--editable '.[local-llm]' || echo 'no wheel of xllamacpp: the test that runs a local model is skipped'
 	@touch $@
@@ -48,8 +48,8 @@ test: lint types package weights browser  ## Lint, check types and the package, 
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(VENV)/.installed-dev  ## Check style and formatting
-	$(BIN)/ruff check src tests benchmarks scripts examples docs
-	$(BIN)/ruff format --check src tests benchmarks scripts examples docs
+	$(BIN)/ruff check src tests experiments scripts examples docs
+	$(BIN)/ruff format --check src tests experiments scripts examples docs
 
 types: $(VENV)/.installed-dev  ## Check types
 	$(BIN)/mypy
@@ -61,8 +61,8 @@ docs: $(VENV)/.installed-dev  ## Build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going docs docs/_build/html
 	@echo 'open docs/_build/html/index.html'
 
-bench: $(VENV)/.installed-dev  ## Measure speed as ratios to naive baselines
-	$(BIN)/python benchmarks/run.py
+bench: $(VENV)/.installed-dev  ## Measure speed against the baselines, as ratios in one run
+	PYTHONPATH=experiments $(BIN)/python -m capscope_experiments.benchmarks
 
 clean:  ## Remove the environment, caches and demo run
 	rm -rf $(VENV) runs/demo docs/_build .pytest_cache .mypy_cache .ruff_cache

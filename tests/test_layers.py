@@ -21,7 +21,6 @@ ORDER = [
     "strategy",
     "assessment",
     "analysis",
-    "baselines",
     "export",
     "present",
     "environments",
@@ -30,7 +29,6 @@ ORDER = [
     "api",
     "testing",
     "capscope",
-    "bench",
     "cli",
     "__main__",
 ]
@@ -106,7 +104,6 @@ def test_no_modules_import_each_other_in_a_circle():
         ("xllamacpp", "capscope.agents.llm.local"),
         ("typer", "capscope.cli"),
         ("rich", "capscope.cli"),
-        ("aalpy", "capscope.baselines.aalpy"),
         ("jinja2", "capscope.present.page"),
         ("gymnasium", "capscope.environments.gymnasium"),
         ("pandas", "capscope.export.frames"),
@@ -125,6 +122,38 @@ def test_a_library_is_imported_in_its_own_place_only(package, home):
     homes = [home] if isinstance(home, str) else home
     strangers = [u for u in users if not any(f"{u}.".startswith(f"{h}.") for h in homes)]
     assert not strangers, sorted(strangers)
+
+
+def test_nothing_but_the_bench_command_knows_of_the_experiments():
+    users = {
+        module
+        for module, path in MODULES.items()
+        if "capscope_experiments" in path.read_text(encoding="utf-8")
+    }
+    assert users == {"capscope.cli.bench"}
+
+
+EXPERIMENTS = ROOT.parents[1] / "experiments"
+
+
+@pytest.mark.parametrize(
+    ("package", "home"),
+    [
+        ("aalpy", "baselines/aalpy/learners.py"),
+        ("matplotlib", "figure.py"),
+        ("typer", ("command.py", "progress.py")),
+        ("rich", "progress.py"),
+    ],
+)
+def test_a_library_is_imported_in_its_own_place_of_the_experiments_only(package, home):
+    package_folder = EXPERIMENTS / "capscope_experiments"
+    users = {
+        path.relative_to(package_folder).as_posix()
+        for path in package_folder.rglob("*.py")
+        for name in imported_names(path)
+        if name.partition(".")[0] == package
+    }
+    assert users == ({home} if isinstance(home, str) else set(home))
 
 
 def test_the_check_sees_imports_inside_functions():

@@ -1,253 +1,37 @@
-"""`capscope bench`: what is asked for is checked first, what is found is written and printed."""
-
-import json
-import os
-import shlex
-import signal
-import subprocess
-import sys
-from functools import partial
-from pathlib import Path
+"""`capscope bench` hands over to the experiments in a clone, and says where they are elsewhere."""
 
 import pytest
-from capscope.assessment.reading import read_run
 
-from capscope.analysis.evaluation.reachability import Size
-from capscope.bench import results, speed
-from capscope.bench.reachability import measure_reachability
-from capscope.bench.results import SUITES
-from capscope.bench.workers import Standing
-from capscope.cli import bench as bench_command
-from capscope.cli.output import bench_progress
-from support.markdown_rows import cells, links
-from support.processes import SECONDS, started
-
-SETTINGS = ["--draws", "2", "--iterations", "10", "--depth", "5", "--walks", "1"]
-SETTINGS += ["--walk-steps", "40"]
+from capscope.cli import bench
 
 
-def tiny(suite, problem="tireworld", strategy="mcqs-s", levels="0.02,0.05", most=20):
-    """Write a command line of one seed and a few executions."""
-    given = ["--problem", problem, "--strategy", strategy, "--levels", levels, "--seeds", "1"]
-    return ["bench", *suite.split(), *given, "--max-executions", str(most), "--workers", "1",
-            *SETTINGS]  # fmt: skip
+@pytest.fixture
+def outside_a_clone(monkeypatch, tmp_path):
+    monkeypatch.setattr(bench, "EXPERIMENTS", tmp_path / "experiments")
 
 
-# Mistakes.
+@pytest.mark.usefixtures("outside_a_clone")
+@pytest.mark.parametrize("given", [[], ["efficiency"], ["speed", "--seeds", "3", "--json"]])
+def test_outside_a_clone_one_line_says_where_the_experiments_are(refusal, given):
+    line = refusal("bench", *given)
+    assert "the experiments are in capscope's repository" in line
+    assert "pip install --editable '.[all,experiments]' && capscope bench" in line
 
 
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        (["beauty"], "no suite 'beauty'; choose one of efficiency, "),
-        (["efficiency", "--strategy", "mcqs-s,oracle"], "no strategy 'oracle'; choose one of"),
-        (["efficiency", "--problem", "blockworld"], "no problem 'blockworld'; did you mean blocks"),
-        (["--problem", "blocksworld,xyzzy"], "no problem 'xyzzy'; `capscope list` shows them."),
-        (["efficiency", "--levels", "0.5,high"], "--levels are shares between 0 and 1 with commas"),
-        (["efficiency", "--levels", "0.5,1.5"], "with commas, not '0.5,1.5'"),
-        (["efficiency", "--levels", "0"], "with commas, not '0'"),
-        (["efficiency", "--levels", ""], "with commas, not ''"),
-        (["efficiency", "--levels", "nan"], "with commas, not 'nan'"),
-        (["efficiency", "--draws", "0"], "--draws must be at least 1, not 0"),
-        (["ablation", "--strategy", "random"], "name mcqs-s or mcqs-e, which have it"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_a_mistake_is_told_in_one_line_before_anything_is_measured(refusal, given, line):
-    if "--problem" not in given:
-        given = [*given, "--problem", "tireworld"]
-    assert line in refusal("bench", *given)
-    assert not Path("results/runs").exists()
-
-
-def test_an_output_folder_that_is_a_file_is_told(refusal, tmp_path):
-    (tmp_path / "results").write_text("mine")
-    assert "cannot make the folder results: File exists" in refusal(*tiny("efficiency"))
-
-
-def test_results_that_cannot_be_written_are_told_and_the_chapter_is_kept(capscope):
-    done = capscope(*tiny("reachability"), "--write", "nowhere/RESULTS.md", "--json")
-    assert (done.code, done.out) == (2, "")
-    assert "cannot write nowhere/RESULTS.md: No such file or directory" in done.err
-    assert Path("results/reachability.md").exists()
-
-
-# Answers.
-
-
-def test_a_suite_prints_its_chapter_and_keeps_its_runs(capscope, monkeypatch):
-    command = tiny("efficiency", strategy="mcqs-s,random")
-    done = capscope(*command)
+@pytest.mark.usefixtures("outside_a_clone")
+def test_outside_a_clone_the_help_says_what_is_needed(capscope):
+    done = capscope("bench", "--help")
     assert (done.code, done.err) == (0, "")
-    chapter = Path("results/efficiency.md").read_text("utf-8")
-    names = ["efficiency.csv", "efficiency.png", "efficiency.svg", "efficiency.md"]
-    written = ", ".join(f"results/{name}" for name in names)
-    assert done.out == f"{chapter}\nwritten: {written}\n"
-    assert cells(chapter, "tireworld", "mcqs-s")["seeds"] == "1"
-    assert {path.name for path in Path("results").iterdir()} == {"runs", *names}
-    settings = "draws2-depth5-iterations10-walks1-walk_steps40"
-    assert {path.name for path in Path("results/runs").iterdir()} == {
-        f"tireworld-{strategy}-{settings}-0" for strategy in ("mcqs-s", "random")
-    }
-    # A run is a run.
-    assert capscope("show", f"results/runs/tireworld-mcqs-s-{settings}-0").code == 0
-    # The same again finds all runs made. A live display leaves standard output to the answer.
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    again = capscope(*command)
-    assert again.out == done.out
-    assert "efficiency" not in again.err
+    assert "needs a clone of the repository" in done.out
+    assert "--seeds" not in done.out
 
 
-def test_the_chapter_repeats_the_command_without_where_it_writes_to(capscope):
-    places = ["--runs=kept", "--output", "there", "--write", "ALL.md", "--json"]
-    done = capscope(*tiny("reachability"), *places)
-    assert (done.code, done.err) == (0, "")
-    repeated = [word for word in tiny("reachability") if word != "--workers"]
-    repeated.pop(-len(SETTINGS) - 1)
-    command = f"```\n{shlex.join(['capscope', *repeated])}\n```"
-    assert command in Path("there/reachability.md").read_text("utf-8")
-    assert "](there/reachability.csv)" in Path("ALL.md").read_text("utf-8")
-    assert Path("kept").is_dir()
-
-
-def test_json_is_one_object_that_names_the_files(capscope):
-    done = capscope(*tiny("reachability"), "--json", "--write", "RESULTS.md")
-    assert done.out.count("\n") == 1
-    names = ["results/reachability.csv", "results/reachability.md", "RESULTS.md"]
-    assert json.loads(done.out) == {"suite": "reachability", "written": names}
-    assert all(Path(name).is_file() for name in names)
-
-
-def test_all_suites_in_one_go_share_their_runs_and_are_put_together(capscope, monkeypatch):
-    named = {name: SUITES[name] for name in ("efficiency", "ablation", "speed")}
-    named["reachability"] = partial(measure_reachability, size=Size(2, 2))
-    for module in (results, bench_command):
-        monkeypatch.setattr(module, "SUITES", named)
-    monkeypatch.setattr(speed, "_PROBLEM", "tireworld")
-    done = capscope(*tiny("", strategy="mcqs-s,random"), "--write", "docs.md")
-    assert done.code == 0, done.err
-    text = Path("docs.md").read_text("utf-8")
-    heads = [line for line in text.splitlines() if line.startswith("## ")]
-    assert [head.split(":")[0] for head in heads] == [
-        "## Read this first", "## E1", "## E4", "## Speed of the search", "## E3",
-    ]  # fmt: skip
-    assert links(text)
-    assert all(Path(link).is_file() for link in links(text))
-    for name in named:
-        assert f"```\ncapscope bench {name} --problem tireworld" in text
-        assert Path(f"results/{name}.md").read_text("utf-8") in done.out
-    made = [path.name for path in Path("results/runs").iterdir()]
-    assert len(made) == 3  # mcqs-s with and without the bonus, random
-
-
-def test_what_is_named_twice_is_measured_once(capscope):
-    twice = ["--problem", "tireworld", "--strategy", "mcqs-s,mcqs-s"]
-    done = capscope(*tiny("reachability"), *twice)
-    assert done.code == 0, done.err
-    assert cells(done.out, "tireworld", "mcqs-s")["runs"] == "1"
-
-
-def test_random_query_alone_keeps_to_the_budget_of_the_command_line(capscope):
-    done = capscope(*tiny("efficiency", strategy="random", levels="0.99"))
-    assert done.code == 0, done.err
-    row = cells(done.out, "tireworld", "random")
-    assert row["ended by"] == "budget of executions spent"
-    assert row["executions to 0.99"] == "> 20"
-
-
-def test_a_budget_that_discovery_spends_is_a_result_too(capscope):
-    done = capscope(*tiny("reachability", problem="blocksworld"), "--max-steps", "20")
-    assert done.code == 0, done.err
-    assert cells(done.out, "blocksworld", "mcqs-s")["consistent"] == "no sequence of full length"
-    last = Path("results/reachability.csv").read_text("utf-8").splitlines()[-1]
-    assert last == "blocksworld,mcqs-s,0,0,,,0.0"
-
-
-# Progress.
-
-
-def test_progress_goes_to_standard_error_in_plain_lines(capscope, monkeypatch):
-    monkeypatch.setattr("capscope.cli.output._SECONDS_BETWEEN_LINES", 0)
-    done = capscope(*tiny("reachability"), "--json")
-    json.loads(done.out)
-    lines = done.err.splitlines()
-    assert lines[0].startswith("0 of 1 done; tireworld-mcqs-s-")
-    assert any(line.endswith(": 20 executions") for line in lines)
-    assert lines[-1].startswith("0 of 1 done; reachability of tireworld-mcqs-s-")
-    assert "\x1b" not in done.err
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (None, ""),
-        (7.4, ", about 7 s left"),
-        (90, ", about 2 min left"),
-        (9000, ", about 2.5 h left"),
-    ],
-)
-def test_the_time_left_is_told_once_it_is_known(capsys, monkeypatch, seconds, text):
-    monkeypatch.setattr("capscope.cli.output._SECONDS_BETWEEN_LINES", 0)
-    with bench_progress() as tell:
-        tell(Standing(2, 9, {"a": "7 executions", "b": "begun"}, seconds))
-    assert capsys.readouterr().err == f"2 of 9 done{text}; a: 7 executions; b: begun\n"
-
-
-# Ctrl-C.
-
-WORLD = """
-import os, signal
-from capscope.problems import load_problem
-
-def make():
-    problem = load_problem("blocksworld")
-    simulator, left = problem.simulator, {}
-    class Counted:
-        def __getattr__(self, name):
-            return getattr(simulator, name)
-        def step(self, action):
-            nonlocal left
-            left -= 1
-            if left == 0:
-                {}
-            return simulator.step(action)
-    object.__setattr__(problem, "simulator", Counted())
-    return problem
-"""
-
-
-def test_ctrl_c_is_told_with_the_code_for_it_and_the_same_command_goes_on(capscope, tmp_path):
-    command = tiny("reachability", problem="mine.py:make")
-    mine = tmp_path / "mine.py"
-    # The 42nd step comes after discovery, in the run itself.
-    mine.write_text(WORLD.format(42, "os.kill(os.getpid(), signal.SIGINT)"))
-    done = capscope(*command)
-    assert (done.code, done.out) == (130, "")
-    assert done.err == "interrupted; every run is kept, the same command goes on\n"
-    [run] = Path("results/runs").iterdir()
-    begun = read_run(run).usage
-    assert 0 < begun.executions < 20
-    mine.write_text(WORLD.format(10**9, "pass"))
-    done = capscope(*command)
-    assert done.code == 0, done.err
-    assert read_run(run).usage.executions == 20
-
-
-def test_ctrl_c_in_a_terminal_ends_the_processes_of_the_runs_too(tmp_path):
-    os.mkfifo(tmp_path / "fifo")
-    act = f"open({str(tmp_path / 'fifo')!r}, 'w').write(str(os.getpid())); signal.pause()"
-    (tmp_path / "mine.py").write_text(WORLD.format(42, act))
-    script = "from capscope.cli import main; main()"
-    given = ["bench", "efficiency", "--problem", "mine.py:make", "--strategy", "mcqs-s"]
-    given += ["--seeds", "1", "--workers", "2", *SETTINGS]
-    with started(
-        [sys.executable, "-c", script, *given],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as bench:  # fmt: skip
-        worker = int((tmp_path / "fifo").read_text())
-        os.killpg(bench.pid, signal.SIGINT)  # as a terminal does
-        out, err = bench.communicate(timeout=SECONDS)
-        with pytest.raises(ProcessLookupError):
-            os.kill(worker, 0)
-    assert (bench.returncode, out) == (130, "")
-    assert err == "interrupted; every run is kept, the same command goes on\n"
+def test_in_a_clone_help_and_mistakes_are_those_of_the_experiments(capscope):
+    done = capscope("bench", "--help")
+    assert done.code == 0
+    assert done.out.startswith("Usage: capscope bench [OPTIONS] [suite]")
+    assert "--levels" in done.out
+    done = capscope("bench", "--nonsense")
+    assert done.code == 2
+    assert "No such option: --nonsense" in done.err
+    assert "Try 'capscope bench --help' for help." in done.err

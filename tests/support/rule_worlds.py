@@ -7,9 +7,9 @@ import random
 from dataclasses import dataclass
 from itertools import product
 
-from capscope.analysis.evaluation.speed import covered_models
 from capscope.symbolic import Effect, Intent, Vocabulary
 from capscope.world import Limits, Problem
+from capscope_experiments.speed import covered_models
 
 WORDS = Vocabulary.of_atoms("pqrst")
 STATES = range(2 ** len(WORDS.atoms))

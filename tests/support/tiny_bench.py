@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from capscope import Budget, Settings
-from capscope.bench.plan import Case
-from capscope.bench.suite import Bench
+from capscope_experiments.plan import Case
+from capscope_experiments.suite import Bench
 
 SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
 BUDGET = Budget(executions=60)

@@ -47,7 +47,9 @@ app.command("evaluate")(evaluate.evaluate_run)
 app.command("plan")(plan.plan_run)
 app.command("export")(export.export_run)
 app.command("check")(check.check_source)
-app.command("bench")(bench.bench_suite)
+app.command("bench", cls=bench.BenchCommand, context_settings=bench.ANY_ARGUMENTS)(
+    bench.bench_suite
+)
 app.add_typer(llm.app, name="llm")
 
 

@@ -20,8 +20,8 @@ wherever the tosses stop (Ville's inequality).
 states tosses are added up; a toss in one state may then decide whether another state is ever
 reached in that run. The sum still has mean zero, since the runs are independent of each other; its
 spread could exceed that of a fair coin only if success in s led one run to t while failure in t led
-the other run to s. `benchmarks/differences.py` measures what is left of that with the strategies
-there are: nothing that shows.
+the other run to s. The benchmark `differences` of the experiments measures what is left of that
+with the strategies there are: nothing that shows.
 
 **Positions.** Where several positions of the simulator look like one symbolic state, success may
 depend on the position. A position that both runs know is compared as a state with one position is,

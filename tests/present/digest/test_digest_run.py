@@ -9,7 +9,6 @@ import pytest
 from capscope.assessment.reading import read_run
 
 from capscope import Budget, Settings, assess
-from capscope.analysis.evaluation.accounting import where_executions_went
 from capscope.analysis.findings import find_surprises
 from capscope.assessment.spec import RunSpec
 from capscope.errors import CapscopeError
@@ -20,6 +19,7 @@ from capscope.record.run_directory import RunDirectory
 from capscope.strategy import STRATEGIES
 from capscope.symbolic import Intent, Predicate, Vocabulary
 from capscope.world import Limits, Pictured, Problem, picture_of
+from capscope_experiments.accounting import where_executions_went
 from support.quirky_worlds import HOUSE, opens_the_door, problem
 from support.small_runs import draw, execution, small_run
 from support.toy_worlds import Board, Presser, Seen, board_problem, board_with_a_diary

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.analysis.evaluation.accounting import Shares, shares_of
 from capscope.present.digest.spending import spending_parts
 from capscope.world import Ending
+from capscope_experiments.accounting import Shares, shares_of
 from support.small_runs import draw, execution, executions_of, record_in_memory
 
 TRIPLES = st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 2))

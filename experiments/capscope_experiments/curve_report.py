@@ -1,0 +1,224 @@
+"""Learning curves for people: what each strategy needed, where its executions went, a picture."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capscope_experiments.curve import Curve, Point
+from capscope_experiments.figure import paleness, pyplot, save, style_of
+from capscope_experiments.table import markdown_table, spread, write_csv
+
+_BASELINE = "random"
+Cost = Literal["executions", "simulator_steps"]
+_COSTS: tuple[tuple[Cost, str], ...] = (("executions", "executions"), ("simulator_steps", "steps"))
+
+
+def write_points(curves: Sequence[Curve], path: Path) -> None:
+    """Write every recorded point of every run."""
+    heads = ["problem", "strategy", "seed", *(field.name for field in fields(Point))]
+    rows = (
+        [curve.problem, curve.strategy, curve.seed, *astuple(point)]
+        for curve in curves
+        for point in curve.points
+    )
+    write_csv(path, heads, rows)
+
+
+def group(curves: Sequence[Curve], problem: str, strategy: str) -> list[Curve]:
+    """Return the runs of one strategy on one problem."""
+    return [c for c in curves if c.problem == problem and c.strategy == strategy]
+
+
+def groups(curves: Sequence[Curve]) -> Iterator[tuple[str, str, list[Curve]]]:
+    """Yield the runs of each strategy on each problem, in the order of the curves."""
+    for problem in dict.fromkeys(curve.problem for curve in curves):
+        for strategy in dict.fromkeys(curve.strategy for curve in curves):
+            runs = group(curves, problem, strategy)
+            if runs:
+                yield problem, strategy, runs
+
+
+def ratio_to_baseline(
+    own: Sequence[Curve],
+    baseline: Sequence[Curve],
+    level: float,
+    cost: Cost = "simulator_steps",
+) -> tuple[float, bool] | None:
+    """Return how many times the cost the baseline needed, and whether it was cut before that.
+
+    Means over the seeds that both sides have; None if one of the strategy's own runs missed the
+    level, or if the baseline was cut before it had spent as much: that says nothing.
+    """
+    runs = {curve.seed: curve for curve in own}
+    base = {curve.seed: curve for curve in baseline}
+    seeds = [seed for seed in runs if seed in base]
+    reached = {seed: runs[seed].first_at(level) for seed in seeds}
+    if not seeds or any(point is None for point in reached.values()):
+        return None
+    there = {seed: base[seed].first_at(level) for seed in seeds}
+    spent = [getattr(there[seed] or base[seed].last, cost) for seed in seeds]
+    needed = [getattr(point, cost) for point in reached.values() if point is not None]
+    ratio, cut = sum(spent) / max(sum(needed), 1), any(p is None for p in there.values())
+    return None if cut and ratio <= 1 else (ratio, cut)
+
+
+def needed_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
+    """Set side by side what each strategy needed to reach each level of agreement."""
+    heads = ["problem", "strategy"]
+    heads += [f"{name} to {level:g}" for level in levels for _, name in _COSTS]
+    heads += [f"× the least, to {levels[-1]:g}", "at the end", "ended by", "seconds", "seeds"]
+    return markdown_table(heads, _needed_rows(curves, levels))
+
+
+def _needed_rows(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[list[str]]:
+    for problem, strategy, runs in groups(curves):
+        baseline = group(curves, problem, _BASELINE)
+        cells = []
+        for level in levels:
+            for cost, _ in _COSTS:
+                ratio = None
+                if strategy != _BASELINE:
+                    ratio = ratio_to_baseline(runs, baseline, level, cost)
+                cells.append(_needed(runs, level, cost) + _in_brackets(ratio))
+        yield [
+            problem,
+            strategy,
+            *cells,
+            _times_least(runs, levels[-1]),
+            spread([run.last.agreement for run in runs], "{:.4f}"),
+            ", ".join(dict.fromkeys(run.stopped_because for run in runs)),
+            spread([run.last.seconds for run in runs]),
+            str(len(runs)),
+        ]
+
+
+def _needed(runs: Sequence[Curve], level: float, cost: Cost) -> str:
+    points = [run.first_at(level) for run in runs]
+    reached = [getattr(point, cost) for point in points if point is not None]
+    if len(reached) == len(runs):
+        return spread(reached)
+    if not reached:
+        return f"> {min(getattr(run.last, cost) for run in runs):,}"
+    return f"{len(reached)} of {len(runs)} runs"
+
+
+def ratio_text(ratio: tuple[float, bool]) -> str:
+    """Write a ratio; "more than" where the baseline was cut."""
+    times, cut = ratio
+    return f"{'> ' if cut else ''}{times:,.1f}×"
+
+
+def _in_brackets(ratio: tuple[float, bool] | None) -> str:
+    return "" if ratio is None else f" ({ratio_text(ratio)})"
+
+
+def _times_least(runs: Sequence[Curve], level: float) -> str:
+    """Set the executions to a level against the least that any learner needs."""
+    least = max(run.least for run in runs)
+    reached = [point.executions for run in runs if (point := run.first_at(level)) is not None]
+    if not least or len(reached) < len(runs):
+        return "–"
+    return f"{statistics.fmean(reached) / least:.2f}"
+
+
+def shares_table(curves: Sequence[Curve]) -> str:
+    """Say what the executions went into."""
+    heads = ["problem", "strategy", "new pairs", "repeats of them", "walks", "without news"]
+    rows = []
+    for problem, strategy, runs in groups(curves):
+        totals = [sum(astuple(run.shares)) or 1 for run in runs]
+        cells = [problem, strategy]
+        for name in ("new", "repeat", "walk", "nowhere"):
+            shares = [getattr(r.shares, name) / t for r, t in zip(runs, totals, strict=True)]
+            cells.append(f"{statistics.fmean(shares):.1%}")
+        rows.append(cells)
+    return markdown_table(heads, rows)
+
+
+def draw_curves(
+    curves: Sequence[Curve], levels: Sequence[float], folder: Path, name: str
+) -> tuple[str, ...]:
+    """Draw agreement over simulator steps, with one-standard-deviation bands and ratio arrows."""
+    plt = pyplot()
+    problems = list(dict.fromkeys(curve.problem for curve in curves))
+    columns = min(3, len(problems))
+    rows = math.ceil(len(problems) / columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(5.2 * columns, 3.9 * rows), squeeze=False, layout="constrained"
+    )
+    for axis in axes.flat[len(problems) :]:
+        axis.set_axis_off()
+    for axis, problem in zip(axes.flat, problems, strict=False):
+        own = [c for c in curves if c.problem == problem]
+        _draw_problem(axis, own, levels)
+        axis.set_title(f"{problem} ({own[0].measure})")
+    for row in axes:
+        row[0].set_ylabel("model agreement (1 − VD)")
+    return save(figure, folder, name)
+
+
+def _draw_problem(axis: Any, curves: Sequence[Curve], levels: Sequence[float]) -> None:
+    arrows = 0
+    for _, strategy, runs in groups(curves):
+        steps, middle, deviation = _band(runs)
+        color, line, _ = style_of(strategy)
+        alpha = paleness(strategy)
+        width = 1.6 if alpha == 1 else 3.2  # a variant shows beside what it varies
+        axis.plot(steps, middle, color=color, linestyle=line, lw=width, alpha=alpha, label=strategy)
+        low, high = np.clip(middle - deviation, 0, 1), np.clip(middle + deviation, 0, 1)
+        axis.fill_between(steps, low, high, color=color, alpha=0.2, lw=0)
+        if strategy != _BASELINE:
+            baseline = [curve for curve in curves if curve.strategy == _BASELINE]
+            arrows += _draw_arrow(axis, runs, baseline, levels, 0.13 * arrows)
+    axis.set_xscale("log")
+    axis.set_ylim(0, 1.05)
+    axis.set_xlabel("simulator steps")
+    axis.legend(loc="lower right", frameon=False)
+
+
+def _draw_arrow(
+    axis: Any, runs: Sequence[Curve], baseline: Sequence[Curve], levels: Sequence[float], low: float
+) -> bool:
+    """Draw the ratio at the highest level that all runs reached; say whether there was one."""
+    for level in sorted(levels, reverse=True):
+        ratio = ratio_to_baseline(runs, baseline, level)
+        if ratio is None:
+            continue
+        points = [run.first_at(level) for run in runs]
+        start = statistics.fmean(p.simulator_steps for p in points if p is not None)
+        height, color = level - low, style_of(runs[0].strategy).color
+        axis.annotate(
+            "",
+            xy=(start, height),
+            xytext=(start * ratio[0], height),
+            arrowprops={"arrowstyle": "<->", "color": color},
+        )
+        middle = start * math.sqrt(ratio[0])
+        text = f"{ratio_text(ratio)} at {level:g}"
+        axis.text(middle, height - 0.055, text, color=color, ha="center", fontsize=8)
+        return True
+    return False
+
+
+def _band(runs: Sequence[Curve]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Interpolate the runs on one grid of steps; a run that ended stays at its last agreement."""
+    first = min(run.points[0].simulator_steps for run in runs)
+    last = max(run.last.simulator_steps for run in runs)
+    grid = np.geomspace(max(first, 1), max(last, 2), 200)
+    rows = [
+        np.interp(
+            np.log(grid),
+            np.log([max(p.simulator_steps, 1) for p in run.points]),
+            [p.agreement for p in run.points],
+        )
+        for run in runs
+    ]
+    return grid, np.mean(rows, axis=0), np.std(rows, axis=0)

@@ -1,0 +1,141 @@
+"""E4: is disagreement alone enough? The paper's strategies with and without revisitation bonus ξ.
+
+The runs with ξ and those of Random Query are the ones of the efficiency experiment.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from capscope.errors import CapscopeError
+from capscope.strategy.registry import ADAPTIVE, RANDOM
+from capscope_experiments.curve import Curve
+from capscope_experiments.curve_report import (
+    draw_curves,
+    group,
+    groups,
+    ratio_text,
+    ratio_to_baseline,
+)
+from capscope_experiments.curve_report import write_points as write_curves
+from capscope_experiments.figure import paleness, pyplot, save, style_of
+from capscope_experiments.suite import Bench, Section
+from capscope_experiments.suites.efficiency import efficiency_curves
+from capscope_experiments.table import markdown_table, spread
+
+LEVEL = 0.98
+"""The agreement that the paper's ablation asks for."""
+_WITHOUT = ", ξ = 0"
+_TEXT = f"""
+With ξ = 0 only disagreement between the two models is rewarded. Steps until agreement is
+{LEVEL:g}, with how many times as many Random Query needed; steps until the run ended, and how many
+more or fewer those were with ξ than without. First picture: agreement over steps. Second picture:
+the two ratios to Random Query.
+"""
+
+
+def ablation(bench: Bench) -> Section:
+    """Run the paper's strategies without ξ and set them beside those with it."""
+    cases = tuple(
+        replace(case, strategies=tuple(s for s in case.strategies if s != ADAPTIVE))
+        for case in bench.cases
+    )
+    if not any(set(case.strategies) - {RANDOM} for case in cases):
+        raise CapscopeError("the ablation is of ξ; name mcqs-s or mcqs-e, which have it")
+    if not bench.settings.xi:
+        raise CapscopeError("the ablation is of ξ; with --xi 0 there is nothing to leave out")
+    bench = replace(bench, cases=cases, levels=tuple(sorted({LEVEL, bench.levels[-1]})))
+    with_bonus = efficiency_curves(bench)
+    settings = replace(bench.settings, xi=0.0)
+    without = replace(bench, settings=settings)
+    ablated = [replace(c, strategy=c.strategy + _WITHOUT) for c in without.curves(without.orders())]
+    curves = [*with_bonus, *ablated]
+    write_curves(curves, bench.output / "ablation.csv")
+    pictures = draw_curves(curves, (LEVEL,), bench.output, "ablation")
+    pictures += _draw_ratios(curves, bench.output)
+    body = "\n\n".join(
+        [
+            _TEXT.strip(),
+            "![agreement over simulator steps, with and without ξ](ablation.png)",
+            "![times fewer steps than Random Query](ablation-steps.png)",
+            _table(curves),
+        ]
+    )
+    return Section("E4: without the revisitation bonus", body, ("ablation.csv", *pictures))
+
+
+def _table(curves: Sequence[Curve]) -> str:
+    heads = ["problem", "strategy", f"steps to {LEVEL:g}", "fewer than Random"]
+    heads += ["steps to the end", "with ξ to without", "at the end", "ended by", "seeds"]
+    rows = []
+    for problem, strategy, runs in groups(curves):
+        points = [run.first_at(LEVEL) for run in runs]
+        reached = [point.simulator_steps for point in points if point is not None]
+        missed = f"{len(reached)} of {len(runs)} runs"
+        ratio = ratio_to_baseline(runs, group(curves, problem, RANDOM), LEVEL)
+        rows.append(
+            [
+                problem,
+                strategy,
+                spread(reached) if len(reached) == len(runs) else missed,
+                "–" if ratio is None or strategy == RANDOM else ratio_text(ratio),
+                spread([run.last.simulator_steps for run in runs]),
+                change_with_bonus(curves, problem, strategy),
+                spread([run.last.agreement for run in runs], "{:.4f}"),
+                ", ".join(dict.fromkeys(run.stopped_because for run in runs)),
+                len(runs),
+            ]
+        )
+    return markdown_table(heads, rows)
+
+
+def change_with_bonus(curves: Sequence[Curve], problem: str, strategy: str) -> str:
+    """Say how the steps until the end with ξ compare to those without."""
+    have, without = (group(curves, problem, name) for name in (strategy, strategy + _WITHOUT))
+    if not without or not _came_to_an_end([*have, *without]):
+        return ""
+    steps = [statistics.fmean(r.last.simulator_steps for r in runs) for runs in (have, without)]
+    return f"{steps[0] / max(steps[1], 1) - 1:+.0%}"
+
+
+def _draw_ratios(curves: Sequence[Curve], folder: Path) -> tuple[str, ...]:
+    """Draw how many times fewer steps than Random Query each needed, to a level and to the end."""
+    plt = pyplot()
+    problems = list(dict.fromkeys(curve.problem for curve in curves))
+    strategies = [s for s in dict.fromkeys(c.strategy for c in curves) if s != RANDOM]
+    figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
+    for axis, title in zip(axes, (f"to agreement {LEVEL:g}", "to the end"), strict=True):
+        for i, strategy in enumerate(strategies):
+            heights = [_times_fewer(curves, p, strategy, axis is axes[1]) for p in problems]
+            places = [j + 0.8 * (i + 0.5) / len(strategies) - 0.4 for j in range(len(problems))]
+            style = style_of(strategy)
+            bars = axis.bar(
+                places, heights, 0.75 / len(strategies), label=strategy, color=style.color,
+                alpha=paleness(strategy), hatch=style.hatch,
+                edgecolor="black",
+            )  # fmt: skip
+            axis.bar_label(bars, [f"{h:.1f}" if h else "–" for h in heights], fontsize=7)
+        axis.set_xticks(range(len(problems)), problems)
+        axis.set_title(f"times fewer steps than Random Query, {title}")
+        axis.axhline(1, color="black", lw=0.6)
+    axes[0].legend(frameon=False, fontsize=8)
+    return save(figure, folder, "ablation-steps")
+
+
+def _times_fewer(curves: Sequence[Curve], problem: str, strategy: str, to_end: bool) -> float:
+    own, baseline = group(curves, problem, strategy), group(curves, problem, RANDOM)
+    if not to_end:
+        ratio = ratio_to_baseline(own, baseline, LEVEL)
+        return ratio[0] if ratio else 0.0
+    if not own or not baseline or not _came_to_an_end(own):
+        return 0.0
+    spent = [statistics.fmean(run.last.simulator_steps for run in runs) for runs in (baseline, own)]
+    return spent[0] / max(spent[1], 1)
+
+
+def _came_to_an_end(runs: Sequence[Curve]) -> bool:
+    """Say whether runs ended by themselves; what a budget ended says nothing about an end."""
+    return not any(run.stopped_because.startswith("budget") for run in runs)

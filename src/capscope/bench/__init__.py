@@ -1,1 +1,0 @@
-"""The experiments: each question of the paper is one command that anyone can rerun."""

@@ -1,0 +1,93 @@
+from dataclasses import replace
+
+import pytest
+
+from capscope import Budget
+from capscope.errors import CapscopeError
+from capscope_experiments.accounting import Shares
+from capscope_experiments.curve import Curve, Point
+from capscope_experiments.plan import Case
+from capscope_experiments.suites.ablation import ablation, change_with_bonus
+from capscope_experiments.suites.efficiency import efficiency_curves
+from support.markdown_rows import cells, links
+from support.tiny_bench import begun, tiny_bench
+
+FEW = dict.fromkeys(("adaptive", "mcqs-s"), Budget(executions=20))
+BLOCKS = (Case("blocksworld", ("adaptive", "mcqs-s", "random"), FEW),)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return tiny_bench(tmp_path_factory.mktemp("bench"), cases=BLOCKS, levels=(0.005, 0.01))
+
+
+@pytest.fixture(scope="module")
+def chapter(bench):
+    """The chapter, and the names of the runs that were made for it behind those of efficiency."""
+    efficiency_curves(replace(bench, levels=(0.5, 0.98)))
+    return begun(ablation, bench)
+
+
+def test_only_the_runs_without_the_bonus_are_made(chapter):
+    _, names = chapter
+    assert [name.replace("-draws2-depth5-iterations10", "") for name in names] == [
+        f"blocksworld-mcqs-s-xi0-walks1-walk_steps40-{seed}" for seed in (0, 1)
+    ]
+
+
+def test_every_strategy_stands_beside_itself_without_the_bonus(chapter):
+    section, _ = chapter
+    rows = [line.split("|")[1:3] for line in section.body.splitlines() if line.startswith("| ")]
+    assert [(problem.strip(), strategy.strip()) for problem, strategy in rows[1:]] == [
+        ("blocksworld", strategy) for strategy in ("mcqs-s", "random", "mcqs-s, ξ = 0")
+    ]
+    assert "adaptive" not in section.body
+
+
+def test_runs_that_a_budget_ended_say_nothing_about_their_end(chapter):
+    section, _ = chapter
+    own, chance = (cells(section.body, "blocksworld", s) for s in ("mcqs-s", "random"))
+    assert own["ended by"] == "budget of executions spent"
+    assert own["with ξ to without"] == ""
+    assert chance["fewer than Random"] == "–"
+    assert own["steps to 0.98"] == "0 of 2 runs"
+
+
+def ended(strategy, steps, because="no news"):
+    return Curve("p", strategy, 0, (Point(1, 1, steps, 0.5, 0.0),), because, Shares())
+
+
+def test_the_change_is_that_of_the_steps_until_the_end():
+    curves = [ended("mcqs-s", 120), ended("mcqs-s, ξ = 0", 100), ended("random", 9)]
+    assert change_with_bonus(curves, "p", "mcqs-s") == "+20%"
+    assert change_with_bonus(curves, "p", "random") == ""
+    cut = [ended("mcqs-s", 120), ended("mcqs-s, ξ = 0", 100, "budget of executions spent")]
+    assert change_with_bonus(cut, "p", "mcqs-s") == ""
+
+
+def test_the_chapter_comes_with_the_files_that_it_shows(chapter, bench):
+    section, _ = chapter
+    assert section.title == "E4: without the revisitation bonus"
+    assert set(section.files) == {
+        "ablation.csv", "ablation.png", "ablation.svg", "ablation-steps.png", "ablation-steps.svg",
+    }  # fmt: skip
+    assert set(links(section.body)) == {"ablation.png", "ablation-steps.png"}
+    assert all((bench.output / name).stat().st_size for name in section.files)
+
+
+def test_random_query_goes_on_to_the_level_of_the_ablation_where_others_are_lower(chapter):
+    # For the levels that were asked for its first query was enough.
+    section, _ = chapter
+    chance = cells(section.body, "blocksworld", "random")
+    assert chance["ended by"] == "budget of simulator_steps spent"
+
+
+@pytest.mark.parametrize("strategies", [("random",), ("adaptive",), ("adaptive", "random")])
+def test_without_a_strategy_that_has_the_bonus_there_is_nothing_to_leave_out(bench, strategies):
+    with pytest.raises(CapscopeError, match="name mcqs-s or mcqs-e, which have it"):
+        ablation(replace(bench, cases=(Case("tireworld", strategies),)))
+
+
+def test_without_a_bonus_there_is_nothing_to_leave_out(bench):
+    with pytest.raises(CapscopeError, match="with --xi 0 there is nothing to leave out"):
+        ablation(replace(bench, settings=replace(bench.settings, xi=0.0)))

@@ -1,0 +1,66 @@
+import csv
+from dataclasses import replace
+
+import pytest
+
+from capscope.analysis.evaluation.evaluate import Measure, evaluate
+from capscope.problems import load_problem
+from capscope_experiments.plan import Case
+from capscope_experiments.suites.agreement import AgreementJob, measure_agreement
+from support.markdown_rows import cells, links
+from support.tiny_bench import BUDGET, begun, tiny_bench
+
+TIRES = Case("tireworld", ("adaptive", "random"), {"adaptive": BUDGET}, sequences=20)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return tiny_bench(tmp_path_factory.mktemp("bench"), cases=(TIRES,))
+
+
+@pytest.fixture(scope="module")
+def chapter(bench):
+    return measure_agreement(bench)
+
+
+def test_every_measure_of_every_run_is_what_evaluate_says(chapter, bench):
+    with (bench.output / "agreement.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["strategy"], row["seed"]) for row in rows] == [
+        ("adaptive", "0"),
+        ("adaptive", "1"),
+    ]
+    for row in rows:
+        path = bench.runs / f"{bench.order(TIRES, 'adaptive', int(row['seed'])).name}"
+        plain = evaluate(path, load_problem, Measure(20))
+        filtered = evaluate(path, load_problem, Measure(20, achieving_only=True))
+        for key in ("model_agreement", "model_agreement_sampled", "calibration_error",
+                    "support_right", "outcomes_foreseen", "unknown_share"):  # fmt: skip
+            assert float(row[key]) == pytest.approx(plain[key])
+        assert float(row["achieving"]) == pytest.approx(filtered["model_agreement"])
+        assert 0 <= float(row["chance_close"]) <= 1
+        assert 0 <= float(row["chance_missing"]) <= 1
+        assert float(row["achieving_sampled"]) == pytest.approx(filtered["model_agreement_sampled"])
+
+
+def test_the_table_has_means_over_the_seeds(chapter):
+    row = cells(chapter.body, "tireworld", "adaptive")
+    assert row["seeds"] == "2"
+    assert "±" in row["exact"] and "±" in row["sampled"]
+    assert "20 random sequences" in " ".join(chapter.body.split())
+    assert links(chapter.body) == list(chapter.files) == ["agreement.csv"]
+
+
+def test_one_dataset_serves_all_runs_and_is_built_once(chapter, bench):
+    datasets = list((bench.runs / "datasets").iterdir())
+    assert len(datasets) == 1
+    before = datasets[0].stat().st_mtime_ns
+    again, names = begun(measure_agreement, bench)
+    assert again == chapter
+    assert datasets[0].stat().st_mtime_ns == before
+    assert "dataset of tireworld" in names
+
+
+def test_a_job_is_named_for_its_run(bench, chapter):
+    order = replace(bench.order(TIRES, "adaptive", 0))
+    assert AgreementJob(bench.runs, order).name == f"agreement of {order.name}"

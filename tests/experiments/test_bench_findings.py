@@ -1,0 +1,60 @@
+import csv
+
+import pytest
+
+from capscope import Budget
+from capscope_experiments.plan import Case
+from capscope_experiments.suites.findings import Surprise, measure_findings, pooled
+from support.markdown_rows import links, rows
+from support.tiny_bench import tiny_bench
+
+TIRES = Case("tireworld", ("adaptive",), {"adaptive": Budget(executions=2500)})
+BLOCKS = Case("blocksworld", ("adaptive",), {"adaptive": Budget(executions=30)})
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return tiny_bench(tmp_path_factory.mktemp("bench"), cases=(TIRES, BLOCKS))
+
+
+@pytest.fixture(scope="module")
+def chapter(bench):
+    return measure_findings(bench)
+
+
+def test_the_flat_tire_is_found_in_both_runs(chapter):
+    told = [row for row in rows(chapter.body) if row["kind"] == "side effect"]
+    assert any(
+        "not not-flattire(), which was not needed" in row["finding"] and row["found in"] == "2 of 2"
+        for row in told
+    )
+
+
+def test_a_problem_without_surprises_says_so(chapter):
+    [row] = [row for row in rows(chapter.body) if row["problem"] == "blocksworld"]
+    assert row["finding"] == "nothing surprising"
+
+
+def test_all_findings_are_in_the_file(chapter, bench):
+    with (bench.output / "findings.csv").open(encoding="utf-8", newline="") as file:
+        written = list(csv.DictReader(file))
+    shown = [row["finding"] for row in rows(chapter.body) if row["problem"] == "tireworld"]
+    assert {row["finding"] for row in written} >= set(shown)
+    assert links(chapter.body) == list(chapter.files) == ["findings.csv"]
+
+
+def finding(sentence, strength=0.5, **changed):
+    return {
+        "kind": "preference", "intent": "p()", "literals": ["q()"], "sentence": sentence,
+        "strength": strength, **changed,
+    }  # fmt: skip
+
+
+def test_findings_of_the_same_thing_are_one_and_the_most_widely_found_comes_first():
+    first = [finding("q at 0.9"), finding("r at 0.8", 0.9, literals=["r()"])]
+    second = [finding("q at 0.7")]
+    assert pooled("world", [first, second]) == [
+        Surprise("world", "preference", "q at 0.9", 0.5, 2, 2),
+        Surprise("world", "preference", "r at 0.8", 0.9, 1, 2),
+    ]
+    assert pooled("world", [[], []]) == []

@@ -1,0 +1,57 @@
+import json
+
+import pytest
+
+from capscope import Budget
+from capscope_experiments.plan import Case
+from capscope_experiments.suites.qace import WAYS, QaceJob, measure_qace, way_of
+from support.markdown_rows import links, rows
+from support.tiny_bench import begun, tiny_bench
+
+TIRES = Case("tireworld", ("adaptive",), {"adaptive": Budget(executions=500)})
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return tiny_bench(tmp_path_factory.mktemp("bench"), cases=(TIRES,), seeds=(0,))
+
+
+@pytest.fixture(scope="module")
+def chapter(bench):
+    return measure_qace(bench)
+
+
+def test_the_table_has_the_three_ways_with_what_each_cost(chapter):
+    table = list(rows(chapter.body))
+    ways = ["compiled", "compiled further", "as is"]
+    assert [(row["problem"], row["conditions"]) for row in table] == [
+        ("tireworld", way) for way in ways
+    ]
+    for row in table:
+        assert row["outcome"] in ("model learned", "no model")
+        assert (row["outcome"] == "no model") == bool(row["why"])
+        assert int(row["executions"].replace(",", "")) > 0
+        assert float(row["agreement"]) > 0.5
+    assert links(chapter.body) == list(chapter.files) == ["qace.csv"]
+
+
+def test_what_was_learned_is_kept_and_not_asked_for_again(chapter, bench):
+    again, names = begun(measure_qace, bench)
+    assert again == chapter
+    assert sorted(names) == sorted(path.stem for path in bench.runs.glob("qace-*.json"))
+
+
+def test_an_interrupted_run_goes_on_after_the_capabilities_it_has(chapter, bench):
+    job = QaceJob(bench.runs, bench.order(TIRES, "adaptive", 0), WAYS["compiled"])
+    path = bench.runs / f"{job.name}.json"
+    whole = json.loads(path.read_text())
+    cut = {**whole, "result": {"rows": whole["result"]["rows"][:3], "row": None}}
+    path.write_text(json.dumps(cut))
+    heard = []
+    _, row = job(heard.append)
+    assert {**row, "seconds": 0} == {**whole["result"]["row"], "seconds": 0}
+    assert heard[0].startswith("4 of ")
+
+
+def test_every_way_has_a_name():
+    assert [way_of(settings) for settings in WAYS.values()] == list(WAYS)

@@ -1,0 +1,87 @@
+import csv
+import statistics
+from functools import partial
+
+import pytest
+
+from capscope import Budget
+from capscope_experiments.plan import Case
+from capscope_experiments.reachability import Size
+from capscope_experiments.suites.reachability import ReachabilityJob, measure_reachability
+from support.markdown_rows import cells, links
+from support.tiny_bench import begun, tiny_bench
+
+SIZE = Size(routes=6, executions=4)
+TIRES = Case(
+    "tireworld", ("mcqs-s", "adaptive", "random"),
+    {"adaptive": Budget(executions=400), "mcqs-s": Budget(executions=2)},
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return tiny_bench(tmp_path_factory.mktemp("bench"), cases=(TIRES,))
+
+
+@pytest.fixture(scope="module")
+def chapter(bench):
+    return measure_reachability(bench, SIZE)
+
+
+@pytest.fixture(scope="module")
+def every_run(chapter, bench):
+    with (bench.output / "reachability.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_run_but_those_of_random_query_has_a_row_also_one_without_a_sequence(every_run):
+    assert [(row["strategy"], row["seed"]) for row in every_run] == [
+        ("mcqs-s", "0"), ("adaptive", "0"), ("mcqs-s", "1"), ("adaptive", "1"),
+    ]  # fmt: skip
+    for row in every_run:
+        if row["strategy"] == "mcqs-s":  # knows two executions
+            assert (row["sequences"], row["consistent"], row["deviation"]) == ("0", "", "")
+        else:
+            assert row["sequences"] == "6"
+            assert 0.5 < float(row["consistent"]) <= 1
+        assert 0 < float(row["agreement"]) < 1
+
+
+def test_the_table_pools_the_sequences_of_all_runs(chapter, every_run):
+    row = cells(chapter.body, "tireworld", "adaptive")
+    shares = [float(run["consistent"]) for run in every_run if run["consistent"]]
+    assert row["consistent"].split(" ± ")[0] == f"{statistics.fmean(shares):.1%}"
+    assert (row["sequences"], row["runs"]) == ("12", "2")
+    nothing = cells(chapter.body, "tireworld", "mcqs-s")
+    assert nothing["consistent"] == "no sequence of full length"
+    assert (nothing["sequences"], nothing["runs"]) == ("0", "2")
+
+
+def test_rows_come_in_the_order_of_the_plan(chapter):
+    assert chapter.body.index("| mcqs-s |") < chapter.body.index("| adaptive |")
+    assert "random" not in chapter.body
+
+
+def test_the_chapter_says_what_was_done_and_where_all_of_it_is(chapter, bench):
+    assert chapter.title == "E3: reachability"
+    assert "For every run 6 sequences of 5 capabilities are grown" in chapter.body
+    assert "agent executes each 4\ntimes" in chapter.body
+    assert links(chapter.body) == list(chapter.files) == ["reachability.csv"]
+
+
+def test_the_same_again_finds_the_same_with_the_runs_that_are_there(chapter, bench):
+    again, names = begun(partial(measure_reachability, size=SIZE), bench)
+    assert again == chapter
+    assert all(name.startswith("reachability of tireworld-") for name in names)
+    assert len(names) == 4
+
+
+def test_a_job_tests_the_run_it_is_named_for(chapter, bench, every_run):
+    order = bench.order(TIRES, "adaptive", 1)
+    job = ReachabilityJob(bench.runs, order, SIZE)
+    assert job.name == f"reachability of {order.name}"
+    heard = []
+    found_for, found = job(heard.append)
+    assert found_for == order
+    assert str(found.mean) == every_run[3]["consistent"]
+    assert heard == ["executing routes"]

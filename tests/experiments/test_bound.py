@@ -1,0 +1,57 @@
+import itertools
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capscope.analysis.evaluation.truth import TrueModel, enumerate_truth
+from capscope.problems import load_problem
+from capscope.symbolic import Intent
+from capscope_experiments.bound import least_executions
+
+INTENTS = tuple(map(Intent.parse, ("p()", "not p()", "q()")))
+
+
+def random_truth(rng):
+    """Three capabilities in eight states; an effect flips one of three bits, or none."""
+    table = {}
+    for state, intent in itertools.product(range(8), INTENTS):
+        flips = rng.sample(range(4), rng.choice([1, 1, 2]))
+        ends = [state ^ (1 << flip) & 0b111 for flip in flips]
+        first = rng.choice([0.5, 0.7, 0.9])
+        shares = [first, 1 - first] if len(ends) == 2 else [1.0]
+        table[state, intent] = dict(zip(ends, shares, strict=True))
+    return TrueModel(INTENTS, tuple(range(8)), table)
+
+
+def counted_one_by_one(truth):
+    """Ask every pair once, then one pair of each block after another until it is known."""
+    asked = len(truth.table)
+    blocks = {}
+    for (state, intent), outcomes in truth.table.items():
+        if len(outcomes) > 1:
+            changes = frozenset((state & ~end, end & ~state) for end in outcomes)
+            blocks.setdefault((intent, changes), []).append(max(outcomes.values()))
+    for largest in blocks.values():
+        p, draws = max(largest), len(largest)
+        while p * (1 - p) / draws > 0.05**2 + 1e-12:
+            draws += 1
+            asked += 1
+    return asked, len(blocks)
+
+
+@given(st.integers(0, 10**6))
+def test_the_bound_is_what_asking_one_by_one_needs(seed):
+    truth = random_truth(random.Random(seed))
+    counted, blocks = counted_one_by_one(truth)
+    # Draws come whole, block by block; the bound adds up what is missing and rounds once.
+    assert counted - blocks <= least_executions(truth) <= counted
+
+
+@pytest.mark.parametrize(
+    ("problem", "least"),
+    [("blocksworld", 880), ("tireworld", 1709), ("first-responders", 19_624)],
+)
+def test_the_bounds_of_the_built_in_problems(problem, least):
+    assert least_executions(enumerate_truth(load_problem(problem).truth)) == least

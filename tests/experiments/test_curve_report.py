@@ -1,0 +1,179 @@
+import csv
+import dataclasses
+
+import pytest
+
+from capscope_experiments.accounting import Shares
+from capscope_experiments.curve import Curve, Point
+from capscope_experiments.curve_report import (
+    draw_curves,
+    group,
+    needed_table,
+    ratio_to_baseline,
+    shares_table,
+    write_points,
+)
+from support.markdown_rows import cells
+
+LEVELS = (0.9, 0.99)
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def curve(strategy, seed, *points, problem="blocks", shares=None):
+    """Make a curve of (steps, agreement); executions are half the steps."""
+    made = tuple(Point(i, steps // 2, steps, a, i / 10) for i, (steps, a) in enumerate(points))
+    return Curve(problem, strategy, seed, made, "no news", shares or Shares(1, 1, 1, 1))
+
+
+def reaching(strategy, seed, steps, level=0.99):
+    return curve(strategy, seed, (10, 0.1), (steps, level))
+
+
+def ratio(curves, strategy, level, *cost):
+    own, baseline = group(curves, "blocks", strategy), group(curves, "blocks", "random")
+    return ratio_to_baseline(own, baseline, level, *cost)
+
+
+def needed(curves):
+    return needed_table(curves, LEVELS)
+
+
+def test_the_ratio_is_that_of_the_mean_steps_over_the_seeds_that_both_sides_have():
+    curves = [
+        reaching("mcqs-s", 0, 100),
+        reaching("mcqs-s", 1, 300),
+        reaching("mcqs-s", 2, 5),
+        reaching("random", 0, 1000),
+        reaching("random", 1, 3000),
+        reaching("random", 7, 10**6),
+    ]
+    assert ratio(curves, "mcqs-s", 0.99) == (10.0, False)
+
+
+def test_executions_are_set_against_the_baseline_and_against_the_least_there_can_be():
+    own = dataclasses.replace(reaching("adaptive", 0, 100), least=40)
+    row = cells(needed([own, reaching("random", 0, 1000)]), "blocks", "adaptive")
+    assert row["executions to 0.99"] == "50 (10.0×)"
+    assert row["× the least, to 0.99"] == "1.25"
+
+
+def test_a_baseline_that_was_cut_gives_a_lower_bound():
+    curves = [
+        reaching("mcqs-s", 0, 100),
+        reaching("mcqs-s", 1, 100),
+        reaching("random", 0, 1000),
+        reaching("random", 1, 3000, level=0.95),
+    ]
+    assert ratio(curves, "mcqs-s", 0.99) == (20.0, True)
+    assert ratio(curves, "mcqs-s", 0.9) == (20.0, False)
+
+
+def test_there_is_no_ratio_where_the_strategy_missed_the_level_or_has_no_baseline():
+    curves = [
+        reaching("mcqs-s", 0, 100),
+        reaching("mcqs-s", 1, 100, level=0.5),
+        reaching("random", 0, 1000),
+        reaching("random", 1, 1000),
+    ]
+    assert ratio(curves, "mcqs-s", 0.99) is None
+    assert ratio(curves[:1], "mcqs-s", 0.99) is None
+    assert ratio(curves, "mcqs-e", 0.99) is None
+
+
+CURVES = [
+    curve("mcqs-s", 0, (10, 0.1), (100, 0.9), (200, 0.995), shares=Shares(50, 30, 15, 5)),
+    curve("mcqs-s", 1, (10, 0.1), (140, 0.9), (280, 0.999), shares=Shares(50, 30, 15, 5)),
+    curve("mcqs-e", 0, (10, 0.1), (500, 0.9)),
+    curve("mcqs-e", 1, (10, 0.1), (700, 0.99)),
+    curve("random", 0, (10, 0.1), (4000, 0.91), (5000, 0.92)),
+    curve("random", 1, (10, 0.1), (7000, 0.93)),
+]
+
+
+def test_the_table_says_what_each_strategy_needed():
+    row = cells(needed(CURVES), "blocks", "mcqs-s")
+    assert row["executions to 0.9"] == "60 ± 14 (45.8×)"
+    assert row["steps to 0.9"] == "120 ± 28 (45.8×)"
+    assert row["at the end"] == "0.9970 ± 0.0028"
+    assert row["ended by"] == "no news"
+    assert row["seeds"] == "2"
+
+
+def test_a_ratio_to_a_baseline_that_was_cut_is_written_as_more_than():
+    row = cells(needed(CURVES), "blocks", "mcqs-s")
+    assert row["steps to 0.99"] == "240 ± 57 (> 25.0×)"
+
+
+def test_what_the_baseline_did_not_reach_is_written_as_more_than_it_took():
+    row = cells(needed(CURVES), "blocks", "random")
+    assert row["steps to 0.9"] == "5,500 ± 2,121"
+    assert row["steps to 0.99"] == "> 5,000"
+
+
+def test_a_strategy_that_missed_a_level_in_some_runs_says_in_how_many():
+    row = cells(needed(CURVES), "blocks", "mcqs-e")
+    assert row["steps to 0.99"] == "1 of 2 runs"
+
+
+def test_the_second_table_says_where_the_executions_went():
+    row = cells(shares_table(CURVES), "blocks", "mcqs-s")
+    assert list(row.values())[2:] == ["50.0%", "30.0%", "15.0%", "5.0%"]
+
+
+def test_every_row_of_a_table_has_as_many_cells_as_its_head():
+    for table in (needed(CURVES), shares_table(CURVES)):
+        assert len({line.count("|") for line in table.splitlines()}) == 1
+
+
+def test_one_run_has_no_spread():
+    row = cells(needed(CURVES[:1]), "blocks", "mcqs-s")
+    assert row["steps to 0.9"] == "100"
+
+
+def test_the_csv_holds_every_point_of_every_run(tmp_path):
+    write_points(CURVES, tmp_path / "all.csv")
+    with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sum(len(c.points) for c in CURVES)
+    assert list(rows[0]) == [
+        "problem", "strategy", "seed", *(field.name for field in dataclasses.fields(Point)),
+    ]  # fmt: skip
+    assert rows[1]["simulator_steps"] == "100"
+    assert float(rows[2]["agreement"]) == 0.995
+
+
+def test_runs_are_grouped_by_problem_and_strategy():
+    assert group(CURVES, "blocks", "mcqs-e") == CURVES[2:4]
+    assert group(CURVES, "elsewhere", "mcqs-e") == []
+
+
+@pytest.mark.parametrize(
+    "curves",
+    [
+        CURVES,
+        CURVES[:1],
+        [*CURVES, curve("mcqs-s", 0, (0, 0.0), problem="other")],
+        [dataclasses.replace(c, strategy="a strategy of one's own") for c in CURVES[:2]],
+    ],
+    ids=["all", "one run", "a run without a step", "an unknown strategy"],
+)
+def test_the_picture_is_a_png_and_an_svg(curves, tmp_path):
+    assert draw_curves(curves, LEVELS, tmp_path, "picture") == ("picture.png", "picture.svg")
+    picture = (tmp_path / "picture.png").read_bytes()
+    assert picture.startswith(PNG)
+    assert len(picture) > 5000
+    assert "<svg" in (tmp_path / "picture.svg").read_text("utf-8")
+
+
+def test_the_same_curves_give_the_same_svg(tmp_path):
+    texts = []
+    for name in ("one", "two"):
+        draw_curves(CURVES, LEVELS, tmp_path, name)
+        texts.append((tmp_path / f"{name}.svg").read_text("utf-8"))
+    assert texts[0] == texts[1]
+
+
+def test_a_baseline_that_was_cut_before_it_had_spent_as_much_says_nothing():
+    curves = [reaching("mcqs-s", 0, 1000), reaching("random", 0, 900, level=0.5)]
+    assert ratio(curves, "mcqs-s", 0.99) is None

@@ -1,0 +1,161 @@
+import csv
+import statistics
+from dataclasses import replace
+
+import pytest
+
+from capscope import Budget
+from capscope.strategy import STRATEGIES
+from capscope_experiments.accounting import Shares
+from capscope_experiments.curve import Curve, Point
+from capscope_experiments.plan import CASES, Case
+from capscope_experiments.suites.efficiency import CUT, efficiency, efficiency_curves, steps_to_beat
+from support.markdown_rows import cells, links
+from support.tiny_bench import BUDGET, begun, tiny_bench
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return tiny_bench(tmp_path_factory.mktemp("bench"))
+
+
+@pytest.fixture(scope="module")
+def curves(bench):
+    return efficiency_curves(bench)
+
+
+def of(curves, problem, strategy):
+    return [curve for curve in curves if (curve.problem, curve.strategy) == (problem, strategy)]
+
+
+def test_curves_come_problem_by_problem_strategy_by_strategy_seed_by_seed(curves, bench):
+    assert [(curve.problem, curve.strategy, curve.seed) for curve in curves] == [
+        (case.problem, strategy, seed)
+        for case in bench.cases
+        for strategy in case.strategies
+        for seed in bench.seeds
+    ]
+
+
+def test_runs_are_begun_seed_by_seed_and_random_query_when_the_others_are_over(tmp_path):
+    bench = tiny_bench(tmp_path)
+    few = Budget(executions=2)
+    cases = [replace(c, budgets=dict.fromkeys(c.strategies, few)) for c in bench.cases]
+    _, names = begun(efficiency_curves, replace(bench, cases=tuple(cases)))
+    made = [(name.split("-draws")[0], name[-1]) for name in names]
+    assert made == [
+        (kind, seed)
+        for kinds in (
+            ("tireworld-adaptive", "tireworld-mcqs-s", "blocksworld-mcqs-s"),
+            ("tireworld-random", "blocksworld-random"),
+        )
+        for seed in "01"
+        for kind in kinds
+    ]
+
+
+def test_runs_that_are_kept_are_not_made_again(curves, bench):
+    again, names = begun(efficiency_curves, bench)
+    assert again == curves
+    assert names == []
+
+
+def test_a_searching_strategy_keeps_to_its_budget(curves):
+    for curve in curves:
+        if curve.strategy != "random":
+            assert curve.last.executions == (60 if curve.problem == "tireworld" else 20)
+            assert curve.stopped_because == "budget of executions spent"
+
+
+def test_random_query_is_cut_at_a_multiple_of_the_steps_of_the_papers_strategy(curves):
+    own, chance = (of(curves, "blocksworld", strategy) for strategy in ("mcqs-s", "random"))
+    for searched, run in zip(own, chance, strict=True):
+        assert searched.last.agreement < 0.5  # so that all its steps count
+        assert run.stopped_because == "budget of simulator_steps spent"
+        assert run.last.simulator_steps == CUT * searched.last.simulator_steps
+
+
+def test_random_query_ends_once_it_has_reached_the_highest_level(curves):
+    for run in of(curves, "tireworld", "random"):
+        assert run.stopped_because == "enough learned"
+        assert run.first_at(0.5) == run.last
+
+
+def test_a_budget_of_its_own_takes_the_place_of_the_cut(tmp_path):
+    case = Case("tireworld", ("mcqs-s", "random"), dict.fromkeys(("mcqs-s", "random"), BUDGET))
+    curves = efficiency_curves(tiny_bench(tmp_path, cases=(case,), seeds=(0,)))
+    assert [curve.last.executions for curve in curves] == [60, 60]
+
+
+def test_random_query_alone_runs_until_it_reaches_the_level(tmp_path):
+    case = Case("tireworld", ("random",))
+    bench = tiny_bench(tmp_path, cases=(case,), seeds=(0,), levels=(0.05,))
+    [curve] = efficiency_curves(bench)
+    assert curve.stopped_because == "enough learned"
+
+
+def curve(strategy, *points):
+    made = tuple(Point(1, steps, steps, agreement, 0.0) for steps, agreement in points)
+    return Curve("blocksworld", strategy, 0, made, "no news", Shares())
+
+
+def test_the_fewest_steps_to_a_level_are_to_be_beaten():
+    runs = [curve("mcqs-s", (30, 0.5), (70, 0.995), (99, 1.0)), curve("mcqs-e", (50, 0.99))]
+    assert steps_to_beat(runs, 0.99) == 50
+    assert steps_to_beat(runs, 0.995) == 70
+    assert steps_to_beat(runs[:1], 0.5) == 30
+
+
+def test_where_no_run_reached_the_level_the_dearest_is_to_be_beaten():
+    runs = [curve("mcqs-s", (30, 0.5), (70, 0.9)), curve("mcqs-e", (50, 0.95))]
+    assert steps_to_beat(runs, 0.99) == 70
+
+
+def test_the_adaptive_strategy_sets_the_cut_only_where_it_is_alone(tmp_path):
+    case = Case("tireworld", ("adaptive", "random"), {"adaptive": BUDGET})
+    bench = tiny_bench(tmp_path, cases=(case,), seeds=(0,), levels=(0.99,))
+    own, chance = efficiency_curves(bench)
+    assert chance.last.simulator_steps == CUT * own.last.simulator_steps
+
+
+@pytest.fixture(scope="module")
+def section(bench):
+    return efficiency(bench)
+
+
+def test_the_chapter_shows_what_the_curves_say(bench, curves, section):
+    assert section.title == "E1: learning efficiency"
+    row = cells(section.body, "tireworld", "mcqs-s")
+    own = of(curves, "tireworld", "mcqs-s")
+    mean = statistics.fmean(curve.last.agreement for curve in own)
+    assert row["at the end"].startswith(f"{mean:.4f} ± ")
+    assert row["ended by"] == "budget of executions spent"
+    assert row["executions to 0.5"] == "> 60"
+    chance = cells(section.body, "tireworld", "random")
+    assert chance["seeds"] == row["seeds"] == "2"
+    needed = [curve.first_at(0.02).simulator_steps for curve in own]
+    base = [curve.first_at(0.02).simulator_steps for curve in of(curves, "tireworld", "random")]
+    assert f"({sum(base) / sum(needed):,.1f}×)" in row["steps to 0.02"]
+    rows = [line.split("|")[1:3] for line in section.body.splitlines() if line.startswith("| ")]
+    table = [(problem.strip(), strategy.strip()) for problem, strategy in rows]
+    pairs = [(case.problem, strategy) for case in bench.cases for strategy in case.strategies]
+    head = ("problem", "strategy")
+    assert table == [head, *pairs, head, *pairs]
+
+
+def test_the_chapter_comes_with_the_files_that_it_shows(bench, curves, section):
+    assert section.files == ("efficiency.csv", "efficiency.png", "efficiency.svg")
+    assert set(links(section.body)) == {"efficiency.csv", "efficiency.png"}
+    assert all((bench.output / name).stat().st_size for name in section.files)
+    with (bench.output / "efficiency.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sum(len(curve.points) for curve in curves)
+    assert float(rows[-1]["agreement"]) == curves[-1].last.agreement
+
+
+def test_the_plan_names_strategies_that_there_are_and_bounds_what_is_run():
+    assert len({case.problem for case in CASES}) == len(CASES)
+    for case in CASES:
+        assert set(case.strategies) <= set(STRATEGIES)
+        assert case.budgets.keys() <= set(case.strategies)
+        assert case.budget("none such") == Budget()

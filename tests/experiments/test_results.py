@@ -1,0 +1,134 @@
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from capscope.errors import CapscopeError
+from capscope_experiments import results
+from capscope_experiments.results import SUITES, measured_with, run_suite, write_results
+from capscope_experiments.suite import Section
+from support.markdown_rows import links
+from support.tiny_bench import tiny_bench
+
+COMMAND = "capscope bench efficiency --draws 2"
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """A bench of one case that writes to a folder that is not there yet."""
+    bench = tiny_bench(tmp_path, output=tmp_path / "new" / "results", seeds=(0,))
+    return replace(bench, cases=bench.cases[:1])
+
+
+def test_a_chapter_says_the_command_the_machine_the_seeds_and_the_settings(bench):
+    section = run_suite("efficiency", bench, COMMAND)
+    text = (bench.output / "efficiency.md").read_text("utf-8")
+    assert text == section.text()
+    assert text.startswith(f"## E1: learning efficiency\n\n```\n{COMMAND}\n```\n\n")
+    last = text.strip().splitlines()[-1]
+    assert last == f"*{measured_with(bench)}*"
+    assert last.endswith(
+        "Seeds 0. Settings: draws 2, depth 5, iterations 10, walks 1, walk_steps 40.*"
+    )
+    assert "1 at a time; python 3." in last
+    assert section.files[-1] == "efficiency.md"
+    assert {path.name for path in bench.output.iterdir()} == set(section.files)
+    assert set(links(text)) <= set(section.files)
+
+
+def test_default_settings_are_called_that(bench):
+    settings = type(bench.settings)()
+    assert "Settings: the defaults." in measured_with(replace(bench, settings=settings))
+    assert "Seeds 0, 1. " in measured_with(replace(bench, seeds=(0, 1)))
+
+
+def test_a_folder_that_cannot_be_made_is_told(bench, tmp_path):
+    (tmp_path / "new").write_text("a file")
+    with pytest.raises(CapscopeError, match=r"cannot make the folder .*results: Not a directory"):
+        run_suite("efficiency", bench, COMMAND)
+
+
+CHAPTERS = {
+    "ablation": "## Last\n\n![steps](ablation-steps.png) and [points](ablation.csv)\n",
+    "efficiency": "## First\n\n![curve](efficiency.png), [a](https://x.org/a.png), [b](#last)\n",
+}
+
+
+@pytest.fixture
+def output(tmp_path):
+    """A folder with two chapters, made in the other order."""
+    folder = tmp_path / "docs" / "results"
+    folder.mkdir(parents=True)
+    for name, text in CHAPTERS.items():
+        (folder / f"{name}.md").write_text(text, "utf-8")
+    (folder / "other.md").write_text("## Not a chapter\n")
+    return folder
+
+
+def written(path, output):
+    write_results(path, output)
+    return path.read_text("utf-8")
+
+
+def test_the_chapters_that_are_there_are_put_together_in_the_order_of_the_suites(output):
+    text = written(output / "RESULTS.md", output)
+    assert re.findall("^#.*", text, re.MULTILINE) == [
+        "# Results", "## Read this first", "## First", "## Last",
+    ]  # fmt: skip
+    for chapter in CHAPTERS.values():  # beside the files the links are right as they are
+        assert chapter in text
+
+
+@pytest.mark.parametrize(
+    ("place", "prefix"),
+    [
+        ("RESULTS.md", "docs/results/"),
+        ("docs/all.md", "results/"),
+        ("a/b/c.md", "../../docs/results/"),
+    ],
+)
+def test_links_lead_from_where_the_results_stand_to_the_files(output, tmp_path, place, prefix):
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    names = ["efficiency.png", "ablation-steps.png", "ablation.csv"]
+    assert links(written(tmp_path / place, output)) == [f"{prefix}{name}" for name in names]
+
+
+def test_relative_paths_give_the_same_links(output, tmp_path, monkeypatch):
+    absolute = written(tmp_path / "RESULTS.md", output)
+    monkeypatch.chdir(tmp_path / "docs")
+    assert written(Path("../RESULTS.md"), Path("results")) == absolute
+
+
+def test_a_folder_behind_a_link_is_named_by_where_it_is(output, tmp_path):
+    (tmp_path / "shortcut").symlink_to(tmp_path / "docs", target_is_directory=True)
+    text = written(tmp_path / "docs" / "RESULTS.md", tmp_path / "shortcut" / "results")
+    assert "(results/efficiency.png)" in text
+
+
+def test_a_folder_with_a_blank_in_its_name_is_written_as_links_want_it(output, tmp_path):
+    moved = output.rename(tmp_path / "my results")
+    text = written(tmp_path / "RESULTS.md", moved)
+    assert "(my%20results/efficiency.png)" in text
+
+
+def test_without_a_chapter_there_are_no_results(tmp_path):
+    with pytest.raises(CapscopeError, match="holds no results; run `capscope bench` first"):
+        write_results(tmp_path / "RESULTS.md", tmp_path)
+    assert not (tmp_path / "RESULTS.md").exists()
+
+
+def test_no_number_of_a_chapter_is_typed_by_hand(bench, tmp_path, monkeypatch):
+    section = Section("Made", "| n |\n|---|\n| 123.456 |", ())
+    monkeypatch.setattr(results, "SUITES", {"made": lambda bench: section})
+    run_suite("made", bench, "capscope bench made")
+    text = written(tmp_path / "RESULTS.md", bench.output)
+    chapter = (bench.output / "made.md").read_text("utf-8")
+    assert text == f"{results._HEAD}\n{chapter}"
+    assert "| 123.456 |" in chapter
+
+
+def test_every_suite_says_what_it_is_for():
+    assert {"efficiency", "reachability", "ablation", "speed"} <= SUITES.keys()
+    for suite in SUITES.values():
+        assert suite.__doc__
