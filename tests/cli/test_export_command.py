@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from capscope.assessment.reading import read_run
 
 from capscope import Budget, Settings, assess
 from capscope.errors import install_hint

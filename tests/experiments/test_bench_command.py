@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from capscope.assessment.reading import read_run
 
 import capscope_experiments.suites.speed as speed
-from capscope.assessment.reading import read_run
 from capscope_experiments import command as bench_command
 from capscope_experiments import results
 from capscope_experiments.progress import bench_progress

@@ -8,7 +8,6 @@ from capscope.assessment.reading import read_run
 from capscope import Budget, Settings, assess
 from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.analysis.evaluation.variational_distance import exact_distance
-from capscope.assessment.reading import read_run
 from capscope.errors import CapscopeError
 from capscope.problems import load_problem
 from capscope_experiments.bound import least_executions

@@ -135,7 +135,9 @@ def test_the_table_holds_what_the_queries_show_one_by_one(strategy, tmp_path):
     assert rows_of(live.executions) == rows_of(read)
     assert live.executions.position_names == read.position_names
     for field in fields(read.queries):
-        mine, theirs = (getattr(t.queries, field.name) for t in (live.executions, read))
+        # The time of a query that the budget cut is not recorded, only that of its draws.
+        done = slice(-1) if field.name == "seconds" else slice(None)
+        mine, theirs = (getattr(t.queries, field.name)[done] for t in (live.executions, read))
         np.testing.assert_allclose(mine, theirs)
     assert load(tmp_path / "run").usage.executions == live.usage.executions == 211
 

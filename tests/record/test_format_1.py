@@ -6,10 +6,9 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from capscope import Budget, Settings, assess, load, resume
+from capscope import Budget, Settings, load, resume
 from capscope.export.model_json import model_document
 from capscope.record.execution_table import UNKNOWN_POSITION
 from capscope.record.stop_reason import StopKind
@@ -30,6 +29,10 @@ def unpacked(tmp_path):
     return unpack
 
 
+def document(name):
+    return json.loads(gzip.decompress((HERE / f"{name}.json.gz").read_bytes()))
+
+
 def test_there_is_one_of_each_kind():
     assert KINDS == ["adaptive", "batch", "mcqs-s", "named"]
 
@@ -41,7 +44,7 @@ def test_it_is_read_as_it_was_and_left_untouched(unpacked, kind):
     run = load(folder)
     assert (folder / "journal.sqlite").read_bytes() == before
     assert [file.name for file in folder.iterdir()] == ["journal.sqlite"]
-    recorded = json.loads(gzip.decompress((HERE / f"{kind}.json.gz").read_bytes()))
+    recorded = document(kind)
     recorded["version"] = model_document(run.graph, run.problem)["version"]
     assert json.loads(json.dumps(model_document(run.graph, run.problem))) == recorded
     assert run.stop_reason.kind is StopKind.BUDGET
@@ -52,23 +55,13 @@ def test_it_is_read_as_it_was_and_left_untouched(unpacked, kind):
 
 
 @pytest.mark.parametrize("kind", ["adaptive", "batch", "mcqs-s"])
-def test_it_is_resumed_to_the_same_end_as_a_run_that_was_never_interrupted(
-    unpacked, kind, tmp_path
-):
+def test_it_is_resumed_to_the_same_end_as_by_the_release_that_wrote_it(unpacked, kind):
     folder = unpacked(kind)
-    budget = Budget(executions=130)
-    run = load(folder)
-    resumed = resume(folder, budget=budget)
-    fresh = assess(
-        run.identity.source,
-        strategy=run.identity.strategy,
-        settings=run.identity.settings,
-        budget=budget,
-        run=tmp_path / "fresh",
-    )
-    for name in ("query", "draw", "capability", "before", "after", "simulator_steps"):
-        mine, theirs = (getattr(r.executions, name) for r in (resumed, fresh))
-        np.testing.assert_array_equal(mine, theirs)
+    run = resume(folder, budget=Budget(executions=130))
+    recorded = document(f"{kind}.resumed")
+    recorded["version"] = model_document(run.graph, run.problem)["version"]
+    assert json.loads(json.dumps(model_document(run.graph, run.problem))) == recorded
+    assert run.usage.executions == 130
     with closing(sqlite3.connect(folder / "journal.sqlite")) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (2,)
 

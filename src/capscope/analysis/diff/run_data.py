@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from capscope.record.agent_failures import AgentFailure
-from capscope.record.execution_table import ExecutionTable, known_positions
+from capscope.record.execution_table import UNKNOWN_POSITION, ExecutionTable, known_positions
 from capscope.record.identity import RunIdentity
+from capscope.record.query_table import Column
 from capscope.symbolic import Intent, State, Vocabulary
 
 if TYPE_CHECKING:
@@ -48,6 +50,13 @@ class RunData:
             run.agent_failures,
         )
 
+    @cached_property
+    def start_position(self) -> Column:
+        """The position that each draw started from; one that was not recorded equals no other."""
+        table = self.executions
+        unknown = len(table.position_names) + table.draw_id
+        return np.where(table.position == UNKNOWN_POSITION, unknown, table.position)
+
     @property
     def states(self) -> Sequence[State]:
         """The states, by number."""
@@ -69,3 +78,12 @@ class RunData:
             "states": self.states_asked,
             "capabilities": len(self.intents),
         }
+
+
+Side = RunData
+
+
+def read_side(path):  # type: ignore[no-untyped-def]  # replaced with the next merge
+    from capscope.run import load
+
+    return RunData.of(load(path))
