@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Intent, Settings, assess, check_problem
-from capscope.analysis.findings import find_surprises
+from capscope.analysis.findings import find_findings
 from capscope.present.text import capability_lines, capability_views
 from capscope.problems import load_problem
 from support.llm_stub import say
@@ -96,7 +96,7 @@ def test_the_model_of_the_agent_on_ice_shows_how_slippery_it_is(monkeypatch):
 def test_the_drivers_habit_is_found():
     pytest.importorskip("gymnasium")
     result = assess(source("taxi"), budget=Budget(executions=1500))
-    found = [finding.sentence for finding in find_surprises(result.graph, temporal_length=None)]
+    found = [finding.sentence for finding in find_findings(result.graph, temporal_length=None)]
     assert any("taxi-at(red)" in text and "riding()" in text for text in found), found
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from capscope import Budget, Settings, assess
 from capscope.agents.llm.client import close_shared_clients
-from capscope.analysis.findings import Kind, find_surprises
+from capscope.analysis.findings import Kind, find_findings
 from capscope.problems import load_problem, registered_problems
 from capscope.strategy.registry import STRATEGIES
 from capscope.symbolic import Intent
@@ -76,7 +76,7 @@ def learned_of(kind):
 
 @pytest.mark.parametrize("kind", Kind)
 def test_every_kind_of_finding_is_found_in_an_agent_that_shows_it(kind):
-    assert kind in {finding.kind for finding in find_surprises(learned_of(kind))}
+    assert kind in {finding.kind for finding in find_findings(learned_of(kind))}
 
 
 # The registry of finding kinds: to be adapted to what it exports as soon as it exists.

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from capscope.errors import CapscopeError, install_hint
+from capscope.errors import CapscopeError
 
 
 class Style(NamedTuple):

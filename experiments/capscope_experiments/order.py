@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment import Budget, Event, RunDirectory, RunSpec, Usage, run_assessment
 from capscope.assessment.reading import read_journal, replay
+
+from capscope.assessment import Budget, Event, RunDirectory, RunSpec, Usage, run_assessment
 from capscope.model import StateGraph
 from capscope.problems import load_problem, source_slug
 from capscope.record.run_directory import JOURNAL

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from capscope.analysis.aliasing import Aliasing, find_aliasing
 from capscope.analysis.evaluation.evaluate import Measure, evaluate_run
 from capscope.analysis.evaluation.sampling import Heard, unheard
-from capscope.analysis.findings import Finding, find_surprises
+from capscope.analysis.findings import Finding, find_findings
 from capscope.analysis.planning import Goal, Plan, PlanAttempt, Trial, TrialSettings, plan_for
 from capscope.analysis.planning.goal import matching_states
 from capscope.analysis.planning.trial import attempt_plan
@@ -149,7 +149,7 @@ class Run:
             raise RunError(
                 f"{self.path} has asked nothing yet; continue it with `capscope resume {self.path}`"
             )
-        return self.executions.states[self.executions.queries.start[0]]
+        return self.executions.states[int(self.executions.queries.start[0])]
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -176,7 +176,7 @@ class Run:
 
     @cached_property
     def _findings(self) -> list[Finding]:
-        return find_surprises(self.graph, temporal_length=self.identity.temporal_length)
+        return find_findings(self.graph, temporal_length=self.identity.temporal_length)
 
     def notes(self) -> Iterator[str]:
         """Yield what a reader must know before the model; for most runs there is nothing."""
@@ -403,9 +403,11 @@ def assess(
         budget or Budget(),
         _copies(problem, workers - 1),
     )
-    temporary = _TemporaryRun() if run is None else None
-    path = temporary.path if run is None else Path(run)
-    with RunDirectory.create(path, spec.meta()) as opened:
+    if run is not None:
+        with RunDirectory.create(Path(run), spec.meta()) as opened:
+            return _carry_out(opened, spec, listener, None)
+    temporary = _TemporaryRun()
+    with RunDirectory.create(temporary.path, spec.meta()) as opened:
         return _carry_out(opened, spec, listener, temporary)
 
 

@@ -5,21 +5,26 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from capscope.analysis.aliasing import Aliasing, aliasing_in
+from capscope.analysis.aliasing import Aliasing, aliasing_in, outcome_counts
 from support.tiny_sides import side, tried
 
 FROM = (b"here", b"there", b"yonder", b"anywhere", b"somewhere")
 
 
-def looked_at(rows, draws=None, moved=None, starts=FROM, **options):
-    """Look for what is left out in (capability, before, after, position), each a draw by itself."""
+def run_of(rows, draws=None, moved=None, starts=FROM):
+    """Make a run of (capability, before, after, position), each a draw of its own."""
     walks = (
         np.arange(len(rows)) if draws is None else np.array(draws, dtype=np.int64),
         np.ones(len(rows), dtype=bool) if moved is None else np.array(moved, dtype=bool),
         starts,
     )
-    run = side(rows, walks=walks)
-    return aliasing_in(run.executions, run.states, run.intents, run.vocabulary, **options)
+    return side(rows, walks=walks)
+
+
+def looked_at(*args, **options):
+    """Look for aliasing in a run."""
+    run = run_of(*args, **options)
+    return aliasing_in(run.executions, run.states, run.intents, run.vocabulary)
 
 
 def at(position, capability, before, ends):
@@ -60,14 +65,11 @@ def test_the_ratio_is_that_of_betting_answer_by_answer(seed):
             rows.append((rng.randrange(2), rng.randrange(2), rng.randrange(4), position))
             draws.append(draw)
             moved.append(rng.random() < 0.5)
-    found = looked_at(rows, draws, moved, error_rate=1e300)
-    told = {(d.state, found_capability(d)): d.evidence for d in found.aliased_pairs}
-    assert told == pytest.approx(dict(naive_ratios(rows, draws, moved)))
-    assert len(told) == found.pairs
-
-
-def found_capability(dependence):
-    return ["p()", "q()", "not r()"].index(str(dependence.intent))
+    run = run_of(rows, draws, moved)
+    counts = outcome_counts(run.executions)
+    pairs = zip((run.states[i] for i in counts.before), counts.capability.tolist(), strict=True)
+    found = dict(zip(pairs, counts.evidence.tolist(), strict=True))
+    assert found == pytest.approx(dict(naive_ratios(rows, draws, moved)))
 
 
 def test_two_positions_that_always_differ_are_told_with_their_numbers():

@@ -36,7 +36,7 @@ def test_a_difference_is_shown_with_its_condition_and_both_estimates(pair):
 def test_the_test_and_its_error_rate_are_named(pair):
     text = " ".join(lines(*pair, error_rate=0.01))
     assert "error rate 0.01." in text
-    assert "any difference at all between two agents that are alike" in text
+    assert "any difference at all between two identical agents" in text
     assert "betting score" in text
 
 

@@ -1,12 +1,12 @@
 from capscope import Budget, assess
-from capscope.analysis.findings import find_surprises
+from capscope.analysis.findings import find_findings
 from capscope.present.text import finding_lines
 from support.quirky_worlds import HOUSE, opens_the_door, problem
 
 
 def test_a_finding_is_shown_with_an_example():
     graph = assess(problem(HOUSE, opens_the_door), budget=Budget(executions=1000)).graph
-    (finding,) = find_surprises(graph)
+    (finding,) = find_findings(graph)
     first, *rest = finding_lines(finding)
     assert first == "side effect"
     told = " ".join(line.strip() for line in rest)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from capscope.assessment.reading import read_run
+
 from capscope.analysis.evaluation.evaluate import Measure, evaluate_reading
 from capscope.analysis.evaluation.truth import enumerate_truth
-from capscope.assessment.reading import read_run
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
 from capscope_experiments.fidelity import fidelity

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capscope.analysis.findings import find_surprises
 from capscope.assessment.reading import read_run
+
+from capscope.analysis.findings import find_findings
 from capscope.problems import load_problem
 from capscope.strategy.registry import ADAPTIVE
 from capscope_experiments.order import Order
@@ -50,7 +51,7 @@ class FindingsJob:
         reading = read_run(self.shelf / self.order.name)
         hear("looking for surprises")
         length = load_problem(self.order.problem).limits.temporal_length
-        found = find_surprises(reading.graph, temporal_length=length)
+        found = find_findings(reading.graph, temporal_length=length)
         return self.order, [finding.as_dict() for finding in found]
 
 

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from capscope.assessment.reading import replay
+
 from capscope.analysis.evaluation.truth import TrueModel, enumerate_truth
 from capscope.analysis.evaluation.variational_distance import mean_total_variation
-from capscope.assessment.reading import replay
 from capscope.errors import CapscopeError
 from capscope.problems import load_problem
 from capscope.record.journal import Journal

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from capscope.assessment.reading import read_run
+
 from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.assessment import Budget
-from capscope.assessment.reading import read_run
 from capscope.problems import load_problem
 from capscope.strategy.registry import ADAPTIVE
 from capscope_experiments.baselines.qace import QaceProgress, QaceSettings, learn_qace

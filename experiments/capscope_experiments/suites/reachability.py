@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from capscope.assessment.reading import read_journal
+
 from capscope.problems import load_problem
 from capscope.record.run_directory import RunDirectory
 from capscope_experiments.order import Order

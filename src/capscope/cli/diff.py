@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from capscope.analysis.diff import Comparison
-from capscope.analysis.diff.compare import ERROR_RATE
 from capscope.cli.options import Json
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.present.difference import comparison_lines
 from capscope.record.run_directory import write_atomically
 from capscope.run import load
+from capscope.statistics.error_budget import ERROR_RATE
 
 
 def diff_runs(

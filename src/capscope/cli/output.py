@@ -123,6 +123,6 @@ def _frame(title: str, event: Event, budget: Budget | None, seconds: float) -> T
     table.add_row("states seen", f"{event.states:,}")
     table.add_row("capabilities", f"{event.capabilities}")
     table.add_row("pairs tried", f"{event.pairs_tried:,}")
-    for name, value in event.status.items():
-        table.add_row(name, value)
+    for name, text in event.status.items():
+        table.add_row(name, text)
     return table

@@ -24,8 +24,8 @@ from capscope.export.conditions import readable_conditions
 from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats
 from capscope.record.execution_table import ExecutionTable
-from capscope.record.query_table import Column
 from capscope.sanitize import escape_surrogates
+from capscope.statistics.arrays import Integers
 from capscope.symbolic import Effect, Intent, State, Vocabulary
 from capscope.symbolic.dnf import Term
 
@@ -171,7 +171,9 @@ def _pair_rows(
     state: State, intent: Intent, pair: PairStats, rule: int, words: _Words, vocabulary: Vocabulary
 ) -> Iterator[TransitionRow]:
     held = intent.holds(state, vocabulary)
-    for (effect, probability), after in zip(pair.group.spread(), pair.successors, strict=True):
+    for (effect, probability), after in zip(
+        pair.group.distribution(), pair.successors, strict=True
+    ):
         count = pair.counts[effect]
         yield TransitionRow(
             hex(state), escape_surrogates(str(intent)), hex(after.state), count, pair.total,
@@ -215,7 +217,7 @@ def _queries(run: Run) -> Iterator[QueryRow]:
         yield QueryRow(number, hex(states[start]), words.atoms(states[start]), *rest)
 
 
-def _news(executions: ExecutionTable) -> tuple[Column, Column]:
+def _news(executions: ExecutionTable) -> tuple[Integers, Integers]:
     """Count for each query the pairs and the transitions that no query before had shown."""
     distinct, size = executions.distinct, len(executions.queries)
     return (

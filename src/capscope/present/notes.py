@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from capscope.analysis.aliasing import AliasedPair, Aliasing, Position
+from capscope.analysis.aliasing import AliasedPair, Aliasing, PositionOutcomes
 from capscope.analysis.findings.finding import joined
 from capscope.present.text import counted
 from capscope.record.agent_failures import AgentFailure
@@ -108,7 +108,7 @@ def _aliasing_example(pair: AliasedPair, always: State) -> str:
     return f"{example}and {_share(other, usual_of_other)} from another with {changed}"
 
 
-def _share(position: Position, outcome: State, noun: str = "") -> str:
+def _share(position: PositionOutcomes, outcome: State, noun: str = "") -> str:
     count, draws = position.outcomes[outcome], position.draws
     return f"all {draws:,}{noun}" if count == draws else f"{count:,} of {draws:,}{noun}"
 

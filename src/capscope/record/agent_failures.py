@@ -16,7 +16,7 @@ import numpy as np
 
 from capscope.record.execution_table import ExecutionTable
 from capscope.record.journal import ENDINGS, Journal
-from capscope.record.query_table import Flags
+from capscope.statistics.arrays import Mask
 from capscope.symbolic import Intent, Vocabulary
 from capscope.world.attempt import Ending
 
@@ -67,7 +67,7 @@ def find_agent_failures(
     return tuple(failures)
 
 
-def _held_before(table: ExecutionTable, intents: Sequence[Intent], vocabulary: Vocabulary) -> Flags:
+def _held_before(table: ExecutionTable, intents: Sequence[Intent], vocabulary: Vocabulary) -> Mask:
     """Return for each execution whether its intent already held."""
     pairs, which = np.unique(
         np.stack([table.capability, table.before]), axis=1, return_inverse=True

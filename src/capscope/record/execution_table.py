@@ -22,12 +22,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capscope.errors import JournalError
 from capscope.record.journal import ENDINGS, Draw, Journal, QueryRecord, Start
 from capscope.record.journal_file import understood
-from capscope.record.query_table import Column, Flags, QueryTable, read_queries, with_totals
+from capscope.record.query_table import QueryTable, read_queries, with_totals
+from capscope.statistics.arrays import Integers, Mask
 from capscope.symbolic import State
 from capscope.world.attempt import Ending
 
@@ -53,17 +53,17 @@ class Transition(NamedTuple):
 class DistinctTransitions:
     """The distinct transitions ⟨s, c, s′⟩ of a run, in the order in which they were first seen."""
 
-    first: Column
+    first: Integers
     """The execution that showed it first."""
-    before: Column
-    capability: Column
-    after: Column
-    count: Column
-    pair: Column
+    before: Integers
+    capability: Integers
+    after: Integers
+    count: Integers
+    pair: Integers
     """The number of its pair ⟨s, c⟩, in the order in which pairs were first tried."""
 
     @cached_property
-    def first_of_pair(self) -> Column:
+    def first_of_pair(self) -> Integers:
         """For each pair, the execution that tried it first."""
         return self.first[np.unique(self.pair, return_index=True)[1]]
 
@@ -80,21 +80,21 @@ class ExecutionTable:
     position_names: Sequence[bytes]
     """The names of the positions that draws started from, by number."""
     queries: QueryTable
-    query: Column
-    draw: Column
+    query: Integers
+    draw: Integers
     """The index of its draw in the query."""
-    number: Column
+    number: Integers
     """Its index in the draw."""
-    capability: Column
-    before: Column
-    after: Column
-    changes: Column
+    capability: Integers
+    before: Integers
+    after: Integers
+    changes: Integers
     """How often the symbolic state changed."""
-    simulator_steps: Column
-    llm_tokens: Column
-    ending: Column
+    simulator_steps: Integers
+    llm_tokens: Integers
+    ending: Integers
     """Why it ended, as an index of `Ending`."""
-    position: Column
+    position: Integers
     """The position that its draw started from; -1 if that was not recorded."""
 
     @classmethod
@@ -123,11 +123,13 @@ class ExecutionTable:
         begins = np.cumsum(lengths) - lengths
         length = lengths[text_of]
         number = _count_up(length)
-        columns = attempts[np.repeat(begins[text_of], length) + number].T
+        rows_of = np.repeat(begins[text_of], length) + number
+        capability, before, after, changes, steps, tokens, ending = attempts[rows_of].T
         names, name_of = _read_position_names(journal)
         return cls(
             journal.states, names, with_totals(queries, query_of, length, costs),
-            np.repeat(query_of, length), np.repeat(draw_of, length), number, *columns,
+            np.repeat(query_of, length), np.repeat(draw_of, length), number, capability, before,
+            after, changes, steps, tokens, ending,
             np.append(name_of, UNKNOWN_POSITION)[np.repeat(position_of, length)],
         )  # fmt: skip
 
@@ -135,21 +137,21 @@ class ExecutionTable:
         return len(self.query)
 
     @cached_property
-    def cut(self) -> Flags:
+    def cut(self) -> Mask:
         """Whether it was cut short by a budget: it was made, but it is not an observation."""
-        flags: Flags = self.ending == _CUT
+        flags: Mask = self.ending == _CUT
         return flags
 
     @cached_property
-    def draw_id(self) -> Column:
+    def draw_id(self) -> Integers:
         """The number of its draw among all draws that have executions."""
-        ids: Column = np.cumsum(self.number == 0) - 1
+        ids: Integers = np.cumsum(self.number == 0) - 1
         return ids
 
     @cached_property
-    def moved(self) -> Flags:
+    def moved(self) -> Mask:
         """Whether it took a simulator step; if not, the simulator stays where it is."""
-        flags: Flags = self.simulator_steps > 0
+        flags: Mask = self.simulator_steps > 0
         return flags
 
     @cached_property
@@ -158,7 +160,7 @@ class ExecutionTable:
         return self._rows(~self.cut) if self.cut.any() else self
 
     @cached_property
-    def transition(self) -> Column:
+    def transition(self) -> Integers:
         """The number of its transition; -1 if it was cut."""
         which = np.full(len(self), -1, dtype=np.int64)
         which[~self.cut] = self._numbered[0]
@@ -174,7 +176,7 @@ class ExecutionTable:
         return DistinctTransitions(first, before, capability, after, count, pair)
 
     @cached_property
-    def _numbered(self) -> tuple[Column, Column]:
+    def _numbered(self) -> tuple[Integers, Integers]:
         whole = np.flatnonzero(~self.cut)
         before, capability, after = self.before[whole], self.capability[whole], self.after[whole]
         codes = before * (capability.max(initial=0) + 1) + capability
@@ -215,7 +217,7 @@ class ExecutionTable:
         spent = np.cumsum(self.queries.executions)
         return self.first_queries(int(np.searchsorted(spent, executions, side="right")))
 
-    def _rows(self, which: slice | Flags) -> ExecutionTable:
+    def _rows(self, which: slice | Mask) -> ExecutionTable:
         columns = {f.name: getattr(self, f.name)[which] for f in fields(self)[3:]}
         return replace(self, **columns)
 
@@ -274,9 +276,11 @@ class ExecutionTableBuilder:
 
     def table(self, states: Sequence[State]) -> ExecutionTable:
         """Return the table as it is now."""
-        columns = _columns(self._executions, np.int64, self._EXECUTION)
-        start, predicted, informative, finished, draws, steps, tokens, seconds, cost = _columns(
-            self._queries, np.float64, self._QUERY
+        rows = np.array(self._executions, dtype=np.int64).reshape(-1, self._EXECUTION)
+        columns: list[Integers] = list(np.ascontiguousarray(rows.T))
+        made = np.array(self._queries, dtype=np.float64).reshape(-1, self._QUERY)
+        start, predicted, informative, finished, draws, steps, tokens, seconds, cost = (
+            np.ascontiguousarray(made.T)
         )
         whole = np.int64
         queries = QueryTable(
@@ -287,7 +291,7 @@ class ExecutionTableBuilder:
         return ExecutionTable(list(states), tuple(self._position_names), queries, *columns)
 
 
-def number_by_first_use(values: Column) -> tuple[Column, Column]:
+def number_by_first_use(values: Integers) -> tuple[Integers, Integers]:
     """Number distinct values as they come; return each one's number and where each was first.
 
     >>> which, first = number_by_first_use(np.array([7, 3, 7, 5]))
@@ -313,12 +317,7 @@ def known_positions(journal: Journal) -> Mapping[int, set[bytes]]:
     return known
 
 
-def _columns(flat: array[int] | array[float], kind: type, width: int) -> list[NDArray[np.generic]]:
-    rows = np.frombuffer(flat, dtype=kind) if flat else np.empty(0, dtype=kind)
-    return list(np.ascontiguousarray(rows.reshape(-1, width).T))
-
-
-def _read_position_names(journal: Journal) -> tuple[tuple[bytes, ...], Column]:
+def _read_position_names(journal: Journal) -> tuple[tuple[bytes, ...], Integers]:
     """Return the distinct names, and for each stored position the number of its name."""
     numbers: dict[bytes, int] = {}
     rows = journal.select("SELECT snapshot, name FROM positions ORDER BY id")
@@ -329,7 +328,7 @@ def _read_position_names(journal: Journal) -> tuple[tuple[bytes, ...], Column]:
     return tuple(numbers), np.array(which, dtype=np.int64)
 
 
-def _decode(texts: Sequence[str]) -> tuple[Column, Column]:
+def _decode(texts: Sequence[str]) -> tuple[Integers, Integers]:
     """Return how many attempts each text holds, and a row of numbers for each attempt."""
     lengths: list[int] = []
     rows = [np.empty(0, dtype=np.int64)]
@@ -354,13 +353,13 @@ def _decode(texts: Sequence[str]) -> tuple[Column, Column]:
     return np.array(lengths, dtype=np.int64), np.concatenate(rows).reshape(-1, 7)
 
 
-def _refuse_unknown_states(attempts: Column, states: int) -> None:
+def _refuse_unknown_states(attempts: Integers, states: int) -> None:
     ends = attempts[:, 1:3]
     if ends.size and not 0 <= ends.min() <= ends.max() < states:
         raise ValueError(f"an attempt between states that are not among the {states} recorded")
 
 
-def _refuse_unknown_capabilities(asked: Column, capabilities: int) -> None:
+def _refuse_unknown_capabilities(asked: Integers, capabilities: int) -> None:
     if asked.size and not 0 <= asked.min() <= asked.max() < capabilities:
         raise JournalError(
             f"a draw in the journal asks for a capability beyond the {capabilities} that are "
@@ -368,7 +367,7 @@ def _refuse_unknown_capabilities(asked: Column, capabilities: int) -> None:
         )
 
 
-def _count_up(lengths: Column) -> Column:
+def _count_up(lengths: Integers) -> Integers:
     """Count from 0 again for each length.
 
     >>> _count_up(np.array([2, 0, 3])).tolist()

@@ -6,30 +6,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capscope.record.journal import Journal
 from capscope.record.journal_file import understood
 from capscope.record.usage import Usage
-
-Column = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from capscope.statistics.arrays import Floats, Integers, Mask
 
 
 @dataclass(frozen=True)
 class QueryTable:
     """One row for each query."""
 
-    start: Column
+    start: Integers
     """The state in which it started; if its draws have their own starts, that of the first."""
     predicted: Floats
-    informative: Flags
-    finished: Flags
-    draws: Column
-    executions: Column
-    simulator_steps: Column
-    llm_tokens: Column
+    informative: Mask
+    finished: Mask
+    draws: Integers
+    executions: Integers
+    simulator_steps: Integers
+    llm_tokens: Integers
     seconds: Floats
     llm_cost: Floats
 
@@ -76,14 +72,14 @@ def read_queries(journal: Journal) -> QueryTable:
 
 
 def with_totals(
-    queries: QueryTable, query_of: Column, length: Column, costs: Sequence[Sequence[float]]
+    queries: QueryTable, query_of: Integers, length: Integers, costs: Sequence[Sequence[float]]
 ) -> QueryTable:
     """Add up the draws: for each its query, its executions, and steps, tokens, seconds and cost."""
     size = len(queries)
     steps, tokens, drawing, cost = np.array(costs, dtype=np.float64).reshape(-1, 4).T
 
-    def total(values: NDArray[np.generic]) -> Floats:
-        return np.bincount(query_of, values, size)
+    def total(values: Integers | Floats) -> Floats:
+        return np.bincount(query_of, values, size).astype(np.float64)
 
     draws = np.bincount(query_of, minlength=size)
     # A query that was interrupted has no time of its own yet.

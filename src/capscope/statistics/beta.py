@@ -1,6 +1,6 @@
-"""The beta distribution: what is believed of a probability after so many successes and failures.
+"""The beta distribution: the posterior of a probability after some successes and failures.
 
-SciPy has it too; the continued fraction is short and spares the core a large dependency.
+SciPy has it too, but the continued fraction is short and saves the core a large dependency.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 
 
 def beta_quantile(share: float, a: float, b: float) -> float:
-    """Return the value below which Beta(a, b) has a share of its mass."""
+    """Return the value below which Beta(a, b) has the given share of its mass."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,7 +1,7 @@
 """Credible intervals of proportions.
 
-A relative frequency alone hides how much evidence stands behind it: 3 of 3 and 300 of 300 are both
-1.0. Jeffreys' prior gives short intervals with good coverage over the whole range.
+A relative frequency alone hides how much evidence is behind it: 3 of 3 and 300 of 300 are both 1.0.
+Jeffreys' prior gives short intervals with good coverage over the whole range.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from capscope.statistics.beta import beta_quantile
 
 
 @lru_cache(maxsize=65536)
-def credible_interval(count: int, executions: int, level: float = 0.95) -> tuple[float, float]:
+def credible_interval(count: float, executions: float, level: float = 0.95) -> tuple[float, float]:
     """Return the central credible interval of a proportion under Jeffreys' prior Beta(½, ½).
 
     At 0 or all, the interval is extended to 0 or 1, as is customary.

@@ -1,23 +1,21 @@
-"""Bounds of a mean over states that hold however it was decided what to draw, and when to stop.
+"""Bounds on a mean over states, valid however the draws were chosen and whenever they stop.
 
-**Of what?** Each state has a probability of its own. The claim is about their mean, every state
-weighing the same. The naive way is to pool the draws; but then a result depends on how often the
-strategy happened to draw each state, and a strategy draws where answers vary.
+**The mean of what?** Each state has its own probability, and the claim is about their mean, with
+equal weights. The naive way pools all draws; but then the result depends on how often the strategy
+happened to draw each state, and a strategy draws where answers vary.
 
-**How sure?** A test of fixed size would not do either: a strategy asks again where answers vary and
-stops where they agree. As elsewhere (`findings.statistics`), a claim is supported by a betting
-score. For every choice of probabilities of the states, money is bet on the draws at odds that are
-fair if these are the true ones; the score is what the bets come to in the worst case, for the
-probabilities with a mean at the bound or below that make them lose most. If the claim is wrong, the
-true ones are among these, and the chance that fair bets ever multiply the money by
-1 / (1 − confidence) is at most 1 − confidence, whichever state is drawn next and whenever the end
-comes.
+**How sure?** A fixed-size test would not do either: a strategy asks again where answers vary and
+stops where they agree. So a claim is supported by a betting score (`betting`). For every choice of
+the states' probabilities, bet on the draws at odds that are fair if these are the true ones; the
+score is the result in the worst case, for the probabilities with a mean at or below the bound that
+make the bets lose most. If the claim is wrong, the true probabilities are among these, and fair
+bets ever multiply the money by 1 / (1 − confidence) with a probability of at most 1 − confidence.
 
-**The bets.** Half of the money goes on successes alike in all states, at several stakes: best where
-states are alike, and it needs no draw to be like another of its state (log(1 − p + p·e^λ) is
-concave in p). The other half is put on each state as its likes suggest: a likelihood ratio, its
-numerator a mixture of beta distributions that the states' probabilities may come from. It is best
-where states differ much, and takes the draws of one state for draws of one probability.
+**The bets.** Half of the money is bet on success in all states equally, at several stakes. That is
+best if the states are similar, and does not need the draws of a state to be identically distributed
+(log(1 − p + p·e^λ) is concave in p). The other half bets on each state as the other states suggest:
+a likelihood ratio whose numerator is a mixture of beta distributions that the states' probabilities
+may come from. It is best if states differ much, and assumes one probability for each state.
 """
 
 from __future__ import annotations
@@ -27,25 +25,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from capscope.statistics.arrays import Floats
 from capscope.statistics.beta import beta_cdf
+from capscope.statistics.log_space import log_beta, log_mean_exp
 
 Counts = Sequence[tuple[float, float]]
-"""Of each state: hits and draws, at least one draw. A number of hits need not be whole."""
-
-Numbers = NDArray[np.float64]
+"""Hits and draws of each state, at least one draw; hits need not be whole numbers."""
 
 _MOST_DRAWS = 10**9
 _HALVINGS = 50
 _STAKES = 24
 _MEANS = 8
-_KINSHIPS = (0.125, 0.5, 2.0, 8.0, 32.0)
-"""How alike the states are taken to be: a + b of the beta distribution of their probabilities."""
+_CONCENTRATIONS = (0.125, 0.5, 2.0, 8.0, 32.0)
+"""How similar the states may be: a + b of the beta distribution of their probabilities."""
 
 
 def mean_share(counts: Counts) -> float:
-    """Return the mean over states of the share of hits.
+    """Return the mean over states of the fraction of hits.
 
     >>> mean_share([(99, 99), (0, 1)])
     0.5
@@ -64,20 +61,20 @@ def log_score(counts: Counts, bound: float) -> float:
     if len(counts) == 1:
         ((hits, draws),) = counts
         return _log_of_one(hits, draws, bound)
-    # The worst case of each half by itself: together they cannot come to less than that.
+    # Each half at its own worst case: together they cannot come to less.
     halves = [_log_stakes_on_success(counts, bound), _log_likelihood_ratio(counts, bound)]
-    return _log_mean(halves)
+    return log_mean_exp(halves)
 
 
 def lower_bound(counts: Counts, confidence: float) -> float:
-    """Return the largest bound that the mean is above, with that confidence.
+    """Return the largest bound that the mean exceeds, with the given confidence.
 
     >>> round(lower_bound([(30, 30)], 0.95), 2)
     0.88
     """
     least = -math.log1p(-confidence)
     low, high = 0.0, mean_share(counts)
-    for _ in range(30):  # to more digits than are ever shown
+    for _ in range(30):  # more digits than are ever shown
         middle = (low + high) / 2
         if 0 < middle < 1 and log_score(counts, middle) >= least:
             low = middle
@@ -87,19 +84,19 @@ def lower_bound(counts: Counts, confidence: float) -> float:
 
 
 def upper_bound(counts: Counts, confidence: float) -> float:
-    """Return the smallest bound that the mean is below, with that confidence."""
+    """Return the smallest bound that exceeds the mean, with the given confidence."""
     return 1.0 - lower_bound(misses(counts), confidence)
 
 
 def misses(counts: Counts) -> Counts:
-    """Return the same draws with hits and misses exchanged."""
+    """Return the same draws with hits and misses swapped."""
     return [(draws - hits, draws) for hits, draws in counts]
 
 
 def draws_needed(counts: Counts, bound: float, confidence: float) -> int | None:
-    """Return how many draws, spread and with results like these, show a mean above the bound.
+    """Return how many draws, distributed like these, would show a mean above the bound.
 
-    None where the mean of these is not above it, or so little that nobody would wait.
+    None if the mean of these is not above it, or by so little that nobody would wait.
     """
     least = -math.log1p(-confidence)
     whole = sum(draws for _, draws in counts)
@@ -123,23 +120,23 @@ def draws_needed(counts: Counts, bound: float, confidence: float) -> int | None:
 
 
 def _log_of_one(hits: float, draws: float, bound: float) -> float:
-    """Return the log score of one state: its mean likelihood above the bound over that at it.
+    """Return the log score of one state: mean likelihood above the bound over that at the bound.
 
-    The mean is by Jeffreys' prior; likelihoods of smaller probabilities would be smaller.
+    The mean is over Jeffreys' prior; smaller probabilities would be less likely.
     """
     a, b = hits + 0.5, draws - hits + 0.5
     above, prior = beta_cdf(1 - bound, b, a), beta_cdf(1 - bound, 0.5, 0.5)
     if above <= 0:
         return -math.inf
-    mixture = _log_beta(a, b) - math.log(math.pi) + math.log(above / prior)
+    mixture = log_beta(a, b) - math.log(math.pi) + math.log(above / prior)
     return mixture - _log_likelihood(hits, draws, bound)
 
 
 def _log_stakes_on_success(counts: Counts, bound: float) -> float:
-    """Return the log of what stakes on successes alike in all states come to at the worst.
+    """Return the worst-case log score of betting on success in all states equally.
 
-    A stake is the best one if all states have the probability q; q is spread above the bound as
-    Jeffreys' prior is.
+    Each stake is the best one if all states have the probability q; the values of q above the
+    bound follow Jeffreys' prior.
     """
     hits = math.fsum(h for h, _ in counts)
     lowest = math.asin(math.sqrt(bound))
@@ -148,18 +145,18 @@ def _log_stakes_on_success(counts: Counts, bound: float) -> float:
     odds = q / (1 - q) * (1 - bound) / bound
     sizes, states = np.array([*Counter(float(draws) for _, draws in counts).items()]).T
     scores = hits * np.log(odds) - _most_paid(sizes, states, bound, odds)
-    return _log_mean(scores.tolist())
+    return log_mean_exp(scores.tolist())
 
 
-def _most_paid(sizes: Numbers, states: Numbers, bound: float, odds: Numbers) -> Numbers:
-    """Return the most that each stake on successes costs, in logs, if the mean is at the bound.
+def _most_paid(sizes: Floats, states: Floats, bound: float, odds: Floats) -> Floats:
+    """Return the largest log cost of each stake on success if the mean is at the bound.
 
-    A draw costs log(1 − p + p·odds). That is concave, so the most is where a little more p would
-    cost the same in each state: draws / (p + 1 / (odds − 1)) = μ, but p from 0 to 1.
+    A draw costs log(1 − p + p·odds). That is concave, so at the maximum a little more p costs the
+    same in each state: draws / (p + 1 / (odds − 1)) = μ, with p from 0 to 1.
     """
     slack = 1 / (odds[:, None] - 1)
 
-    def at(price: Numbers) -> Numbers:
+    def at(price: Floats) -> Floats:
         return np.clip(sizes / price - slack, 0.0, 1.0)
 
     # All probabilities are 1 at the first price, and none is above the bound at the second.
@@ -168,23 +165,23 @@ def _most_paid(sizes: Numbers, states: Numbers, bound: float, odds: Numbers) -> 
         middle = (low + high) / 2
         too_dear = (at(middle) @ states)[:, None] < bound * states.sum()
         low, high = np.where(too_dear, low, middle), np.where(too_dear, middle, high)
-    paid: Numbers = np.log1p(at(low) / slack) @ (sizes * states)
+    paid: Floats = np.log1p(at(low) / slack) @ (sizes * states)
     return paid
 
 
 def _log_likelihood_ratio(counts: Counts, bound: float) -> float:
-    """Return the log likelihood with a beta distribution over the best with a mean at the bound."""
+    """Return the log likelihood of a beta mixture over the best with a mean at the bound."""
     distinct = Counter(counts)
     means = [bound + (1 - bound) * (i + 0.5) / _MEANS for i in range(_MEANS)]
     mixtures = [
         math.fsum(
-            states * _log_mixture(hits, draws, mean * kinship, (1 - mean) * kinship)
+            states * _log_mixture(hits, draws, mean * concentration, (1 - mean) * concentration)
             for (hits, draws), states in distinct.items()
         )
         for mean in means
-        for kinship in _KINSHIPS
+        for concentration in _CONCENTRATIONS
     ]
-    return _log_mean(mixtures) - _best_likelihood(distinct, bound)
+    return log_mean_exp(mixtures) - _best_likelihood(distinct, bound)
 
 
 def _best_likelihood(distinct: Mapping[tuple[float, float], int], bound: float) -> float:
@@ -201,7 +198,7 @@ def _best_likelihood(distinct: Mapping[tuple[float, float], int], bound: float) 
     def low_enough(price: float) -> bool:
         return math.fsum(p * distinct[c] for c, p in at(price).items()) <= bound * states
 
-    # No probability is above draws / μ, so the mean is low enough at the latest here.
+    # No probability exceeds draws / μ, so the mean is low enough here at the latest.
     low, high = 0.0, sum(draws * k for (_, draws), k in distinct.items()) / (bound * states)
     for _ in range(0 if low_enough(low) else _HALVINGS):
         middle = (low + high) / 2
@@ -221,15 +218,4 @@ def _log_likelihood(hits: float, draws: float, p: float) -> float:
 
 
 def _log_mixture(hits: float, draws: float, a: float, b: float) -> float:
-    return _log_beta(a + hits, b + draws - hits) - _log_beta(a, b)
-
-
-def _log_beta(a: float, b: float) -> float:
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-
-
-def _log_mean(logs: Sequence[float]) -> float:
-    most = max(logs)
-    if most == -math.inf:
-        return most
-    return most + math.log(math.fsum(math.exp(x - most) for x in logs) / len(logs))
+    return log_beta(a + hits, b + draws - hits) - log_beta(a, b)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from capscope.analysis.diff import Comparison, compare_runs
-from capscope.api import Result
+from capscope.analysis.diff import Comparison
 from capscope.errors import CapscopeError
 from capscope.present.difference import difference_lines
 from capscope.present.text import counted
+from capscope.run import Run, load
 from capscope.sanitize import sanitize
 from capscope.statistics.mean_bounds import (
     Counts,
@@ -90,7 +90,7 @@ def assert_no_side_effect(
 
 
 def assert_no_loss(
-    before: Result | str | Path, after: Result | str | Path, *, error_rate: float = 0.05
+    before: Run | str | Path, after: Run | str | Path, *, error_rate: float = 0.05
 ) -> None:
     """Assert that nothing was lost or became less reliable from one run to the next.
 
@@ -98,7 +98,7 @@ def assert_no_loss(
     unknown on one side is no loss.
     """
     __tracebackhide__ = True
-    comparison = compare_runs(_directory(before), _directory(after), error_rate=error_rate)
+    comparison = _loaded(before).diff(_loaded(after), error_rate=error_rate)
     if comparison.losses:
         _fail([*_loss_lines(comparison)])
     if not (comparison.alike or comparison.differences):
@@ -268,14 +268,8 @@ def _check(name: str, bound: float, confidence: float) -> None:
             )
 
 
-def _directory(run: Result | str | Path) -> Path:
-    if isinstance(run, str | Path):
-        return Path(run)
-    if run.run is None:
-        raise CapscopeError(
-            "this run was not kept, and a comparison needs its draws; assess(…, run=DIRECTORY)"
-        )
-    return run.run
+def _loaded(run: Run | str | Path) -> Run:
+    return run if isinstance(run, Run) else load(run)
 
 
 def _fail(lines: Sequence[str]) -> None:

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from capscope.api import Result
-from capscope.assessment.reading import Reading, read_run
 from capscope.errors import CapscopeError
-from capscope.model import CapabilityModel, StateGraph
+from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats, StateNode
+from capscope.run import Run, load
 from capscope.symbolic import Effect, Intent, Literal, State, Vocabulary
 
-Source = Result | Reading | StateGraph | CapabilityModel | str | Path
-"""A result, a run that was read, its models or one of them, or a run directory."""
+Source = Run | StateGraph | str | Path
+"""A run, its state graph, or a run directory."""
 When = str | Iterable[str] | None
 """A conjunction: `"holding(a) and not on(b,c)"`, or its literals."""
 
@@ -61,12 +60,12 @@ def counts_of(states: Iterable[Seen]) -> list[tuple[int, int]]:
 def models_of(source: Source) -> StateGraph:
     """Return the models behind whatever an assertion was given."""
     if isinstance(source, str | Path):
-        return read_run(Path(source)).graph
+        return load(source).graph
     found = source if isinstance(source, StateGraph) else getattr(source, "graph", None)
     if not isinstance(found, StateGraph):
         raise CapscopeError(
-            f"no models in a {type(source).__name__}; give what assess() returned, its models or "
-            "a run directory"
+            f"a {type(source).__name__} is not a run; give what assess() or load() returned, or a "
+            "run directory"
         )
     return found
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Budget, Intent, Settings, assess
-from capscope.analysis.diff import Change, compare_runs, compare_sides
+from capscope.analysis.diff import DiffKind, compare_runs, compare_sides
+from capscope.analysis.diff.comparison import Reason
 from capscope.analysis.diff.difference import Estimate, change_between
-from capscope.analysis.diff.unknown import Reason
 from capscope.errors import CapscopeError
 from capscope.symbolic import Vocabulary
 from support.quirky_worlds import HOUSE, STOP, opens_the_door, problem, stays_with_the_key
@@ -72,7 +72,7 @@ def test_a_loss_in_a_single_state_is_told_with_the_state():
         return [r for s, p in shares.items() for r in drawn(0, s, s | 1, s, p, 15, s)]
 
     (loss,) = compare_sides(side(rows(1.0)), side(rows(0.0))).differences
-    assert loss.change is Change.LOST
+    assert loss.change is DiffKind.LOST
     assert [[str(literal) for literal in term] for term in loss.where.when] == [["q()", "r()"]]
     assert [counts.state for counts in loss.counts] == [0b110]
 
@@ -191,7 +191,7 @@ def test_intents_of_one_run_only_are_unknown_and_so_are_those_with_unknown_words
     a = side(tried(0, 0, [1] * 20), intents=INTENTS[:1])
     b = side(tried(0, 0, [1] * 20), Vocabulary.of_atoms("pqs"), [*INTENTS[:2], Intent.parse("s")])
     reasons = {str(u.capability): u.reason for u in compare_sides(a, b).unknown}
-    assert reasons == {"q()": Reason.ONLY_B, "s()": Reason.WORDS}
+    assert reasons == {"q()": Reason.ONLY_B, "s()": Reason.VOCABULARY}
 
 
 def test_a_new_side_effect_is_told_and_one_that_is_gone():
@@ -316,13 +316,13 @@ def test_the_very_same_run_does_not_differ(house):
 
 def test_a_planted_loss_is_told(house, tmp_path):
     (loss,) = compare_runs(house, kept(tmp_path, "weak", weak_at_opening, 1)).differences
-    assert (loss.change, str(loss.capability)) == (Change.LESS_RELIABLE, "open()")
+    assert (loss.change, str(loss.capability)) == (DiffKind.LESS_RELIABLE, "open()")
 
 
 def test_a_planted_loss_in_one_state_is_told_with_its_state(house, tmp_path):
     other = kept(tmp_path, "stays", stays_with_the_key, 1, 2500)
     (loss,) = compare_runs(house, other).differences
-    assert (loss.change, str(loss.capability)) == (Change.LOST, "at(sw)")
+    assert (loss.change, str(loss.capability)) == (DiffKind.LOST, "at(sw)")
     assert [sorted(map(str, term)) for term in loss.where.when] == [["holding(key)", "open()"]]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from capscope.analysis.diff.histories import pasts_of
+from capscope.analysis.diff.histories import histories_of
 from capscope.analysis.diff.matching import match
 from capscope.analysis.diff.strata import Questions
 from capscope.errors import CapscopeError
@@ -114,7 +114,7 @@ def test_tosses_are_those_of_comparing_draw_by_draw_and_position_by_position(see
         counts = Questions(matched, capability).achieved()
         states = [matched.states[i] for i in counts.states]
         for way, naive in enumerate((naive_draw_by_draw, naive_position_by_position)):
-            tosses = counts.tosses.all[way], counts.tosses.wins_a[way], counts.tosses.wins_b[way]
+            tosses = counts.signs.compared[way], counts.signs.wins_a[way], counts.signs.wins_b[way]
             told = zip(states, *(column.tolist() for column in tosses), strict=True)
             found = naive(*made, capability, lambda x, y: achieved(x) - achieved(y))
             assert summed(told) == summed(row for row in found if not achieved(row[0]))
@@ -137,15 +137,15 @@ def test_every_draw_is_counted_in_one_stratum(seed):
             Q.holds(end, WORDS) for found in ends[state].values() for end in found
         )
         if state not in SEVERAL:
-            assert counts.alike[rows].tolist() == [True]
-            assert counts.a.witnesses[rows].tolist() == counts.a.draws[rows].tolist()
+            assert counts.exchangeable[rows].tolist() == [True]
+            assert counts.a.independent[rows].tolist() == counts.a.draws[rows].tolist()
             continue
         rest, *strata = rows
-        assert not counts.alike[rest]
-        assert counts.alike[strata].all()
+        assert not counts.exchangeable[rest]
+        assert counts.exchangeable[strata].all()
         assert len(strata) == len(shared)
         left = {position for past, position in ends[state] if past not in shared}
-        assert counts.a.witnesses[rest] == len(left)
+        assert counts.a.independent[rest] == len(left)
 
 
 def test_a_past_is_the_start_and_what_was_asked_and_seen_since():
@@ -157,7 +157,7 @@ def test_a_past_is_the_start_and_what_was_asked_and_seen_since():
     ]
     walks = np.repeat([0, 1, 2], 3), np.arange(9) != 3, (b"here",)
     one = side(rows, positions=SEVERAL, walks=walks)
-    mine, theirs = pasts_of([one] * 2, *in_common(one))
+    mine, theirs = histories_of([one] * 2, *in_common(one))
     assert mine.tolist() == theirs.tolist()
     start, after_0, after_1, *second = mine[:6].tolist()
     assert len({start, after_0, after_1}) == 3
@@ -175,13 +175,13 @@ def in_common(one):
 
 def test_starts_that_are_not_written_down_are_like_no_other():
     one = side([(0, 1, 2, 0), (0, 1, 2, 0), (0, 1, 2, 1)], positions=SEVERAL)
-    mine, theirs = pasts_of([one] * 2, *in_common(one))
+    mine, theirs = histories_of([one] * 2, *in_common(one))
     assert mine[0] == mine[1] != mine[2]
     assert not set(mine.tolist()) & set(theirs.tolist())
 
 
 def counts(a, b, literal):
-    tosses = Questions(match(a, b), 0).comes_about(Literal.parse(literal)).tosses
+    tosses = Questions(match(a, b), 0).becomes_true(Literal.parse(literal)).signs
     return int(tosses.wins_a.sum()), int(tosses.wins_b.sum())
 
 
@@ -211,8 +211,8 @@ def test_atoms_are_matched_by_name_whatever_their_order():
     other = Vocabulary.of_atoms("srqp")
     mine, theirs = side(tried(0, 0b011, [0b111])), side(tried(0, 0b1101, [0b1111]), other)
     matched = match(mine, theirs)
-    assert matched.words.only_a == ()
-    assert matched.words.only_b == ("s()",)
+    assert matched.predicates.only_a == ()
+    assert matched.predicates.only_b == ("s()",)
     # B's states are {s, q, p} and all four atoms; without s they are those of A.
     assert matched.states == (0b011, 0b111)
     assert [matched.states[i] for i in matched.b.end] == [0b111]
@@ -233,9 +233,9 @@ def test_runs_without_a_common_atom_are_refused():
 def test_all_positions_count_as_alike_if_the_user_says_so():
     rows = [(0, 2, 1, 7), (0, 2, 0, 7), (0, 2, 1, 7)]
     both = [side(rows, positions=SEVERAL)] * 2
-    assert Questions(match(*both), 0).achieved().tosses.all.sum(axis=1).tolist() == [0, 1]
+    assert Questions(match(*both), 0).achieved().signs.compared.sum(axis=1).tolist() == [0, 1]
     matched = match(*both, any_position=True)
-    assert Questions(matched, 0).achieved().tosses.all.tolist() == [[3]]
+    assert Questions(matched, 0).achieved().signs.compared.tolist() == [[3]]
 
 
 def test_a_state_known_in_one_position_by_each_run_but_not_the_same_has_several():

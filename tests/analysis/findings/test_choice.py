@@ -5,10 +5,11 @@ import pytest
 from capscope import Vocabulary
 from capscope.analysis.findings.choice import LEAST_DRAWS, choices, separable
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.preferences import preferences
+from capscope.analysis.findings.preferences import find_preferences
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Atom, Intent, Predicate
+from support.error_shares import share
 
 WORDS = Vocabulary(
     [Predicate("hurt"), Predicate("on", ("block", "block")), Predicate("clear", ("block",))],
@@ -48,7 +49,7 @@ def test_what_comes_about_by_chance_is_no_choice():
     both = [(HURT, c, end, n) for c in (0, 1, 2) for end, n in ((ON_B, 90), (ON_C, 10))]
     chance = context(["not hurt", "on(a,b)", "on(a,c)"], *both)
     assert not separable(chance, {HURT: ([ON_B], [ON_C])})
-    assert preferences(chance, choices(chance)) == []
+    assert find_preferences(chance, share()) == []
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -75,7 +76,7 @@ def test_what_can_be_had_one_by_one_is_a_choice():
         (HURT, 2, ON_C, 10),
     )
     assert separable(chosen, {HURT: ([ON_B], [ON_C])})
-    (finding,) = preferences(chosen, choices(chosen))
+    (finding,) = find_preferences(chosen, share())
     assert [str(literal) for literal in finding.literals] == ["on(a,b)", "on(a,c)"]
     assert (finding.rate.hits, finding.rate.draws) == (90, 100)
 
@@ -88,4 +89,4 @@ def test_an_even_choice_is_no_preference():
         (HURT, 1, ON_B, 10),
         (HURT, 2, ON_C, 10),
     )
-    assert preferences(even, choices(even)) == []
+    assert find_preferences(even, share()) == []

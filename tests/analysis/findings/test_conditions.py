@@ -1,8 +1,9 @@
 from collections import Counter
 
-from capscope.analysis.findings.conditions import conditions, successes
+from capscope.analysis.findings.conditions import find_conditions, successes
 from capscope.analysis.findings.context import FindingContext
 from capscope.record.execution_table import Transition
+from support.error_shares import share
 from support.tiny_models import ALL, learned
 
 P, Q, R = 1, 2, 4
@@ -26,11 +27,11 @@ def test_only_states_where_the_intent_is_possible_at_once_count():
     hidden = seen(lambda s: 0.0, elsewhere=False)
     assert len(successes(shown, GET_P).states) == 4
     assert len(successes(hidden, GET_P).states) == 0
-    assert conditions(hidden) == []
+    assert find_conditions(hidden, share()) == []
 
 
 def test_a_drop_to_nothing_is_told_as_doing_nothing():
-    (finding,) = conditions(seen(lambda s: 0.0 if s & R else 1.0))
+    (finding,) = find_conditions(seen(lambda s: 0.0 if s & R else 1.0), share())
     assert [str(clause) for clause in finding.when] == ["when r()"]
     assert "does nothing" in finding.sentence
     assert (finding.rate.hits, finding.against.probability) == (0, 1.0)
@@ -38,15 +39,15 @@ def test_a_drop_to_nothing_is_told_as_doing_nothing():
 
 def test_two_weak_spots_are_told_one_after_the_other():
     odds = {0: 1.0, Q: 0.0, R: 0.6, Q | R: 0.0}
-    first, second = conditions(seen(odds.__getitem__, draws=100))
+    first, second = find_conditions(seen(odds.__getitem__, draws=100), share())
     assert [str(clause) for clause in first.when] == ["when q()"]
     assert [str(clause) for clause in second.when] == ["when r()", "when not q()"]
     assert second.rate.states == second.against.states == 1
 
 
 def test_a_small_drop_is_not_worth_telling():
-    assert conditions(seen(lambda s: 0.85 if s & R else 0.9, draws=2000)) == []
+    assert find_conditions(seen(lambda s: 0.85 if s & R else 0.9, draws=2000), share()) == []
 
 
 def test_equal_success_is_no_finding():
-    assert conditions(seen(lambda s: 0.8, draws=500)) == []
+    assert find_conditions(seen(lambda s: 0.8, draws=500), share()) == []

@@ -171,4 +171,4 @@ def test_smaller_steps_change_a_strict_part(seed):
 def test_only_places_where_the_intent_does_not_hold_count_as_tried():
     context = seen((0, 0, P), (P, 0, P))
     assert [place.state for place, _ in context.tried(0)] == [0]
-    assert WORDS is context.words
+    assert WORDS is context.vocabulary

@@ -1,10 +1,11 @@
 from collections import Counter
 
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.side_effects import NOTHING, avoidable, side_effects
+from capscope.analysis.findings.side_effects import NOTHING, avoidable, find_side_effects
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Effect, Intent, Predicate, Vocabulary
+from support.error_shares import share
 from support.tiny_models import learned
 
 P, Q, R = 1, 2, 4
@@ -51,21 +52,21 @@ def test_a_change_that_leads_no_nearer_is_avoidable_as_a_whole():
 
 def test_where_nothing_was_tried_nothing_is_said():
     context = seen((0, GET_P, Q, 50), (0, GET_Q, Q, 50))
-    assert side_effects(context) == []
+    assert find_side_effects(context, share()) == []
 
 
 def test_few_draws_do_not_shout():
     few = seen((0, GET_P, P | Q, 1), (0, END_R, P, 1))
     many = seen((0, GET_P, P | Q, 30), (0, END_R, P, 1))
-    assert side_effects(few) == []
-    (finding,) = [f for f in side_effects(many) if str(f.intent) == "p()"]
+    assert find_side_effects(few, share()) == []
+    (finding,) = [f for f in find_side_effects(many, share()) if str(f.intent) == "p()"]
     assert [str(literal) for literal in finding.literals] == ["q()"]
     assert (finding.rate.hits, finding.rate.draws, finding.rate.states) == (30, 30, 1)
 
 
 def test_the_rate_counts_the_draws_that_did_not_show_it():
     context = seen((0, GET_P, P | Q, 30), (0, GET_P, P, 70), (R, GET_P, R | P, 100))
-    (finding,) = side_effects(context)
+    (finding,) = find_side_effects(context, share())
     assert (finding.rate.hits, finding.rate.draws) == (30, 100)
     assert (finding.against.hits, finding.against.draws) == (0, 100)
     assert [str(clause) for clause in finding.when] == ["when not r()"]
@@ -78,8 +79,8 @@ def test_each_draw_counts_once_however_many_like_changes_are_told_together():
     graph = StateGraph(words, [Intent.parse("at(b)")])
     graph.update(Counter(Transition(start, 0, end) for end in ends))
     graph.update(Counter({Transition(hole, 0, hole): 10 for hole in holes}))
-    (finding,) = side_effects(FindingContext(graph))
-    assert "(or the like)" in finding.sentence
+    (finding,) = find_side_effects(FindingContext(graph), share())
+    assert "(or similar)" in finding.sentence
     assert finding.rate.hits == sum(end in holes for end in ends)
     assert (finding.rate.draws, finding.rate.states) == (len(ends), 1)
 
@@ -91,9 +92,9 @@ def test_that_the_old_place_was_left_is_not_told_beside_the_new_one():
     # From wherever it is, the agent goes to c before it puts the light on.
     moves = {(a, c | lit): 30, (b, c | lit): 30, (a, a | lit): 5, (b, b | lit): 5}
     graph.update(Counter({Transition(s, 0, t): n for (s, t), n in moves.items()}))
-    (finding,) = side_effects(FindingContext(graph))
+    (finding,) = find_side_effects(FindingContext(graph), share())
     assert [str(literal) for literal in finding.literals] == ["at(c)"]
-    assert "also brings about at(c), which was not needed" in finding.sentence
+    assert "also causes at(c), which was not needed" in finding.sentence
     # One event, whichever place it came from.
     assert (finding.rate.hits, finding.rate.draws, finding.rate.states) == (60, 70, 2)
     assert "not at(" in str(finding.as_dict()["examples"])

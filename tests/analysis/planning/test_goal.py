@@ -1,12 +1,12 @@
 from contextlib import closing
 
 import pytest
-from capscope.record.transitions import Transition
 
 from capscope.analysis.planning import Goal
 from capscope.analysis.planning.goal import first_state, matching_states
 from capscope.assessment import RunDirectory, RunSpec
 from capscope.errors import CapscopeError, RunError, VocabularyError
+from capscope.record.execution_table import Transition
 from support.tiny_models import learned
 from support.toy_worlds import WORDS, board_problem
 

@@ -1,10 +1,9 @@
 import random
 
-from capscope.record.transitions import Transition
-
 from capscope.analysis.planning import Goal
 from capscope.analysis.planning.optimistic_path import OptimisticSearch
 from capscope.model import ExtremeModels
+from capscope.record.execution_table import Transition
 from support.tiny_models import ALL, INTENTS, WORDS, learned, random_models
 
 

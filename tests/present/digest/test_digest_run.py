@@ -9,7 +9,7 @@ import pytest
 from capscope.assessment.reading import read_run
 
 from capscope import Budget, Settings, assess
-from capscope.analysis.findings import find_surprises
+from capscope.analysis.findings import find_findings
 from capscope.assessment.spec import RunSpec
 from capscope.errors import CapscopeError
 from capscope.present.digest import Digest, digest_run
@@ -111,7 +111,7 @@ def test_the_draws_shown_are_in_the_journal_and_show_their_outcome(tmp_path):
 def test_findings_come_with_an_example_and_their_error_rate(tmp_path):
     path = made(tmp_path / "run", problem=problem(HOUSE, opens_the_door, 1.0, 1), executions=2400)
     digest = check(digest_run(path))
-    found = find_surprises(read_run(path).graph, temporal_length=1)
+    found = find_findings(read_run(path).graph, temporal_length=1)
     assert [f.sentence for f in digest.findings] == [f.sentence for f in found]
     (finding,) = digest.findings
     assert (finding.kind, finding.intents) == ("side effect", ("holding(key)",))

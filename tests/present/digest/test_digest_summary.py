@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.analysis.findings import find_surprises
+from capscope.analysis.findings import find_findings
 from capscope.present.digest.summary import summary_of
 from capscope.present.text import capability_views
 from capscope.symbolic import Intent
@@ -16,7 +16,7 @@ from support.small_runs import draw, execution, record_in_memory
 
 def summary(queries, **said):
     record = record_in_memory(queries, **said)
-    passages = summary_of(record, capability_views(record.graph), find_surprises(record.graph))
+    passages = summary_of(record, capability_views(record.graph), find_findings(record.graph))
     return {passage.heading: list(passage.sentences) for passage in passages}
 
 

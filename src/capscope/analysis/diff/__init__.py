@@ -1,24 +1,23 @@
 """What two runs differ in: two agents, or two versions of one.
 
-What can be said is what both runs tried in the same state. Everything else is unknown, and unknown
-is never a difference. `coins` has the test and why it may be trusted, `matching` finds what can be
-compared, `compare` asks all the questions under one error rate.
+Only what both runs tried in the same state can be compared. Everything else is unknown, and unknown
+is never a difference. `matching` finds what can be compared, `strata` counts it, `subsets` says in
+which states to look, and `compare` asks all questions under one error rate. The tests are those of
+`statistics.stratified_test`.
 """
 
-from capscope.analysis.diff.compare import compare_runs, compare_sides
-from capscope.analysis.diff.comparison import Comparison
-from capscope.analysis.diff.difference import Change, Difference, Estimate
-from capscope.analysis.diff.run_data import Side, read_side
-from capscope.analysis.diff.unknown import Unknown
+from capscope.analysis.diff.compare import compare_data, compare_runs
+from capscope.analysis.diff.comparison import Comparison, Unknown
+from capscope.analysis.diff.difference import Difference, DiffKind, Estimate
+from capscope.analysis.diff.run_data import RunData
 
 __all__ = [
-    "Change",
     "Comparison",
+    "DiffKind",
     "Difference",
     "Estimate",
-    "Side",
+    "RunData",
     "Unknown",
     "compare_runs",
-    "compare_sides",
-    "read_side",
+    "compare_data",
 ]

@@ -1,8 +1,9 @@
-"""All that a comparison of two runs says: differences, what is alike, and what is unknown."""
+"""The result of comparing two runs: differences, what showed none, and what is unknown."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from capscope.analysis.diff.difference import (
@@ -12,7 +13,6 @@ from capscope.analysis.diff.difference import (
     Estimate,
     change_between,
 )
-from capscope.analysis.diff.unknown import Unknown
 from capscope.record.agent_failures import AgentFailure
 from capscope.symbolic import Intent
 
@@ -41,27 +41,57 @@ class Alike:
         }
 
 
+class Reason(StrEnum):
+    """Why nothing can be said about a capability."""
+
+    ONLY_A = "only run A asked for it"
+    ONLY_B = "only run B asked for it"
+    VOCABULARY = "it uses an atom that only one of the vocabularies has"
+    APART = "never tried on both sides in the same state with the intent false"
+    FEW = "too few draws in the same states to show any difference (--min-draws makes more)"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A capability for which it is unknown whether it changed: that is never a difference."""
+
+    capability: Intent
+    reason: Reason
+    draws_a: int = 0
+    draws_b: int = 0
+    """Draws, on each side, in states where the intent did not hold and both sides tried."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        return {
+            "capability": str(self.capability),
+            "reason": str(self.reason),
+            "draws a": self.draws_a,
+            "draws b": self.draws_b,
+        }
+
+
 @dataclass(frozen=True)
 class Scope:
-    """What was there to be compared."""
+    """What could be compared."""
 
     states_shared: int
     states_only_a: int
     states_only_b: int
     states_in_several_positions: int
-    """Of those shared; what can be compared there depends on the positions."""
+    """Of the shared ones; what can be compared there depends on the positions."""
     draws_there: int
-    """Of both sides, in these states."""
+    """The draws of both sides in these states."""
     draws_in_shared_positions: int
-    """Those of them that are compared draw by draw; of the others, positions are compared."""
+    """Those that are compared draw by draw; the others are compared by position."""
     atoms_only_a: tuple[str, ...]
     atoms_only_b: tuple[str, ...]
     achievement_questions: int
     side_effect_questions: int
-    """Literals that always came about together are one question."""
+    """Literals that always became true together are one question."""
     agent_failures_a: tuple[AgentFailure, ...] = ()
     agent_failures_b: tuple[AgentFailure, ...] = ()
-    """In what ways the agents broke down: that alone may make a difference."""
+    """How the agents failed, which alone may make a difference."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready values."""
@@ -82,14 +112,14 @@ class Scope:
 
 
 TEST = (
-    "The error rate is the chance of telling any difference at all between two agents that are "
-    "alike, however the runs chose what to draw and when to stop. The test: within each state, "
-    "draws are set one against one in the order they were made (of those that only one side "
-    "achieved, each side has half if they are alike) and all together against a common "
-    "probability; a difference is told if the mean of the two betting scores exceeds the number of "
-    "questions, divided by the error rate."
+    "The error rate is the probability of reporting any difference at all between two identical "
+    "agents, however the runs chose what to draw and when to stop. The test: within each state, "
+    "draws are compared one to one in the order they were made (if the agents are identical, each "
+    "side wins half of the disagreements), and all together with one common probability. A "
+    "difference is reported if the mean of the two betting scores exceeds the number of questions "
+    "divided by the error rate."
 )
-"""The test in words, for every report."""
+"""What the error rate means, for every report."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +128,7 @@ class Comparison:
 
     a: dict[str, Any]
     b: dict[str, Any]
-    """Which runs they are (`Side.as_dict`)."""
+    """Which runs they are (`RunData.as_dict`)."""
     error_rate: float
     scope: Scope
     differences: tuple[Difference, ...]

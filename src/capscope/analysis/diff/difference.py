@@ -1,4 +1,4 @@
-"""A difference between two runs, with the numbers of both sides and where it was seen."""
+"""A difference between two runs: the numbers of both sides, and where it was seen."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from capscope.analysis.diff.matching import Mask
-from capscope.analysis.diff.strata import Counts, Tally
-from capscope.record.query_table import Column as Numbers
+from capscope.analysis.diff.strata import QuestionCounts, StratumTally
+from capscope.statistics.arrays import Integers, Mask
 from capscope.statistics.intervals import credible_interval
 from capscope.symbolic import Intent, Literal, State, Vocabulary
 from capscope.symbolic.dnf import Term
@@ -19,8 +18,8 @@ from capscope.symbolic.dnf import Term
 _MOST_STATES = 20
 
 
-class Change(StrEnum):
-    """What became of it from A to B."""
+class DiffKind(StrEnum):
+    """What changed from A to B."""
 
     LOST = "lost"
     LESS_RELIABLE = "less reliable"
@@ -32,16 +31,17 @@ class Change(StrEnum):
     LESS_FREQUENT = "side effect less frequent"
 
 
-LOSSES = frozenset({Change.LOST, Change.LESS_RELIABLE})
-NEW_SIDE_EFFECTS = frozenset({Change.NEW_SIDE_EFFECT, Change.MORE_FREQUENT})
+LOSSES = frozenset({DiffKind.LOST, DiffKind.LESS_RELIABLE})
+NEW_SIDE_EFFECTS = frozenset({DiffKind.NEW_SIDE_EFFECT, DiffKind.MORE_FREQUENT})
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How often an event came about on one side.
+    """How often an event happened on one side.
 
-    The probability weighs the strata alike on both sides, by the comparisons made in each; it need
-    not be hits / draws. The interval takes positions, where they count, for single draws.
+    The strata have the same weights on both sides, by the comparisons made in each, so the
+    probability need not be hits / draws. If draws are not exchangeable, the interval counts each
+    position as one draw.
     """
 
     probability: float
@@ -51,18 +51,18 @@ class Estimate:
     draws: int
 
     @classmethod
-    def of_both(cls, counts: Counts, members: Mask) -> tuple[Estimate, Estimate]:
+    def of_both(cls, counts: QuestionCounts, members: Mask) -> tuple[Estimate, Estimate]:
         """Estimate for both sides over some of the strata."""
         weights = np.where(members, counts.weights, 0)
         return cls._of(counts.a, weights, members), cls._of(counts.b, weights, members)
 
     @classmethod
-    def _of(cls, tally: Tally, weights: Numbers, members: Mask) -> Estimate:
+    def _of(cls, tally: StratumTally, weights: Integers, members: Mask) -> Estimate:
         compared = weights > 0
         weight = weights[compared] / weights.sum()
         probability = float((weight * tally.hits[compared] / tally.draws[compared]).sum())
-        # As many even draws would say as much as these uneven ones.
-        size = float(1 / (weight**2 / tally.witnesses[compared]).sum())
+        # The number of equally weighted draws that would say as much.
+        size = float(1 / (weight**2 / tally.independent[compared]).sum())
         low, high = credible_interval(probability * size, size)
         hits, draws = tally.hits[members].sum(), tally.draws[members].sum()
         return cls(probability, low, high, int(hits), int(draws))
@@ -78,7 +78,7 @@ class Estimate:
 
 
 def change_between(a: Estimate, b: Estimate) -> tuple[float, float, float]:
-    """Return the difference B − A with its 95 % interval, from those of the two (MOVER).
+    """Return the difference B − A with its 95 % interval, from the two intervals (MOVER).
 
     >>> a, b = Estimate(0.9, 0.8, 0.96, 36, 40), Estimate(0.5, 0.35, 0.65, 20, 40)
     >>> [round(x, 2) for x in change_between(a, b)]
@@ -92,7 +92,7 @@ def change_between(a: Estimate, b: Estimate) -> tuple[float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class StateCounts:
-    """What was seen in one state on both sides."""
+    """The counts of one state on both sides."""
 
     state: State
     hits_a: int
@@ -103,22 +103,22 @@ class StateCounts:
 
 @dataclass(frozen=True)
 class Where:
-    """The states a difference was seen in."""
+    """The states in which a difference was seen."""
 
     when: tuple[Term, ...]
-    """A condition that holds in them and in none of the others compared; one empty term: in all."""
+    """A condition that holds in them and in none of the others; one empty term means all."""
     states: int
     of: int
     """All states in which the question was compared."""
     elsewhere: tuple[Estimate, Estimate] | None
-    """What the two sides showed in the other states."""
+    """The two sides in the other states."""
 
 
 @dataclass(frozen=True)
 class Difference:
     """One thing that the two agents do differently."""
 
-    change: Change
+    change: DiffKind
     capability: Intent
     literals: tuple[Literal, ...]
     """The side effect; empty for a change in whether the intent is achieved."""
@@ -127,11 +127,11 @@ class Difference:
     b: Estimate
     wins_a: int
     wins_b: int
-    """Of the draws compared one to one: those in which it came about on one side only."""
+    """Of the draws compared one to one: those in which it happened on one side only."""
     adjusted_p: float
-    """The least error rate, over everything compared, at which this would be told."""
+    """The smallest error rate, over everything compared, at which this would be reported."""
     counts: tuple[StateCounts, ...] = field(repr=False)
-    """Some of the states, those with most tosses first."""
+    """Some of the states, those with most disagreements first."""
     vocabulary: Vocabulary = field(repr=False, compare=False)
 
     @property
@@ -173,12 +173,12 @@ class Difference:
 
 
 def state_counts(
-    counts: Counts, members: Mask, states: tuple[State, ...]
+    counts: QuestionCounts, members: Mask, states: tuple[State, ...]
 ) -> tuple[StateCounts, ...]:
-    """List the states behind a difference, those with most tosses that one side won first."""
+    """List the states behind a difference, those with most disagreements first."""
     which, state = np.unique(counts.states[members], return_inverse=True)
-    tosses, a, b = counts.tosses, counts.a, counts.b
-    won = (tosses.wins_a + tosses.wins_b).max(axis=0)
+    signs, a, b = counts.signs, counts.a, counts.b
+    won = (signs.wins_a + signs.wins_b).max(axis=0)
     columns = (won, a.hits, a.draws, b.hits, b.draws)
     sums = [np.bincount(state, column[members]).astype(int) for column in columns]
     order = np.lexsort((which, -sums[0]))[:_MOST_STATES]

@@ -1,12 +1,12 @@
-"""What is known of where an execution stood: a position, and what happened since.
+"""Recognize executions that started in the same distribution of positions, by their history.
 
-A draw goes on with another capability where the last one led, and there the position is written
-down no more. It is not needed: two draws that started in one position, were asked for the same and
-saw the same came into positions that are drawn from one distribution, whichever run they belong to,
-if the agents are alike. For what is asked next depends on nothing else: a strategy goes by symbolic
-states. So the *past* of an execution does the same service as a position. It is the start of its
-draw, or the last state on the way that is known in one position only; and for each execution since
-that took a step the capability and the state it ended in.
+Only the position in which a draw started is recorded; later executions of the draw go on from
+wherever the last one ended. That is enough. Two draws that started in one position, were asked for
+the same and saw the same are in positions drawn from one distribution, whichever run they belong
+to, if the agents are identical: what is asked next depends on nothing else, because a strategy sees
+only symbolic states. So the *history* of an execution serves like a position. It is the start of
+its draw, or the last state on the way that is known in one position only; and then the capability
+and the end state of each execution that took a step.
 """
 
 from __future__ import annotations
@@ -16,80 +16,81 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from capscope.analysis.diff.run_data import Side
-from capscope.record.execution_table import ExecutionTable as Executions
-from capscope.record.query_table import Column as Numbers
-from capscope.record.query_table import Flags
+from capscope.analysis.diff.run_data import RunData
+from capscope.statistics.arrays import Integers, Mask
 
-Thing = TypeVar("Thing")
+T = TypeVar("T")
 
 
-class _Walks(NamedTuple):
-    """Executions of all runs, draw after draw, in numbers that the runs have in common."""
+class _Columns(NamedTuple):
+    """Executions of all runs, draw after draw, in numbers that the runs share."""
 
-    draw: Numbers
-    start: Numbers
-    before: Numbers
-    asked: Numbers
-    after: Numbers
-    moved: Flags
+    draw: Integers
+    start: Integers
+    before: Integers
+    capability: Integers
+    after: Integers
+    moved: Mask
 
 
-def pasts_of(sides: Sequence[Side], states: Sequence[Numbers], several: Flags) -> list[Numbers]:
-    """Number the pasts of all executions, from 0; the same past has the same number in all runs.
+def histories_of(
+    sides: Sequence[RunData], states: Sequence[Integers], several: Mask
+) -> list[Integers]:
+    """Number the histories of all executions; equal ones have equal numbers in all runs.
 
-    `states` are the states of each side in numbers that all have in common, and `several` says
-    which of those are known in several positions.
+    `states` has the states of each side in numbers that all share, and `several` says which of
+    those are known in several positions.
     """
     intents = {i: n for n, i in enumerate(dict.fromkeys(i for side in sides for i in side.intents))}
     names: dict[bytes, int] = {}
     for side in sides:
-        for name in side.executions.starts:
+        for name in side.executions.position_names:
             names.setdefault(name, len(names))
-    walks: list[_Walks] = []
+    columns: list[_Columns] = []
     starts, draws = len(names), 0
     for side, own in zip(sides, states, strict=True):
         made = side.executions
-        # A start that is not written down is like no other.
-        start = np.append(_numbers(made.starts, names), starts + np.arange(_extra(made)))
+        # A start that was not recorded equals no other.
+        known = made.position_names
+        unnamed = max(int(side.start_position.max(initial=-1)) + 1 - len(known), 0)
+        start = np.append(_numbers(known, names), starts + np.arange(unnamed))
         starts = max(starts, int(start.max(initial=-1)) + 1)
-        walks.append(
-            _Walks(
-                made.draw + draws, start[made.position], own[made.before],
-                _numbers(side.intents, intents)[made.capability], own[made.after], made.moved,
+        columns.append(
+            _Columns(
+                made.draw_id + draws,
+                start[side.start_position],
+                own[made.before],
+                _numbers(side.intents, intents)[made.capability],
+                own[made.after],
+                made.moved,
             )
-        )  # fmt: skip
-        draws += int(made.draw.max(initial=-1)) + 1
-    together = _Walks(*map(np.concatenate, zip(*walks, strict=True)))
-    past = _numbered(together, starts, len(intents), several)
-    return np.split(past, np.cumsum([len(own.draw) for own in walks])[:-1])
+        )
+        draws += int(made.draw_id.max(initial=-1)) + 1
+    together = _Columns(*map(np.concatenate, zip(*columns, strict=True)))
+    history = _numbered(together, starts, len(intents), several)
+    return np.split(history, np.cumsum([len(own.draw) for own in columns])[:-1])
 
 
-def _numbers(things: Sequence[Thing], numbers: Mapping[Thing, int]) -> Numbers:
+def _numbers(things: Sequence[T], numbers: Mapping[T, int]) -> Integers:
     return np.array([numbers[thing] for thing in things], dtype=np.int64)
 
 
-def _extra(made: Executions) -> int:
-    """Say how many starts have no name."""
-    return max(int(made.position.max(initial=-1)) + 1 - len(made.starts), 0)
-
-
-def _numbered(walks: _Walks, starts: int, capabilities: int, several: Flags) -> Numbers:
-    """Number the pasts without a step, then those with one, then those with two, …"""
-    place, states = np.arange(len(walks.draw)), len(several)
-    known = ~several[walks.before]
-    past = np.where(known, starts + walks.before, walks.start)
-    first = np.diff(walks.draw, prepend=-1) != 0
-    begins = np.maximum.accumulate(np.where(known | first, place, 0))
-    # Of each execution: how many since then took a step, and which before it was the last to do so.
-    before: Numbers = np.cumsum(walks.moved) - walks.moved
+def _numbered(made: _Columns, starts: int, capabilities: int, several: Mask) -> Integers:
+    """Number the histories without a step, then those with one, then those with two, …"""
+    index, states = np.arange(len(made.draw)), len(several)
+    known = ~several[made.before]
+    history = np.where(known, starts + made.before, made.start)
+    first = np.diff(made.draw, prepend=-1) != 0
+    begins = np.maximum.accumulate(np.where(known | first, index, 0))
+    # How many executions since then took a step, and which one before was the last to do so.
+    before: Integers = np.cumsum(made.moved) - made.moved
     steps = before - before[begins]
-    last = np.maximum.accumulate(np.where(walks.moved, place, 0))[place - 1]
+    last = np.maximum.accumulate(np.where(made.moved, index, 0))[index - 1]
     order, numbered = np.argsort(steps, kind="stable"), starts + states
     for rows in np.split(order, np.flatnonzero(np.diff(steps[order])) + 1)[1:]:
         came = last[rows]
-        code = (past[came] * capabilities + walks.asked[came]) * states + walks.after[came]
+        code = (history[came] * capabilities + made.capability[came]) * states + made.after[came]
         found, which = np.unique(code, return_inverse=True)
-        past[rows] = numbered + which
+        history[rows] = numbered + which
         numbered += len(found)
-    return past
+    return history

@@ -1,15 +1,25 @@
 """Find what two runs have in common: atoms, capabilities, states, and draws to compare.
 
-Atoms are matched by name, so that a vocabulary may have grown between two versions; a state is then
-what the shared atoms say of it. Capabilities are matched by their literals. Draws are matched in
-order (`coins` says why): the i-th of a state in one run with the i-th of it in the other.
+Atoms are matched by name, so a vocabulary may grow between two versions; a state is then what the
+shared atoms say about it. Capabilities are matched by their literals. Draws are matched in order:
+the i-th of a state in one run with the i-th in the other (`statistics.sign_test` says why).
 
-A state that is known in more than one position is divided into strata: one for each past (`pasts`)
-that executions of both runs have, above all for each position in which both were asked, and one for
-the rest. There are two ways to match its draws then, and both are tried. *Draw by draw*: the i-th
-of a stratum with the i-th, as in a state with one position; the rest is left out. *Position by
-position*: the i-th position of one run with the i-th of the other, whatever they are, and within
-it draw with draw.
+**Several positions.** If several positions of the simulator share a state, success may depend on
+the position. Such a state is divided into strata: one for each history (`histories`) that
+executions of both runs have, above all for each position in which both asked, and one for the rest.
+There are two ways of matching its draws, and both are tried.
+
+- *Draw by draw*: the i-th of a stratum with the i-th, as in a state with one position. This is
+  valid in the same way: the next draw comes from one distribution, whatever was drawn before. The
+  rest, from positions that only one run knows, is left out, and that may be everything.
+- *Position by position*: the i-th position of one run with the i-th of the other, whatever they
+  are, and within it draw with draw; all draws of a position count as one comparison. This is valid
+  if both runs come to positions by the same random process, as with one strategy.
+
+The two ways use the same draws, so their wins are not added up: each has a score, and the mean of
+two scores is a score. Matching only the rest in the second way would be biased. A long run knows
+more positions than a short one, so the positions that only the short run knows are rarer than those
+that only the long run knows; if rare positions are hard, the long run would win for being long.
 """
 
 from __future__ import annotations
@@ -20,20 +30,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from capscope.analysis.diff.histories import pasts_of
-from capscope.analysis.diff.run_data import Side
+from capscope.analysis.diff.histories import histories_of
+from capscope.analysis.diff.run_data import RunData
 from capscope.errors import CapscopeError
-from capscope.record.query_table import Column as Numbers
+from capscope.statistics.arrays import Integers, Mask
 from capscope.symbolic import Intent, Literal, State, Vocabulary
 from capscope.symbolic.dnf import bit_matrix
 
-Mask = NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
-class Words:
+class SharedPredicates:
     """The atoms that both vocabularies have, in the bits of the first."""
 
     vocabulary: Vocabulary
@@ -42,119 +49,125 @@ class Words:
     only_b: tuple[str, ...]
 
     def knows(self, intent: Intent) -> bool:
-        """Say whether both sides have every atom of an intent."""
+        """Return whether both sides have every atom of an intent."""
         bits = self.vocabulary.bit
         return all(bits.get(literal.atom, 0) & self.shared for literal in intent.literals)
 
 
 @dataclass(frozen=True)
-class Track:
-    """The executions of one side; those of a pair stand together, in the order they were made."""
+class SortedExecutions:
+    """The executions of one side, sorted by pair and then in the order they were made."""
 
-    pair: Numbers
-    """The capability's number times the number of states, plus the state's; it grows."""
-    end: Numbers
-    position: Numbers
+    pair: Integers
+    """The capability's number times the number of states, plus the state's."""
+    end: Integers
+    position: Integers
     """The one that the draw started from."""
-    past: Numbers
-    """What is known of where it stood; 0 in states with one position."""
+    history: Integers
+    """0 in states with one position."""
 
-    def kept(self, mask: Mask) -> Track:
+    def kept(self, mask: Mask) -> SortedExecutions:
         """Return some of the executions."""
-        return Track(*(c[mask] for c in (self.pair, self.end, self.position, self.past)))
+        columns = (self.pair, self.end, self.position, self.history)
+        return SortedExecutions(*(column[mask] for column in columns))
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Executions that are set against each other, one to one."""
+    """Executions that are compared with each other, one to one."""
 
-    rows_a: Numbers
-    rows_b: Numbers
-    """Their places in the tracks of the two sides."""
-    toss: Numbers
-    """Those with the same number are one toss together; they stand together."""
-    stratum: Numbers
-    """The stratum that they are counted in; it grows."""
+    rows_a: Integers
+    rows_b: Integers
+    """Their rows in the executions of the two sides."""
+    comparison: Integers
+    """Rows with the same number are one comparison; they are contiguous."""
+    stratum: Integers
+    """The stratum that they are counted in, in ascending order."""
 
 
 @dataclass(frozen=True)
 class Strata:
     """The strata of all pairs that both sides tried, those of a pair together."""
 
-    pair: Numbers
-    alike: Mask
-    """Whether all draws of a stratum are draws from one distribution, if the agents are alike."""
-    a: Numbers
-    b: Numbers
-    """Of each row of the two tracks its stratum."""
+    pair: Integers
+    exchangeable: Mask
+    """Whether all draws of a stratum come from one distribution if the agents are identical."""
+    a: Integers
+    b: Integers
+    """The stratum of each row of the two sides."""
 
 
 @dataclass(frozen=True)
-class Matched:
+class MatchedRuns:
     """Both runs in the same numbers."""
 
-    words: Words
+    predicates: SharedPredicates
     capabilities: tuple[Intent, ...]
     states: tuple[State, ...]
-    """Every state that one of the runs met, reduced to the shared atoms."""
+    """Every state that one of the runs reached, reduced to the shared atoms."""
     several: Mask
     """The states known in several positions."""
-    a: Track
-    b: Track
+    a: SortedExecutions
+    b: SortedExecutions
     """Of the pairs that both sides tried."""
     strata: Strata
     pairings: tuple[Pairing, ...]
-    """The ways in which draws are matched; one will do if no state has several positions."""
+    """The ways in which draws are matched; one is enough if no state has several positions."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary of the states."""
+        return self.predicates.vocabulary
 
     @cached_property
     def bits(self) -> Mask:
-        """One row a state, one column an atom."""
-        return bit_matrix(self.states, len(self.words.vocabulary.atoms))
+        """One row for each state, one column for each atom."""
+        return bit_matrix(self.states, len(self.vocabulary.atoms))
 
     def holding(self, literals: Sequence[Literal]) -> Mask:
-        """Say of each state whether all the literals hold."""
-        column = {atom: i for i, atom in enumerate(self.words.vocabulary.atoms)}
+        """Return in which states all the literals hold."""
+        column = {atom: i for i, atom in enumerate(self.vocabulary.atoms)}
         held = np.ones(len(self.states), dtype=bool)
         for literal in literals:
             held &= self.bits[:, column[literal.atom]] == literal.positive
         return held
 
 
-def match(a: Side, b: Side, *, any_position: bool = False) -> Matched:
-    """Bring two runs into the same numbers; with `any_position` all positions count as alike."""
-    words = shared_words(a, b)
+def match(a: RunData, b: RunData, *, any_position: bool = False) -> MatchedRuns:
+    """Match two runs; with `any_position` all positions of a state count as equal."""
+    predicates = shared_predicates(a, b)
     theirs = set(b.intents)
-    capabilities = tuple(i for i in a.intents if i in theirs and words.knows(i))
-    projected = [_projected(side, words) for side in (a, b)]
+    capabilities = tuple(i for i in a.intents if i in theirs and predicates.knows(i))
+    projected = [_projected(side, predicates) for side in (a, b)]
     states = tuple(dict.fromkeys(state for found in projected for state in found))
     number = {state: i for i, state in enumerate(states)}
     numbers = [np.array([number[s] for s in found], dtype=np.int64) for found in projected]
     several = _several_positions((a, b), numbers, len(states))
     if any_position:
         several = np.zeros_like(several)
-    pasts = pasts_of((a, b), numbers, several) if several.any() else [None, None]
-    tracks = [
-        _track(side, capabilities, own, several, past)
-        for side, own, past in zip((a, b), numbers, pasts, strict=True)
+    histories = histories_of((a, b), numbers, several) if several.any() else [None, None]
+    made = [
+        _sorted(side, capabilities, own, several, history)
+        for side, own, history in zip((a, b), numbers, histories, strict=True)
     ]
-    tried_a, tried_b = (track.pair[_differs(track.pair)] for track in tracks)
+    tried_a, tried_b = (side.pair[_differs(side.pair)] for side in made)
     pairs = np.intersect1d(tried_a, tried_b, assume_unique=True)
-    first, second = (track.kept(np.isin(track.pair, pairs)) for track in tracks)
+    first, second = (side.kept(np.isin(side.pair, pairs)) for side in made)
     strata = _strata(first, second, pairs, several)
     pairings = _pairings(first, second, strata)
-    return Matched(words, capabilities, states, several, first, second, strata, pairings)
+    return MatchedRuns(predicates, capabilities, states, several, first, second, strata, pairings)
 
 
-def shared_words(a: Side, b: Side) -> Words:
-    """Match atoms by name, or say that the runs speak of different worlds."""
+def shared_predicates(a: RunData, b: RunData) -> SharedPredicates:
+    """Match atoms by name; raise an error if the runs have none in common."""
     mine, theirs = a.vocabulary, b.vocabulary
     shared = [atom for atom in mine.atoms if atom in theirs.bit]
     if not shared:
         raise CapscopeError(
             f"{a.path} ({a.problem}) and {b.path} ({b.problem}) have no atom in common; compare "
-            "runs that describe the same world in the same words"
+            "runs that describe the same world with the same predicates"
         )
-    return Words(
+    return SharedPredicates(
         mine,
         mine.state(shared),
         tuple(str(atom) for atom in mine.atoms if atom not in theirs.bit),
@@ -162,20 +175,21 @@ def shared_words(a: Side, b: Side) -> Words:
     )
 
 
-def _projected(side: Side, words: Words) -> list[State]:
+def _projected(side: RunData, predicates: SharedPredicates) -> list[State]:
     """Write the states of a side in the bits of the shared atoms."""
-    if side.vocabulary.fingerprint == words.vocabulary.fingerprint:
-        return [state & words.shared for state in side.states]
+    vocabulary, shared = predicates.vocabulary, predicates.shared
+    if side.vocabulary.fingerprint == vocabulary.fingerprint:
+        return [state & shared for state in side.states]
     moves = [
-        (bit, words.vocabulary.bit[atom])
+        (bit, vocabulary.bit[atom])
         for atom, bit in side.vocabulary.bit.items()
-        if words.vocabulary.bit.get(atom, 0) & words.shared
+        if vocabulary.bit.get(atom, 0) & shared
     ]
     return [sum(to for bit, to in moves if state & bit) for state in side.states]
 
 
-def _several_positions(sides: Sequence[Side], numbers: Sequence[Numbers], states: int) -> Mask:
-    """Say of each state whether the two runs together know it in more than one position."""
+def _several_positions(sides: Sequence[RunData], numbers: Sequence[Integers], states: int) -> Mask:
+    """Return which states the two runs together know in more than one position."""
     known: defaultdict[int, set[bytes]] = defaultdict(set)
     for side, own in zip(sides, numbers, strict=True):
         for state, positions in side.positions.items():
@@ -185,81 +199,88 @@ def _several_positions(sides: Sequence[Side], numbers: Sequence[Numbers], states
     return several
 
 
-def _track(
-    side: Side, capabilities: Sequence[Intent], own: Numbers, several: Mask, past: Numbers | None
-) -> Track:
+def _sorted(
+    side: RunData,
+    capabilities: Sequence[Intent],
+    own: Integers,
+    several: Mask,
+    history: Integers | None,
+) -> SortedExecutions:
     made = side.executions
-    place = {intent: i for i, intent in enumerate(capabilities)}
-    wanted = np.array([place.get(intent, -1) for intent in side.intents], dtype=np.int64)
+    index = {intent: i for i, intent in enumerate(capabilities)}
+    wanted = np.array([index.get(intent, -1) for intent in side.intents], dtype=np.int64)
     kept = wanted[made.capability] >= 0 if len(wanted) else np.zeros(0, dtype=bool)
     state = own[made.before[kept]]
     pair = wanted[made.capability[kept]] * len(several) + state
     order = np.argsort(pair, kind="stable")
-    known = np.zeros_like(pair) if past is None else np.where(several[state], past[kept] + 1, 0)
-    columns = pair, own[made.after[kept]], made.position[kept], known
-    return Track(*(column[order] for column in columns))
+    if history is None:
+        known = np.zeros_like(pair)
+    else:
+        known = np.where(several[state], history[kept] + 1, 0)
+    columns = pair, own[made.after[kept]], side.start_position[kept], known
+    return SortedExecutions(*(column[order] for column in columns))
 
 
-def _differs(values: Numbers) -> Mask:
-    """Say of each value whether it begins a run of equal ones."""
+def _differs(values: Integers) -> Mask:
+    """Return which values begin a run of equal ones."""
     starts = np.ones(len(values), dtype=bool)
     starts[1:] = values[1:] != values[:-1]
     return starts
 
 
-def _since(count: Numbers, starts: Mask) -> Numbers:
-    """Let a count that grows begin at zero with each start."""
-    since: Numbers = count - np.maximum.accumulate(np.where(starts, count, 0))
+def _since(count: Integers, starts: Mask) -> Integers:
+    """Restart an ascending count at zero with each start."""
+    since: Integers = count - np.maximum.accumulate(np.where(starts, count, 0))
     return since
 
 
-def _strata(a: Track, b: Track, pairs: Numbers, several: Mask) -> Strata:
-    """Give each past that both sides have in a pair a stratum, and what is left one more."""
-    tracks = a, b
+def _strata(a: SortedExecutions, b: SortedExecutions, pairs: Integers, several: Mask) -> Strata:
+    """Give each history that both sides have in a pair a stratum, and the rest one more."""
+    sides = a, b
     # Both have all of these pairs, in this order.
-    in_a, in_b = (np.cumsum(_differs(track.pair)) - 1 for track in tracks)
+    in_a, in_b = (np.cumsum(_differs(side.pair)) - 1 for side in sides)
     state = pairs % max(len(several), 1)
     if not several[state].any():
         return Strata(pairs, np.ones(len(pairs), dtype=bool), in_a, in_b)
-    pasts = 1 + max(track.past.max(initial=0) for track in tracks)
-    codes = [which * pasts + track.past for which, track in zip((in_a, in_b), tracks, strict=True)]
+    size = 1 + max(side.history.max(initial=0) for side in sides)
+    codes = [which * size + side.history for which, side in zip((in_a, in_b), sides, strict=True)]
     (found_a, of_a), (found_b, of_b) = (np.unique(code, return_inverse=True) for code in codes)
     shared = np.intersect1d(found_a, found_b, assume_unique=True)
-    # A past is at least 1 where there are several positions, so 0 is free for the rest.
-    known = np.union1d(shared, np.arange(len(pairs)) * pasts)
+    # A history is at least 1 if there are several positions, so 0 is free for the rest.
+    known = np.union1d(shared, np.arange(len(pairs)) * size)
     strata_a, strata_b = (
-        np.searchsorted(known, np.where(np.isin(found, shared), found, found // pasts * pasts))
+        np.searchsorted(known, np.where(np.isin(found, shared), found, found // size * size))
         for found in (found_a, found_b)
     )
-    pair, past = np.divmod(known, pasts)
-    alike = (past > 0) | ~several[state[pair]]
-    return Strata(pairs[pair], alike, strata_a[of_a], strata_b[of_b])
+    pair, history = np.divmod(known, size)
+    exchangeable = (history > 0) | ~several[state[pair]]
+    return Strata(pairs[pair], exchangeable, strata_a[of_a], strata_b[of_b])
 
 
-def _pairings(a: Track, b: Track, strata: Strata) -> tuple[Pairing, ...]:
-    """Match draw by draw; where that leaves something out, position by position as well."""
+def _pairings(a: SortedExecutions, b: SortedExecutions, strata: Strata) -> tuple[Pairing, ...]:
+    """Match draw by draw; if that leaves something out, position by position as well."""
     draws = _draw_by_draw(strata)
-    if strata.alike.all():
+    if strata.exchangeable.all():
         return (draws,)
     # The first stratum of a pair is that of the rest, or the only one.
     first = np.searchsorted(strata.pair, strata.pair)
-    divided = ~strata.alike[first]
+    divided = ~strata.exchangeable[first]
     alone = ~divided[draws.stratum]
     positions = _position_by_position(a, b, strata, divided)
-    toss = np.append(draws.toss[alone], positions.toss + len(draws.toss))
+    comparison = np.append(draws.comparison[alone], positions.comparison + len(draws.comparison))
     stratum = np.append(draws.stratum[alone], first[positions.stratum])
     rows_a = np.append(draws.rows_a[alone], positions.rows_a)
     rows_b = np.append(draws.rows_b[alone], positions.rows_b)
     order = np.argsort(stratum, kind="stable")
-    return draws, Pairing(rows_a[order], rows_b[order], toss[order], stratum[order])
+    return draws, Pairing(rows_a[order], rows_b[order], comparison[order], stratum[order])
 
 
 def _draw_by_draw(strata: Strata) -> Pairing:
-    """Match the i-th draw of a stratum with the i-th, where all of them are alike."""
+    """Match the i-th draw of a stratum with the i-th, if all of them are exchangeable."""
     turns = 1 + max(len(strata.a), len(strata.b))
 
-    def in_order(stratum: Numbers) -> tuple[Numbers, Numbers]:
-        rows = np.flatnonzero(strata.alike[stratum])
+    def in_order(stratum: Integers) -> tuple[Integers, Integers]:
+        rows = np.flatnonzero(strata.exchangeable[stratum])
         rows = rows[np.argsort(stratum[rows], kind="stable")]
         return rows, stratum[rows] * turns + _since(np.arange(len(rows)), _differs(stratum[rows]))
 
@@ -269,26 +290,28 @@ def _draw_by_draw(strata: Strata) -> Pairing:
     return Pairing(rows_a, rows_b, np.arange(len(rows_a)), strata.a[rows_a])
 
 
-def _position_by_position(a: Track, b: Track, strata: Strata, divided: Mask) -> Pairing:
+def _position_by_position(
+    a: SortedExecutions, b: SortedExecutions, strata: Strata, divided: Mask
+) -> Pairing:
     """Match the i-th position of a pair with the i-th, and within it draw with draw."""
-    heard = [_heard(a, divided[strata.a]), _heard(b, divided[strata.b])]
-    places, turns = (1 + max(int(h[i].max(initial=0)) for h in heard) for i in (1, 2))
+    orders = [_by_position(a, divided[strata.a]), _by_position(b, divided[strata.b])]
+    places, turns = (1 + max(int(order[i].max(initial=0)) for order in orders) for i in (1, 2))
     mine, theirs = (
-        (track.pair[rows] * places + place) * turns + turn
-        for track, (rows, place, turn) in zip((a, b), heard, strict=True)
+        (side.pair[rows] * places + place) * turns + turn
+        for side, (rows, place, turn) in zip((a, b), orders, strict=True)
     )
     codes, in_a, in_b = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
-    rows_a, rows_b = heard[0][0][in_a], heard[1][0][in_b]
+    rows_a, rows_b = orders[0][0][in_a], orders[1][0][in_b]
     return Pairing(rows_a, rows_b, codes // turns, strata.a[rows_a])
 
 
-def _heard(track: Track, mask: Mask) -> tuple[Numbers, Numbers, Numbers]:
-    """Put some rows in the order in which the positions of a pair were first heard of.
+def _by_position(side: SortedExecutions, mask: Mask) -> tuple[Integers, Integers, Integers]:
+    """Sort some rows by the order in which the positions of a pair were first seen.
 
-    Return the rows, the place of each one's position in its pair, and that of each in its position.
+    Return the rows, the index of each row's position in its pair, and of each row in its position.
     """
     rows = np.flatnonzero(mask)
-    pair, position = track.pair[rows], track.position[rows]
+    pair, position = side.pair[rows], side.position[rows]
     _, first, source = np.unique(
         pair * (position.max(initial=0) + 1) + position, return_index=True, return_inverse=True
     )

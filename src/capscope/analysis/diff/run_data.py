@@ -12,7 +12,7 @@ import numpy as np
 from capscope.record.agent_failures import AgentFailure
 from capscope.record.execution_table import UNKNOWN_POSITION, ExecutionTable, known_positions
 from capscope.record.identity import RunIdentity
-from capscope.record.query_table import Column
+from capscope.statistics.arrays import Integers
 from capscope.symbolic import Intent, State, Vocabulary
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class RunData:
         )
 
     @cached_property
-    def start_position(self) -> Column:
+    def start_position(self) -> Integers:
         """The position that each draw started from; one that was not recorded equals no other."""
         table = self.executions
         unknown = len(table.position_names) + table.draw_id
@@ -78,12 +78,3 @@ class RunData:
             "states": self.states_asked,
             "capabilities": len(self.intents),
         }
-
-
-Side = RunData
-
-
-def read_side(path):  # type: ignore[no-untyped-def]  # replaced with the next merge
-    from capscope.run import load
-
-    return RunData.of(load(path))

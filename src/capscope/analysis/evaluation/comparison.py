@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capscope.analysis.evaluation.reference import Flags, Floats, Numbers, Reference
+from capscope.analysis.evaluation.reference import Floats, Mask, Numbers, Reference
 from capscope.model.capability_model import CapabilityModel, Prediction
 
 
@@ -28,9 +28,9 @@ class Comparison:
     """Of each pair: how many outcomes the model holds possible; 0 where it says nothing."""
 
     @property
-    def silent(self) -> Flags:
+    def silent(self) -> Mask:
         """Of each pair: whether the model says nothing about it."""
-        flags: Flags = self.successors == 0
+        flags: Mask = self.successors == 0
         return flags
 
     @property
@@ -96,6 +96,6 @@ def _chance(prediction: Prediction, required: int, forbidden: int) -> float:
     )
 
 
-def _share(flags: Flags, weights: Floats) -> float | None:
+def _share(flags: Mask, weights: Floats) -> float | None:
     total = weights.sum()
     return float(weights[flags].sum() / total) if total else None

@@ -27,7 +27,7 @@ from capscope.symbolic import Intent, State, Vocabulary
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 
 
 class Counts(NamedTuple):
@@ -127,16 +127,16 @@ class Reference:
         )
 
     @cached_property
-    def achieved(self) -> Flags:
+    def achieved(self) -> Mask:
         """Of each transition: whether the intent holds where it ends."""
         return self._holding(self.after, self.intent[self.pair])
 
     @cached_property
-    def held(self) -> Flags:
+    def held(self) -> Mask:
         """Of each pair: whether the intent holds already."""
         return self._holding(self.before, self.intent)
 
-    def _holding(self, states: Numbers, intents: Numbers) -> Flags:
+    def _holding(self, states: Numbers, intents: Numbers) -> Mask:
         masks = [self.vocabulary.literal_masks(intent.literals) for intent in self.intents]
         known = self.states
         holding = np.zeros(len(states), dtype=np.bool_)

@@ -1,49 +1,44 @@
-"""What is surprising in a learned capability model, found without knowing the truth.
+"""Find what is notable in a learned model, without knowing the truth.
 
-A model of forty capabilities is read by few. Most of it is as expected: asked for something, the
-agent brings it about, or cannot. What a person wants to be told is where it does not: it changes
-more than it need, it fails where it could succeed, it has habits, it achieves things in odd ways,
-it treats like objects differently. Each is looked for in the counts of single states; the graph of
-all that was seen to be possible says what the agent could have done instead.
+Few people read a model of forty capabilities. Most of it is as expected: asked for something, the
+agent does it, or cannot. A reader wants to know about the exceptions: it changes more than it needs
+to, fails where it could succeed, has habits, achieves things in odd ways, or treats similar objects
+differently. Each kind of finding compares the counts of single states; the graph of everything that
+was seen to be possible shows what the agent could have done instead.
 
-A false alarm is as bad as a miss, for these sentences end up in reports. All comparisons of one
-call share one error rate (`statistics.py`).
+A false alarm is as bad as a miss, because these sentences end up in reports. All comparisons of one
+call share one error budget, divided equally among the registered kinds (`registry`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from capscope.analysis.findings.asymmetry import asymmetries
-from capscope.analysis.findings.choice import choices
-from capscope.analysis.findings.conditions import conditions
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.finding import Example, Finding, Kind, Pairs
-from capscope.analysis.findings.means import means
-from capscope.analysis.findings.partiality import partialities
-from capscope.analysis.findings.preferences import preferences
-from capscope.analysis.findings.side_effects import side_effects
+from capscope.analysis.findings.finding import Example, Finding
+from capscope.analysis.findings.kind import FindingKind
+from capscope.analysis.findings.registry import finding_kinds
 from capscope.model import StateGraph
+from capscope.statistics.error_budget import ERROR_RATE, ErrorBudget
 
-__all__ = ["Example", "Finding", "Kind", "find_surprises"]
+__all__ = ["Example", "Finding", "FindingKind", "find_findings", "finding_kinds"]
 
 
-def find_surprises(graph: StateGraph, *, temporal_length: int | None = 1) -> list[Finding]:
-    """List what is surprising in what was learned, the most striking first.
+def find_findings(
+    graph: StateGraph,
+    *,
+    temporal_length: int | None = 1,
+    kinds: Sequence[FindingKind] | None = None,
+) -> list[Finding]:
+    """List the findings in what was learned, the strongest first.
 
     `temporal_length` is that of the problem: after how many changes an execution was ended.
+    `kinds` are all registered ones unless given.
     """
     context = FindingContext(graph, single_changes=temporal_length == 1)
-    made = choices(context)
-    unusual = means(context, made)
-    told = {capability for capability, _ in _pairs(unusual)}
-    habits = preferences(context, [choice for choice in made if choice.capability not in told])
-    spoiled, weak = side_effects(context), conditions(context)
-    found = [*spoiled, *weak, *habits, *unusual]
-    found += asymmetries(context, _pairs(found))
-    found += partialities(context, _pairs(found), habits)
+    searched = finding_kinds() if kinds is None else kinds
+    budget = ErrorBudget(ERROR_RATE, len(searched))
+    found: list[Finding] = []
+    for kind in searched:
+        found += kind.find(context, budget.share(kind.name), tuple(found))
     return sorted(found, key=lambda f: (-f.strength, -f.rate.draws, f.sentence))
-
-
-def _pairs(findings: Iterable[Finding]) -> Pairs:
-    return frozenset(pair for finding in findings for pair in finding.pairs)

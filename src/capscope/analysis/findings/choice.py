@@ -1,13 +1,13 @@
 """The choices an agent had: states in which several outcomes achieve the intent.
 
-None of the outcomes may change a strict part of what another does; what is changed beyond need is a
-side effect, not a choice. Alternatives are named by what sets them apart, so that the same choice
-is recognized in other states and for other intents.
+None of the outcomes may change a strict subset of what another does; what is changed beyond need is
+a side effect, not a choice. Alternatives are named by what distinguishes them, so that the same
+choice is recognized in other states and for other intents.
 
-**Chance is not choice.** A treatment may leave a victim healthy or dying; both end "hurt", and no
-agent chose. Two alternatives count as a choice only if each was seen to be brought about without
-the other: some capability led to the one at least `LEAST_DRAWS` times where both were possible, and
-never to the other.
+**Randomness is not a choice.** A treatment may leave a victim healthy or dying; both end "hurt",
+and no agent chose. Two alternatives count as a choice only if each was seen without the other: some
+capability led to the one at least `LEAST_DRAWS` times where both were possible, and never to the
+other.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from capscope.symbolic import Effect, Intent, Literal, State
 
 LEAST_DRAWS = 5
 Name = tuple[Literal, ...]
-"""What sets an alternative apart from the others."""
+"""What distinguishes an alternative from the others."""
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A state and a capability for which several outcomes would do."""
+class OutcomeChoice:
+    """A state and a capability for which several outcomes achieve the intent."""
 
     capability: int
     state: State
@@ -35,7 +35,7 @@ class Choice:
     """How often each was the outcome."""
 
 
-def choices(context: FindingContext) -> list[Choice]:
+def choices(context: FindingContext) -> list[OutcomeChoice]:
     """List the choices that the agent had."""
     found = []
     for capability, intent in enumerate(context.intents):
@@ -47,14 +47,14 @@ def choices(context: FindingContext) -> list[Choice]:
                     name: pair.counts.get(Effect.between(node.state, end), 0)
                     for name, end in options.items()
                 }
-                found.append(Choice(capability, node.state, options, taken))
+                found.append(OutcomeChoice(capability, node.state, options, taken))
     return found
 
 
 def separable(
     context: FindingContext, ends: Mapping[State, tuple[Sequence[State], Sequence[State]]]
 ) -> bool:
-    """Say whether each of two sets of outcomes, by state, came about without the other."""
+    """Return whether each of two sets of outcomes, by state, was seen without the other."""
     counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     for state, sides in ends.items():
         ways = context.ways(state)
@@ -70,13 +70,13 @@ def separable(
 def _named_apart(
     context: FindingContext, intent: Intent, state: State, ends: Sequence[State]
 ) -> dict[Name, State]:
-    """Name each alternative by one literal that no other has; by all its own where there is none.
+    """Name each alternative by one literal that no other has; by all its own if there is none.
 
-    An atom that becomes true says more than one that ceases to be, a predicate by which every
-    alternative can be named more than another, and the intent's objects more than others.
+    Preferred are atoms that become true, then predicates by which every alternative can be named,
+    then the intent's objects.
     """
     objects = {o for literal in intent.literals for o in literal.atom.arguments}
-    changes = {end: set(Effect.between(state, end).literals(context.words)) for end in ends}
+    changes = {end: set(Effect.between(state, end).literals(context.vocabulary)) for end in ends}
     shared = set.intersection(*changes.values())
     alone = {
         end: own - set().union(*(c for other, c in changes.items() if other != end))

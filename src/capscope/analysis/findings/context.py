@@ -1,83 +1,91 @@
 """What was seen to be possible from a state, and how near a state is to an intent.
 
-The learned models are a graph: places, and for each capability tried in a place the places it led
-to. It is all that is known of the world here. That something can be brought about from a state is
-known when some execution from there, of whatever capability, did so. That it cannot is never
-known.
+The learned model is a graph: states, and for each capability tried in a state the states it led to.
+It is all that is known about the world. That something can be achieved from a state is known if
+some execution from there, of any capability, achieved it. That it cannot is never known.
 
-**Nearness** has to say whether an outcome that failed was a step on the way. Counting the
-capabilities still to be asked would call a cautious detour a step aside, for it hopes for the
-luckiest outcome of each; the discounted chance of success alone rests on estimated probabilities,
-and two equally good ways never get equal estimates. So a state counts as at least as near as
-another only if both measures say so. Where capabilities are untried the truth is unknown: the
-state said to be nearer is taken at its worst (untried ones lead nowhere), the other at its best
-(an untried one may achieve the intent).
+**Nearness** decides whether an outcome that did not achieve the intent was a step toward it.
+Counting the capabilities still to be asked for would assume the luckiest outcome of each, and call
+a cautious detour a step aside. The discounted probability of success alone rests on estimates, and
+two equally good ways never have equal estimates. So a state counts as at least as near as another
+only if both measures agree. If capabilities are untried, the truth is unknown: the state claimed to
+be nearer is taken at its worst (untried ones lead nowhere), the other at its best (an untried one
+may achieve the intent).
 
 Every kind of finding asks the same of every pair: was it tried, could it have succeeded at once,
-how near is its state. A thousand states and a hundred capabilities are a hundred thousand pairs, so
-each of these is worked out once for all of them and then looked up.
+how near is its state. With a thousand states and a hundred capabilities there are a hundred
+thousand pairs, so each answer is computed once for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats, StateNode
+from capscope.statistics.arrays import Floats
 from capscope.symbolic import ExactlyOne, Intent, State, Vocabulary
 
 DISCOUNT = 0.95
 SHORT = 3
 """The most capabilities in a sequence that counts as another way to an intent."""
 
-Values = NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Nearness:
-    """How near each place is to an intent: 1 where it holds, 0 where it is out of reach."""
+    """How near each state is to an intent: 1 if it holds, 0 if it is out of reach."""
 
     position: dict[State, int]
-    # Lists and not arrays: they are asked for one place at a time.
+    # Lists and not arrays: they are read one state at a time.
     at_worst: tuple[Sequence[float], Sequence[float]]
-    """Of each place by the luckiest outcomes, and by the chance of success."""
+    """By the luckiest outcomes, and by the probability of success."""
     at_best: tuple[Sequence[float], Sequence[float]]
 
     def reachable(self, state: State) -> bool:
-        """Say whether executions that were seen lead from the state to the intent."""
+        """Return whether executions that were seen lead from the state to the intent."""
         return self.at_worst[0][self.position[state]] > 0
 
-    def by_luck(self, state: State) -> tuple[float, float]:
-        """Return how near a state is if all goes well: at worst and at best."""
+    def if_lucky(self, state: State) -> tuple[float, float]:
+        """Return how near a state is by the luckiest outcomes: at worst and at best."""
         i = self.position[state]
         return self.at_worst[0][i], self.at_best[0][i]
 
     def at_least_as_near(self, state: State, other: State) -> bool:
-        """Say whether a state is known to be no farther from the intent than another."""
+        """Return whether a state is known to be no farther from the intent than another."""
         i, j = self.position[state], self.position[other]
         (lucky, likely), (luckiest, likeliest) = self.at_worst, self.at_best
         return lucky[i] >= luckiest[j] - 1e-9 and likely[i] >= likeliest[j] - 1e-9
 
 
 class FindingContext:
-    """The places of learned models, asked for what they show to be possible."""
+    """A learned model, and what it shows to be possible."""
 
     def __init__(self, graph: StateGraph, *, single_changes: bool = True) -> None:
         self.graph = graph
         self.single_changes = single_changes
         self.nodes = list(graph.nodes.values())
-        self._masks = [self.words.literal_masks(c.literals) for c in self.intents]
+        self._masks = [self.vocabulary.literal_masks(c.literals) for c in self.intents]
         self._nearness: dict[int, Nearness] = {}
         self._smaller: dict[tuple[State, State], tuple[State, ...]] = {}
         self._between: dict[tuple[State, State], tuple[State, ...]] = {}
+        self._computed: dict[Callable[[FindingContext], Any], Any] = {}
+
+    def once(self, compute: Callable[[FindingContext], T]) -> T:
+        """Return what a function makes of the context, computed at the first call only."""
+        if compute not in self._computed:
+            self._computed[compute] = compute(self)
+        found: T = self._computed[compute]
+        return found
 
     @property
-    def words(self) -> Vocabulary:
+    def vocabulary(self) -> Vocabulary:
         """The vocabulary of the states."""
         return self.graph.vocabulary
 
@@ -88,16 +96,16 @@ class FindingContext:
 
     @property
     def intents(self) -> list[Intent]:
-        """The capabilities, by position."""
+        """The capabilities, by index."""
         return self.graph.capabilities
 
     def holds(self, capability: int, state: State) -> bool:
-        """Say whether the intent of a capability holds in a state."""
+        """Return whether the intent of a capability holds in a state."""
         required, forbidden = self._masks[capability]
         return state & required == required and not state & forbidden
 
     def tried(self, capability: int) -> Sequence[tuple[StateNode, PairStats]]:
-        """List the places where a capability was tried though its intent did not hold."""
+        """List the states in which a capability was tried and its intent did not hold."""
         return self._tried[capability]
 
     @cached_property
@@ -113,14 +121,14 @@ class FindingContext:
 
     @cached_property
     def _satisfying(self) -> list[frozenset[State]]:
-        """Of each capability the states seen in which its intent holds."""
+        """For each capability, the states seen in which its intent holds."""
         return [
             frozenset(state for state in self.graph.nodes if self.holds(capability, state))
             for capability in range(len(self.intents))
         ]
 
     def ways(self, state: State) -> Mapping[State, Mapping[int, int]]:
-        """Return the other states that one execution led to: by which capabilities, how often."""
+        """Return the other states that one execution led to: by which capability, how often."""
         return self._ways[state]
 
     @cached_property
@@ -132,10 +140,10 @@ class FindingContext:
         return self._ways[state].keys()
 
     def leads_to(self, state: State, goal: State) -> bool:
-        """Say whether a short sequence was seen to lead to a state without a detour.
+        """Return whether a short sequence was seen to lead to a state without a detour.
 
-        On the way nothing else may change than what differs in the end: a change that is made and
-        undone later was not avoided.
+        Only what differs in the end may change on the way: a change that is made and undone later
+        was not avoided.
         """
         between = state ^ goal
         found, edge = {state}, {state}
@@ -148,11 +156,11 @@ class FindingContext:
         return False
 
     def possible_at_once(self, capability: int, state: State) -> bool:
-        """Say whether one execution from a state was seen to bring the intent about."""
+        """Return whether one execution from a state was seen to achieve the intent."""
         return not self._satisfying[capability].isdisjoint(self._ways[state])
 
     def tried_within_reach(self, capability: int) -> Sequence[tuple[StateNode, PairStats]]:
-        """List those of the places tried where the intent was possible at once."""
+        """List the states of `tried` in which one execution could achieve the intent."""
         return self._tried_within_reach[capability]
 
     @cached_property
@@ -163,10 +171,10 @@ class FindingContext:
         ]
 
     def alternatives(self, capability: int, state: State) -> list[State]:
-        """List the ends at which an execution may aim: none changes a strict part of another.
+        """List the outcomes an execution may aim for: none changes a strict subset of another.
 
-        An execution of several changes may pass through one end on its way to another, and the
-        models do not say. Then only those count that the capability itself was seen to end in.
+        An execution of several changes may pass through one outcome on its way to another, and the
+        model does not show that. Then only outcomes of the capability itself count.
         """
         satisfying = self._satisfying[capability]
         good = [after for after in self.successors(state) if after in satisfying]
@@ -181,25 +189,25 @@ class FindingContext:
         ]
 
     def modest_ways(self, capability: int, state: State, after: State) -> Iterator[State]:
-        """Yield the states of a short sequence with the intent true and strictly fewer changes."""
+        """Yield states that a short sequence leads to, with the intent true and fewer changes."""
         for other in self._strictly_between(state, after):
             if self.holds(capability, other) and self.leads_to(state, other):
                 yield other
 
     def _strictly_between(self, state: State, after: State) -> tuple[State, ...]:
-        """List the states seen that differ from a state in a strict part of what another does."""
+        """List the states seen that differ from a state in a strict subset of what another does."""
         found = self._between.get((state, after))
         if found is None:
             diff, known = state ^ after, self.graph.nodes
             if 1 << diff.bit_count() < len(known):
-                found = tuple(state ^ part for part in _parts_of(diff) if state ^ part in known)
+                found = tuple(state ^ part for part in _subsets_of(diff) if state ^ part in known)
             else:
                 found = tuple(other for other in known if _fewer_changes(state, other, after))
             self._between[state, after] = found
         return found
 
     def smaller_steps(self, state: State, after: State) -> tuple[State, ...]:
-        """List the successors that changed a strict part of what another did."""
+        """List the successors that changed a strict subset of what another did."""
         found = self._smaller.get((state, after))
         if found is None:
             others = (t for t in self.successors(state) if _fewer_changes(state, t, after))
@@ -207,7 +215,7 @@ class FindingContext:
         return found
 
     def nearness(self, capability: int) -> Nearness:
-        """Return how near each place is to the intent of a capability."""
+        """Return how near each state is to the intent of a capability."""
         found = self._nearness.get(capability)
         if found is None:
             satisfying = self._satisfying[capability]
@@ -224,9 +232,9 @@ class FindingContext:
 
 
 class _Edges:
-    """The graph as arrays: every pair that leads somewhere, in the order of its place.
+    """The graph as arrays: every pair that leads somewhere, in the order of its state.
 
-    Capabilities that lead from a place to the same ends with the same chances count once.
+    Capabilities that lead from a state to the same states with the same probabilities count once.
     """
 
     def __init__(self, nodes: list[StateNode]) -> None:
@@ -235,27 +243,27 @@ class _Edges:
         sources: list[int] = []
         first_edges: list[int] = []
         targets: list[int] = []
-        chances: list[float] = []
+        probabilities: list[float] = []
         for i, node in enumerate(nodes):
             leading = (p for p in node.pairs if p is not None and p.only is not node)
             ways = ((p.successors, tuple(p.group.probabilities())) for p in leading)
-            for ends, odds in dict.fromkeys(ways):
+            for ends, weights in dict.fromkeys(ways):
                 sources.append(i)
                 first_edges.append(len(targets))
                 targets += (self.position[after.state] for after in ends)
-                chances += odds
+                probabilities += weights
         self._first_edges = np.array(first_edges, dtype=np.int64)
         self._targets = np.array(targets, dtype=np.int64)
-        self._chances = np.array(chances)
-        # Pairs of one place stand together; the places that have any, and where theirs begin.
+        self._probabilities = np.array(probabilities)
+        # Pairs of one state are contiguous: the states that have any, and where theirs begin.
         self._sources, self._first_pairs = np.unique(np.array(sources), return_index=True)
 
-    def settle(self, goal: Values) -> tuple[list[float], list[float]]:
-        """Return the nearness by the luckiest outcomes, and by the chance of success."""
+    def settle(self, goal: Floats) -> tuple[list[float], list[float]]:
+        """Return the nearness by the luckiest outcomes, and by the probability of success."""
         lucky, likely = (self._iterate(goal, lucky=lucky) for lucky in (True, False))
         return lucky.tolist(), likely.tolist()
 
-    def _iterate(self, goal: Values, *, lucky: bool) -> Values:
+    def _iterate(self, goal: Floats, *, lucky: bool) -> Floats:
         values = goal.copy()
         if not len(self._sources):
             return values
@@ -264,7 +272,7 @@ class _Edges:
             if lucky:
                 worth = np.maximum.reduceat(ends, self._first_edges)
             else:
-                worth = np.add.reduceat(ends * self._chances, self._first_edges)
+                worth = np.add.reduceat(ends * self._probabilities, self._first_edges)
             best = DISCOUNT * np.maximum.reduceat(worth, self._first_pairs)
             now = values.copy()
             now[self._sources] = np.maximum(values[self._sources], best)
@@ -274,7 +282,7 @@ class _Edges:
 
 
 def _ways_from(node: StateNode) -> dict[State, dict[int, int]]:
-    """Gather the other states that executions led to, with the draws of each capability."""
+    """Collect the other states that executions led to, with the draws of each capability."""
     found: dict[State, dict[int, int]] = {}
     for capability, pair in enumerate(node.pairs):
         if pair is None or pair.only is node:
@@ -286,16 +294,14 @@ def _ways_from(node: StateNode) -> dict[State, dict[int, int]]:
 
 
 def _fewer_changes(state: State, one: State, other: State) -> bool:
-    """Say whether one successor differs from a state in a strict part of what another does."""
+    """Return whether one successor differs from a state in a strict subset of what another does."""
     mine, theirs = state ^ one, state ^ other
     return mine != theirs and not mine & ~theirs
 
 
-def _parts_of(bits: int) -> Iterator[int]:
-    """Yield the strict parts of a set of bits, smallest last."""
-    part = (bits - 1) & bits
-    while True:
-        yield part
-        if not part:
-            return
-        part = (part - 1) & bits
+def _subsets_of(bits: int) -> Iterator[int]:
+    """Yield the strict subsets of a set of bits, the empty one last."""
+    subset = bits
+    while subset:
+        subset = (subset - 1) & bits
+        yield subset

@@ -1,34 +1,38 @@
-"""What the agent prefers where several outcomes would do.
+"""What the agent prefers if several outcomes achieve the intent.
 
 Holding block a, an agent can put it on b, on c or on the table. One without a preference takes each
-as often as any other. One finding for each state would be unreadable, and each would rest on few
-draws; so two alternatives, known by their names (`choice.py`), are compared over all states where
-both were possible, and over all intents together: the same placing serves `not holding(a)` and
-`handempty(robot)`. Where that does not settle it, a condition may (the agent takes the block on the
-table, whichever that is); and where it does not either, each intent is asked for itself.
+equally often. One finding for each state would be unreadable, and each would rest on few draws; so
+two alternatives, identified by their names (`choice`), are compared over all states in which both
+were possible and over all intents together: the same placing achieves `not holding(a)` and
+`handempty(robot)`. If that does not decide it, a condition may (the agent takes the block on the
+table, whichever that is); if that does not either, each intent is tested separately.
 
-What was settled is put in order: "on(a,c), otherwise on(a,b)". The probability is that of taking
-the most preferred alternative that was possible.
+The results are put in order: "on(a,c), otherwise on(a,b)". The probability is that of taking the
+most preferred alternative that was available. Capabilities with a finding about unusual means are
+left out: that finding says more.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from capscope.analysis.findings.choice import Choice, Name, separable
+from capscope.analysis.findings.choice import Name, OutcomeChoice, choices, separable
 from capscope.analysis.findings.context import FindingContext
 from capscope.analysis.findings.finding import (
     Example,
     Finding,
-    Kind,
     best_examples,
     conditional,
     joined,
+    pairs_of,
 )
-from capscope.analysis.findings.trials import Clause, Trials, best_split
-from capscope.statistics.betting import Rate, bar, clearly_above
+from capscope.analysis.findings.kind import FindingKind
+from capscope.analysis.findings.rate import Rate
+from capscope.analysis.findings.splits import Clause, EventCounts, best_split
+from capscope.analysis.findings.unusual_means import MEANS
+from capscope.statistics.error_budget import Share
 from capscope.symbolic import Intent, State
 
 When = tuple[Clause, ...]
@@ -38,18 +42,18 @@ Order = tuple[tuple[Name, ...], ...]
 
 @dataclass(frozen=True)
 class Contest:
-    """Two alternatives in the states where both were possible."""
+    """Two alternatives in the states in which both were possible."""
 
     one: Name
     other: Name
-    choices: tuple[Choice, ...]
+    choices: tuple[OutcomeChoice, ...]
 
     @property
     def capabilities(self) -> list[int]:
         """The capabilities that had this choice."""
         return sorted({choice.capability for choice in self.choices})
 
-    def trials(self, capability: int | None = None) -> Trials:
+    def counts(self, capability: int | None = None) -> EventCounts:
         """Count in each state how often the first was taken, of all that took one of the two."""
         rows: dict[State, list[int]] = {}
         for choice in self.choices:
@@ -57,11 +61,11 @@ class Contest:
                 row = rows.setdefault(choice.state, [0, 0])
                 row[0] += choice.taken[self.one]
                 row[1] += choice.taken[self.one] + choice.taken[self.other]
-        return Trials.of((state, hits, draws) for state, (hits, draws) in rows.items())
+        return EventCounts.of((state, hits, draws) for state, (hits, draws) in rows.items())
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PreferenceVerdict:
     """That one alternative is preferred to another, for a capability, under a condition."""
 
     capability: int
@@ -70,13 +74,17 @@ class Verdict:
     worse: Name
 
 
-def preferences(context: FindingContext, made: list[Choice]) -> list[Finding]:
+def find_preferences(
+    context: FindingContext, share: Share, earlier: Sequence[Finding] = ()
+) -> list[Finding]:
     """Find the orders in which the agent prefers alternatives."""
+    explained = {c for c, _ in pairs_of(f for f in earlier if f.kind == MEANS.label)}
+    made = [choice for choice in context.once(choices) if choice.capability not in explained]
     contests = [c for c in _contests(made) if _is_choice(context, c)]
-    # Half of the error rate for all intents together; half for the rest: a condition, its two
-    # sides, each intent. Either of the two alternatives may come out on top.
-    first = bar(2 * 2 * len(contests))
-    later = bar(2 * 2 * sum(3 + len(contest.capabilities) for contest in contests))
+    # Half for all intents together; half for the rest: a condition, its two sides, each intent.
+    # Either of the two alternatives may be the preferred one.
+    first = share.threshold(2 * len(contests), 0.5)
+    later = share.threshold(2 * sum(3 + len(c.capabilities) for c in contests), 0.5)
     relations: dict[tuple[int, When], set[tuple[Name, Name]]] = defaultdict(set)
     for contest in contests:
         for v in _verdicts(context, contest, first, later):
@@ -91,16 +99,19 @@ def preferences(context: FindingContext, made: list[Choice]) -> list[Finding]:
     ]
 
 
-def _contests(made: list[Choice]) -> Iterator[Contest]:
-    found: dict[tuple[Name, Name], list[Choice]] = defaultdict(list)
+PREFERENCE = FindingKind("preference", "preferences among outcomes", find_preferences)
+
+
+def _contests(made: list[OutcomeChoice]) -> Iterator[Contest]:
+    found: dict[tuple[Name, Name], list[OutcomeChoice]] = defaultdict(list)
     for choice in made:
         options = sorted(choice.options)
         for i, one in enumerate(options):
             for other in options[i + 1 :]:
                 if choice.taken[one] + choice.taken[other]:
                     found[one, other].append(choice)
-    for (one, other), choices in found.items():
-        yield Contest(one, other, tuple(choices))
+    for (one, other), members in found.items():
+        yield Contest(one, other, tuple(members))
 
 
 def _is_choice(context: FindingContext, contest: Contest) -> bool:
@@ -113,47 +124,47 @@ def _is_choice(context: FindingContext, contest: Contest) -> bool:
 
 def _verdicts(
     context: FindingContext, contest: Contest, first: float, later: float
-) -> Iterator[Verdict]:
-    """Settle a contest: for all intents, on the sides of a condition, or for single intents."""
-    together = contest.trials()
+) -> Iterator[PreferenceVerdict]:
+    """Decide a contest: for all intents, on the sides of a condition, or for single intents."""
+    together = contest.counts()
     directions = {
         c: direction
         for c in contest.capabilities
-        if (direction := _direction(contest.trials(c).rate)) is not None
+        if (direction := _direction(contest.counts(c).rate)) is not None
     }
-    if len(set(directions.values())) == 1 and _settled(together.rate, first):
+    if len(set(directions.values())) == 1 and _decided(together.rate, first):
         yield from (_verdict(contest, c, (), together.rate) for c in directions)
         return
-    split = best_split(together, context.words)
+    split = best_split(together, context.vocabulary)
     if split is not None and split.evidence >= later:
         for clause, side in ((split.when_low, split.low), (split.when_high, split.high)):
-            if _settled(side.rate, later):
+            if _decided(side.rate, later):
                 inside = {c.capability for c in contest.choices if c.state in set(side.states)}
                 yield from (_verdict(contest, c, (clause,), side.rate) for c in sorted(inside))
         return
     for capability in directions:
-        rate = contest.trials(capability).rate
-        if _settled(rate, later):
+        rate = contest.counts(capability).rate
+        if _decided(rate, later):
             yield _verdict(contest, capability, (), rate)
 
 
 def _direction(rate: Rate) -> bool | None:
-    """Say whether the first was taken more often; None if neither was."""
+    """Return whether the first was taken more often; None if neither was."""
     return None if 2 * rate.hits == rate.draws else 2 * rate.hits > rate.draws
 
 
-def _settled(rate: Rate, least: float) -> bool:
+def _decided(rate: Rate, threshold: float) -> bool:
     most = max(rate.hits, rate.draws - rate.hits)
-    return clearly_above(Rate(most, rate.draws, rate.states), 0.5, least)
+    return Rate(most, rate.draws, rate.states).clearly_above(0.5, threshold)
 
 
-def _verdict(contest: Contest, capability: int, when: When, rate: Rate) -> Verdict:
+def _verdict(contest: Contest, capability: int, when: When, rate: Rate) -> PreferenceVerdict:
     pair = contest.one, contest.other
-    return Verdict(capability, when, *(pair if _direction(rate) else pair[::-1]))
+    return PreferenceVerdict(capability, when, *(pair if _direction(rate) else pair[::-1]))
 
 
 def _orders(relation: set[tuple[Name, Name]]) -> list[Order]:
-    """Turn a relation into orders, one for each part that hangs together."""
+    """Turn a relation into orders, one for each connected part."""
     linked: dict[Name, set[Name]] = defaultdict(set)
     for one, other in relation:
         linked[one].add(other)
@@ -177,22 +188,24 @@ def _ranked(part: set[Name], relation: set[tuple[Name, Name]]) -> Order:
     left = set(part)
     while left:
         top = {n for n in left if not any((m, n) in relation for m in left)}
-        # A circle of preferences has no top; it is told as one rank.
+        # A cycle of preferences has no top; it is reported as one rank.
         rank = top or left
         ranks.append(tuple(sorted(rank)))
         left = left - rank
     return tuple(ranks)
 
 
-def _finding(context: FindingContext, order: Order, when: When, made: list[Choice]) -> Finding:
-    """Count how often the most preferred of those possible was taken."""
+def _finding(
+    context: FindingContext, order: Order, when: When, made: list[OutcomeChoice]
+) -> Finding:
+    """Count how often the most preferred of the available alternatives was taken."""
     hits = draws = 0
     pairs: set[tuple[int, State]] = set()
     examples = []
     for choice in made:
-        ranks = [r for r in (_open(rank, choice.options) for rank in order) if r]
+        ranks = [r for r in (_available(rank, choice.options) for rank in order) if r]
         taken = sum(choice.taken[name] for rank in ranks for name in rank)
-        relevant = len(ranks) > 1 and all(c.covers(choice.state, context.words) for c in when)
+        relevant = len(ranks) > 1 and all(c.covers(choice.state, context.vocabulary) for c in when)
         if not relevant or not taken:
             continue
         hits += sum(choice.taken[name] for name in ranks[0])
@@ -201,11 +214,11 @@ def _finding(context: FindingContext, order: Order, when: When, made: list[Choic
         best = max(ranks[0], key=lambda name: choice.taken[name])
         intent, after = context.intents[choice.capability], choice.options[best]
         count = choice.taken[best]
-        examples.append(Example(intent, choice.state, after, count, taken, context.words))
+        examples.append(Example(intent, choice.state, after, count, taken, context.vocabulary))
     rate = Rate(hits, draws, len({state for _, state in pairs}))
     intents = tuple(context.intents[c] for c in sorted({c for c, _ in pairs}))
     return Finding(
-        Kind.PREFERENCE,
+        PREFERENCE.label,
         intents,
         _sentence(intents, order, when, rate),
         rate,
@@ -222,11 +235,10 @@ def _sentence(intents: tuple[Intent, ...], order: Order, when: When, rate: Rate)
     ranks = [joined(map(joined, rank), "or") for rank in order]
     ranked = " to ".join(ranks) if len(ranks) == 2 else ", otherwise ".join(ranks)
     return (
-        f"Asked for {joined(intents, 'or')}{conditional(when)}, where several outcomes would do, "
-        f"the agent prefers {ranked}: it takes the most preferred that is possible with "
-        f"probability {rate.text}."
+        f"Of several outcomes that achieve {joined(intents, 'or')}{conditional(when)}, the agent "
+        f"prefers {ranked}: it picks the most preferred available one with probability {rate.text}."
     )
 
 
-def _open(rank: tuple[Name, ...], options: Mapping[Name, State]) -> tuple[Name, ...]:
+def _available(rank: tuple[Name, ...], options: Mapping[Name, State]) -> tuple[Name, ...]:
     return tuple(name for name in rank if name in options)

@@ -1,47 +1,43 @@
 """Changes that the intent did not need.
 
-Achieving `on(a,b)` always ends `holding(a)`; that is how the world is, and no surprise. Nothing but
-the draws is known of the world, so a change counts as avoidable only by example: from the state s
-an execution ended in s′, and a state t differs from s in a strict part of what s′ differs in, and
-is at least as near the intent (`graph.Nearness`). What s′ changed beyond t was not needed. There
-are three such t:
+Achieving `on(a,b)` always ends `holding(a)`; that is how the world works, and not a side effect.
+Only the draws are known, so a change counts as avoidable only by example: an execution from s ended
+in s′, and some state t differs from s in a strict subset of what s′ differs in and is at least as
+near the intent (`context.Nearness`). What s′ changed beyond t was not needed. Such a t may be
 
 - s itself: the agent changed things and is no nearer than if it had done nothing;
-- another state that one execution from s was seen to end in, by whatever capability;
-- where s′ achieves the intent, a state that achieves it and that a short sequence leads to.
+- another state in which one execution from s ended, of any capability;
+- if s′ achieves the intent, a state that achieves it and that a short sequence leads to.
 
-A step on the way is nearer than s and therefore no side effect, and neither is what every way
-needs. A world that is unkind by chance (a tire goes flat) is reported like an agent that is
-careless: whoever relies on the capability meets both.
+A step toward the intent is nearer than s and therefore not a side effect, and neither is what every
+way needs. Bad luck in the world (a tire goes flat) is reported like carelessness of the agent,
+because a user of the capability meets both.
 
-How often: among the draws from all states where the change could have come about, whether it did
-or not. Counting the states that showed it would forget those that might have.
+The rate counts the draws from all states in which the change could have happened, whether it did or
+not. Counting only the states that showed it would overestimate it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.finding import (
-    Example,
-    Finding,
-    Kind,
-    best_examples,
-)
-from capscope.analysis.findings.schema import Case, Ends, merged
-from capscope.analysis.findings.trials import Trials, refined
-from capscope.statistics.betting import LEAST_RATE, bar, evidence_above
+from capscope.analysis.findings.finding import Example, Finding, best_examples
+from capscope.analysis.findings.grouping import Ends, FindingCase, merged
+from capscope.analysis.findings.kind import FindingKind
+from capscope.analysis.findings.rate import LEAST_RATE
+from capscope.analysis.findings.splits import EventCounts, narrow_down
+from capscope.statistics.error_budget import Share
 from capscope.symbolic import Effect, ExactlyOne, State
 
 NOTHING = Effect(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """An execution's end with what was avoidable in it."""
+class AvoidableOutcome:
+    """The end of executions, with what was avoidable in it."""
 
     state: State
     after: State
@@ -50,26 +46,32 @@ class Outcome:
     draws: int
 
 
-def side_effects(context: FindingContext) -> list[Finding]:
-    """Find the avoidable changes that come about often enough."""
+def find_side_effects(
+    context: FindingContext, share: Share, earlier: Sequence[Finding] = ()
+) -> list[Finding]:
+    """Find the avoidable changes that happen often enough."""
     seen = {c: list(_outcomes(context, c)) for c in range(len(context.intents))}
     candidates = {c: _candidates(outcomes, context.exactly_one) for c, outcomes in seen.items()}
-    least = bar(2 * sum(map(len, candidates.values())))
-    cases: list[Case] = []
+    # Two questions for each: how often, and under which condition.
+    threshold = share.threshold(2 * sum(map(len, candidates.values())))
+    cases: list[FindingCase] = []
     for capability, excesses in candidates.items():
         reported: list[Effect] = []
         for excess in excesses:
             if any(_contains(excess, other) for other in reported):
                 continue
-            case = _case(context, capability, excess, seen[capability], least)
+            case = _case(context, capability, excess, seen[capability], threshold)
             if case is not None:
                 reported.append(excess)
                 cases.append(case)
-    return [_worded(case) for case in merged(cases)]
+    return [_finding(case) for case in merged(cases)]
+
+
+SIDE_EFFECT = FindingKind("side effect", "side effects that were not needed", find_side_effects)
 
 
 def avoidable(context: FindingContext, capability: int, state: State, after: State) -> Effect:
-    """Return what an execution changed beyond what was needed, as far as the draws tell."""
+    """Return what an execution changed beyond what was needed, as far as the draws show."""
     near = context.nearness(capability)
     if near.at_least_as_near(state, after):
         return Effect.between(state, after)
@@ -83,10 +85,10 @@ def avoidable(context: FindingContext, capability: int, state: State, after: Sta
     return Effect(changes.adds & ~needed, changes.deletes & ~needed)
 
 
-def _outcomes(context: FindingContext, capability: int) -> Iterator[Outcome]:
+def _outcomes(context: FindingContext, capability: int) -> Iterator[AvoidableOutcome]:
     near = context.nearness(capability)
     for node, pair in context.tried(capability):
-        # Where the intent is not known to be within reach, nothing is near or far.
+        # If the intent is not known to be within reach, nothing is near or far.
         if not near.reachable(node.state):
             continue
         for effect, count in pair.counts.items():
@@ -94,20 +96,20 @@ def _outcomes(context: FindingContext, capability: int) -> Iterator[Outcome]:
             excess = NOTHING
             if after != node.state:
                 excess = avoidable(context, capability, node.state, after)
-            yield Outcome(node.state, after, excess, count, pair.total)
+            yield AvoidableOutcome(node.state, after, excess, count, pair.total)
 
 
-def _candidates(outcomes: list[Outcome], groups: ExactlyOne) -> list[Effect]:
-    """List the avoidable changes, those that came about most often first.
+def _candidates(outcomes: list[AvoidableOutcome], groups: ExactlyOne) -> list[Effect]:
+    """List the avoidable changes, the most frequent first.
 
-    That one atom ended because another began, as exactly one of them holds, is no change of its
-    own: to come to a place is one event, wherever one came from.
+    If exactly one of several atoms holds, that one ended because another began is not a change of
+    its own: arriving somewhere is one event, wherever the agent came from.
     """
     counts: dict[Effect, int] = {}
     for outcome in outcomes:
         if outcome.excess != NOTHING:
-            told = groups.told(outcome.excess)
-            counts[told] = counts.get(told, 0) + outcome.count
+            excess = groups.told(outcome.excess)
+            counts[excess] = counts.get(excess, 0) + outcome.count
     totals = {
         excess: sum(count for other, count in counts.items() if _contains(other, excess))
         for excess in counts
@@ -119,8 +121,8 @@ def _contains(effect: Effect, part: Effect) -> bool:
     return not part.adds & ~effect.adds and not part.deletes & ~effect.deletes
 
 
-def _ends(outcomes: list[Outcome], excess: Effect) -> dict[State, Ends]:
-    """Return where the draws ended from the states where an avoidable change could come about."""
+def _ends(outcomes: list[AvoidableOutcome], excess: Effect) -> dict[State, Ends]:
+    """Return where draws ended from the states in which an avoidable change could happen."""
     counts: dict[State, dict[State, int]] = defaultdict(dict)
     showing: dict[State, set[State]] = defaultdict(set)
     for o in outcomes:
@@ -132,34 +134,37 @@ def _ends(outcomes: list[Outcome], excess: Effect) -> dict[State, Ends]:
 
 
 def _case(
-    context: FindingContext, capability: int, excess: Effect, outcomes: list[Outcome], least: float
-) -> Case | None:
-    """Count an avoidable change where it could come about; None if it is rare or unsure."""
-    seen = _ends(outcomes, excess)
-    everywhere = Trials.of((state, ends.hits, ends.draws) for state, ends in seen.items())
-    when, trials = refined(everywhere, context.words, least)
-    if evidence_above(trials.rate, LEAST_RATE) < least:
+    context: FindingContext,
+    capability: int,
+    excess: Effect,
+    outcomes: list[AvoidableOutcome],
+    threshold: float,
+) -> FindingCase | None:
+    """Count an avoidable change where it could happen; None if it is rare or unsure."""
+    vocabulary, seen = context.vocabulary, _ends(outcomes, excess)
+    everywhere = EventCounts.of((state, ends.hits, ends.draws) for state, ends in seen.items())
+    when, counts = narrow_down(everywhere, vocabulary, threshold)
+    if not counts.rate.surely_above(LEAST_RATE, threshold):
         return None
-    within = set(trials.states)
+    within = set(counts.states)
     shown = [o for o in outcomes if o.state in within and _contains(o.excess, excess)]
     intent = context.intents[capability]
-    examples = [Example(intent, o.state, o.after, o.count, o.draws, context.words) for o in shown]
+    examples = [Example(intent, o.state, o.after, o.count, o.draws, vocabulary) for o in shown]
     whole = sum(o.count for o in shown if o.excess == Effect.between(o.state, o.after))
-    return Case(
+    return FindingCase(
         (intent,),
         {(capability, state): ends for state, ends in seen.items()},
         frozenset((capability, state) for state in within),
         tuple(when),
-        excess.literals(context.words),
+        excess.literals(vocabulary),
         best_examples(examples),
-        detail=2 * whole > trials.rate.hits,
+        detail=2 * whole > counts.rate.hits,
     )
 
 
-def _worded(case: Case) -> Finding:
-    changes = case.named_literals
+def _finding(case: FindingCase) -> Finding:
     if case.detail:
-        what = f"brings about {changes} instead, which is no step towards it"
+        what = f"causes {case.named_literals} instead, which is not a step toward it"
     else:
-        what = f"also brings about {changes}, which was not needed"
-    return case.told(Kind.SIDE_EFFECT, what)
+        what = f"also causes {case.named_literals}, which was not needed"
+    return case.finding(SIDE_EFFECT.label, what)

@@ -10,7 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capscope.analysis.findings import Example, Finding, Kind
+from capscope.analysis.findings import Example, Finding
+from capscope.analysis.findings.finding import joined
+from capscope.analysis.findings.rate import LEAST_DIFFERENCE, LEAST_RATE
+from capscope.analysis.findings.registry import approximate_labels, descriptions
 from capscope.present.digest.capabilities import MOST_STATES, capability_digests, marks_note
 from capscope.present.digest.draw_samples import (
     OMITTED,
@@ -36,7 +39,7 @@ from capscope.present.digest.summary import facts_of, summary_of
 from capscope.present.text import CapabilityView, capability_views, counted, example_text
 from capscope.record.journal import Journal
 from capscope.sanitize import sanitize
-from capscope.statistics.betting import ERROR_RATE, LEAST_DIFFERENCE, LEAST_RATE
+from capscope.statistics.error_budget import ERROR_RATE
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -99,7 +102,7 @@ def _finding_digests(
     for finding in findings:
         examples = finding.examples[:1]
         digest = FindingDigest(
-            str(finding.kind),
+            finding.kind,
             sanitize(finding.sentence),
             "".join(sanitize(_example(example, listing)) for example in examples),
             tuple(sanitize(str(intent)) for intent in finding.intents),
@@ -118,13 +121,12 @@ def _example(example: Example, listing: StateListing) -> str:
 def _findings_note(findings: Sequence[Finding], kept: int, executions: int) -> str:
     """Say how reliable the findings are."""
     if not findings:
-        kinds = (
-            "unnecessary side effects, conditions under which the agent fails, preferences among "
-            "outcomes, unusual means and similar objects that are treated differently"
-        )
+        searched_for = joined(descriptions())
         if not executions:
-            return f"There are no executions yet to search for {kinds}."
-        searched = f"The {counted(executions, 'execution')} of this run were searched for {kinds}"
+            return f"There are no executions yet to search for {searched_for}."
+        searched = (
+            f"The {counted(executions, 'execution')} of this run were searched for {searched_for}"
+        )
         return f"{searched}; the evidence supports none of them."
     note = (
         f"All comparisons share an error rate of {ERROR_RATE:.0%}: with probability at least "
@@ -132,8 +134,9 @@ def _findings_note(findings: Sequence[Finding], kept: int, executions: int) -> s
         f"tried and whenever it stopped. Differences below {LEAST_DIFFERENCE:g} and events rarer "
         f"than {LEAST_RATE:g} are not reported."
     )
-    if any(finding.kind is Kind.ASYMMETRY for finding in findings):
-        note += " For asymmetries the error rate holds only approximately."
+    kinds = {finding.kind for finding in findings}
+    if approximate := [label for label in approximate_labels() if label in kinds]:
+        note += f" For findings of kind {joined(approximate)}, the error rate is approximate."
     hidden = len(findings) - kept
     return note + (f" {counted(hidden, 'more finding')} omitted (size limit)." if hidden else "")
 

@@ -21,8 +21,8 @@ from capscope.present.draws import ExecutionId, abbreviated_lines
 from capscope.present.text import CapabilityView
 from capscope.record.execution_table import ExecutionTable
 from capscope.record.journal import Draw, Journal
-from capscope.record.query_table import Column, Flags
 from capscope.sanitize import sanitize_text
+from capscope.statistics.arrays import Integers, Mask
 from capscope.world import Attempt
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def choose_draws(
     run: Run,
     views: Sequence[CapabilityView],
     digests: Sequence[CapabilityDigest],
-    has_transcript: Flags,
+    has_transcript: Mask,
 ) -> list[ChosenDraws]:
     """Choose executions for each outcome of the rules in the digest."""
     outcomes = [
@@ -85,7 +85,7 @@ def choose_draws(
     return [ChosenDraws(at, tuple(found)) for at, found in zip(outcomes, chosen, strict=True)]
 
 
-def with_transcript(table: ExecutionTable, journal: Journal) -> Flags:
+def with_transcript(table: ExecutionTable, journal: Journal) -> Mask:
     """Return for each execution whether it has a transcript."""
     flags = np.zeros(len(table), dtype=bool)
     found = np.array(journal.transcribed(), dtype=np.int64).reshape(-1, 3)
@@ -101,7 +101,7 @@ def with_transcript(table: ExecutionTable, journal: Journal) -> Flags:
 
 def _outcome_of_transition(
     run: Run, views: Sequence[CapabilityView], outcomes: Sequence[OutcomeIndex]
-) -> Column:
+) -> Integers:
     """Return the number of each transition's outcome; -1 if its rule is not in the digest."""
     number = {state: n for n, state in enumerate(run.executions.states)}
     found: dict[tuple[int, int, int], int] = {}
@@ -117,7 +117,7 @@ def _outcome_of_transition(
     return np.array([found.get(key, -1) for key in keys], dtype=np.int64)
 
 
-def _best(group: Column, transition: Column, has_transcript: Flags) -> Column:
+def _best(group: Integers, transition: Integers, has_transcript: Mask) -> Integers:
     """Return the best executions of each group."""
     candidates = group >= 0
     parts = (candidates, candidates & has_transcript)
@@ -128,7 +128,7 @@ def _best(group: Column, transition: Column, has_transcript: Flags) -> Column:
     return _first_few(group, some[np.lexsort((some, again, ~has_transcript[some], group[some]))])
 
 
-def _first_few(group: Column, some: Column) -> Column:
+def _first_few(group: Integers, some: Integers) -> Integers:
     """Keep the first few executions of each group, in the given order."""
     order = some[np.argsort(group[some], kind="stable")]
     begins = np.searchsorted(group[order], group[order])
@@ -147,7 +147,7 @@ def read_samples(
     table: ExecutionTable,
     journal: Journal,
     chosen: Sequence[tuple[OutcomeIndex, int]],
-    has_transcript: Flags,
+    has_transcript: Mask,
     listing: StateListing,
     space: SizeBudget,
 ) -> list[DrawSample]:

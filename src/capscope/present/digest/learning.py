@@ -16,7 +16,8 @@ import numpy as np
 
 from capscope.model import StateGraph
 from capscope.present.digest.shape import Coverage, LearningPoint
-from capscope.record.execution_table import Column, ExecutionTable
+from capscope.record.execution_table import ExecutionTable
+from capscope.statistics.arrays import Integers
 
 _EVEN = 24
 """Points at even distances."""
@@ -42,7 +43,7 @@ def learning_curve(table: ExecutionTable, steps_before: int = 0) -> tuple[Learni
     )
 
 
-def _stops(executions: int) -> Column:
+def _stops(executions: int) -> Integers:
     """Choose the numbers of executions at which to measure, including the last."""
     if not executions:
         return np.empty(0, dtype=np.int64)
@@ -51,7 +52,7 @@ def _stops(executions: int) -> Column:
     return np.unique(np.concatenate([even, early]).round().astype(np.int64).clip(1, executions))
 
 
-def _first_visits(table: ExecutionTable) -> Column:
+def _first_visits(table: ExecutionTable) -> Integers:
     """Return the executions that first started or ended in each state, in order."""
     seen = table.distinct
     first = np.full(len(table.states), len(table), dtype=np.int64)
@@ -60,7 +61,7 @@ def _first_visits(table: ExecutionTable) -> Column:
     return np.sort(first[first < len(table)])
 
 
-def _agreements(table: ExecutionTable, stops: Column) -> list[float]:
+def _agreements(table: ExecutionTable, stops: Integers) -> list[float]:
     seen = table.distinct
     pairs = int(seen.pair.max(initial=-1)) + 1
     final = seen.count / _totals(seen.count, seen.pair, pairs)[seen.pair]
@@ -78,7 +79,7 @@ def _agreements(table: ExecutionTable, stops: Column) -> list[float]:
     return agreements
 
 
-def _totals(values: np.ndarray, pair: Column, pairs: int) -> np.ndarray:
+def _totals(values: np.ndarray, pair: Integers, pairs: int) -> np.ndarray:
     return np.bincount(pair, weights=values, minlength=pairs)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from capscope.present.digest.shape import SpendingPart
 from capscope.record.execution_table import ExecutionTable
-from capscope.record.query_table import Column, Flags
+from capscope.statistics.arrays import Integers, Mask
 from capscope.strategy.registry import strategies
 
 _CUT = "cut short"
@@ -59,7 +59,7 @@ def spending(table: ExecutionTable, strategy: str) -> dict[str, int]:
     return counts
 
 
-def _adaptive(table: ExecutionTable) -> Iterator[tuple[str, Flags]]:
+def _adaptive(table: ExecutionTable) -> Iterator[tuple[str, Mask]]:
     seen = table.distinct
     several = np.bincount(seen.pair)[seen.pair] > 1
     yield _CUT, table.cut
@@ -69,7 +69,7 @@ def _adaptive(table: ExecutionTable) -> Iterator[tuple[str, Flags]]:
     yield _MEASURING, varied
 
 
-def _by_query(table: ExecutionTable) -> Iterator[tuple[str, Flags]]:
+def _by_query(table: ExecutionTable) -> Iterator[tuple[str, Mask]]:
     new = _first_tries(table)
     queries = int(table.query.max(initial=-1)) + 1
     with_first_try = np.bincount(table.query[new], minlength=queries) > 0
@@ -81,12 +81,12 @@ def _by_query(table: ExecutionTable) -> Iterator[tuple[str, Flags]]:
     yield _NOTHING_NEW, np.ones(len(table), dtype=bool)
 
 
-def _pair(table: ExecutionTable) -> Column:
+def _pair(table: ExecutionTable) -> Integers:
     """Return the number of each execution's pair; -1 if it was cut."""
     return np.append(table.distinct.pair, -1)[table.transition]
 
 
-def _first_tries(table: ExecutionTable) -> Flags:
+def _first_tries(table: ExecutionTable) -> Mask:
     new = np.zeros(len(table), dtype=bool)
     new[table.distinct.first_of_pair] = True
     return new

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from capscope.analysis.findings import Finding
 from capscope.analysis.findings.finding import joined
+from capscope.analysis.findings.registry import descriptions
 from capscope.present.digest.capabilities import standing_of
 from capscope.present.digest.reliability import it, reliability_sentences, was
 from capscope.present.digest.shape import Standing, SummarySection
@@ -141,11 +142,7 @@ def _surprises(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
         yield "Nothing yet: no execution was completed."
     elif not findings:
         nothing = "Nothing else" if warnings else "Nothing"
-        yield (
-            f"{nothing}: no unnecessary side effect, no condition under which the agent fails, no "
-            "preference, no unusual means, and no similar objects that are treated differently "
-            "were found."
-        )
+        yield (f"{nothing} stands out: there is no evidence of {joined(descriptions(), 'or')}.")
     # The most striking of each kind before the second of any: findings of a kind are similar.
     first = {finding.kind: finding for finding in reversed(findings)}.values()
     ranked = sorted(findings, key=lambda finding: finding not in first)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from capscope.analysis.diff import Change, Comparison
+from capscope.analysis.diff import Comparison, DiffKind
 from capscope.analysis.diff.comparison import TEST
 from capscope.analysis.diff.difference import LOSSES, NEW_SIDE_EFFECTS, change_between
 from capscope.present import difference as text
 from capscope.present.page.rendering import render
 
-_GOOD = frozenset({Change.GAINED, Change.MORE_RELIABLE})
+_GOOD = frozenset({DiffKind.GAINED, DiffKind.MORE_RELIABLE})
 
 
 def difference_page(comparison: Comparison) -> str:
@@ -27,7 +27,7 @@ def difference_page(comparison: Comparison) -> str:
     )
 
 
-def _tone(change: Change) -> str:
+def _tone(change: DiffKind) -> str:
     """Return the color class: odd for changes that need attention, good for improvements."""
     if change in LOSSES or change in NEW_SIDE_EFFECTS:
         return "odd"

@@ -1,10 +1,10 @@
-"""Mirror images: what becomes of states and intents when two objects are exchanged.
+"""Swap two objects of one type, and compare a pair with its mirror image.
 
-Exchange two objects of one type in the state, the intent and the outcome, and every draw becomes a
-draw of the mirror image. An agent that treats the two alike does as often one as the other; so
-wherever a pair and its mirror image were both tried, their counts can be compared. Facts that tell
-the objects apart for a good reason (one road leads there, one location has water) are atoms of the
-state, and their mirror image is never seen: such pairs have nothing to be compared with.
+Swap two objects in the state, the intent and the outcome, and every draw becomes a draw of the
+mirror image. An agent that treats the two equally does one as often as the other; so if a pair and
+its mirror image were both tried, their counts can be compared. Facts that distinguish the objects
+for a good reason (one road leads there, one location has water) are atoms of the state, and their
+mirror image is never seen: such pairs have nothing to be compared with.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from capscope.symbolic import Atom, Effect, Intent, Literal, State, Vocabulary
 
 
 @dataclass(frozen=True)
-class Swap:
+class ObjectSwap:
     """The exchange of two objects."""
 
     one: str
     other: str
     moves: tuple[tuple[int, int], ...]
-    """The atoms that become each other: a distance, and the bits that are exchanged with those so
+    """The atoms that become each other: a distance, and the bits that swap places with those this
     far above them."""
 
     @classmethod
-    def of(cls, one: str, other: str, vocabulary: Vocabulary) -> Swap:
-        """Work out which atoms two objects exchange."""
+    def of(cls, one: str, other: str, vocabulary: Vocabulary) -> ObjectSwap:
+        """Work out which atoms the two objects exchange."""
         plain = cls(one, other, ())
-        node = {atom: i for i, atom in enumerate(vocabulary.atoms)}
+        index = {atom: i for i, atom in enumerate(vocabulary.atoms)}
         moves: dict[int, int] = {}
-        for atom, i in node.items():
-            distance = node[plain.atom(atom)] - i
+        for atom, i in index.items():
+            distance = index[plain.atom(atom)] - i
             if distance > 0:
                 moves[distance] = moves.get(distance, 0) | 1 << i
         return cls(one, other, tuple(moves.items()))
@@ -54,7 +54,7 @@ class Swap:
 
     def effect(self, effect: Effect) -> Effect:
         """Return the mirror image of an effect."""
-        # The same few effects are met in many states.
+        # The same few effects occur in many states.
         image = self._images.get(effect)
         if image is None:
             image = Effect(self.state(effect.adds), self.state(effect.deletes))
@@ -67,19 +67,19 @@ class Swap:
 
     def state(self, state: State) -> State:
         """Return the mirror image of a state."""
-        # Exchanging two objects moves the atoms of one predicate and argument by one distance, so a
-        # few distances serve all of them, and all bits of a distance are exchanged at once.
+        # Swapping two objects moves the atoms of one predicate and argument by one distance, so a
+        # few distances serve all of them, and all bits of a distance are swapped at once.
         for distance, bits in self.moves:
             differ = (state ^ state >> distance) & bits
             state ^= differ | differ << distance
         return state
 
 
-class Couple(NamedTuple):
-    """A pair and its mirror image, both tried; the first is the first object's."""
+class MirrorPair(NamedTuple):
+    """A pair and its mirror image, both tried; the first belongs to the first object."""
 
     schema: Hashable
-    """The intent with all objects but the two left open."""
+    """The intent with all objects but the two replaced by a placeholder."""
     capability: int
     state: State
     mirrored_capability: int
@@ -104,17 +104,19 @@ class Couple(NamedTuple):
         return self.same_intent and self.state == self.mirrored_state
 
 
-def swaps(vocabulary: Vocabulary) -> Iterator[Swap]:
+def swaps(vocabulary: Vocabulary) -> Iterator[ObjectSwap]:
     """Yield the exchanges of two objects of one type."""
     for one, other in itertools.combinations(vocabulary.objects, 2):
         if vocabulary.objects[one] == vocabulary.objects[other]:
-            yield Swap.of(one, other, vocabulary)
+            yield ObjectSwap.of(one, other, vocabulary)
 
 
-def couples(context: FindingContext, swap: Swap, told: Pairs) -> Iterator[Couple]:
-    """Yield the pairs that were tried like their mirror images, each once, if none was told."""
+def mirror_pairs(
+    context: FindingContext, swap: ObjectSwap, reported: Pairs
+) -> Iterator[MirrorPair]:
+    """Yield the pairs that were tried like their mirror images, each once, if none is reported."""
     nodes = context.graph.nodes
-    # Few states have a mirror image that was seen, so these are looked for first.
+    # Few states have a mirror image that was seen, so these are found first.
     images = {s: image for s in nodes if (image := swap.state(s)) in nodes}
     if not images:
         return
@@ -124,37 +126,39 @@ def couples(context: FindingContext, swap: Swap, told: Pairs) -> Iterator[Couple
             continue
         schema = _schema(intent, swap)
         for node, _ in context.tried(capability):
-            mate = images.get(node.state)
-            if mate is None or (capability == mirrored and mate < node.state):
+            partner = images.get(node.state)
+            if partner is None or (capability == mirrored and partner < node.state):
                 continue
-            if nodes[mate].pairs[mirrored] is not None:
-                sides = (capability, node.state), (mirrored, mate)
-                if told.isdisjoint(sides):
-                    yield Couple(schema, *sides[0], *sides[1])
+            if nodes[partner].pairs[mirrored] is not None:
+                sides = (capability, node.state), (mirrored, partner)
+                if reported.isdisjoint(sides):
+                    yield MirrorPair(schema, *sides[0], *sides[1])
 
 
-def pair_of(context: FindingContext, side: tuple[int, State]) -> PairStats:
-    """Return what was seen on one side of a couple."""
+def stats_of(context: FindingContext, side: tuple[int, State]) -> PairStats:
+    """Return what was seen on one side of a mirror pair."""
     pair = context.graph.pair(side[1], side[0])
     assert pair is not None
     return pair
 
 
-def _belongs_to_image(capability: int, mirrored: int, context: FindingContext, swap: Swap) -> bool:
-    """Say whether the couples of an intent are those of its mirror image, the sides exchanged."""
+def _belongs_to_image(
+    capability: int, mirrored: int, context: FindingContext, swap: ObjectSwap
+) -> bool:
+    """Return whether the mirror pairs of an intent are those of its image, sides exchanged."""
     first, image_first = (_comes_first(context.intents[c], swap) for c in (capability, mirrored))
     # Both may name the same object first: p(a,x) and p(b,y), p(a,y) and p(b,x).
     return mirrored < capability if first == image_first else image_first
 
 
-def _comes_first(intent: Intent, swap: Swap) -> bool:
-    """Say whether the first of the two objects is named before the other, or none is."""
+def _comes_first(intent: Intent, swap: ObjectSwap) -> bool:
+    """Return whether the first of the two objects is named before the other, or none is."""
     objects = [o for literal in intent.literals for o in literal.atom.arguments]
     return next((o for o in objects if o in (swap.one, swap.other)), swap.one) == swap.one
 
 
-def _schema(intent: Intent, swap: Swap) -> Hashable:
-    """Return the intent with all objects but the two left open."""
+def _schema(intent: Intent, swap: ObjectSwap) -> Hashable:
+    """Return the intent with all objects but the two replaced by a placeholder."""
     return tuple(
         (
             literal.atom.predicate,

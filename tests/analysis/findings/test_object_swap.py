@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.mirror import couples, swaps
+from capscope.analysis.findings.object_swap import mirror_pairs, swaps
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Predicate, Vocabulary
@@ -20,12 +20,12 @@ def test_a_pair_is_compared_with_its_mirror_image_once_however_the_intent_is_wri
     graph.update(Counter({Transition(0, capability, 0): 10 for capability in (0, 1)}))
     context = FindingContext(graph)
     (swap,) = (s for s in swaps(words) if {s.one, s.other} == {"a", "b"})
-    (couple,) = couples(context, swap, frozenset())
-    assert set(couple.sides) == {(0, 0), (1, 0)}
+    (pair,) = mirror_pairs(context, swap, frozenset())
+    assert set(pair.sides) == {(0, 0), (1, 0)}
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_couples_are_the_pairs_whose_mirror_images_were_tried(seed):
+def test_mirror_pairs_are_the_pairs_whose_mirror_images_were_tried(seed):
     rng = random.Random(seed)
     words = Vocabulary(
         [Predicate("lit", ("lamp",)), Predicate("dark")], dict.fromkeys("abc", "lamp")
@@ -44,6 +44,6 @@ def test_couples_are_the_pairs_whose_mirror_images_were_tried(seed):
             for c, s in tried
             if (image[c], swap.state(s)) in tried
         }
-        found = [frozenset(couple.sides) for couple in couples(context, swap, told)]
+        found = [frozenset(pair.sides) for pair in mirror_pairs(context, swap, told)]
         assert len(found) == len(set(found))
         assert set(found) == {sides for sides in expected if not sides & told}

@@ -1,16 +1,16 @@
 import random
 
-from capscope.analysis.findings.schema import (
-    Case,
+from capscope.analysis.findings.grouping import (
     Ends,
+    FindingCase,
     effect_signature,
     lifted,
     merged,
     roles_of,
     schema_of,
 )
-from capscope.analysis.findings.trials import Clause
-from capscope.statistics.betting import Rate
+from capscope.analysis.findings.rate import Rate
+from capscope.analysis.findings.splits import Clause
 from capscope.symbolic import Effect, Intent, Literal, Predicate, Vocabulary
 
 WORDS = Vocabulary(
@@ -29,7 +29,7 @@ def case(intent, when, change, hits, state=0):
 
 
 def told_of(intent, when, change, seen, pairs):
-    return Case(
+    return FindingCase(
         (Intent.parse(intent),),
         seen,
         frozenset(pairs),
@@ -84,7 +84,7 @@ def test_cases_under_different_conditions_are_told_apart():
 
 def test_the_same_change_with_other_objects_is_the_like():
     (told,) = merged([case("lit", "lit", "on(a,b)", 50), case("lit", "lit", "on(b,c)", 50)])
-    assert told.likewise
+    assert told.similar
     assert [str(intent) for intent in told.intents] == ["lit()"]
 
 

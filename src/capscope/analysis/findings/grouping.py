@@ -1,15 +1,14 @@
-"""The same finding for several intents, said once.
+"""Report the same finding for several intents once.
 
-Findings are made for one ground intent at a time, since agents treat objects differently. Where
-they do not, a reader should not read the same sentence for each grounding. Two cases are alike when
-the objects of one intent, put in the place of those of the other, turn condition and changes into
-each other; they are told together when their rates agree as well.
+Findings are made for one ground intent at a time, because agents treat objects differently. If they
+do not, a reader should not see the same sentence for each grounding. Two cases match if replacing
+the objects of one intent by those of the other turns condition and changes into each other; they
+are merged if their rates agree as well.
 
-Cases that are told together may rest on the same draws: asked for one thing in one state, the agent
-ends in either of two holes. Adding up their hits and draws would count each draw twice and halve
-the probability. So a case keeps the ends that were seen, by capability and state, and which of them
-show the change. Together they are one event, that any of the changes came about, counted once in
-every draw.
+Merged cases may rest on the same draws: asked for one thing in one state, the agent ends in either
+of two holes. Adding up hits and draws would count each draw twice and halve the probability. So a
+case keeps the end states that were seen, by capability and state, and which of them show the
+change. Merged, they are one event (any of the changes happened), counted once in every draw.
 """
 
 from __future__ import annotations
@@ -22,15 +21,14 @@ from typing import Any
 from capscope.analysis.findings.finding import (
     Example,
     Finding,
-    Kind,
     Pairs,
     best_examples,
     conditional,
     joined,
     named,
 )
-from capscope.analysis.findings.trials import Clause
-from capscope.statistics.betting import LEAST_DIFFERENCE, Rate
+from capscope.analysis.findings.rate import Rate
+from capscope.analysis.findings.splits import Clause
 from capscope.symbolic import Effect, Intent, Literal, State, Vocabulary
 
 Roles = dict[str, str]
@@ -41,64 +39,64 @@ class Ends:
     """Where the draws of one capability from one state ended."""
 
     counts: Mapping[State, int]
-    """How often each end that matters came about."""
+    """How often each relevant end state was reached."""
     shown: frozenset[State]
-    """The ends that count as hits."""
+    """The end states that count as hits."""
 
     @property
     def hits(self) -> int:
-        """The draws that ended in one of those shown."""
+        """The draws that ended in a state that counts as a hit."""
         return sum(n for end, n in self.counts.items() if end in self.shown)
 
     @property
     def draws(self) -> int:
-        """The draws that matter."""
+        """The relevant draws."""
         return sum(self.counts.values())
 
     def __or__(self, other: Ends) -> Ends:
-        # Both speak of the same draws, so what both know is no more than what one knows.
+        # Both count the same draws, so equal keys have equal counts.
         return Ends({**self.counts, **other.counts}, self.shown | other.shown)
 
 
-Seen = Mapping[tuple[int, State], Ends]
-"""The ends of each pair of a capability, by position, and a state."""
+EndsByPair = Mapping[tuple[int, State], Ends]
+"""The end states of each pair of a capability, by index, and a state."""
 
 
 @dataclass(frozen=True)
-class Case:
-    """What was found for an intent, before it is put into words."""
+class FindingCase:
+    """What was found for an intent, before it becomes a sentence."""
 
     intents: tuple[Intent, ...]
-    seen: Seen
+    seen: EndsByPair
     """What was counted, where the condition holds and elsewhere."""
     pairs: Pairs
-    """Those of the pairs seen where the condition holds."""
+    """The pairs of `seen` in which the condition holds."""
     when: tuple[Clause, ...]
     literals: tuple[Literal, ...]
     examples: tuple[Example, ...]
     detail: Any = None
-    """Whatever else must agree."""
-    likewise: bool = False
-    """Whether it was found with other objects in the literals, too."""
+    """Anything else that must be equal to merge two cases."""
+    similar: bool = False
+    """Whether it was also found with other objects in the literals."""
 
     @cached_property
     def rate(self) -> Rate:
-        """How often it came about where the condition holds."""
+        """How often it happened where the condition holds."""
         return _rate_of(self.seen, self.pairs)
 
     @cached_property
     def against(self) -> Rate | None:
-        """How often it came about elsewhere; None if there is nowhere else."""
+        """How often it happened elsewhere; None if there is nowhere else."""
         elsewhere = self.seen.keys() - self.pairs
         return _rate_of(self.seen, elsewhere) if elsewhere else None
 
     @property
     def named_literals(self) -> str:
-        """The literals in words."""
-        return joined(self.literals) + (" (or the like)" if self.likewise else "")
+        """The literals as text."""
+        return joined(self.literals) + (" (or similar)" if self.similar else "")
 
-    def told(self, kind: Kind, what: str) -> Finding:
-        """Put it into words: what the agent does, asked for the intents, and how probably."""
+    def finding(self, kind: str, what: str) -> Finding:
+        """Write the sentence: what the agent does, asked for the intents, and how probably."""
         elsewhere = "" if self.against is None else f"; elsewhere {self.against.text}"
         asked = f"Asked for {named(self.intents)}{conditional(self.when)}"
         return Finding(
@@ -116,7 +114,7 @@ class Case:
 
 
 def roles_of(intent: Intent) -> Roles:
-    """Give each object of an intent a role: its place among the intent's arguments."""
+    """Give each object of an intent a role: its index among the intent's arguments."""
     roles: Roles = {}
     for literal in intent.literals:
         for argument in literal.atom.arguments:
@@ -125,7 +123,7 @@ def roles_of(intent: Intent) -> Roles:
 
 
 def lifted(literals: Iterable[Literal], roles: Roles, other: str | None = None) -> Hashable:
-    """Write literals with roles for objects; `other` stands for the objects without one."""
+    """Write literals with roles for objects; `other` replaces the objects without one."""
     return tuple(
         sorted(
             (
@@ -143,41 +141,41 @@ def schema_of(intent: Intent) -> Hashable:
     return lifted(intent.literals, roles_of(intent))
 
 
-def effect_signature(intent: Intent, effect: Effect, words: Vocabulary) -> Hashable:
+def effect_signature(intent: Intent, effect: Effect, vocabulary: Vocabulary) -> Hashable:
     """Return the changes beyond the intent with roles: the means by which it was achieved."""
-    others = [literal for literal in effect.literals(words) if literal not in intent.literals]
+    others = [literal for literal in effect.literals(vocabulary) if literal not in intent.literals]
     return lifted(others, roles_of(intent), other="*")
 
 
-def merged(cases: Iterable[Case]) -> list[Case]:
-    """Tell the cases together that differ in nothing but objects: the intent's, then any."""
+def merged(cases: Iterable[FindingCase]) -> list[FindingCase]:
+    """Merge the cases that differ only in objects: first in those of the intent, then in any."""
     by_roles = _grouped(cases, None)
     return _grouped(by_roles, "*")
 
 
-def _grouped(cases: Iterable[Case], other: str | None) -> list[Case]:
-    groups: dict[Hashable, list[list[Case]]] = {}
+def _grouped(cases: Iterable[FindingCase], other: str | None) -> list[FindingCase]:
+    groups: dict[Hashable, list[list[FindingCase]]] = {}
     for case in cases:
         roles = roles_of(case.intents[0])
         when = tuple((lifted(clause.term, roles, other), clause.holds) for clause in case.when)
         changes = lifted(case.literals, roles, other)
-        alike = groups.setdefault((schema_of(case.intents[0]), when, changes, case.detail), [])
-        for group in alike:
-            # Each for itself: of several changes any is likelier than each.
+        matching = groups.setdefault((schema_of(case.intents[0]), when, changes, case.detail), [])
+        for group in matching:
+            # Compare with each one: any of several changes is likelier than each.
             if all(_agree(c.rate, case.rate) and _agree(c.against, case.against) for c in group):
                 group.append(case)
                 break
         else:
-            alike.append([case])
+            matching.append([case])
     return [
-        _together(group, likewise=other is not None) if len(group) > 1 else group[0]
-        for alike in groups.values()
-        for group in alike
+        _together(group, similar=other is not None) if len(group) > 1 else group[0]
+        for matching in groups.values()
+        for group in matching
     ]
 
 
-def _together(cases: Sequence[Case], *, likewise: bool) -> Case:
-    """Make one case of several; a draw that counted in several of them counts once."""
+def _together(cases: Sequence[FindingCase], *, similar: bool) -> FindingCase:
+    """Merge several cases into one; a draw that counted in several of them counts once."""
     seen: dict[tuple[int, State], Ends] = {}
     for case in cases:
         for pair, ends in case.seen.items():
@@ -189,11 +187,11 @@ def _together(cases: Sequence[Case], *, likewise: bool) -> Case:
         seen=seen,
         pairs=frozenset[tuple[int, State]]().union(*(case.pairs for case in cases)),
         examples=best_examples(tuple(examples)),
-        likewise=likewise or any(case.likewise for case in cases),
+        similar=similar or any(case.similar for case in cases),
     )
 
 
-def _rate_of(seen: Seen, pairs: Iterable[tuple[int, State]]) -> Rate:
+def _rate_of(seen: EndsByPair, pairs: Iterable[tuple[int, State]]) -> Rate:
     counted = list(pairs)
     hits, draws = (
         sum(n) for n in zip(*((seen[p].hits, seen[p].draws) for p in counted), strict=True)
@@ -204,6 +202,4 @@ def _rate_of(seen: Seen, pairs: Iterable[tuple[int, State]]) -> Rate:
 def _agree(one: Rate | None, other: Rate | None) -> bool:
     if one is None or other is None:
         return one is other
-    if abs(one.probability - other.probability) <= LEAST_DIFFERENCE:
-        return True
-    return one.interval[0] <= other.interval[1] and other.interval[0] <= one.interval[1]
+    return one.agrees_with(other)

@@ -1,45 +1,42 @@
-"""Intents achieved in an unusual way although the usual way was open.
+"""Intents achieved in an unusual way although the usual way was available.
 
-How an intent is achieved shows in what else changes: moving away from a tree changes the place,
+How an intent is achieved shows in what else changes: moving away from a tree changes the location,
 felling it ends the tree. Written with roles for the intent's objects, such a signature is the same
-for all intents of one predicate and sign, so what is usual is learned from all of them: the
-signature with at least half of the achieving draws, each pair of state and intent counting alike.
-One that is at most half as common is unusual.
+for all intents of one predicate and sign, so the usual way is learned from all of them: the
+signature of at least half of the successful draws, with equal weight for each pair of state and
+intent. One that is at most half as common is unusual.
 
-An unusual way is no surprise where there was no other, nor where it is taken as often as an even
-choice between the two would take it. Reported is what is taken more often than that, or less often
-but not never, where both were open (seen from that state) and both are a choice (`choice.py`).
+An unusual way is no surprise if there was no other, or if it is taken as often as a uniform choice
+between the two would take it. It is reported if it is taken more often than that, or less often but
+not almost never, where both were available (seen from that state) and are a choice (`choice`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from capscope.analysis.findings.choice import Choice, Name, separable
+from capscope.analysis.findings.choice import Name, OutcomeChoice, choices, separable
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.finding import (
-    Example,
-    Finding,
-    Kind,
-    best_examples,
-    joined,
+from capscope.analysis.findings.finding import Example, Finding, best_examples, joined
+from capscope.analysis.findings.grouping import (
+    Ends,
+    FindingCase,
+    effect_signature,
+    merged,
+    schema_of,
 )
-from capscope.analysis.findings.schema import Case, Ends, effect_signature, merged, schema_of
-from capscope.analysis.findings.trials import Trials, refined
-from capscope.statistics.betting import (
-    LEAST_RATE,
-    Rate,
-    bar,
-    clearly_above,
-    evidence_above,
-)
+from capscope.analysis.findings.kind import FindingKind
+from capscope.analysis.findings.rate import LEAST_RATE, Rate
+from capscope.analysis.findings.splits import EventCounts, narrow_down
+from capscope.statistics.error_budget import Share
 from capscope.symbolic import Effect, State
 
 USUAL = 0.5
 RARE = 0.5
-"""The most that an unusual way may be as common as the usual one."""
+"""How common an unusual way may be at most, relative to the usual one."""
 Signature = Hashable
 
 
@@ -47,18 +44,16 @@ Signature = Hashable
 class Fork:
     """A choice between the usual way and an unusual one."""
 
-    choice: Choice
+    choice: OutcomeChoice
     usual: tuple[Name, ...]
     unusual: tuple[Name, ...]
 
     @property
     def row(self) -> tuple[State, int, int]:
         """The state, the draws that took the unusual way, and those that took either."""
-        taken = self.choice.taken
-        hits = sum(taken[name] for name in self.unusual)
-        return self.choice.state, hits, hits + sum(taken[name] for name in self.usual)
+        return self.choice.state, self.ends.hits, self.ends.draws
 
-    @property
+    @cached_property
     def ends(self) -> Ends:
         """Where the draws ended that took either way."""
         options, taken = self.choice.options, self.choice.taken
@@ -66,16 +61,16 @@ class Fork:
         return Ends(counts, frozenset(options[name] for name in self.unusual))
 
     @property
-    def even(self) -> float:
-        """How often an even choice among the options of both ways takes the unusual one."""
+    def uniform(self) -> float:
+        """How often a uniform choice among the options of both ways takes the unusual one."""
         return len(self.unusual) / (len(self.unusual) + len(self.usual))
 
 
 class Signatures:
-    """The signatures of effects; the same few effects are met in many states."""
+    """The signatures of effects; the same few effects occur in many states."""
 
     def __init__(self, context: FindingContext) -> None:
-        self._intents, self._words = context.intents, context.words
+        self._intents, self._vocabulary = context.intents, context.vocabulary
         self._schemas = [schema_of(intent) for intent in context.intents]
         self._known: dict[tuple[int, Effect], Signature] = {}
 
@@ -86,25 +81,31 @@ class Signatures:
     def of(self, capability: int, effect: Effect) -> Signature:
         """Return the signature of an effect that achieves the intent of a capability."""
         if (capability, effect) not in self._known:
-            found = effect_signature(self._intents[capability], effect, self._words)
+            found = effect_signature(self._intents[capability], effect, self._vocabulary)
             self._known[capability, effect] = found
         return self._known[capability, effect]
 
 
-def means(context: FindingContext, made: list[Choice]) -> list[Finding]:
+def find_unusual_means(
+    context: FindingContext, share: Share, earlier: Sequence[Finding] = ()
+) -> list[Finding]:
     """Find the unusual ways in which intents are achieved."""
     signatures = Signatures(context)
-    usual, rare = _habits(context, signatures)
+    usual, rare = _usual_and_rare(context, signatures)
     forks: dict[tuple[int, Signature], list[Fork]] = defaultdict(list)
-    for choice in made:
+    for choice in context.once(choices):
         for signature, fork in _forks(choice, signatures, usual, rare):
             forks[choice.capability, signature].append(fork)
-    least = bar(4 * len(forks))
-    cases = [_case(context, group, least) for group in forks.values()]
-    return [_worded(case) for case in merged(case for case in cases if case is not None)]
+    # Four questions for each: more often, less often, not almost never, and the condition.
+    threshold = share.threshold(4 * len(forks))
+    cases = [_case(context, group, threshold) for group in forks.values()]
+    return [_finding(case) for case in merged(case for case in cases if case is not None)]
 
 
-def _habits(
+MEANS = FindingKind("means", "intents achieved by unusual means", find_unusual_means)
+
+
+def _usual_and_rare(
     context: FindingContext, signatures: Signatures
 ) -> tuple[dict[Hashable, Signature], set[tuple[Hashable, Signature]]]:
     """Return the usual signature of each schema of intents, and those that are rare."""
@@ -131,7 +132,7 @@ def _habits(
 
 
 def _forks(
-    choice: Choice,
+    choice: OutcomeChoice,
     signatures: Signatures,
     usual: dict[Hashable, Signature],
     rare: set[tuple[Hashable, Signature]],
@@ -149,7 +150,7 @@ def _forks(
                 yield signature, Fork(choice, tuple(ordinary), tuple(unusual))
 
 
-def _case(context: FindingContext, forks: list[Fork], least: float) -> Case | None:
+def _case(context: FindingContext, forks: list[Fork], threshold: float) -> FindingCase | None:
     capability = forks[0].choice.capability
     ends = {
         f.choice.state: (
@@ -158,51 +159,46 @@ def _case(context: FindingContext, forks: list[Fork], least: float) -> Case | No
         )
         for f in forks
     }
-    everywhere = Trials.of(f.row for f in forks)
+    everywhere = EventCounts.of(f.row for f in forks)
     if not everywhere.states or not separable(context, ends):
         return None
-    when, trials = refined(everywhere, context.words, least)
-    within = set(trials.states)
-    evens = [f.even for f in forks if f.choice.state in within]
-    if not _surprising(trials.rate, min(evens), max(evens), least):
+    when, counts = narrow_down(everywhere, context.vocabulary, threshold)
+    within = set(counts.states)
+    inside = [f for f in forks if f.choice.state in within]
+    uniform = [f.uniform for f in inside]
+    if not _surprising(counts.rate, min(uniform), max(uniform), threshold):
         return None
     intent = context.intents[capability]
-    shown = sorted((f for f in forks if f.choice.state in within), key=lambda f: (-f.row[1], f.row))
-    first = shown[0]
+    shown = sorted(inside, key=lambda f: (-f.row[1], f.row))
     examples = [
-        Example(
-            intent,
-            f.choice.state,
-            f.choice.options[name],
-            f.choice.taken[name],
-            f.row[2],
-            context.words,
-        )
+        Example(intent, f.choice.state, f.choice.options[name], taken, f.row[2], context.vocabulary)
         for f in shown
         for name in f.unusual
-        if f.choice.taken[name]
+        if (taken := f.choice.taken[name])
     ]
-    return Case(
+    return FindingCase(
         (intent,),
         {(capability, f.choice.state): f.ends for f in forks if f.row[2]},
         frozenset((capability, state) for state in within),
         tuple(when),
-        first.unusual[0],
+        shown[0].unusual[0],
         best_examples(examples),
-        detail=first.usual[0],
+        detail=shown[0].usual[0],
     )
 
 
-def _surprising(rate: Rate, least_even: float, most_even: float, least: float) -> bool:
-    """Say whether the rate differs from every even choice and is not next to nothing."""
-    if clearly_above(rate, most_even, least):
+def _surprising(rate: Rate, least: float, most: float, threshold: float) -> bool:
+    """Return whether the rate differs from every uniform choice and is not almost zero."""
+    if rate.clearly_above(most, threshold):
         return True
     usual = Rate(rate.draws - rate.hits, rate.draws, rate.states)
-    seldom = clearly_above(usual, 1 - least_even, least)
-    return seldom and evidence_above(rate, LEAST_RATE) >= least
+    rarer = usual.clearly_above(1 - least, threshold)
+    return rarer and rate.surely_above(LEAST_RATE, threshold)
 
 
-def _worded(case: Case) -> Finding:
+def _finding(case: FindingCase) -> Finding:
     usual = joined(case.detail)
-    what = f"achieves it by {case.named_literals}, though the usual way, by {usual}, was open"
-    return case.told(Kind.MEANS, what)
+    what = (
+        f"achieves it by {case.named_literals}, although the usual way, by {usual}, was available"
+    )
+    return case.finding(MEANS.label, what)

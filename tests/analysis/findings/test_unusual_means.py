@@ -1,9 +1,9 @@
-from capscope.analysis.findings.choice import choices
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.means import means
+from capscope.analysis.findings.unusual_means import find_unusual_means
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Atom, Intent, Predicate, Vocabulary
+from support.error_shares import share
 
 WORDS = Vocabulary(
     [
@@ -38,8 +38,7 @@ def context(oak, elm, oak_at_night=None):
 
 
 def found(**taken):
-    learned = context(**taken)
-    return means(learned, choices(learned))
+    return find_unusual_means(context(**taken), share())
 
 
 def test_a_tree_that_is_felled_where_others_are_left_is_told():
@@ -47,7 +46,7 @@ def test_a_tree_that_is_felled_where_others_are_left_is_told():
     assert [str(intent) for intent in finding.intents] == ["not near(oak)"]
     assert [str(literal) for literal in finding.literals] == ["felled(oak)"]
     assert [str(clause) for clause in finding.when] == ["when dark()"]
-    assert "though the usual way, by at(x), was open" in finding.sentence
+    assert "although the usual way, by at(x), was available" in finding.sentence
 
 
 def test_an_even_choice_among_three_takes_the_unusual_way_a_third_of_the_time():
@@ -55,5 +54,12 @@ def test_an_even_choice_among_three_takes_the_unusual_way_a_third_of_the_time():
 
 
 def test_the_only_way_there_is_cannot_surprise():
-    learned = context(oak=(60, 60, 0), elm=(60, 60, 0), oak_at_night=(0, 0, 30))
-    assert means(learned, [c for c in choices(learned) if c.capability != 0]) == []
+    graph = StateGraph(WORDS, [Intent.parse(text) for text in INTENTS])
+    for extra in ((), ("dark",)):
+        for number, tree in enumerate(("oak", "elm")):
+            start, felled = state(f"near({tree})", *extra), state(f"felled({tree})", *extra)
+            only_felling = extra and tree == "oak"
+            ends = {felled: 30} if only_felling else {state("at(x)", *extra): 60}
+            graph.update({Transition(start, number, end): n for end, n in ends.items()})
+            graph.update({Transition(start, 4 + number, felled): 9})
+    assert find_unusual_means(FindingContext(graph), share()) == []

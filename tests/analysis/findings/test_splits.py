@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 
 from capscope import Vocabulary
-from capscope.analysis.findings.trials import (
-    Clause,
-    Trials,
-    best_split,
-    clause,
-    joint_counts,
-    refined,
-)
-from capscope.statistics.betting import LEAST_DIFFERENCE, evidence_of_difference
+from capscope.analysis.findings.rate import LEAST_DIFFERENCE
+from capscope.analysis.findings.splits import Clause, EventCounts, best_split, narrow_down
+from capscope.statistics.betting import evidence_of_difference
 from capscope.symbolic import Literal
 
 WORDS = Vocabulary.of_atoms("pqrs")
@@ -28,7 +22,7 @@ def literal(text):
 def trials(odds, draws=40, seed=1):
     rng = random.Random(seed)
     rows = [(s, sum(rng.random() < odds(s) for _ in range(draws)), draws) for s in STATES]
-    return Trials.of(rows)
+    return EventCounts.of(rows)
 
 
 def best_by_looking(rows):
@@ -64,7 +58,7 @@ def test_no_conjunction_of_two_literals_tells_more_than_the_one_found(seed):
     for s in rng.sample(STATES, 11):
         draws = rng.randint(1, 12)
         rows[s] = (s, rng.randint(0, draws), draws)
-    sample = Trials.of(rows)
+    sample = EventCounts.of(rows)
     found = best_split(sample, WORDS)
     naive = best_by_looking(sample)
     if found is None:
@@ -73,18 +67,6 @@ def test_no_conjunction_of_two_literals_tells_more_than_the_one_found(seed):
         assert found.evidence >= naive - 1e-9
         if len(found.when_low.term) < 3:
             assert found.evidence == pytest.approx(naive)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_counts_of_two_literals_are_those_of_the_states_that_satisfy_both(seed):
-    rng = np.random.default_rng(seed)
-    bits = rng.random((9, 4)) < 0.5
-    # Some literals come with their opposites, some alone, some twice.
-    satisfied = np.hstack([bits, ~bits])[:, rng.permutation(8)[:6]]
-    counts = rng.integers(0, 30, size=9)
-    both = satisfied[:, :, None] & satisfied[:, None, :]
-    (found,) = joint_counts(satisfied, counts)
-    assert found.tolist() == (both * counts[:, None, None]).sum(axis=0).tolist()
 
 
 def test_the_literal_behind_a_drop_is_found():
@@ -101,25 +83,25 @@ def test_a_conjunction_is_named_where_one_literal_is_not_enough():
     assert str(split.when_high) == "unless p() and q()"
 
 
-def test_equal_odds_give_no_split_that_passes_a_bar():
+def test_equal_odds_give_no_split_that_reaches_the_threshold():
     for seed in range(20):
         split = best_split(trials(lambda s: 0.8, seed=seed), WORDS)
         assert split is None or split.evidence < math.log(20)
 
 
 def test_nothing_can_be_told_from_one_state_or_from_draws_that_all_agree():
-    assert best_split(Trials.of([]), WORDS) is None
-    assert best_split(Trials.of([(0, 3, 5)]), WORDS) is None
+    assert best_split(EventCounts.of([]), WORDS) is None
+    assert best_split(EventCounts.of([(0, 3, 5)]), WORDS) is None
     assert best_split(trials(lambda s: 1.0), WORDS) is None
 
 
 def test_refining_keeps_the_states_where_the_event_is_frequent():
-    clauses, kept = refined(trials(lambda s: 0.9 * (s & 0b101 == 0b001)), WORDS, least=5.0)
+    clauses, kept = narrow_down(trials(lambda s: 0.9 * (s & 0b101 == 0b001)), WORDS, threshold=5.0)
     terms = {str(x) for c in clauses for x in c.term}
     assert terms == {"p()", "not r()"}
     assert all(s & 0b101 == 0b001 for s in kept.states)
 
 
 def test_a_single_literal_that_does_not_hold_is_said_by_its_opposite():
-    assert clause((literal("p()"),), holds=False) == Clause((literal("not p()"),))
+    assert Clause.of((literal("p()"),), holds=False) == Clause((literal("not p()"),))
     assert not Clause((literal("p()"),), holds=False).covers(1, WORDS)

@@ -1,14 +1,15 @@
-import math
 import random
 from dataclasses import replace
 
 import pytest
 
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.partiality import evidence_of_partiality, partialities
+from capscope.analysis.findings.preferences import PREFERENCE
+from capscope.analysis.findings.unequal_steps import find_unequal_steps
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Atom, Intent, Predicate, Vocabulary
+from support.error_shares import share
 
 WORDS = Vocabulary(
     [Predicate("moved", ("truck",)), Predicate("done")], {"a": "truck", "b": "truck"}
@@ -33,57 +34,51 @@ def setting_out(with_a, with_b, last_step_of_b=True):
 
 
 def test_always_setting_out_with_the_same_truck_is_told():
-    (finding,) = partialities(setting_out(40, 0), frozenset(), [])
+    (finding,) = find_unequal_steps(setting_out(40, 0), share())
     assert [str(literal) for literal in finding.literals] == ["moved(a)"]
     assert (finding.rate.hits, finding.rate.draws) == (40, 40)
     assert (finding.against.hits, finding.against.draws) == (0, 40)
-    assert "does not treat a like b" in finding.sentence
+    assert "treats a and b differently" in finding.sentence
 
 
 @pytest.mark.parametrize(("with_a", "with_b"), [(20, 20), (24, 16), (3, 0)])
 def test_setting_out_with_either_or_few_draws_is_not(with_a, with_b):
-    assert partialities(setting_out(with_a, with_b), frozenset(), []) == []
+    assert find_unequal_steps(setting_out(with_a, with_b), share()) == []
 
 
 def test_what_a_preference_says_is_not_said_again():
     context = setting_out(40, 0)
-    (finding,) = partialities(context, frozenset(), [])
-    assert partialities(context, finding.pairs, []) == []
+    (finding,) = find_unequal_steps(context, share())
+    assert find_unequal_steps(context, share(), [finding]) == []
     both = Intent.parse("moved(a) and moved(b)").literals
-    assert partialities(context, frozenset(), [replace(finding, literals=both)]) == []
+    preference = replace(finding, kind=PREFERENCE.label, literals=both, pairs=frozenset())
+    assert find_unequal_steps(context, share(), [preference]) == []
 
 
 def test_a_truck_that_gets_there_sooner_is_taken_for_a_reason():
     context = setting_out(40, 0)
     context.graph.update({Transition(B, 0, B): 5, Transition(A, 0, A | DONE): 5})
-    assert len(partialities(FindingContext(context.graph), frozenset(), [])) == 1
+    assert len(find_unequal_steps(FindingContext(context.graph), share())) == 1
     farther = setting_out(40, 0, last_step_of_b=False)
-    assert partialities(farther, frozenset(), []) == []
+    assert find_unequal_steps(farther, share()) == []
 
 
 def test_a_pair_that_is_its_own_mirror_image_and_so_are_its_outcomes_changes_nothing():
     context = setting_out(40, 0)
-    (before,) = partialities(context, frozenset(), [])
+    (before,) = find_unequal_steps(context, share())
     both = A | B
     context.graph.update({Transition(both, 0, both | DONE): 50, Transition(both, 0, both): 50})
-    (after,) = partialities(FindingContext(context.graph), frozenset(), [])
+    (after,) = find_unequal_steps(FindingContext(context.graph), share())
     assert after == before
-    assert evidence_of_partiality([20.0, *[0.0] * 200]) == evidence_of_partiality([20.0])
 
 
-def test_even_couples_do_not_drown_one_that_speaks():
-    assert evidence_of_partiality([20.0, *[-3.0] * 200]) > 10
-    assert evidence_of_partiality([-3.0] * 200) < 0
-
-
-def test_the_joint_ratio_of_even_couples_seldom_grows():
+def test_an_agent_that_sets_out_with_either_truck_is_rarely_reported():
     rng = random.Random(2)
     alarms = 0
     for _ in range(100):
         graphs = rng.choices((0, 1), k=30)
-        alarms += bool(partialities(setting_out(sum(graphs), 30 - sum(graphs)), frozenset(), []))
+        alarms += bool(find_unequal_steps(setting_out(sum(graphs), 30 - sum(graphs)), share()))
     assert alarms <= 3
-    assert math.isfinite(evidence_of_partiality([5000.0]))
 
 
 def test_that_the_old_place_was_left_is_not_told_beside_the_new_one():
@@ -94,7 +89,7 @@ def test_that_the_old_place_was_left_is_not_told_beside_the_new_one():
     graph = StateGraph(words, [Intent.parse(text) for text in ("done", "at(a)", "at(b)")])
     seen = [(x, 0, a, 40), (x, 1, a, 9), (x, 2, b, 9), (a, 0, a | done, 9), (b, 0, b | done, 9)]
     graph.update({Transition(s, c, t): n for s, c, t, n in seen})
-    (finding,) = partialities(FindingContext(graph), frozenset(), [])
+    (finding,) = find_unequal_steps(FindingContext(graph), share())
     assert [str(literal) for literal in finding.literals] == ["at(a)"]
-    assert "it brings about at(a) with probability" in finding.sentence
-    assert "it brings about at(b) with probability" in finding.sentence
+    assert "it causes at(a) with probability" in finding.sentence
+    assert "it causes at(b) with probability" in finding.sentence

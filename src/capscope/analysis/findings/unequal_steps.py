@@ -1,0 +1,212 @@
+"""Objects of one type that the agent's steps treat differently, although it succeeds with both.
+
+Asked for anything, an agent may always set out with the first of two trucks. Then the outcomes of a
+pair are not the mirror image of those of its mirrored pair. Each mirror pair is compared by its
+whole distribution of outcomes (`categorical`). Most pairs show no difference, and the product of
+all scores would hide those that do; so each score is first averaged with 1, by several weights
+(`stratified_test.evidence_of_some`).
+
+The vocabulary may not capture everything that distinguishes two objects: the key is in one of two
+rooms, and no atom says which. So only outcomes are compared that were seen to be possible in both
+mirror images, by any capability, and that lead equally near to the intent.
+
+A reported preference between two alternatives that are each other's mirror image is the same
+finding in better words; then nothing is added about the two objects. Otherwise it is reported once
+for each swap, by the intents for which it is surest.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from capscope.analysis.findings.context import FindingContext
+from capscope.analysis.findings.finding import (
+    Example,
+    Finding,
+    Pairs,
+    best_examples,
+    joined,
+    pairs_of,
+)
+from capscope.analysis.findings.kind import FindingKind
+from capscope.analysis.findings.object_swap import (
+    MirrorPair,
+    ObjectSwap,
+    mirror_pairs,
+    stats_of,
+    swaps,
+)
+from capscope.analysis.findings.preferences import PREFERENCE
+from capscope.analysis.findings.rate import LEAST_DIFFERENCE, Rate
+from capscope.analysis.findings.unequal_success import UNEQUAL_SUCCESS
+from capscope.statistics.categorical import evidence_of_imbalance, evidence_of_two_distributions
+from capscope.statistics.error_budget import Share
+from capscope.statistics.stratified_test import evidence_of_some
+from capscope.symbolic import Effect, Literal
+
+_WEIGHTS = (0.02, 0.1, 0.5)
+_MOST_EVIDENCE = 500.0
+"""Pairs that are surer than this count as equally sure."""
+EffectCounts = Mapping[Effect, int]
+
+
+@dataclass(frozen=True)
+class MirrorGroup:
+    """The mirror pairs of one schema of intents under one swap, with the counts of both sides."""
+
+    swap: ObjectSwap
+    pairs: tuple[MirrorPair, ...]
+    counts: tuple[tuple[EffectCounts, EffectCounts], ...]
+
+    @cached_property
+    def scores(self) -> list[float]:
+        """For each pair, the log score against "each side is the mirror image of the other"."""
+        return [
+            _evidence_of_one(ones, self.swap) if pair.same else _evidence_of_two(ones, others)
+            for pair, (ones, others) in zip(self.pairs, self.counts, strict=True)
+        ]
+
+    @property
+    def evidence(self) -> float:
+        """The log score against "no pair differs from its mirror image"."""
+        return evidence_of_some([min(score, _MOST_EVIDENCE) for score in self.scores], _WEIGHTS)
+
+
+def find_unequal_steps(
+    context: FindingContext, share: Share, earlier: Sequence[Finding] = ()
+) -> list[Finding]:
+    """Find the pairs of objects that the agent's outcomes treat differently."""
+    preferences = [finding for finding in earlier if finding.kind == PREFERENCE.label]
+    reported = pairs_of(earlier)
+    groups: list[MirrorGroup] = []
+    for swap in swaps(context.vocabulary):
+        if not any(_explains(preference.literals, swap) for preference in preferences):
+            groups += _groups(context, swap, reported)
+    threshold = share.threshold(len(groups))
+    best: dict[tuple[str, str], tuple[float, MirrorGroup]] = {}
+    for group in groups:
+        evidence = group.evidence
+        key = group.swap.one, group.swap.other
+        if evidence >= threshold and evidence > best.get(key, (0.0,))[0]:
+            best[key] = evidence, group
+    findings = (_finding(context, group) for _, group in best.values())
+    return [finding for finding in findings if finding is not None]
+
+
+UNEQUAL_STEPS = FindingKind(
+    "unequal steps",
+    UNEQUAL_SUCCESS.description,
+    find_unequal_steps,
+    reported_as=UNEQUAL_SUCCESS.label,
+    approximate=True,
+)
+
+
+def _explains(literals: Sequence[Literal], swap: ObjectSwap) -> bool:
+    images = {Literal(swap.atom(x.atom), x.positive) for x in literals}
+    return any(x in images and swap.atom(x.atom) != x.atom for x in literals)
+
+
+def _groups(context: FindingContext, swap: ObjectSwap, reported: Pairs) -> list[MirrorGroup]:
+    members: dict[Hashable, list[MirrorPair]] = defaultdict(list)
+    for pair in mirror_pairs(context, swap, reported):
+        if all(context.nearness(c).reachable(state) for c, state in pair.sides):
+            schema = members[pair.schema]
+            # A schema counts as a question even if none of its pairs can answer it.
+            if not pair.same or _lopsided(context, swap, pair):
+                schema.append(pair)
+    return [
+        MirrorGroup(swap, tuple(group), tuple(_counts(context, swap, pair) for pair in group))
+        for group in members.values()
+    ]
+
+
+def _lopsided(context: FindingContext, swap: ObjectSwap, pair: MirrorPair) -> bool:
+    """Return whether a pair that is its own mirror image has outcomes that are not."""
+    effects = stats_of(context, pair.sides[0]).counts
+    return any(swap.effect(effect) != effect for effect in effects)
+
+
+def _counts(
+    context: FindingContext, swap: ObjectSwap, pair: MirrorPair
+) -> tuple[EffectCounts, EffectCounts]:
+    """Return the counts of a pair, and those of its mirror image with the effects mirrored."""
+    one, other = (stats_of(context, side).counts for side in pair.sides)
+    images = {swap.effect(effect): n for effect, n in other.items()}
+    open_to_both = {e for e in one.keys() | images.keys() if _equivalent(context, swap, pair, e)}
+    return (
+        {effect: n for effect, n in one.items() if effect in open_to_both},
+        {effect: n for effect, n in images.items() if effect in open_to_both},
+    )
+
+
+def _equivalent(
+    context: FindingContext, swap: ObjectSwap, pair: MirrorPair, effect: Effect
+) -> bool:
+    """Return whether an outcome and its mirror image were possible and lead equally near."""
+    here, there = effect.apply(pair.state), swap.effect(effect).apply(pair.mirrored_state)
+    for before, after in ((pair.state, here), (pair.mirrored_state, there)):
+        if after != before and after not in context.successors(before):
+            return False
+    near, mirrored = map(context.nearness, (pair.capability, pair.mirrored_capability))
+    return near.if_lucky(here) == mirrored.if_lucky(there)
+
+
+def _evidence_of_one(counts: EffectCounts, swap: ObjectSwap) -> float:
+    """Compare each outcome of a pair that is its own mirror image with the mirrored outcome."""
+    evidence = 0.0
+    for effect in {min(effect, swap.effect(effect)) for effect in counts}:
+        image = swap.effect(effect)
+        if image != effect:
+            evidence += evidence_of_imbalance(counts.get(effect, 0), counts.get(image, 0))
+    return evidence
+
+
+def _evidence_of_two(ones: EffectCounts, others: EffectCounts) -> float:
+    # One outcome more than was seen: their number was not known in advance.
+    return evidence_of_two_distributions(ones, others, len(ones.keys() | others.keys()) + 1)
+
+
+def _finding(context: FindingContext, group: MirrorGroup) -> Finding | None:
+    """Report the effect whose rate differs most in the mirror pair that is surest."""
+    swap, scores, vocabulary = group.swap, group.scores, context.vocabulary
+    # Evidence that reached the threshold has a source: the surest pair has counts.
+    surest = max(range(len(scores)), key=lambda i: (scores[i], -i))
+    pair, (ones, others) = group.pairs[surest], group.counts[surest]
+    if pair.same:
+        others = {swap.effect(effect): n for effect, n in ones.items()}
+    effect = max(ones, key=lambda e: (_share(ones, e) - _share(others, e), e))
+    rate, against = (Rate(c.get(effect, 0), sum(c.values()), 1) for c in (ones, others))
+    if rate.probability - against.probability < LEAST_DIFFERENCE:
+        return None
+    (capability, state), (mirrored, _) = pair.sides
+    intent = context.intents[capability]
+    literals, image = (
+        context.exactly_one.told(e).literals(vocabulary) for e in (effect, swap.effect(effect))
+    )
+    sentence = (
+        f"The agent treats {swap.one} and {swap.other} differently: asked for {intent}, it causes "
+        f"{joined(literals) or 'nothing'} with probability {rate.text}; asked for "
+        f"{context.intents[mirrored]} in the mirrored state, it causes "
+        f"{joined(image) or 'nothing'} with probability {against.text}."
+    )
+    example = Example(intent, state, effect.apply(state), rate.hits, rate.draws, vocabulary)
+    return Finding(
+        UNEQUAL_STEPS.label,
+        (intent,),
+        sentence,
+        rate,
+        against,
+        (),
+        literals,
+        best_examples([example]),
+        frozenset(pair.sides),
+        strength=max(rate.interval[0] - against.interval[1], 0.0),
+    )
+
+
+def _share(counts: EffectCounts, effect: Effect) -> float:
+    return counts.get(effect, 0) / sum(counts.values())

@@ -1,0 +1,162 @@
+import math
+import random
+from dataclasses import replace
+from importlib import metadata
+
+import pytest
+
+from capscope.analysis.findings import FindingKind, find_findings, finding_kinds
+from capscope.analysis.findings.registry import approximate_labels, descriptions
+from capscope.errors import CapscopeError
+from capscope.model import StateGraph
+from capscope.record.execution_table import Transition
+from capscope.statistics.error_budget import ERROR_RATE
+from capscope.symbolic import Atom, Intent, Predicate, Vocabulary
+from support.tiny_models import random_models
+
+ROOM = Vocabulary(
+    [Predicate("lit", ("lamp",)), Predicate("dark"), Predicate("noise")],
+    {"a": "lamp", "b": "lamp"},
+)
+A, B, DARK, NOISE = (ROOM.bit[Atom.parse(x)] for x in ("lit(a)", "lit(b)", "dark()", "noise()"))
+INTENTS = [
+    Intent.parse(x) for x in ("lit(a)", "lit(b)", "not dark", "noise", "not lit(a)", "not lit(b)")
+]
+
+
+def execute(state, capability, rng):
+    """Act without any quirk: success does not depend on the state, nor on the lamp."""
+    if rng.random() < 0.2:
+        return state
+    if capability < 2:
+        after = (state | (A, B)[capability]) & ~DARK
+        # As often as a side effect may come about without being reported.
+        return after | NOISE if rng.random() < 0.02 else after
+    if capability == 2:
+        return (state | rng.choice((A, B, NOISE))) & ~DARK if state & DARK else state
+    if capability == 3:
+        return (state | NOISE) & ~DARK
+    after = state & ~(A, B)[capability - 4]
+    return after if after & (A | B) else after | DARK
+
+
+def alarms_of(rng, kinds, looks=5, draws=120):
+    """Draw where answers were worst so far, and look again and again; stop at the first alarm."""
+    graph, tried = StateGraph(ROOM, INTENTS), {}
+    states = [DARK, A, B, A | B]
+    for _ in range(looks):
+        seen = {}
+        for _ in range(draws):
+            if rng.random() < 0.5 or not tried:
+                state, capability = rng.choice(states), rng.randrange(len(INTENTS))
+            else:
+                state, capability = min(tried, key=lambda p: (tried[p][0] + 1) / (tried[p][1] + 2))
+            after = execute(state, capability, rng)
+            hits, number = tried.get((state, capability), (0, 0))
+            tried[state, capability] = hits + INTENTS[capability].holds(after, ROOM), number + 1
+            transition = Transition(state, capability, after)
+            seen[transition] = seen.get(transition, 0) + 1
+        graph.update(seen)
+        if found := find_findings(graph, kinds=kinds):
+            return found
+    return []
+
+
+def watched(kinds, shares):
+    """Let the kinds look as they do, and remember their shares."""
+
+    def watch(kind):
+        def find(context, share, earlier):
+            shares.append(share)
+            return kind.find(context, share, earlier)
+
+        return replace(kind, find=find)
+
+    return [watch(kind) for kind in kinds]
+
+
+def test_an_agent_without_quirks_raises_an_alarm_as_rarely_as_promised_whenever_one_looks():
+    rng, shares, runs = random.Random(4), [], 40
+    kinds = watched(finding_kinds(), shares)
+    alarms = sum(bool(alarms_of(rng, kinds)) for _ in range(runs))
+    assert alarms <= ERROR_RATE * runs
+    # Every kind had something to ask, and spent its share.
+    asked = {share.name for share in shares if share.thresholds[0] > math.log(6 / ERROR_RATE)}
+    assert asked == {kind.name for kind in finding_kinds()}
+    assert all(share.spent == 1 for share in shares)
+
+
+def dummy(name="dummy", find=lambda context, share, earlier: []):
+    return FindingKind(name, "things that never happen", find)
+
+
+def thresholds_with(kinds, graph):
+    shares = []
+    find_findings(graph, kinds=watched(kinds, shares))
+    return [share.thresholds for share in shares]
+
+
+def test_another_kind_makes_every_threshold_stricter():
+    graph = random_models(random.Random(1), share=0.8)
+    six = thresholds_with(finding_kinds(), graph)
+    *others, last = thresholds_with([*finding_kinds(), dummy()], graph)
+    assert len(six) == 6 and last == []
+    for before, after in zip(six, others, strict=True):
+        assert after == pytest.approx([x + math.log(7 / 6) for x in before])
+
+
+def test_the_thresholds_of_the_built_in_kinds_share_the_error_rate():
+    """An empty graph asks nothing, so each threshold is that of one question."""
+    graph = StateGraph(ROOM, INTENTS)
+    sixth, twelfth = math.log(6 / ERROR_RATE), math.log(12 / ERROR_RATE)
+    expected = [[sixth], [sixth], [sixth], [twelfth, twelfth], [sixth], [sixth]]
+    assert thresholds_with(finding_kinds(), graph) == expected
+
+
+def test_a_kind_that_overspends_its_share_is_an_error():
+    def greedy(context, share, earlier):
+        return [share.threshold(1), share.threshold(1)]
+
+    with pytest.raises(CapscopeError, match="'greedy' asks for 1 of its share"):
+        find_findings(StateGraph(ROOM, INTENTS), kinds=[dummy("greedy", greedy)])
+
+
+class Entry:
+    def __init__(self, kind):
+        self.name, self._kind = "plugin", kind
+
+    def load(self):
+        return self._kind
+
+
+def install(monkeypatch, kind):
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [Entry(kind)])
+
+
+def test_a_kind_of_another_package_is_found_last(monkeypatch):
+    install(monkeypatch, dummy())
+    assert [kind.name for kind in finding_kinds()] == [
+        "side effect",
+        "condition",
+        "means",
+        "preference",
+        "unequal success",
+        "unequal steps",
+        "dummy",
+    ]
+    assert descriptions()[-1] == "things that never happen"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [("a string", "is a str; it must name"), (dummy("condition"), "'condition', which exists")],
+)
+def test_an_entry_point_that_is_no_new_kind_is_refused(monkeypatch, kind, message):
+    install(monkeypatch, kind)
+    with pytest.raises(CapscopeError, match=message):
+        finding_kinds()
+
+
+def test_what_is_looked_for_is_listed_once():
+    assert len(descriptions()) == len(set(descriptions())) == 5
+    assert approximate_labels() == ["asymmetry"]
