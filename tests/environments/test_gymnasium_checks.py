@@ -51,16 +51,16 @@ LIES = [
     (long_corridor, Native.of("cell", ignore=["steps"]), "chance", "LeftOut.steps; "),
     (odd.CorridorWithWindLeftOut, "native", "restore", "LeftOut.wind.blows was "),
     (odd.CorridorWithWindLeftOut, "native", "restore", "must cover everything that changes"),
-    (odd.CorridorOfObjects, "native", "walk", "odd_environments.Wind, which cannot be written"),
+    (odd.CorridorOfObjects, "native", "walk", "odd_environments.Wind, which cannot be saved"),
     (odd.CorridorThatRemembersEpisodes, "replay", "restore", "Episodes.tired; replaying needs"),
-    (odd.CorridorWithHiddenDice, "replay", "restore", "let all chance come from self.np_random"),
+    (odd.CorridorWithHiddenDice, "replay", "restore", "draw all randomness from self.np_random"),
     (odd.CorridorWithHiddenDice, Native.of("cell"), "chance", "Options(reseed=lambda env, seed"),
-    (odd.CorridorWithEntropy, "replay", "restore", "let all chance come from self.np_random"),
-    (odd.CorridorWithEntropy, "copy", "restore", "what is copied was replayed once"),
+    (odd.CorridorWithEntropy, "replay", "restore", "draw all randomness from self.np_random"),
+    (odd.CorridorWithEntropy, "copy", "restore", "a position is replayed before it is copied"),
     (odd.CorridorWithGlobalRandom, "replay", "chance", "draws from Python's global random"),
     (odd.CorridorWithGlobalNumpy, "replay", "chance", "draws from NumPy's global np.random"),
     (odd.CorridorWhereDiceAppear, "replay", "chance", "Appear.dice[0] takes no heed of restore()"),
-    (odd.SharedCorridor, "copy", "chance", "copy.deepcopy must reach all of it"),
+    (odd.SharedCorridor, "copy", "chance", "copy.deepcopy must copy all of it"),
     (lying_wrapper, "replay", "restore", "not as it was: Grudge.wind.blows"),
     (lying_wrapper, "native", "chance", "nothing may outlast it; not as it was: Grudge.wind.blows"),
 ]
@@ -142,9 +142,9 @@ def test_notes_say_what_may_surprise_and_nothing_else():
     constant = gymnasium_problem(odd.Corridor, odd.WORDS, lambda _: [], lambda _, intent: 0)
     assert "never changed the symbolic state" in notes_on(constant)[0]
     lake = gymnasium_problem("FrozenLake-v1", odd.WORDS, lambda _: [], lambda _: 0)
-    assert "the time limit of 100 steps was lifted" in notes_on(lake)[0]
+    assert "the time limit of 100 steps was removed" in notes_on(lake)[0]
     pendulum = gymnasium_problem("Pendulum-v1", odd.WORDS, lambda _: [], lambda _: [0.0])
-    assert "one of 16 actions drawn from Box" in notes_on(pendulum)[1]
+    assert "16 actions sampled from Box" in notes_on(pendulum)[1]
     assert "12 resets began in 12 different positions" in notes_on(pendulum)[4]
 
 

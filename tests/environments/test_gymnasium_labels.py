@@ -22,7 +22,7 @@ def blackjack(label):
 
 def test_a_label_may_go_by_what_a_step_told():
     problem = blackjack(
-        lambda observation, env, told: {"won": told.reward > 0, "over": told.terminated}
+        lambda observation, env, step: {"won": step.reward > 0, "over": step.terminated}
     )
     assert list(check_problem(problem)) == []
     settings, budget = Settings(intents=("won",), resets=5), Budget(executions=200)
@@ -32,5 +32,5 @@ def test_a_label_may_go_by_what_a_step_told():
 
 
 def test_a_label_that_wants_more_is_told_what_there_is():
-    with pytest.raises(ProblemError, match="observation, env, told"):
-        blackjack(lambda observation, env, told, weather: [])
+    with pytest.raises(ProblemError, match="observation, env, step"):
+        blackjack(lambda observation, env, step, weather: [])

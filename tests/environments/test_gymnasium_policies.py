@@ -9,7 +9,7 @@ pytest.importorskip("gymnasium")
 
 import numpy as np
 
-from capscope.environments.gymnasium import ByIntent, Options, Seen, StableBaselines
+from capscope.environments.gymnasium import ByIntent, GymnasiumObservation, Options, StableBaselines
 from capscope.symbolic import Intent
 from capscope.world import Ending, Position, check_problem
 from capscope.world.attempt import pursue
@@ -158,5 +158,5 @@ def test_an_agent_of_capscopes_own_kind_sees_everything_and_stops_when_it_likes(
     agent = Agent()
     walked = attempt(agent, MIDDLE)
     assert walked.simulator_steps == 1
-    assert agent.seen[0] == Seen(2, odd.WORDS.state(["at(middle)"]))
-    assert agent.seen[1] == Seen(3, odd.WORDS.state(["at(right)"]), reward=1.0)
+    assert agent.seen[0] == GymnasiumObservation(2, odd.WORDS.state(["at(middle)"]))
+    assert agent.seen[1] == GymnasiumObservation(3, odd.WORDS.state(["at(right)"]), reward=1.0)

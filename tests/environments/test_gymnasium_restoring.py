@@ -115,7 +115,7 @@ def test_a_time_limit_is_lifted_wherever_it_is_unless_it_is_to_be_kept():
     assert not kept.actions()
     assert free.actions()
     assert "TimeLimit" not in str(free.env)
-    assert "the time limit of 3 steps was lifted" in free.notes()[0]
+    assert "the time limit of 3 steps was removed" in free.notes()[0]
     assert kept.notes() == []
 
 
@@ -236,10 +236,10 @@ def test_a_native_state_may_be_any_plain_value():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"restore": "pickle"}, "restore is 'replay' or 'native' or 'copy', not 'pickle'"),
+        ({"restore": "pickle"}, "restore must be 'replay' or 'native' or 'copy', not 'pickle'"),
         ({"make": odd.Corridor()}, "give a function that makes the environment"),
-        ({"make": odd.OldCorridor}, r"odd_environments.OldCorridor, which is no gymnasium.Env"),
-        ({"policy": 7}, "a int is no policy; give a function of"),
+        ({"make": odd.OldCorridor}, r"odd_environments.OldCorridor, which is not a gymnasium.Env"),
+        ({"policy": 7}, "'int' is not a policy; give a function of"),
         ({"policy": lambda a, b, c, d: 0}, "the policy takes a, b, c, d; it is given observation"),
     ],
 )

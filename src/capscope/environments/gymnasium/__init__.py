@@ -1,22 +1,22 @@
-"""Any Gymnasium environment as a problem: an environment, words for it, and a policy.
+"""Assess a policy in any Gymnasium environment.
 
     import gymnasium as gym
     from capscope import Limits, Predicate, Vocabulary
     from capscope.environments.gymnasium import gymnasium_problem
 
-    words = Vocabulary([Predicate("at", ("cell",))], {f"c{i}": "cell" for i in range(16)})
+    vocabulary = Vocabulary([Predicate("at", ("cell",))], {f"c{i}": "cell" for i in range(16)})
 
     def problem():
         return gymnasium_problem(
             make=lambda: gym.make("FrozenLake-v1"),
-            vocabulary=words,
+            vocabulary=vocabulary,
             label=lambda observation, env: [f"at(c{observation})"],
             policy=lambda observation, intent, rng: rng.randrange(4),
         )
 
-Who wrote an environment has thought of resets and not of going back. How to go back is therefore
-declared: see `capscope.environments.gymnasium.restoring`. `capscope check` finds out whether it is
-true. Policies of several kinds are taken: see `capscope.environments.gymnasium.policies`.
+Gymnasium environments can be reset but not restored, so the user declares how to go back to a
+position: see `capscope.environments.gymnasium.restoring`. `capscope check` tests the declaration.
+Several kinds of policies are accepted: see `capscope.environments.gymnasium.policies`.
 
 `gymnasium` is an extra.
 """
@@ -39,10 +39,11 @@ if find_spec("gymnasium") is None:
 
 from capscope.environments.gymnasium.policies import ByIntent, StableBaselines, agent_of
 from capscope.environments.gymnasium.restoring import Copy, Native, Replay, Restoring
-from capscope.environments.gymnasium.seen import Seen, SeenState
 from capscope.environments.gymnasium.simulator import (
+    GymnasiumObservation,
     GymnasiumSimulator,
     Label,
+    LabelledState,
     Make,
     Options,
 )
@@ -50,16 +51,16 @@ from capscope.environments.gymnasium.simulator import (
 __all__ = [
     "ByIntent",
     "Copy",
+    "GymnasiumObservation",
     "GymnasiumSimulator",
     "Native",
     "Options",
     "Replay",
-    "Seen",
     "StableBaselines",
     "gymnasium_problem",
 ]
 
-_WAYS_BACK: Mapping[str, Callable[[], Restoring]] = {
+_RESTORING: Mapping[str, Callable[[], Restoring]] = {
     "replay": Replay,
     "native": Native,
     "copy": Copy,
@@ -76,28 +77,28 @@ def gymnasium_problem(
     limits: Limits | None = None,
     options: Options | None = None,
 ) -> Problem:
-    """Make a problem of an environment, a labelling and a policy.
+    """Make a problem of an environment, a label function and a policy.
 
-    `make` makes the environment, or is the id of a registered one. `label` is given the
-    observation, the environment inside all wrappers and what the last step `told` (its `reward`,
-    `terminated`, `truncated`), or as many of the first of these as it takes, and returns the atoms
-    that hold, as texts like `"at(c3)"`, or a dict from such texts to whether they hold. `restore`
-    is `"replay"`, `"native"`, `"copy"`, or one of `Replay`, `Native`, `Copy`.
+    `make` makes the environment, or is the id of a registered one. `label` receives the
+    observation, the environment inside all wrappers and the last `step` (its `reward`,
+    `terminated`, `truncated`), or only the first of these, and returns the atoms that hold, as
+    texts like `"at(c3)"`, or a dict from such texts to whether they hold. `restore` is `"replay"`,
+    `"native"`, `"copy"`, or a `Replay`, `Native` or `Copy`.
     """
-    if isinstance(restore, str) and restore not in _WAYS_BACK:
-        raise ProblemError(f"restore is {' or '.join(map(repr, _WAYS_BACK))}, not {restore!r}")
-    way_back = _WAYS_BACK[restore]() if isinstance(restore, str) else restore
-    given = with_as_many(label, "label", ("observation", "env", "told"))
-    simulator = GymnasiumSimulator(make, vocabulary, given, way_back, options)
+    if isinstance(restore, str) and restore not in _RESTORING:
+        raise ProblemError(f"restore must be {' or '.join(map(repr, _RESTORING))}, not {restore!r}")
+    restoring = _RESTORING[restore]() if isinstance(restore, str) else restore
+    labelling = with_as_many(label, "label", ("observation", "env", "step"))
+    simulator = GymnasiumSimulator(make, vocabulary, labelling, restoring, options)
     name = _name(simulator)
     return Problem(
         name=name,
         simulator=simulator,
         agent=agent_of(policy, vocabulary),
-        abstraction=SeenState(vocabulary),
+        abstraction=LabelledState(vocabulary),
         limits=limits or Limits(),
         description=f"a policy in {name}",
-        fingerprint=_fingerprint(simulator, type(way_back).__name__),
+        fingerprint=_fingerprint(simulator, type(restoring).__name__),
     )
 
 
@@ -106,10 +107,10 @@ def _name(simulator: GymnasiumSimulator) -> str:
     return spec.id if spec else type(simulator.env.unwrapped).__name__
 
 
-def _fingerprint(simulator: GymnasiumSimulator, way_back: str) -> str:
-    """Identify the environment by what it was made with, as far as that can be written down."""
+def _fingerprint(simulator: GymnasiumSimulator, restoring: str) -> str:
+    """Identify the environment by its id and by those of its arguments that are plain values."""
     spec = simulator.env.spec
-    parts = [_name(simulator), way_back]
+    parts = [_name(simulator), restoring]
     for name, value in sorted(spec.kwargs.items()) if spec else ():
         with suppress(plain.NotPlain):
             parts.append(f"{name}={plain.to_bytes(value).decode()}")

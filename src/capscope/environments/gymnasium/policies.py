@@ -1,18 +1,18 @@
 """Policies as agents: how something that maps observations to actions is asked for an intent.
 
-An agent under assessment is asked to bring something about; a policy usually knows one task and
-never says that it is done. Four kinds are taken, told apart by what they offer:
+An agent under assessment is asked to achieve something; a policy usually knows one task and never
+says that it is done. Four kinds are accepted:
 
-- a function of (observation, intent, rng), or of as many of the first of these as it takes; one
-  that takes only the observation pursues its own task whatever it is asked for;
+- a function of (observation, intent, rng), or of the first one or two of these; one that takes only
+  the observation pursues its own task whatever it is asked for;
 - a model with the `predict` of Stable-Baselines3;
 - a mapping from intents to policies, or `ByIntent` with a function from an intent to a policy: one
   policy for each goal. Asked for something it has no policy for, the agent stops at once;
-- an agent as capscope knows them, with `begin`. It is given the whole `Seen`, not the observation
-  alone, and decides for itself when to stop.
+- an agent with `begin`, as in `capscope.world.Agent`. It receives the whole `GymnasiumObservation`,
+  not only the observation, and decides when to stop.
 
-All but the last stop when the intent holds, which the labelling tells; and a function stops when it
-returns None. Otherwise an attempt goes on until the episode is over or a limit is reached.
+All but the last stop when the intent holds in the labelled state, and a function also stops by
+returning None. Otherwise an attempt goes on until the episode is over or a limit is reached.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from capscope.environments.gymnasium.seen import Seen
+from capscope.environments.gymnasium.simulator import GymnasiumObservation
 from capscope.errors import ProblemError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, Vocabulary
 from capscope.world import Agent, Attempting
 from capscope.world.functions import arguments_taken, with_as_many
 
-_HEARS_NO_INTENT = (
-    "the policy takes no intent: it does the same whatever it is asked for, until that holds; name "
-    "what it is for with --intents to spare executions"
+_IGNORES_INTENT = (
+    "the policy ignores the intent: it does the same whatever it is asked for, until that holds; "
+    "name its task with --intents to save executions"
 )
-Choose = Callable[[Seen], Any]
-"""What a policy is during one attempt: it returns an action, or None to stop."""
+Choose = Callable[[GymnasiumObservation], Any]
+"""A policy during one attempt: it returns an action, or None to stop."""
 
 
-class Policy(Protocol):
+class GymnasiumPolicy(Protocol):
     """Something that can begin an attempt."""
 
-    hears_intents: bool
+    uses_intents: bool
     """Whether what it does may depend on what it is asked for."""
 
     def choices(self, intent: Intent, seed: int) -> Choose:
-        """Start afresh on an intent."""
+        """Start an attempt at an intent, without memory of earlier ones."""
 
 
 class FunctionPolicy:
@@ -55,10 +55,10 @@ class FunctionPolicy:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = with_as_many(function, "policy", ("observation", "intent", "rng"))
-        self.hears_intents = arguments_taken(function) not in (0, 1)
+        self.uses_intents = arguments_taken(function) not in (0, 1)
 
     def choices(self, intent: Intent, seed: int) -> Choose:
-        """Return the function with a generator for the attempt."""
+        """Return the function, with a generator for the attempt."""
         rng = random.Random(seed)
         return lambda seen: self._function(seen.observation, intent, rng)
 
@@ -66,13 +66,12 @@ class FunctionPolicy:
 class StableBaselines:
     """A policy by a model with the `predict` of Stable-Baselines3.
 
-    A recurrent model's state is fresh in each attempt, and a model that takes `action_masks` is
-    given the mask. With `deterministic=False` actions are drawn from torch's global generator,
-    since there is no other to draw from: it is seeded for each attempt, so such a model must not
-    be shared by workers.
+    A recurrent model starts each attempt without state, and a model that takes `action_masks`
+    receives the mask. With `deterministic=False` actions are drawn from torch's global generator,
+    which is seeded for each attempt, so such a model must not be shared by workers.
     """
 
-    hears_intents = False
+    uses_intents = False
 
     def __init__(self, model: Any, deterministic: bool = True) -> None:
         self._predict = model.predict
@@ -80,14 +79,14 @@ class StableBaselines:
         self._takes_masks = "action_masks" in inspect.signature(model.predict).parameters
 
     def choices(self, intent: Intent, seed: int) -> Choose:
-        """Begin with no state."""
+        """Start without state."""
         torch = sys.modules.get("torch")
         if torch is not None and not self._deterministic:
             torch.manual_seed(child_seed(seed, 0) % 2**31)
         state: Any = None
         begins = np.ones(1, dtype=bool)
 
-        def choose(seen: Seen) -> Any:
+        def choose(seen: GymnasiumObservation) -> Any:
             nonlocal state
             masks = {"action_masks": seen.mask} if self._takes_masks else {}
             answer = self._predict(
@@ -112,19 +111,19 @@ class StableBaselines:
 class ByIntent:
     """One policy for each intent, by a function from an intent to a policy, or to None."""
 
-    hears_intents = True
+    uses_intents = True
 
     def __init__(self, policy_for: Callable[[Intent], Any]) -> None:
         self._policy_for = policy_for
 
     def choices(self, intent: Intent, seed: int) -> Choose:
-        """Begin with the policy of this intent; without one, stop at once."""
+        """Start the policy of this intent; without one, stop at once."""
         chosen = self._policy_for(intent)
         return (lambda _: None) if chosen is None else policy_of(chosen).choices(intent, seed)
 
 
-def policy_of(given: Any) -> Policy:
-    """Tell which kind of policy this is."""
+def policy_of(given: Any) -> GymnasiumPolicy:
+    """Wrap a policy of any kind."""
     if isinstance(given, FunctionPolicy | StableBaselines | ByIntent):
         return given
     if isinstance(given, Mapping):
@@ -138,8 +137,8 @@ def policy_of(given: Any) -> Policy:
     if callable(given):
         return FunctionPolicy(given)
     raise ProblemError(
-        f"a {type(given).__name__} is no policy; give a function of (observation, intent, rng), a "
-        "model with Stable-Baselines3's predict, a mapping from intents to policies, or an agent "
+        f"{type(given).__name__!r} is not a policy; give a function of (observation, intent, rng), "
+        "a model with Stable-Baselines3's predict, a mapping from intents to policies, or an agent "
         "with begin(intent, seed)"
     )
 
@@ -147,28 +146,28 @@ def policy_of(given: Any) -> Policy:
 class PolicyAgent:
     """A policy that is asked for intents, and stops when they hold."""
 
-    def __init__(self, policy: Policy, vocabulary: Vocabulary) -> None:
+    def __init__(self, policy: GymnasiumPolicy, vocabulary: Vocabulary) -> None:
         self._policy = policy
         self._vocabulary = vocabulary
 
     def begin(self, intent: Intent, seed: int) -> Attempting:
-        """Start afresh on an intent."""
+        """Start an attempt at an intent."""
         masks = self._vocabulary.literal_masks(intent.literals)
-        return _Pursuit(self._policy.choices(intent, seed), *masks)
+        return _PolicyAttempt(self._policy.choices(intent, seed), *masks)
 
     def notes(self) -> Sequence[str]:
-        """Say that the policy never hears what is asked for, if so."""
-        return [] if self._policy.hears_intents else [_HEARS_NO_INTENT]
+        """Note a policy that ignores the intent."""
+        return [] if self._policy.uses_intents else [_IGNORES_INTENT]
 
 
-class _Pursuit:
+class _PolicyAttempt:
     def __init__(self, choose: Choose, required: int, forbidden: int) -> None:
         self._choose = choose
         self._required = required
         self._forbidden = forbidden
 
-    def act(self, seen: Seen) -> Any:
-        """Stop if the intent holds, else do as the policy says."""
+    def act(self, seen: GymnasiumObservation) -> Any:
+        """Stop if the intent holds, else ask the policy."""
         state = seen.state
         if state & self._required == self._required and not state & self._forbidden:
             return None

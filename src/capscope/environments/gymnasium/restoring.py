@@ -1,86 +1,109 @@
-"""Three ways back to a position, one of which a user declares.
+"""Three ways to go back to a position; the user declares one of them.
 
-- **replay** does again what led there: a reset by its seed, the actions, and the reseedings in
-  between. It asks nothing of an environment but that its chance comes from generators that can be
-  reseeded, and it takes as long as the way there was.
-- **native** asks the environment for its state and hands it back, by its `get_state` and
-  `set_state` or by two functions of the user's. It is the fastest, and the one that forgets things:
-  whatever the two leave out stays as it was. Wrappers are taken care of.
-- **copy** is a replay that remembers: environments that were restored once are kept as deep copies,
-  and what leads on from one of them is replayed from there. A copy lives in the memory of one
-  process and a snapshot must not, so the snapshot is the same recipe as for replay; another process
-  carries it out from its beginning. It pays where a step costs more than a copy.
+- **replay** repeats what led there: the reset with its seed, the actions, and the reseedings in
+  between. It only requires that all randomness comes from generators that can be reseeded, and
+  takes as long as the episode did.
+- **native** gets the environment's state and sets it later, with `get_state` and `set_state` or
+  with two functions of the user. It is the fastest, and the easiest to get wrong: whatever the two
+  functions leave out stays as it was. The values that wrappers hold are restored automatically.
+- **copy** is a replay with a cache: environments that were restored once are kept as deep copies,
+  and later positions are replayed from the nearest one. A copy exists in one process only, so the
+  snapshot is the same recipe as for replay; another process replays it from the reset. It pays if
+  steps cost more than copies.
 
-After each of them everything random is reseeded, or every draw would be a copy of the first.
+After each of them all generators are reseeded; otherwise every draw would repeat the first one.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from gymnasium import Env
+import numpy as np
+from gymnasium import Env, Space
+from gymnasium.wrappers import PassiveEnvChecker
 
-from capscope.environments.gymnasium.episode import Episode, Recipe, Segment, Told
-from capscope.environments.gymnasium.layers import give_back, kept_by_wrappers
+from capscope.environments.gymnasium.episode import Episode, Recipe, Segment, StepResult
+from capscope.environments.gymnasium.object_walk import (
+    CODE,
+    DATA,
+    ENTER,
+    GENERATORS,
+    LAYER_FRAME,
+    SKIP,
+    Again,
+    Found,
+    Parts,
+    PathStep,
+    children,
+    is_table,
+    layers,
+    put,
+    walk,
+)
 from capscope.errors import ProblemError
 from capscope.world import Snapshot, plain
 
 _RECIPE, _STATE = b"recipe ", b"state "
+# Spaces do not change, and their generators are reseeded.
+_NOT_ENTERED = (*CODE, *DATA, *GENERATORS, Space)
+_MAX_OBJECTS = 2_000
+_SHORT_ARRAY, _SHORT_TEXT = 6, 40
 
 
 class Restoring(Protocol):
-    """A way to write a position down and to go back to it."""
+    """A way to describe a position and to go back to it."""
 
-    unimportant: Sequence[str]
-    """Attributes that need not be as they were and that no position is told by."""
+    ignored: Sequence[str]
+    """Attributes that need not be restored and do not distinguish positions."""
     remedy: str
     """What to do if it does not lead back."""
 
     def written(self, episode: Episode) -> Snapshot:
-        """Describe the present position."""
+        """Describe the current position."""
 
     def restore(self, episode: Episode, snapshot: Snapshot) -> None:
-        """Go back to a position, with whatever chance it had."""
+        """Go back to a position; its generators are not reseeded here."""
 
 
 class Replay:
-    """Go back by doing again what led there.
+    """Go back by repeating what led there.
 
-    `ignore` names attributes that do not matter: positions that differ in them alone are one.
+    `ignore` names attributes that do not matter: positions that differ only in them are equal.
     """
 
     remedy = (
-        "replaying needs the same seed and actions to lead to the same position: let all chance "
-        "come from self.np_random and let reset() set everything that changes, or declare "
+        "replaying needs the same seed and actions to lead to the same position: draw all "
+        "randomness from self.np_random and let reset() set everything that changes, or declare "
         'restore="native"'
     )
 
     def __init__(self, ignore: Sequence[str] = ()) -> None:
-        self.unimportant: Sequence[str] = tuple(ignore)
+        self.ignored: Sequence[str] = tuple(ignore)
 
     def written(self, episode: Episode) -> Snapshot:
-        """Write down the seeds and actions since the reset."""
-        return _RECIPE + plain.to_bytes([[s.seed, *s.actions] for s in episode.recipe])
+        """Describe the position by the seeds and actions since the reset."""
+        return _RECIPE + _bytes_of(episode.recipe)
 
     def restore(self, episode: Episode, snapshot: Snapshot) -> None:
-        """Reset by the first seed and take the actions again."""
-        episode.carry_out(_recipe(snapshot))
+        """Reset with the first seed and take the actions again."""
+        episode.replay(_recipe(snapshot))
 
 
 class Native:
-    """Go back by what the environment itself hands out: `get(env)`, and `put(env, state)` later.
+    """Go back by the environment's own state: `get(env)`, and later `put(env, state)`.
 
-    Both are given the environment inside all wrappers. The state is plain: numbers, text, arrays,
-    and containers of them. `ignore` names attributes that need not be as they were, like one that
-    is there for drawing only; positions that differ in them alone are one.
+    Both receive the environment inside all wrappers. The state consists of numbers, text, arrays,
+    and containers of them. `ignore` names attributes that need not be restored, like one that is
+    used for rendering only; positions that differ only in them are equal.
     """
 
     remedy = (
         "get_state() and set_state(), or Native(get, put), must cover everything that changes in "
-        'an episode; what does not matter can be named: Native(get, put, ignore=["..."])'
+        'an episode; name what does not matter: Native(get, put, ignore=["..."])'
     )
 
     def __init__(
@@ -90,14 +113,14 @@ class Native:
         ignore: Sequence[str] = (),
     ) -> None:
         if (get is None) is not (put is None):
-            raise ProblemError("Native needs both get and put, or neither for the environment's")
+            raise ProblemError("Native needs both get and put, or neither")
         self._get = get or (lambda env: _method(env, "get_state")())
         self._put = put or (lambda env, state: _method(env, "set_state")(state))
-        self.unimportant: Sequence[str] = tuple(ignore)
+        self.ignored: Sequence[str] = tuple(ignore)
 
     @classmethod
     def of(cls, *attributes: str, ignore: Sequence[str] = ()) -> Native:
-        """Go back by a few attributes of the environment that are its whole state."""
+        """Go back by a few attributes that are the whole state of the environment."""
 
         def get(env: Any) -> dict[str, Any]:
             return {name: getattr(env, name) for name in attributes}
@@ -109,62 +132,109 @@ class Native:
         return cls(get, put, ignore)
 
     def written(self, episode: Episode) -> Snapshot:
-        """Write down the environment's state, what its wrappers hold, and what was told last."""
+        """Describe the position by the environment's state, its wrappers and its last step."""
         state = self._get(episode.base)
+        held = [
+            [([tuple(step) for step in path], value) for path, _, value in held_values(wrapper)]
+            for wrapper in layers(episode.env)[:-1]
+        ]
         try:
-            kept = [
-                [([tuple(step) for step in path], value) for path, value in values]
-                for values in kept_by_wrappers(episode.env)
-            ]
-            return _STATE + plain.to_bytes([state, kept, *episode.told])
+            return _STATE + plain.to_bytes([state, held, *episode.last])
         except plain.NotPlain as error:
             raise ProblemError(
-                f"the state or the observation holds a {error}, which cannot be written as bytes; "
-                "a state is made of numbers, text, arrays, and lists, tuples or dicts of them"
+                f"the state or the observation holds a {error}, which cannot be saved; use "
+                "numbers, text, arrays, and lists, tuples or dicts of them"
             ) from error
 
     def restore(self, episode: Episode, snapshot: Snapshot) -> None:
-        """Hand the state back to the environment, and to the wrappers what they held."""
-        state, kept, *told = plain.from_bytes(_content(snapshot, _STATE))
+        """Set the environment's state and the values that the wrappers held."""
+        state, held, *last = plain.from_bytes(_content(snapshot, _STATE))
         self._put(episode.base, state)
-        give_back(episode.env, kept)
-        # The past of such a position is of no use to anybody.
-        episode.stand_at(episode.env, Told(*told), (Segment(0, ()),))
+        for wrapper, values in zip(layers(episode.env)[:-1], held, strict=True):
+            for path, value in values:
+                put(wrapper, tuple(PathStep(*step) for step in path), value)
+        # Nobody asks how such a position was reached.
+        episode.continue_from(episode.env, StepResult(*last), (Segment(0, ()),))
 
 
 class Copy(Replay):
     """Replay, with deep copies of up to `keep` restored environments to start from."""
 
     remedy = (
-        "what is copied was replayed once, so reset() must set everything that changes; and "
-        "copy.deepcopy must reach all of it, generators included. Or declare "
+        "a position is replayed before it is copied, so reset() must set everything that changes; "
+        "and copy.deepcopy must copy all of it, generators included. Or declare "
         'restore="native"'
     )
 
     def __init__(self, keep: int = 256, ignore: Sequence[str] = ()) -> None:
         super().__init__(ignore)
         self._keep = keep
-        self._copies: OrderedDict[Snapshot, tuple[Env[Any, Any], Told]] = OrderedDict()
+        self._copies: OrderedDict[bytes, tuple[Env[Any, Any], StepResult]] = OrderedDict()
 
     def restore(self, episode: Episode, snapshot: Snapshot) -> None:
-        """Go on from the copy nearest to the position, and keep a copy of that too."""
+        """Replay from the nearest copy, and keep a copy of the position."""
         recipe = _recipe(snapshot)
-        known = next((k for k in range(len(recipe), 0, -1) if _key(recipe[:k]) in self._copies), 0)
+        lengths = range(len(recipe), 0, -1)
+        known = next((k for k in lengths if _bytes_of(recipe[:k]) in self._copies), 0)
         if known:
-            key = _key(recipe[:known])
-            env, told = self._copies[key]
+            key = _bytes_of(recipe[:known])
+            env, last = self._copies[key]
             self._copies.move_to_end(key)
-            episode.stand_at(_copied(env), copy.deepcopy(told), recipe[:known])
-            episode.go_on(recipe[known:])
+            episode.continue_from(_copied(env), copy.deepcopy(last), recipe[:known])
+            episode.extend(recipe[known:])
         else:
-            episode.carry_out(recipe)
+            episode.replay(recipe)
         if known < len(recipe):
-            self._copies[_key(recipe)] = _copied(episode.env), copy.deepcopy(episode.told)
+            self._copies[_bytes_of(recipe)] = _copied(episode.env), copy.deepcopy(episode.last)
             if len(self._copies) > self._keep:
                 self._copies.popitem(last=False)
 
 
-def _key(recipe: Recipe) -> bytes:
+def held_values(layer: Env[Any, Any]) -> list[Found]:
+    """Find the plain values below a wrapper or environment, except large tables.
+
+    A container that is plain as a whole is one value, so that its length can be restored too.
+    """
+    if isinstance(layer, PassiveEnvChecker):
+        return []  # it only records which checks were made
+
+    def parts(thing: Any) -> Parts:
+        own = children(thing)
+        return own if thing is not layer else (p for p in own if p[0].key not in LAYER_FRAME)
+
+    name = type(layer).__name__
+    found = walk(layer, name, _collect_plain, parts=parts, max_objects=_MAX_OBJECTS)
+    return [part for part in found if not isinstance(part[2], type | Again)]
+
+
+def _collect_plain(value: Any) -> Any:
+    if is_table(value):
+        return SKIP
+    try:
+        plain.to_bytes(value)
+    except plain.NotPlain:
+        return SKIP if isinstance(value, _NOT_ENTERED) else ENTER
+    return value
+
+
+def attributes(env: Env[Any, Any]) -> Mapping[str, str]:
+    """Return the plain values in all layers as text, by names like `TimeLimit._elapsed_steps`."""
+    return {text: text_of(value) for layer in layers(env) for _, text, value in held_values(layer)}
+
+
+def text_of(value: Any) -> str:
+    """Return a short value as it is, and a long one shortened, with a digest."""
+    if isinstance(value, np.ndarray) and value.size > _SHORT_ARRAY:
+        return f"an array {value.shape} ({_digest(plain.to_bytes(value))})"
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= _SHORT_TEXT else f"{text[:30]}… ({_digest(text.encode())})"
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:8]
+
+
+def _bytes_of(recipe: Recipe) -> bytes:
     return plain.to_bytes([[segment.seed, *segment.actions] for segment in recipe])
 
 

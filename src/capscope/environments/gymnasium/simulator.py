@@ -1,4 +1,4 @@
-"""A Gymnasium environment as a world that can be put back into any position it was in before."""
+"""A Gymnasium environment as a simulator that can go back to any position it was in before."""
 
 from __future__ import annotations
 
@@ -7,45 +7,40 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import gymnasium
-from gymnasium import Env
+from gymnasium import Env, Wrapper
+from gymnasium.wrappers import TimeLimit
 
 from capscope.environments.gymnasium.actions import Actions
-from capscope.environments.gymnasium.episode import Episode, Reseed
-from capscope.environments.gymnasium.generators import generator_states
-from capscope.environments.gymnasium.landmarks import Landmarks
-from capscope.environments.gymnasium.layers import (
-    attributes,
-    is_ignored,
-    text_of,
-    without_time_limit,
-)
-from capscope.environments.gymnasium.restoring import Copy, Replay, Restoring
-from capscope.environments.gymnasium.seen import Seen
+from capscope.environments.gymnasium.episode import Episode, Reseed, generator_states
+from capscope.environments.gymnasium.object_walk import is_below, layers
+from capscope.environments.gymnasium.position_names import PositionNamer
+from capscope.environments.gymnasium.restoring import Copy, Replay, Restoring, attributes, text_of
 from capscope.environments.picture import png
 from capscope.errors import ProblemError
-from capscope.symbolic import Atom, Vocabulary
+from capscope.symbolic import Atom, State, Vocabulary
 from capscope.world import Inspection, InvalidAction, Snapshot
 
 Make: TypeAlias = str | Callable[[], Env[Any, Any]]
 """The id of a registered environment, or a function that makes one."""
 Label: TypeAlias = Callable[..., Iterable[Atom | str] | Mapping[str, Any]]
-"""From an observation, the environment inside all wrappers and what a step told, to the atoms."""
+"""From an observation, the environment inside all wrappers and the last step, to the atoms."""
 _PIXELS = "rgb_array"
 _EPISODE_STEPS = 50
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is seldom needed.
+    """Settings that are rarely needed.
 
-    A time limit is lifted unless `keep_time_limit`: it belongs to training, attempts have limits of
-    their own, and with it two positions that look alike have different futures. `action_mask` names
-    the entry of `info` that says which actions are valid, as Taxi's `"action_mask"` does; by
-    default all are. `samples` actions stand for a space that cannot be listed. `reseed` is given
-    the environment inside all wrappers and a seed, and seeds what is not found by itself.
+    A time limit is removed unless `keep_time_limit`: it is meant for training, attempts have their
+    own limits, and with it two positions that look the same have different futures. `action_mask`
+    is the key of `info` that holds the valid actions, like Taxi's `"action_mask"`; by default all
+    actions are valid. `samples` is how many actions represent an action space that cannot be
+    listed. `reseed` receives the environment inside all wrappers and a seed; it seeds generators
+    that are not found automatically.
     """
 
     keep_time_limit: bool = False
@@ -54,11 +49,37 @@ class Options:
     reseed: Reseed | None = None
 
 
+class GymnasiumObservation(NamedTuple):
+    """An observation, its symbolic state, and the rest of what the last step returned."""
+
+    observation: Any
+    state: State
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    mask: Any = None
+
+
+class LabelledState:
+    """The abstraction: the state that comes with the observation.
+
+    An abstraction sees only the observation, and a label function may look into the environment
+    too. So the simulator calls it, and passes on the state with the observation.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    def __call__(self, observation: GymnasiumObservation) -> State:
+        """Return the atoms that hold."""
+        return observation.state
+
+
 class GymnasiumSimulator:
-    """Steps an environment; what is seen is a `Seen`, actions are those of its action space."""
+    """Steps an environment; observations are `GymnasiumObservation`s."""
 
     picture: Callable[[Snapshot], bytes]
-    """Draws a position as a PNG; only there for an environment that was made to draw itself."""
+    """Draws a position as a PNG; exists only if the environment renders to pixels."""
 
     def __init__(
         self,
@@ -73,7 +94,7 @@ class GymnasiumSimulator:
         self._label = label
         self._restoring = restoring
         self._options = options or Options()
-        self._episode, self._lifted = self._begun()
+        self._episode, self._removed_limit = self._begun()
         self._actions = Actions(self.env.action_space, self._options.samples)
         self._set_by_reset: frozenset[str] | None = None
         if self.env.render_mode == _PIXELS:
@@ -81,32 +102,32 @@ class GymnasiumSimulator:
 
     @property
     def env(self) -> Env[Any, Any]:
-        """The environment with its wrappers; another one after each restore of a copy."""
+        """The environment with its wrappers; another object after each restore of a copy."""
         return self._episode.env
 
     def _begun(self) -> tuple[Episode, int | None]:
-        """Return a new environment in its first episode, and the time limit lifted from it."""
-        env, lifted = made(self._make), None
+        """Return a new environment in its first episode, and the time limit removed from it."""
+        env, removed = make_environment(self._make), None
         if not self._options.keep_time_limit:
-            env, lifted = without_time_limit(env)
-        return Episode(env, self._options.action_mask, self._options.reseed), lifted
+            env, removed = _without_time_limit(env)
+        return Episode(env, self._options.action_mask, self._options.reseed), removed
 
-    def reset(self, seed: int) -> Seen:
-        """Begin a new episode."""
+    def reset(self, seed: int) -> GymnasiumObservation:
+        """Start a new episode."""
         self._episode.reset(seed)
         return self._seen()
 
     def actions(self) -> Sequence[Any]:
-        """List the actions; none after the end of the episode."""
-        told = self._episode.told
-        return () if told.over else self._actions.valid(told.mask)
+        """List the valid actions; none after the end of the episode."""
+        last = self._episode.last
+        return () if last.over else self._actions.valid(last.mask)
 
-    def step(self, action: Any) -> Seen:
-        """Take an action; one that the space does not contain, or the mask forbids, is refused."""
-        told = self._episode.told
-        if told.over:
-            raise InvalidAction("the episode is over; nothing can be done any more")
-        self._episode.step(self._actions.admit(action, told.mask))
+    def step(self, action: Any) -> GymnasiumObservation:
+        """Take an action; raise `InvalidAction` for one outside the action space or the mask."""
+        last = self._episode.last
+        if last.over:
+            raise InvalidAction("the episode is over; no action is possible")
+        self._episode.step(self._actions.admit(action, last.mask))
         return self._seen()
 
     def snapshot(self) -> Snapshot:
@@ -118,44 +139,42 @@ class GymnasiumSimulator:
         description = self._landmarks.description(self._episode)
         return None if description is None else blake2b(description, digest_size=16).digest()
 
-    def restore(self, snapshot: Snapshot, seed: int) -> Seen:
+    def restore(self, snapshot: Snapshot, seed: int) -> GymnasiumObservation:
         """Go back to a position and reseed every generator."""
         self._restoring.restore(self._episode, snapshot)
         self._episode.reseed(seed)
         return self._seen()
 
-    def _seen(self) -> Seen:
-        told = self._episode.told
-        atoms = self._label(told.observation, self._episode.base, told)
-        return Seen(told.observation, self._vocabulary.state(atoms), *told[1:])
+    def _seen(self) -> GymnasiumObservation:
+        last = self._episode.last
+        atoms = self._label(last.observation, self._episode.base, last)
+        return GymnasiumObservation(last.observation, self._vocabulary.state(atoms), *last[1:])
 
     def told(self) -> Mapping[str, str]:
-        """Say what the last step told."""
+        """Return what the last step returned, as text."""
         names = ("the observation", "the reward", "terminated", "truncated", "the action mask")
-        return dict(zip(names, map(text_of, self._episode.told), strict=True))
+        return dict(zip(names, map(text_of, self._episode.last), strict=True))
 
     def inspect(self) -> Inspection:
-        """Name the attributes of all layers and the states of all generators.
+        """Return the attributes of all layers and the states of all generators.
 
-        Those attributes that a reset sets belong to the position. Others outlast episodes, like
-        the number of episodes so far, or are no affair of anybody's, like the time of day.
+        Attributes that a reset sets belong to the position. Others survive episodes, like the
+        number of episodes so far, or do not matter, like the time of day.
         """
         if self._set_by_reset is None:
             self._set_by_reset = self._attributes_set_by_reset()
         found = attributes(self.env)
-        important = self._set_by_reset.difference(
-            name
-            for name in found
-            if is_ignored(name.partition(".")[2], self._restoring.unimportant)
-        )
-        return Inspection(
-            {name: text for name, text in found.items() if name in important},
-            {name: text for name, text in found.items() if name not in important},
-            generator_states(self.env),
-        )
+        parts = {
+            name: text
+            for name, text in found.items()
+            if name in self._set_by_reset
+            and not is_below(name.partition(".")[2], self._restoring.ignored)
+        }
+        others = {name: text for name, text in found.items() if name not in parts}
+        return Inspection(parts, others, generator_states(self.env))
 
     def _attributes_set_by_reset(self) -> frozenset[str]:
-        """Find the attributes that are the same after each reset by one seed, whatever was."""
+        """Find the attributes that are the same after every reset with one seed."""
         episode, _ = self._begun()
         episode.reset(0)
         before = attributes(episode.env)
@@ -169,55 +188,54 @@ class GymnasiumSimulator:
         return frozenset(name for name, text in after.items() if before.get(name, text) == text)
 
     def _step_at_random(self, episode: Episode, rng: random.Random) -> bool:
-        """Take a random step, and say whether there was one to take."""
-        valid = () if episode.told.over else self._actions.valid(episode.told.mask)
+        """Take a random step, and return whether there was one to take."""
+        valid = () if episode.last.over else self._actions.valid(episode.last.mask)
         if valid:
             episode.step(self._actions.admit(rng.choice(valid)))
         return bool(valid)
 
     @cached_property
-    def _landmarks(self) -> Landmarks:
-        """What positions are told by; finding it out takes another environment."""
-        ignored = self._restoring.unimportant
-        return Landmarks(lambda: self._begun()[0], self._step_at_random, ignored)
+    def _landmarks(self) -> PositionNamer:
+        # Made on first use, because it needs another environment.
+        ignored = self._restoring.ignored
+        return PositionNamer(lambda: self._begun()[0], self._step_at_random, ignored)
 
     def remedy(self, of_chance: bool) -> str:
-        """Say what to change if a restore does not restore, or does not reseed."""
+        """Return what to change if a restore does not restore, or does not reseed."""
         if not of_chance:
             return self._restoring.remedy
         return (
-            "draw all chance from self.np_random, which is reseeded as are all generators that are "
-            "there after a reset, or reseed what is left with "
-            "Options(reseed=lambda env, seed: ...)"
+            "draw all randomness from self.np_random, which is reseeded like every generator that "
+            "exists after a reset, or reseed the others with Options(reseed=lambda env, seed: ...)"
         )
 
     def notes(self) -> Sequence[str]:
-        """Say what was done to the environment without being asked."""
+        """Return what was changed in the environment, and what positions lack."""
         notes = []
-        if self._lifted is not None:
+        if self._removed_limit is not None:
             notes.append(
-                f"the time limit of {self._lifted} steps was lifted; an attempt ends after "
+                f"the time limit of {self._removed_limit} steps was removed; an attempt ends after "
                 "limits.horizon steps. Options(keep_time_limit=True) keeps it"
             )
         if self._actions.sampled:
             notes.append(
-                f"random walks take one of {len(self._actions.listed)} actions drawn from "
-                f"{self._actions.space}; the policy may take any. Options(samples=...) sets "
-                "how many"
+                f"random walks use {len(self._actions.listed)} actions sampled from "
+                f"{self._actions.space}; the policy may take any. Options(samples=...) sets the "
+                "number"
             )
-        if self._landmarks.unseen:
+        if self._landmarks.unreadable:
             notes.append(
-                f"{self._landmarks.unseen} cannot be looked into, so positions have no names: "
-                "`capscope diff` cannot tell whether two runs asked in the same one. If it does "
-                'not matter, restore=Replay(ignore=["..."]) leaves it out'
+                f"{self._landmarks.unreadable} cannot be examined, so positions have no names: "
+                "`capscope diff` cannot match the positions of two runs. If it does not matter, "
+                'exclude it with restore=Replay(ignore=["..."])'
             )
         return notes
 
 
 class Sketchbook:
-    """Draws positions by an environment of its own.
+    """Renders positions in a separate environment.
 
-    What is needed for drawing can often not be copied, and so the run is not disturbed.
+    What rendering needs often cannot be copied, and this way the run is not disturbed.
     """
 
     def __init__(self, begun: Callable[[], Episode], restoring: Restoring) -> None:
@@ -234,8 +252,8 @@ class Sketchbook:
         return png(pixels)
 
 
-def made(make: Make) -> Env[Any, Any]:
-    """Make an environment, or say what was given instead of a way to make one."""
+def make_environment(make: Make) -> Env[Any, Any]:
+    """Make an environment; raise `ProblemError` if `make` cannot."""
     if isinstance(make, str):
         return gymnasium.make(make)
     if isinstance(make, Env) or not callable(make):
@@ -246,7 +264,21 @@ def made(make: Make) -> Env[Any, Any]:
     env = make()
     if not isinstance(env, Env):
         raise ProblemError(
-            f"make() returned a {type(env).__module__}.{type(env).__name__}, which is no "
-            "gymnasium.Env; vector environments and those of the old gym package are not taken"
+            f"make() returned a {type(env).__module__}.{type(env).__name__}, which is not a "
+            "gymnasium.Env; vector environments and those of the old gym package are not supported"
         )
     return env
+
+
+def _without_time_limit(env: Env[Any, Any]) -> tuple[Env[Any, Any], int | None]:
+    """Remove the outermost time limit, wherever it is among the wrappers; return its steps too."""
+    around: Wrapper[Any, Any, Any, Any] | None = None
+    for layer in layers(env):
+        if isinstance(layer, TimeLimit):
+            limit = int(layer._max_episode_steps)
+            if around is None:
+                return layer.env, limit
+            around.env = layer.env
+            return env, limit
+        around = layer if isinstance(layer, Wrapper) else None
+    return env, None

@@ -11,7 +11,7 @@ from gymnasium import wrappers
 from capscope import Budget, assess, resume
 from capscope.analysis.diff import read_side
 from capscope.environments.gymnasium import Copy, Native, Options, Replay, gymnasium_problem
-from capscope.environments.gymnasium.landmarks import Landmarks
+from capscope.environments.gymnasium.position_names import PositionNamer
 from capscope.world import notes_on
 from capscope.world.positions import name_of
 from support import odd_environments as odd
@@ -150,7 +150,7 @@ def test_an_environment_that_cannot_be_looked_into_has_no_names_and_is_told_so()
     snapshot = problem.simulator.snapshot()
     assert snapshot.startswith(b"recipe ")
     assert problem.simulator.restore(snapshot, 0).observation == 2
-    note = "engine['wheels'][0] cannot be looked into, so positions have no names"
+    note = "engine['wheels'][0] cannot be examined, so positions have no names"
     assert any(note in told for told in notes_on(problem))
     named = world(Sealed, Replay(ignore=["engine"])).simulator.snapshot()
     assert name_of(named) != named
@@ -188,7 +188,7 @@ def test_a_run_begun_without_names_goes_on_with_them(tmp_path, monkeypatch):
     for name in ("later", "earlier"):
         with monkeypatch.context() as release:
             if name == "earlier":
-                release.setattr(Landmarks, "description", lambda self, episode: None)
+                release.setattr(PositionNamer, "description", lambda self, episode: None)
             assess(corridor_problem(), run=tmp_path / name, budget=Budget(executions=60))
         resume(tmp_path / name, problem=corridor_problem(), budget=Budget(executions=120))
     later, earlier = (read_side(tmp_path / name).executions for name in ("later", "earlier"))
