@@ -123,7 +123,7 @@ def planning_problem(
 ) -> Problem:
     """Pair a PPDDL task with the LAO* agent; its truth is known."""
     from capscope.agents.lao_star import LaoStarAgent
-    from capscope.environments.pddl import PddlSimulator, PddlTruth, StateItself, load_task
+    from capscope.environments.pddl import IdentityAbstraction, PddlSimulator, PddlTruth, load_task
 
     task = load_task(domain, problem)
     agent = LaoStarAgent(task.operators, task.vocabulary)
@@ -132,7 +132,7 @@ def planning_problem(
         name=name,
         simulator=PddlSimulator(task),
         agent=agent,
-        abstraction=StateItself(task.vocabulary),
+        abstraction=IdentityAbstraction(task.vocabulary),
         limits=limits,
         truth=PddlTruth(task, agent.choose, limits),
         description=description,

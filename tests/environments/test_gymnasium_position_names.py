@@ -59,7 +59,7 @@ def test_positions_have_one_name_if_all_that_a_full_look_tells_is_alike(make, re
     simulator = world(make, restore(ignore=FOR_DRAWING)).simulator
     of_look, of_name = {}, {}
     for visited in visits(simulator, 150):
-        told = {name: text for name, text in visited.told().items() if name != "the reward"}
+        told = {name: text for name, text in visited.last_step().items() if name != "the reward"}
         look = repr(sorted({**told, **visited.inspect().parts}.items()))
         name = name_of(visited.snapshot())
         assert of_look.setdefault(look, name) == name
@@ -71,7 +71,11 @@ def test_a_large_table_that_changes_is_part_of_a_position():
     """A full look passes over it."""
     simulator = world(odd.CorridorWithALongTrail).simulator
     found = {
-        (visited.told()["the observation"], str(visited.env.board), name_of(visited.snapshot()))
+        (
+            visited.last_step()["the observation"],
+            str(visited.env.board),
+            name_of(visited.snapshot()),
+        )
         for visited in visits(simulator, 60)
     }
     assert len(found) == len({name for *_, name in found}) > 10
@@ -124,7 +128,7 @@ def test_what_outlasts_a_reset_is_no_part_of_a_position():
     simulator = world(odd.CorridorThatRemembersEpisodes).simulator
     names = set()
     for visited in visits(simulator, 50):
-        names.add((visited.told()["the observation"], name_of(visited.snapshot())))
+        names.add((visited.last_step()["the observation"], name_of(visited.snapshot())))
     assert len(names) == 5
 
 
@@ -132,7 +136,7 @@ def test_what_outlasts_a_reset_is_no_part_of_a_position():
 def test_what_is_there_for_drawing_is_no_part_of_a_position(name):
     seen, names = set(), set()
     for visited in visits(world(name).simulator, 80):
-        seen.add(visited.told()["the observation"])
+        seen.add(visited.last_step()["the observation"])
         names.add(name_of(visited.snapshot()))
     assert len(seen) == len(names)
 

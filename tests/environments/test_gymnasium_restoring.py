@@ -16,7 +16,7 @@ from gymnasium import wrappers
 
 from capscope.environments.gymnasium import Copy, Native, Options, Replay, gymnasium_problem
 from capscope.errors import ProblemError
-from capscope.world import check_problem, plain
+from capscope.world import check_problem, plain_values
 from capscope.world.positions import without_name
 from support import odd_environments as odd
 from support.odd_environments import corridor_problem
@@ -227,7 +227,7 @@ def test_a_native_state_may_be_any_plain_value():
     snapshot, seen = walk(simulator, 1)
     simulator.reset(9)
     assert simulator.restore(snapshot, 0) == seen
-    assert plain.from_bytes(without_name(snapshot).removeprefix(b"state "))[0]["bag"] == (
+    assert plain_values.from_bytes(without_name(snapshot).removeprefix(b"state "))[0]["bag"] == (
         {"a"},
         None,
     )

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from capscope.agents.lao_star import LaoStarAgent
 from capscope.environments.pddl import (
     SHIPPED_PROBLEMS,
+    IdentityAbstraction,
     PddlSimulator,
-    StateItself,
     load_task,
     shipped_files,
 )
@@ -37,7 +37,7 @@ def walk(simulator, seed, steps):
 def test_a_shipped_problem_keeps_the_contracts(name):
     task = shipped(name)
     agent = LaoStarAgent(task.operators, task.vocabulary)
-    problem = Problem(name, PddlSimulator(task), agent, StateItself(task.vocabulary))
+    problem = Problem(name, PddlSimulator(task), agent, IdentityAbstraction(task.vocabulary))
     assert check_problem(problem) == []
 
 

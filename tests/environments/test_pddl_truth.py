@@ -5,9 +5,9 @@ import pytest
 
 from capscope.agents.lao_star import LaoStarAgent
 from capscope.environments.pddl import (
+    IdentityAbstraction,
     PddlSimulator,
     PddlTruth,
-    StateItself,
     load_task,
     shipped_files,
 )
@@ -21,7 +21,7 @@ def problem(name, limits):
     task = load_task(*shipped_files(name))
     agent = LaoStarAgent(task.operators, task.vocabulary)
     truth = PddlTruth(task, agent.choose, limits)
-    parts = (PddlSimulator(task), agent, StateItself(task.vocabulary))
+    parts = (PddlSimulator(task), agent, IdentityAbstraction(task.vocabulary))
     return Problem(name, *parts, limits, truth)
 
 

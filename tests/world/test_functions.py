@@ -12,7 +12,7 @@ from capscope.world import (
     Problem,
     check_problem,
 )
-from capscope.world.functions import with_as_many
+from capscope.world.functions import adapt_arguments
 
 NAMES = ("observation", "intent", "rng")
 TALL = Intent.parse("tall")
@@ -32,13 +32,13 @@ TALL = Intent.parse("tall")
     ],
 )
 def test_a_function_is_given_as_many_arguments_as_it_takes(function, got):
-    assert with_as_many(function, "policy", NAMES)(1, 2, 3) == got
+    assert adapt_arguments(function, "policy", NAMES)(1, 2, 3) == got
 
 
 @pytest.mark.parametrize("function", [lambda a, b, c, d: 0, lambda a, *, table: 0])
 def test_a_function_that_wants_more_is_told_what_there_is(function):
     with pytest.raises(ProblemError, match=r"the policy takes a, .* given observation, intent"):
-        with_as_many(function, "policy", NAMES)
+        adapt_arguments(function, "policy", NAMES)
 
 
 def test_a_method_and_a_partial_are_functions_too():

@@ -23,7 +23,7 @@ from capscope.errors import CapscopeError, SimulatorError, VocabularyError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending, Position, pursue
-from capscope.world.contracts import Inspection, Noting, Observation, Snapshot
+from capscope.world.contracts import HasNotes, Inspection, Observation, Snapshot
 from capscope.world.inspection import inspected, not_put_back, outlasting, remedy, suspects, told
 from capscope.world.problem import Problem
 from capscope.world.shared_generators import SharedGenerators
@@ -41,7 +41,7 @@ Elsewhere = Callable[[Sequence[Snapshot]], list[State]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFailure:
     """Something that a check found wrong."""
 
     check: str
@@ -67,7 +67,7 @@ Check = Callable[[Problem, Visits, int], Iterator[str]]
 
 def check_problem(
     problem: Problem, seed: int = 0, elsewhere: Elsewhere | None = None
-) -> list[Finding]:
+) -> list[CheckFailure]:
     """List what is wrong with a problem's parts; with `elsewhere`, with its snapshots too."""
     before = SharedGenerators.now()
     try:
@@ -75,9 +75,9 @@ def check_problem(
     except VocabularyError as error:
         return [_unsayable(error)]
     except CapscopeError as error:
-        return [Finding("walk", str(error))]
+        return [CheckFailure("walk", str(error))]
     except Exception as error:
-        return [Finding("walk", f"a random walk raised {type(error).__name__}: {error}")]
+        return [CheckFailure("walk", f"a random walk raised {type(error).__name__}: {error}")]
     drawn_from = SharedGenerators.now().drawn_since(before)
     checks: list[tuple[str, Check]] = [
         ("vocabulary", _states_fit_the_vocabulary),
@@ -93,23 +93,23 @@ def check_problem(
         checks.append(("process", lambda _, visits, __: _others_restore(visits, elsewhere)))
     for name, check in checks:
         try:
-            findings = [Finding(name, message) for message in check(problem, visits, seed)]
+            findings = [CheckFailure(name, message) for message in check(problem, visits, seed)]
         except VocabularyError as error:
             findings = [_unsayable(error)]
         except SimulatorError as error:
             # An attempt leads where the walk did not; what broke there is no fault of the agent.
             words = isinstance(error.__cause__, VocabularyError)
-            findings = [_unsayable(error) if words else Finding("simulator", str(error))]
+            findings = [_unsayable(error) if words else CheckFailure("simulator", str(error))]
         except Exception as error:
-            findings = [Finding(name, f"raised {type(error).__name__}: {error}")]
+            findings = [CheckFailure(name, f"raised {type(error).__name__}: {error}")]
         if findings:
             return findings
     return []
 
 
-def _unsayable(error: CapscopeError) -> Finding:
+def _unsayable(error: CapscopeError) -> CheckFailure:
     words = error.__cause__ or error
-    return Finding("vocabulary", f"the abstraction cannot say what it sees: {words}")
+    return CheckFailure("vocabulary", f"the abstraction cannot say what it sees: {words}")
 
 
 def _walk(problem: Problem, seed: int) -> Iterator[Visit]:
@@ -222,7 +222,7 @@ def _chance_comes_from_the_seed(problem: Problem, visits: Visits, seed: int) -> 
         yield (
             "the same reset seed and actions led to different states; all chance in the "
             "simulator must come from the seed given to reset(), and nothing may outlast it"
-            f"{suspects(first, second) or remedy(simulator, of_chance=True)}"
+            f"{suspects(first, second) or remedy(simulator, randomness=True)}"
         )
     elif _chance_after_reset(problem, seed):
         simulator.reset(child_seed(seed, 4, 0))
@@ -234,7 +234,7 @@ def _chance_comes_from_the_seed(problem: Problem, visits: Visits, seed: int) -> 
                 f"{RESTORES} restores with {RESTORES} seeds gave one and the same future although "
                 "resets to the same position do not; restore() must draw later chance from its "
                 "seed and not from the snapshot, or all draws are copies of one"
-                f"{remedy(simulator, of_chance=True)}"
+                f"{remedy(simulator, randomness=True)}"
             )
 
 
@@ -258,9 +258,9 @@ def _reason(problem: Problem, visits: Visits, seed: int) -> str:
         restore = partial(simulator.restore, visit.snapshot, child_seed(seed, 3, 0))
         first, second = (_inside(problem, restore, seed) for _ in range(2))
         if found := suspects(first, second):
-            of_chance = first.generators != second.generators
-            return f"{found}{remedy(simulator, of_chance=of_chance)}"
-    return f"{remedy(simulator)}{remedy(simulator, of_chance=True)}"
+            randomness = first.generators != second.generators
+            return f"{found}{remedy(simulator, randomness=randomness)}"
+    return f"{remedy(simulator)}{remedy(simulator, randomness=True)}"
 
 
 def _inside(problem: Problem, go: Callable[[], Observation], seed: int) -> Inspection:
@@ -286,7 +286,7 @@ def _generators_are_reseeded(problem: Problem, visits: Visits, seed: int) -> Ite
             how = "takes no heed of" if stuck else "is not fixed by"
             yield (
                 f"the random generator {(stuck or wild)[0]} {how} restore()'s seed"
-                f"{remedy(problem.simulator, of_chance=True)}"
+                f"{remedy(problem.simulator, randomness=True)}"
             )
             return
 
@@ -296,7 +296,7 @@ def notes_on(problem: Problem, seed: int = 0) -> list[str]:
     notes = [
         note
         for part in (problem.simulator, problem.agent, problem.abstraction)
-        if isinstance(part, Noting)
+        if isinstance(part, HasNotes)
         for note in part.notes()
     ]
     visits = list(_walk(problem, seed))

@@ -53,7 +53,7 @@ class SettableSimulator(Protocol):
 
 
 @runtime_checkable
-class Pictured(Protocol):
+class DrawsPictures(Protocol):
     """What a simulator offers in addition where a position can be looked at."""
 
     def picture(self, snapshot: Snapshot) -> bytes:
@@ -87,18 +87,18 @@ class InspectableSimulator(Protocol):
     may differ, and show later.
     """
 
-    def told(self) -> Mapping[str, str]:
+    def last_step(self) -> Mapping[str, str]:
         """Say what the last step told: the observation and whatever came with it."""
 
     def inspect(self) -> Inspection:
         """Name everything inside that can be told apart."""
 
-    def remedy(self, of_chance: bool) -> str:
+    def remedy(self, randomness: bool) -> str:
         """Say what to change if a restore does not restore, or does not reseed."""
 
 
 @runtime_checkable
-class Noting(Protocol):
+class HasNotes(Protocol):
     """What a part of a problem offers in addition where its user should know something about it."""
 
     def notes(self) -> Sequence[str]:
@@ -116,7 +116,7 @@ class Attempting(Protocol):
 
 
 @runtime_checkable
-class Spending(Protocol):
+class SpendsAllowance(Protocol):
     """What an attempting offers in addition where it asks a language model.
 
     Its `llm_tokens`, if it has any, are counted in the attempt.

@@ -15,26 +15,26 @@ from typing import Any
 
 from capscope.errors import ProblemError
 from capscope.symbolic import Atom, Intent, State, Vocabulary
-from capscope.world import plain
+from capscope.world import plain_values
 from capscope.world.contracts import Action, InvalidAction, Observation, Snapshot
 
 Function = Callable[..., Any]
-HEARS_NO_INTENT = (
+IGNORES_INTENT = (
     "the agent is a function that takes no intent: it does the same whatever it is asked for; name "
     "what it is for with --intents to spare executions"
 )
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def with_as_many(function: Function, role: str, arguments: Sequence[str]) -> Function:
+def adapt_arguments(function: Function, role: str, arguments: Sequence[str]) -> Function:
     """Let a function be called with all of `arguments` although it may take fewer of them.
 
     Parameters with a default are the function's own business and are left alone.
 
-    >>> with_as_many(lambda a: a + 1, "example", ["a", "b"])(1, 2)
+    >>> adapt_arguments(lambda a: a + 1, "example", ["a", "b"])(1, 2)
     2
     """
-    parameters, needed = _parameters(function), arguments_taken(function)
+    parameters, needed = _parameters(function), required_arguments(function)
     if parameters is None or needed is None:
         return function
     if needed > len(arguments) or any(
@@ -49,10 +49,10 @@ def with_as_many(function: Function, role: str, arguments: Sequence[str]) -> Fun
     return lambda *given: function(*given[:needed])
 
 
-def arguments_taken(function: Function) -> int | None:
+def required_arguments(function: Function) -> int | None:
     """Return how many arguments a function needs; None if it takes any number, or does not say.
 
-    >>> arguments_taken(lambda a, b=1: a), arguments_taken(print)
+    >>> required_arguments(lambda a, b=1: a), required_arguments(print)
     (1, None)
     """
     parameters = _parameters(function)
@@ -75,8 +75,8 @@ class FunctionAgent:
     """
 
     def __init__(self, act: Function) -> None:
-        self._act = with_as_many(act, "agent's function", ("observation", "intent", "rng"))
-        self._deaf = arguments_taken(act) in (0, 1)
+        self._act = adapt_arguments(act, "agent's function", ("observation", "intent", "rng"))
+        self._deaf = required_arguments(act) in (0, 1)
 
     def begin(self, intent: Intent, seed: int) -> FunctionAttempt:
         """Start afresh on an intent."""
@@ -84,7 +84,7 @@ class FunctionAgent:
 
     def notes(self) -> Sequence[str]:
         """Say that the function never hears what is asked for, if so."""
-        return [HEARS_NO_INTENT] if self._deaf else []
+        return [IGNORES_INTENT] if self._deaf else []
 
 
 class FunctionAttempt:
@@ -123,8 +123,8 @@ class FunctionWorld:
     """A world by one function of (state, action, rng): the next state, which is also observed.
 
     `start` is the first state, and `actions` a list or a function of the state; no actions end the
-    world. A state is a plain value (numbers, text, tuples, …; see `capscope.world.plain`) that
-    nobody changes: a step makes a new one. `rng` is a `random.Random`.
+    world. A state is a plain value (numbers, text, tuples, …; see `capscope.world.plain_values`)
+    that nobody changes: a step makes a new one. `rng` is a `random.Random`.
     """
 
     def __init__(
@@ -133,8 +133,8 @@ class FunctionWorld:
         step: Function,
         actions: Sequence[Action] | Callable[[Any], Sequence[Action]],
     ) -> None:
-        self._start = plain.to_bytes(start)
-        self._step = with_as_many(step, "world's step", ("state", "action", "rng"))
+        self._start = plain_values.to_bytes(start)
+        self._step = adapt_arguments(step, "world's step", ("state", "action", "rng"))
         self._actions = actions
         self._state: Any = start
         self._rng = random.Random(0)
@@ -157,10 +157,10 @@ class FunctionWorld:
 
     def snapshot(self) -> Snapshot:
         """Write the state down."""
-        return plain.to_bytes(self._state)
+        return plain_values.to_bytes(self._state)
 
     def restore(self, snapshot: Snapshot, seed: int) -> Any:
         """Go back to a state."""
-        self._state = plain.from_bytes(snapshot)
+        self._state = plain_values.from_bytes(snapshot)
         self._rng = random.Random(seed)
         return self._state

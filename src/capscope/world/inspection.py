@@ -20,12 +20,14 @@ def inspected(simulator: Simulator) -> Inspection:
     if not isinstance(simulator, InspectableSimulator):
         return _NOTHING
     found = simulator.inspect()
-    return found._replace(parts={**simulator.told(), **found.parts})
+    return found._replace(parts={**simulator.last_step(), **found.parts})
 
 
 def told(simulator: Simulator) -> tuple[str, ...]:
     """Return what the last step told."""
-    return tuple(simulator.told().values()) if isinstance(simulator, InspectableSimulator) else ()
+    return (
+        tuple(simulator.last_step().values()) if isinstance(simulator, InspectableSimulator) else ()
+    )
 
 
 def not_put_back(before: Inspection, now: Inspection) -> str:
@@ -51,11 +53,11 @@ def _told_as_reason(names: list[str]) -> str:
     return f"; not as it was: {', '.join(names[:_MOST_NAMED])}" if names else ""
 
 
-def remedy(simulator: Simulator, *, of_chance: bool = False) -> str:
+def remedy(simulator: Simulator, *, randomness: bool = False) -> str:
     """Say what to do about it, if the simulator knows."""
     if not isinstance(simulator, InspectableSimulator):
         return ""
-    return f"; {simulator.remedy(of_chance)}"
+    return f"; {simulator.remedy(randomness)}"
 
 
 def _differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

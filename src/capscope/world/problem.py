@@ -6,7 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from capscope.symbolic import Vocabulary
-from capscope.world.contracts import Abstraction, Agent, KnownTruth, Pictured, Simulator, Snapshot
+from capscope.world.contracts import (
+    Abstraction,
+    Agent,
+    DrawsPictures,
+    KnownTruth,
+    Simulator,
+    Snapshot,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +60,4 @@ class Problem:
 def picture_of(problem: Problem) -> Callable[[Snapshot], bytes] | None:
     """Return what draws a position of a problem as a PNG; None where there are no pictures."""
     simulator = problem.simulator
-    return simulator.picture if isinstance(simulator, Pictured) else None
+    return simulator.picture if isinstance(simulator, DrawsPictures) else None

@@ -18,7 +18,7 @@ from capscope.present.digest.size_budget import WHOLE
 from capscope.record.run_directory import RunDirectory
 from capscope.strategy import STRATEGIES
 from capscope.symbolic import Intent, Predicate, Vocabulary
-from capscope.world import Limits, Pictured, Problem, picture_of
+from capscope.world import DrawsPictures, Limits, Problem, picture_of
 from capscope_experiments.accounting import where_executions_went
 from support.quirky_worlds import HOUSE, opens_the_door, problem
 from support.small_runs import draw, execution, small_run
@@ -253,7 +253,7 @@ class PicturedBoard(Board):
 
 def test_a_simulator_with_pictures_is_known_by_its_method(tmp_path):
     pictured = Problem("board", PicturedBoard(), Presser(), Seen(), Limits())
-    assert isinstance(pictured.simulator, Pictured)
+    assert isinstance(pictured.simulator, DrawsPictures)
     path = made(tmp_path / "run", problem=pictured)
     digest = check(digest_run(path, picture_of(pictured)))
     assert all(state.picture.startswith("data:image/png;base64,") for state in digest.states)

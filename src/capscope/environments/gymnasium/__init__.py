@@ -31,8 +31,8 @@ from typing import Any
 
 from capscope.errors import ProblemError
 from capscope.symbolic import Vocabulary
-from capscope.world import Limits, Problem, plain
-from capscope.world.functions import with_as_many
+from capscope.world import Limits, Problem, plain_values
+from capscope.world.functions import adapt_arguments
 
 if find_spec("gymnasium") is None:
     raise ProblemError("this needs gymnasium; install it with: pip install 'capscope[gymnasium]'")
@@ -88,7 +88,7 @@ def gymnasium_problem(
     if isinstance(restore, str) and restore not in _RESTORING:
         raise ProblemError(f"restore must be {' or '.join(map(repr, _RESTORING))}, not {restore!r}")
     restoring = _RESTORING[restore]() if isinstance(restore, str) else restore
-    labelling = with_as_many(label, "label", ("observation", "env", "step"))
+    labelling = adapt_arguments(label, "label", ("observation", "env", "step"))
     simulator = GymnasiumSimulator(make, vocabulary, labelling, restoring, options)
     name = _name(simulator)
     return Problem(
@@ -112,6 +112,6 @@ def _fingerprint(simulator: GymnasiumSimulator, restoring: str) -> str:
     spec = simulator.env.spec
     parts = [_name(simulator), restoring]
     for name, value in sorted(spec.kwargs.items()) if spec else ():
-        with suppress(plain.NotPlain):
-            parts.append(f"{name}={plain.to_bytes(value).decode()}")
+        with suppress(plain_values.NotPlain):
+            parts.append(f"{name}={plain_values.to_bytes(value).decode()}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -30,7 +30,7 @@ from capscope.errors import ProblemError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, Vocabulary
 from capscope.world import Agent, Attempting
-from capscope.world.functions import arguments_taken, with_as_many
+from capscope.world.functions import adapt_arguments, required_arguments
 
 _IGNORES_INTENT = (
     "the policy ignores the intent: it does the same whatever it is asked for, until that holds; "
@@ -54,8 +54,8 @@ class FunctionPolicy:
     """A policy by a function of (observation, intent, rng); `rng` is a `random.Random`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = with_as_many(function, "policy", ("observation", "intent", "rng"))
-        self.uses_intents = arguments_taken(function) not in (0, 1)
+        self._function = adapt_arguments(function, "policy", ("observation", "intent", "rng"))
+        self.uses_intents = required_arguments(function) not in (0, 1)
 
     def choices(self, intent: Intent, seed: int) -> Choose:
         """Return the function, with a generator for the attempt."""

@@ -45,7 +45,7 @@ from capscope.environments.gymnasium.object_walk import (
     walk,
 )
 from capscope.errors import ProblemError
-from capscope.world import Snapshot, plain
+from capscope.world import Snapshot, plain_values
 
 _RECIPE, _STATE = b"recipe ", b"state "
 # Spaces do not change, and their generators are reseeded.
@@ -139,8 +139,8 @@ class Native:
             for wrapper in layers(episode.env)[:-1]
         ]
         try:
-            return _STATE + plain.to_bytes([state, held, *episode.last])
-        except plain.NotPlain as error:
+            return _STATE + plain_values.to_bytes([state, held, *episode.last])
+        except plain_values.NotPlain as error:
             raise ProblemError(
                 f"the state or the observation holds a {error}, which cannot be saved; use "
                 "numbers, text, arrays, and lists, tuples or dicts of them"
@@ -148,7 +148,7 @@ class Native:
 
     def restore(self, episode: Episode, snapshot: Snapshot) -> None:
         """Set the environment's state and the values that the wrappers held."""
-        state, held, *last = plain.from_bytes(_content(snapshot, _STATE))
+        state, held, *last = plain_values.from_bytes(_content(snapshot, _STATE))
         self._put(episode.base, state)
         for wrapper, values in zip(layers(episode.env)[:-1], held, strict=True):
             for path, value in values:
@@ -211,8 +211,8 @@ def _collect_plain(value: Any) -> Any:
     if is_table(value):
         return SKIP
     try:
-        plain.to_bytes(value)
-    except plain.NotPlain:
+        plain_values.to_bytes(value)
+    except plain_values.NotPlain:
         return SKIP if isinstance(value, _NOT_ENTERED) else ENTER
     return value
 
@@ -225,7 +225,7 @@ def attributes(env: Env[Any, Any]) -> Mapping[str, str]:
 def text_of(value: Any) -> str:
     """Return a short value as it is, and a long one shortened, with a digest."""
     if isinstance(value, np.ndarray) and value.size > _SHORT_ARRAY:
-        return f"an array {value.shape} ({_digest(plain.to_bytes(value))})"
+        return f"an array {value.shape} ({_digest(plain_values.to_bytes(value))})"
     text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= _SHORT_TEXT else f"{text[:30]}… ({_digest(text.encode())})"
 
@@ -235,11 +235,11 @@ def _digest(data: bytes) -> str:
 
 
 def _bytes_of(recipe: Recipe) -> bytes:
-    return plain.to_bytes([[segment.seed, *segment.actions] for segment in recipe])
+    return plain_values.to_bytes([[segment.seed, *segment.actions] for segment in recipe])
 
 
 def _recipe(snapshot: Snapshot) -> Recipe:
-    parts = plain.from_bytes(_content(snapshot, _RECIPE))
+    parts = plain_values.from_bytes(_content(snapshot, _RECIPE))
     return tuple(Segment(seed, tuple(actions)) for seed, *actions in parts)
 
 

@@ -98,7 +98,7 @@ class GymnasiumSimulator:
         self._actions = Actions(self.env.action_space, self._options.samples)
         self._set_by_reset: frozenset[str] | None = None
         if self.env.render_mode == _PIXELS:
-            self.picture = Sketchbook(lambda: self._begun()[0], restoring).picture
+            self.picture = PictureRenderer(lambda: self._begun()[0], restoring).picture
 
     @property
     def env(self) -> Env[Any, Any]:
@@ -150,7 +150,7 @@ class GymnasiumSimulator:
         atoms = self._label(last.observation, self._episode.base, last)
         return GymnasiumObservation(last.observation, self._vocabulary.state(atoms), *last[1:])
 
-    def told(self) -> Mapping[str, str]:
+    def last_step(self) -> Mapping[str, str]:
         """Return what the last step returned, as text."""
         names = ("the observation", "the reward", "terminated", "truncated", "the action mask")
         return dict(zip(names, map(text_of, self._episode.last), strict=True))
@@ -200,9 +200,9 @@ class GymnasiumSimulator:
         ignored = self._restoring.ignored
         return PositionNamer(lambda: self._begun()[0], self._step_at_random, ignored)
 
-    def remedy(self, of_chance: bool) -> str:
+    def remedy(self, randomness: bool) -> str:
         """Return what to change if a restore does not restore, or does not reseed."""
-        if not of_chance:
+        if not randomness:
             return self._restoring.remedy
         return (
             "draw all randomness from self.np_random, which is reseeded like every generator that "
@@ -232,7 +232,7 @@ class GymnasiumSimulator:
         return notes
 
 
-class Sketchbook:
+class PictureRenderer:
     """Renders positions in a separate environment.
 
     What rendering needs often cannot be copied, and this way the run is not disturbed.

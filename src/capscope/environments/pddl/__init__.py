@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from capscope.environments.pddl.operators import GroundOperator
-from capscope.environments.pddl.simulator import PddlSimulator, StateItself
+from capscope.environments.pddl.simulator import IdentityAbstraction, PddlSimulator
 from capscope.environments.pddl.task import PddlTask
 from capscope.environments.pddl.truth import PddlTruth
 from capscope.errors import ProblemError
@@ -19,11 +19,11 @@ from capscope.errors import ProblemError
 __all__ = [
     "SHIPPED_PROBLEMS",
     "GroundOperator",
+    "IdentityAbstraction",
     "PddlSimulator",
     "PddlTask",
     "PddlTruth",
     "ProblemFiles",
-    "StateItself",
     "load_task",
     "shipped_files",
 ]

@@ -19,7 +19,13 @@ from typing import Any
 from plado import pddl
 
 from capscope.environments.pddl.checking import DomainCheck
-from capscope.environments.pddl.operators import ALWAYS, Change, Cube, GroundOperator, Outcome
+from capscope.environments.pddl.operators import (
+    ALWAYS,
+    AtomChange,
+    Cube,
+    GroundOperator,
+    OperatorOutcome,
+)
 from capscope.environments.pddl.reading import fail, read_domain, read_problem
 from capscope.environments.pddl.task import PddlTask
 from capscope.symbolic import Atom, Predicate, Vocabulary
@@ -29,7 +35,7 @@ MOST_ALTERNATIVES = 1 << 12
 
 Binding = Mapping[str, str]
 Cubes = tuple[Cube, ...]
-Distribution = dict[tuple[Change, ...], Fraction]
+Distribution = dict[tuple[AtomChange, ...], Fraction]
 
 NOTHING: Distribution = {(): Fraction(1)}
 
@@ -216,9 +222,9 @@ class _Grounder:
             text = f"action {self._action}: a {what} more than {MOST_ALTERNATIVES} {unit}"
             fail(self._path, self._action, text, "split the action or use fewer objects")
 
-    def _outcomes(self, effect: Any, binding: Binding) -> tuple[Outcome, ...]:
+    def _outcomes(self, effect: Any, binding: Binding) -> tuple[OperatorOutcome, ...]:
         return tuple(
-            Outcome(float(probability), changes)
+            OperatorOutcome(float(probability), changes)
             for changes, probability in self._distribution(effect, binding).items()
         )
 
@@ -227,10 +233,10 @@ class _Grounder:
         match effect:
             case pddl.AtomEffect():
                 bit = self._vocabulary.bit_of(_ground(effect, binding))
-                return {(Change(bit, 0),): Fraction(1)}
+                return {(AtomChange(bit, 0),): Fraction(1)}
             case pddl.NegativeEffect():
                 bit = self._vocabulary.bit_of(_ground(effect.atom, binding))
-                return {(Change(0, bit),): Fraction(1)}
+                return {(AtomChange(0, bit),): Fraction(1)}
             case pddl.ConjunctiveEffect():
                 return self._product(self._distribution(part, binding) for part in effect.effects)
             case pddl.UniversalEffect():
@@ -277,12 +283,12 @@ class _Grounder:
         return {changes: probability for changes, probability in mixed.items() if probability}
 
 
-def _merged(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+def _merged(changes: tuple[AtomChange, ...]) -> tuple[AtomChange, ...]:
     """Join changes of one condition and put them in one order, so that equal sets are equal."""
     by_condition: dict[Cubes, tuple[int, int]] = {}
     for adds, deletes, when in changes:
         before = by_condition.get(when, (0, 0))
         by_condition[when] = (before[0] | adds, before[1] | deletes)
     # An atom that is deleted and added under one condition is added.
-    joined = (Change(a, d & ~a, when) for when, (a, d) in by_condition.items())
+    joined = (AtomChange(a, d & ~a, when) for when, (a, d) in by_condition.items())
     return tuple(sorted(joined, key=lambda change: (change.when, change.adds, change.deletes)))

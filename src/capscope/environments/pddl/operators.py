@@ -34,7 +34,7 @@ class Cube(NamedTuple):
 ALWAYS: tuple[Cube, ...] = (Cube(0, 0),)
 
 
-class Change(NamedTuple):
+class AtomChange(NamedTuple):
     """Bits that an outcome sets and clears where one of the cubes of `when` holds."""
 
     adds: int
@@ -42,11 +42,11 @@ class Change(NamedTuple):
     when: tuple[Cube, ...] = ALWAYS
 
 
-class Outcome(NamedTuple):
+class OperatorOutcome(NamedTuple):
     """One way in which an operator can turn out."""
 
     probability: float
-    changes: tuple[Change, ...]
+    changes: tuple[AtomChange, ...]
 
     def apply(self, state: State) -> State:
         """Return the state after this outcome: all deletions first, then all additions."""
@@ -65,7 +65,8 @@ class GroundOperator:
     `precondition` is a disjunction of cubes over the dynamic atoms. The probabilities of
     `possible` sum to one.
 
-    >>> flip = GroundOperator("flip()", ALWAYS, (Outcome(0.5, (Change(1, 0),)), Outcome(0.5, ())))
+    >>> heads = OperatorOutcome(0.5, (AtomChange(1, 0),))
+    >>> flip = GroundOperator("flip()", ALWAYS, (heads, OperatorOutcome(0.5, ())))
     >>> flip.outcomes(0b0)
     ((0.5, 1), (0.5, 0))
     >>> flip.outcomes(0b1)
@@ -74,7 +75,7 @@ class GroundOperator:
 
     name: str
     precondition: tuple[Cube, ...]
-    possible: tuple[Outcome, ...]
+    possible: tuple[OperatorOutcome, ...]
     tests: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
     """For each cube the bits it cares about and their value."""
     masks: tuple[tuple[float, int, int], ...] | None = field(init=False, repr=False, compare=False)

@@ -18,7 +18,7 @@ from capscope.world import InvalidAction, Snapshot
 REMEMBERED_STATES = 1 << 17
 
 
-class StateItself:
+class IdentityAbstraction:
     """The abstraction of a world that is observed symbolically: the identity."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.world import plain
+from capscope.world import plain_values
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=3)
 SCALARS |= st.floats(allow_nan=False) | st.binary(max_size=3)
@@ -24,7 +24,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_a_plain_value_comes_back_as_it_was(value):
-    back = plain.from_bytes(plain.to_bytes(value))
+    back = plain_values.from_bytes(plain_values.to_bytes(value))
     assert back == value
     assert type(back) is type(value)
 
@@ -41,29 +41,29 @@ def test_a_plain_value_comes_back_as_it_was(value):
     ],
 )
 def test_an_array_comes_back_with_its_type_and_shape_and_can_be_written_to(array):
-    back = plain.from_bytes(plain.to_bytes([array]))[0]
+    back = plain_values.from_bytes(plain_values.to_bytes([array]))[0]
     np.testing.assert_array_equal(back, array)
     assert (back.dtype, back.shape) == (array.dtype, array.shape)
     back.fill(0)
 
 
 def test_a_number_of_numpy_keeps_its_type():
-    back = plain.from_bytes(plain.to_bytes(np.int16(7)))
+    back = plain_values.from_bytes(plain_values.to_bytes(np.int16(7)))
     assert back == 7
     assert type(back) is np.int16
 
 
 def test_a_queue_keeps_its_length():
-    back = plain.from_bytes(plain.to_bytes(deque([1, 2], maxlen=2)))
+    back = plain_values.from_bytes(plain_values.to_bytes(deque([1, 2], maxlen=2)))
     back.append(3)
     assert list(back) == [2, 3]
 
 
 def test_the_order_of_a_set_is_not_in_its_bytes():
-    assert plain.to_bytes({"a", "b", "c"}) == plain.to_bytes({"c", "b", "a"})
+    assert plain_values.to_bytes({"a", "b", "c"}) == plain_values.to_bytes({"c", "b", "a"})
 
 
 @pytest.mark.parametrize("value", [object(), print, [object()], {"a": object()}, np.array([{}])])
 def test_anything_else_is_refused_by_name(value):
-    with pytest.raises(plain.NotPlain, match=r"object|builtin"):
-        plain.to_bytes(value)
+    with pytest.raises(plain_values.NotPlain, match=r"object|builtin"):
+        plain_values.to_bytes(value)
