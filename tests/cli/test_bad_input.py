@@ -125,7 +125,10 @@ MISTAKES = {
     ("--intents", "lit(a"): "'lit(a' is not an atom; write it like on(a,b)",
     ("--intents", "lit(a) and not lit(a)"): "names an atom twice",
     ("--intents", ""): "'' is not an atom",
-    ("--intents", "lit(a),lit(b)"): "join with `and` what is to hold together, or give each by its",
+    (
+        "--intents",
+        "lit(a),lit(b)",
+    ): "has a comma between atoms; join atoms with `and`, or give them",
     ("--intents", "lti(b)"): "atom lti(b) is not in the vocabulary (3 atoms, nearest: lit(b)",
 }
 

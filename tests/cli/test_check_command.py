@@ -10,7 +10,7 @@ pytest.importorskip("gymnasium")
 from support import odd_environments
 
 HEAD = "import support.odd_environments as odd\n"
-NOTE = "note: the time limit of 100 steps was lifted"
+NOTE = "note: the time limit of 100 steps was removed"
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def test_a_problem_as_it_stands_in_a_file_is_restored_in_another_process(checked
 
 
 def test_what_may_surprise_is_noted(checked):
-    text = "problem = odd.gymnasium_problem('FrozenLake-v1', odd.WORDS, lambda _: [], lambda _: 0)"
-    done = checked(text)
+    parts = "'FrozenLake-v1', odd.VOCABULARY, lambda _: [], lambda _: 0"
+    done = checked(f"problem = odd.gymnasium_problem({parts})")
     first, *notes = done.out.splitlines()
     assert (done.code, first) == (0, "FrozenLake-v1: nothing wrong found")
     assert notes[0].startswith(NOTE)

@@ -42,7 +42,7 @@ def test_a_small_space_is_listed(space, listed):
         spaces.Dict(a=spaces.Discrete(2)),
     ],
 )
-def test_of_any_other_a_few_are_drawn_and_always_the_same(space):
+def test_a_large_space_is_sampled_reproducibly(space):
     actions = Actions(space, samples=4)
     assert actions.sampled
     assert len(actions.listed) == 4
@@ -63,7 +63,7 @@ def test_of_any_other_a_few_are_drawn_and_always_the_same(space):
         (spaces.MultiBinary(2), np.array([1, 0], np.int64)),
     ],
 )
-def test_an_action_in_another_form_is_taken(space, action):
+def test_an_action_in_another_form_is_converted(space, action):
     assert Actions(space, 2).admit(action) in space
 
 
@@ -82,18 +82,18 @@ def test_an_action_in_another_form_is_taken(space, action):
     ],
 )
 def test_an_action_that_the_space_does_not_contain_is_refused(space, action):
-    with pytest.raises(InvalidAction, match="is no action of"):
+    with pytest.raises(InvalidAction, match="is not an action of"):
         Actions(space, 2).admit(action)
 
 
-def test_what_an_environment_does_to_an_action_is_not_done_to_the_policys_own():
+def test_an_environment_cannot_modify_the_policys_array():
     space = spaces.Box(-1, 1, (1,))
     mine = np.zeros(1, np.float32)
     Actions(space, 2).admit(mine)[0] = 1
     assert mine[0] == 0
 
 
-def test_a_mask_hides_actions_where_it_is_asked_for():
+def test_a_mask_hides_actions_if_the_option_is_set():
     masked = corridor_problem(odd.MaskedCorridor, options=Options(action_mask="mask")).simulator
     assert masked.reset(0).mask.tolist() == [0, 1]
     assert masked.actions() == [1]
@@ -107,7 +107,7 @@ def test_a_mask_hides_actions_where_it_is_asked_for():
     assert everything.actions() == [0, 1]
 
 
-def test_a_mask_of_another_size_is_told():
+def test_a_mask_of_another_size_is_refused():
     class Wrong(odd.MaskedCorridor):
         mask = (1, 1, 1)
 

@@ -1,4 +1,4 @@
-"""A labelling says what holds: by the observation, the environment, and what a step told."""
+"""A label function uses the observation, the environment and the last step."""
 
 import pytest
 
@@ -9,28 +9,32 @@ from capscope.environments.gymnasium import gymnasium_problem
 from capscope.errors import ProblemError
 from capscope.world import check_problem
 
-WORDS = Vocabulary([Predicate("won"), Predicate("over")], {})
+VOCABULARY = Vocabulary([Predicate("won"), Predicate("over")], {})
 EPISODES = Limits(temporal_length=None, horizon=20)
 
 
 def blackjack(label):
-    """A hand of cards; who labels it is told the reward."""
+    """A hand of cards, labelled by the reward."""
     return gymnasium_problem(
-        "Blackjack-v1", WORDS, label, lambda observation: int(observation[0] < 17), limits=EPISODES
+        "Blackjack-v1",
+        VOCABULARY,
+        label,
+        lambda observation: int(observation[0] < 17),
+        limits=EPISODES,
     )
 
 
-def test_a_label_may_go_by_what_a_step_told():
+def test_a_label_function_may_use_the_last_step():
     problem = blackjack(
         lambda observation, env, step: {"won": step.reward > 0, "over": step.terminated}
     )
     assert list(check_problem(problem)) == []
     settings, budget = Settings(intents=("won",), resets=5), Budget(executions=200)
     graph = assess(problem, settings=settings, budget=budget).graph
-    held = {tuple(map(str, WORDS.holding(state))) for state in graph.nodes}
+    held = {tuple(map(str, VOCABULARY.holding(state))) for state in graph.nodes}
     assert held == {(), ("over()",), ("won()", "over()")}
 
 
-def test_a_label_that_wants_more_is_told_what_there_is():
+def test_a_label_function_with_too_many_parameters_is_refused():
     with pytest.raises(ProblemError, match="observation, env, step"):
         blackjack(lambda observation, env, step, weather: [])

@@ -26,7 +26,7 @@ class Slotted:
 
 
 class Forgetful(Thing):
-    """Says of itself that a copy needs nothing."""
+    """Claims that a copy needs nothing."""
 
     def __getstate__(self):
         return {}
@@ -40,7 +40,7 @@ class Shown:
         return np.array(self.numbers)
 
 
-ALIKE = [
+EQUAL = [
     (1, np.int64(1)),
     (1, 1.0),
     (1, True),
@@ -75,13 +75,13 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), ALIKE)
+@pytest.mark.parametrize(("one", "other"), EQUAL)
 def test_equal_values_have_equal_leaves(one, other):
     assert leaves_of(one, "it") == leaves_of(other, "it")
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_values_that_differ_have_other_leaves(one, other):
+def test_different_values_have_different_leaves(one, other):
     assert leaves_of(one, "it") != leaves_of(other, "it")
 
 
@@ -89,13 +89,13 @@ def test_generators_have_no_leaves():
     assert leaves_of([np.random.default_rng(1), 7], "it") == {"it": "list", "it[1]": 7}
 
 
-def test_a_circle_is_gone_through_once():
+def test_a_cycle_is_walked_once():
     one, other = Thing(), Thing()
     one.other, other.one = other, one
     assert leaves_of(one, "it")["it.other.one"] == (0,)
 
 
-def test_what_is_around_a_value_is_not_taken_apart():
+def test_objects_around_a_value_are_not_entered():
     home = Thing(rooms=[1, 2])
     assert list(leaves_of(Thing(home=home), "it", [home])) == ["it", "it.home"]
 
@@ -112,7 +112,7 @@ def chain(length):
     return link
 
 
-UNSEEN = {
+UNREADABLE = {
     "a generator": (n for n in ()),
     "a view": memoryview(b""),
     "deep down": Thing(a=[{"deep": (n for n in ())}]),
@@ -121,13 +121,13 @@ UNSEEN = {
 }
 
 
-@pytest.mark.parametrize("value", UNSEEN.values(), ids=UNSEEN)
-def test_what_cannot_be_looked_into_is_named(value):
+@pytest.mark.parametrize("value", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_value_that_cannot_be_examined_is_named(value):
     with pytest.raises(UnreadableValueError, match="it"):
         leaves_of([value], "it")
 
 
-def test_what_has_too_many_leaves_is_not_gone_through(monkeypatch):
+def test_a_value_with_too_many_leaves_is_refused(monkeypatch):
     monkeypatch.setattr(position_names, "_MAX_LEAVES", 50)
     with pytest.raises(UnreadableValueError):
         leaves_of([[[n] for n in range(100)]], "it")

@@ -1,4 +1,4 @@
-"""Positions of an environment that draws itself can be looked at."""
+"""Positions of an environment that renders to pixels can be drawn."""
 
 import io
 
@@ -43,12 +43,12 @@ def test_a_position_is_drawn_without_disturbing_the_run(restore):
     assert len(snapshots) > 2
 
 
-def test_an_environment_that_was_not_made_to_draw_has_no_picture():
+def test_an_environment_without_rgb_rendering_has_no_picture():
     assert picture_of(corridor_problem()) is None
     assert picture_of(corridor_problem(odd.DrawnCorridor)) is not None
 
 
-def test_the_ice_can_be_looked_at():
+def test_frozen_lake_can_be_drawn():
     pytest.importorskip("pygame")
 
     def make():

@@ -1,4 +1,4 @@
-"""Whatever maps observations to actions can be asked for an intent."""
+"""Anything that maps observations to actions can be asked for an intent."""
 
 import sys
 from types import SimpleNamespace
@@ -45,38 +45,38 @@ def attempt(policy, intent=RIGHT, make=lambda: odd.Corridor(0.0), seed=0, **give
 def test_policies_of_all_kinds_walk_to_the_right_and_stop_there(policy):
     walked = attempt(policy)
     assert (walked.simulator_steps, walked.ending) == (1, Ending.STOPPED)
-    assert walked.trajectory[-1] == odd.WORDS.state(["at(right)"])
+    assert walked.trajectory[-1] == odd.VOCABULARY.state(["at(right)"])
 
 
-def test_a_policy_stops_at_once_where_the_intent_holds():
+def test_a_policy_stops_at_once_if_the_intent_holds():
     assert attempt(lambda cell: 1, MIDDLE).simulator_steps == 0
     assert attempt(lambda cell: 1, Intent.parse("not at(right)")).simulator_steps == 0
 
 
-def test_a_policy_that_ignores_the_intent_goes_on_until_the_episode_is_over():
+def test_a_policy_that_ignores_the_intent_continues_until_the_episode_is_over():
     walked = attempt(lambda cell: 1, LEFT)
     assert (walked.simulator_steps, walked.ending) == (2, Ending.WORLD_ENDED)
 
 
-def test_or_until_the_horizon():
+def test_a_policy_that_ignores_the_intent_continues_until_the_horizon():
     walked = attempt(lambda cell: 1, LEFT, lambda: odd.Corridor(0.0, ends=False))
     assert (walked.simulator_steps, walked.ending) == (20, Ending.HORIZON)
 
 
-def test_a_function_may_stop_by_itself():
+def test_a_function_may_stop_by_returning_none():
     walked = attempt(lambda cell: None, FAR)
     assert (walked.simulator_steps, walked.ending) == (0, Ending.STOPPED)
 
 
-def test_an_agent_with_a_policy_for_each_goal_stops_where_it_has_none():
+def test_an_agent_with_a_policy_for_each_goal_stops_without_one():
     assert attempt({"at(left)": lambda cell: 0}).ending is Ending.STOPPED
 
 
 @pytest.mark.parametrize("action", [2, -1, 1.0, "right", None, [1, 1], np.array([0, 1])])
-def test_an_action_that_the_space_does_not_have_fails_the_attempt(action):
+def test_an_action_outside_the_space_fails_the_attempt(action):
     walked = attempt(lambda cell: action if action is not None else "", FAR)
     assert walked.ending is Ending.INVALID_ACTION
-    assert "is no action of Discrete(2)" in walked.detail
+    assert "is not an action of Discrete(2)" in walked.detail
 
 
 def test_a_policy_that_raises_fails_the_attempt():
@@ -84,7 +84,7 @@ def test_a_policy_that_raises_fails_the_attempt():
 
 
 class Recurrent:
-    """Has the `predict` of Stable-Baselines3; goes right on every second step of its memory."""
+    """Has the `predict` of Stable-Baselines3; its state makes it go right every second step."""
 
     def __init__(self):
         self.asked = []
@@ -95,7 +95,7 @@ class Recurrent:
         return np.array(int(steps[0] % 2 == 0)), (steps + 1,)
 
 
-def test_the_state_of_a_recurrent_model_goes_from_step_to_step_and_not_from_attempt_to_attempt():
+def test_a_recurrent_state_is_kept_between_steps_and_not_between_attempts():
     model = Recurrent()
     for _ in range(2):
         attempt(model, FAR, limits=odd.Limits(temporal_length=None, horizon=3))
@@ -107,7 +107,7 @@ def test_the_state_of_a_recurrent_model_goes_from_step_to_step_and_not_from_atte
     assert check_problem(corridor_problem(policy=model)) == []
 
 
-def test_a_model_that_draws_is_seeded_for_each_attempt_where_torch_is(monkeypatch):
+def test_a_stochastic_model_is_seeded_for_each_attempt_with_torch(monkeypatch):
     dice = np.random.RandomState(0)
     torch = SimpleNamespace(manual_seed=dice.seed)
     monkeypatch.setitem(sys.modules, "torch", torch)
@@ -123,7 +123,7 @@ def test_a_model_that_draws_is_seeded_for_each_attempt_where_torch_is(monkeypatc
     assert len(set(walks)) > 1
 
 
-def test_a_model_that_can_be_masked_is_given_the_mask():
+def test_a_maskable_model_receives_the_mask():
     masks = []
 
     class Maskable:
@@ -137,13 +137,13 @@ def test_a_model_that_can_be_masked_is_given_the_mask():
     assert masks == [[0, 1], [0, 1]]
 
 
-def test_a_predict_of_another_kind_is_told_apart():
+def test_another_kind_of_predict_is_refused():
     model = SimpleNamespace(predict=lambda cell, state, episode_start, deterministic: 1)
     assert "Stable-Baselines3's returns (action, state)" in attempt(model, FAR).detail
 
 
 class Agent:
-    """An agent as capscope knows them: it decides for itself, by all that there is to see."""
+    """An agent with `begin`: it sees the whole observation and decides when to stop."""
 
     def begin(self, intent, seed):
         self.seen = []
@@ -154,9 +154,9 @@ class Agent:
         return 1 if len(self.seen) < 2 else None
 
 
-def test_an_agent_of_capscopes_own_kind_sees_everything_and_stops_when_it_likes():
+def test_an_agent_with_begin_observes_everything_and_decides_when_to_stop():
     agent = Agent()
     walked = attempt(agent, MIDDLE)
     assert walked.simulator_steps == 1
-    assert agent.seen[0] == GymnasiumObservation(2, odd.WORDS.state(["at(middle)"]))
-    assert agent.seen[1] == GymnasiumObservation(3, odd.WORDS.state(["at(right)"]), reward=1.0)
+    assert agent.seen[0] == GymnasiumObservation(2, odd.VOCABULARY.state(["at(middle)"]))
+    assert agent.seen[1] == GymnasiumObservation(3, odd.VOCABULARY.state(["at(right)"]), reward=1.0)

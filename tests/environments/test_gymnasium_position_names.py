@@ -1,4 +1,4 @@
-"""A position has one name, however one came to it, and no other position has that name."""
+"""A position has one name, however it was reached, and different positions have different names."""
 
 import random
 
@@ -17,7 +17,7 @@ from capscope.world.positions import name_of
 from support import odd_environments as odd
 from support.odd_environments import corridor_problem
 
-FOR_DRAWING = ["lastaction", "dealer_top_card_suit", "dealer_top_card_value_str"]
+FOR_RENDERING = ["lastaction", "dealer_top_card_suit", "dealer_top_card_value_str"]
 
 
 def visits(simulator, count, seed=0):
@@ -34,7 +34,7 @@ def visits(simulator, count, seed=0):
 
 def world(make, restore="replay", **given):
     label = given.pop("label", lambda _: [])
-    return gymnasium_problem(make, odd.WORDS, label, lambda _: 0, restore=restore, **given)
+    return gymnasium_problem(make, odd.VOCABULARY, label, lambda _: 0, restore=restore, **given)
 
 
 WORLDS = [
@@ -54,21 +54,21 @@ WORLDS = [
 
 @pytest.mark.parametrize("restore", [Replay, Copy, lambda ignore: Native.of(ignore=ignore)])
 @pytest.mark.parametrize("make", WORLDS)
-def test_positions_have_one_name_if_all_that_a_full_look_tells_is_alike(make, restore):
-    """The naive twin looks at every attribute in every layer, each time."""
-    simulator = world(make, restore(ignore=FOR_DRAWING)).simulator
-    of_look, of_name = {}, {}
+def test_positions_have_one_name_if_a_full_comparison_finds_them_equal(make, restore):
+    """The naive twin compares every attribute in every layer, each time."""
+    simulator = world(make, restore(ignore=FOR_RENDERING)).simulator
+    by_values, by_name = {}, {}
     for visited in visits(simulator, 150):
-        told = {name: text for name, text in visited.last_step().items() if name != "the reward"}
-        look = repr(sorted({**told, **visited.inspect().parts}.items()))
+        step = {name: text for name, text in visited.last_step().items() if name != "the reward"}
+        values = repr(sorted({**step, **visited.inspect().parts}.items()))
         name = name_of(visited.snapshot())
-        assert of_look.setdefault(look, name) == name
-        assert of_name.setdefault(name, look) == look
-    assert 3 < len(of_name) <= 150
+        assert by_values.setdefault(values, name) == name
+        assert by_name.setdefault(name, values) == values
+    assert 3 < len(by_name) <= 150
 
 
 def test_a_large_table_that_changes_is_part_of_a_position():
-    """A full look passes over it."""
+    """The full comparison skips it."""
     simulator = world(odd.CorridorWithALongTrail).simulator
     found = {
         (
@@ -82,7 +82,7 @@ def test_a_large_table_that_changes_is_part_of_a_position():
 
 
 @pytest.mark.parametrize("restore", ["replay", "copy"])
-def test_a_name_does_not_depend_on_the_way_there_nor_on_the_process(restore):
+def test_a_name_depends_neither_on_the_history_nor_on_the_process(restore):
     here, there = (corridor_problem(lambda: odd.Corridor(0.0), restore=restore) for _ in range(2))
     here, there = here.simulator, there.simulator
     here.reset(1)
@@ -108,7 +108,7 @@ def steps_to_the_same_cell(restore, make=odd.CorridorWithACounterLeftOut, **give
 
 
 @pytest.mark.parametrize("restore", [Replay, Copy, lambda **given: Native.of("cell", **given)])
-def test_what_does_not_matter_can_be_left_out_by_name(restore):
+def test_an_ignored_attribute_does_not_distinguish_positions(restore):
     assert not steps_to_the_same_cell(restore())
     assert steps_to_the_same_cell(restore(ignore=["steps"]))
 
@@ -118,13 +118,13 @@ def watched_corridor(*_, **__):
     return wrappers.RecordEpisodeStatistics(env)
 
 
-def test_statistics_and_a_limit_that_was_lifted_are_no_part_of_a_position():
+def test_statistics_and_a_removed_limit_do_not_distinguish_positions():
     assert steps_to_the_same_cell("replay", watched_corridor)
     kept = Options(keep_time_limit=True)
     assert not steps_to_the_same_cell("replay", watched_corridor, options=kept)
 
 
-def test_what_outlasts_a_reset_is_no_part_of_a_position():
+def test_values_that_survive_a_reset_do_not_distinguish_positions():
     simulator = world(odd.CorridorThatRemembersEpisodes).simulator
     names = set()
     for visited in visits(simulator, 50):
@@ -133,7 +133,7 @@ def test_what_outlasts_a_reset_is_no_part_of_a_position():
 
 
 @pytest.mark.parametrize("name", ["FrozenLake-v1", "Taxi-v4", "CliffWalking-v1"])
-def test_what_is_there_for_drawing_is_no_part_of_a_position(name):
+def test_values_for_rendering_do_not_distinguish_positions(name):
     seen, names = set(), set()
     for visited in visits(world(name).simulator, 80):
         seen.add(visited.last_step()["the observation"])
@@ -142,25 +142,25 @@ def test_what_is_there_for_drawing_is_no_part_of_a_position(name):
 
 
 class Sealed(odd.Corridor):
-    """Holds something that says nothing of itself."""
+    """Holds an object that does not show its content."""
 
     def reset(self, *, seed=None, options=None):
         self.engine = {"wheels": [(n for n in ())]}
         return super().reset(seed=seed)
 
 
-def test_an_environment_that_cannot_be_looked_into_has_no_names_and_is_told_so():
+def test_an_environment_that_cannot_be_examined_has_no_names_and_a_note():
     problem = world(Sealed, label=lambda cell: [f"at({odd.CELLS[cell]})"])
     snapshot = problem.simulator.snapshot()
     assert snapshot.startswith(b"recipe ")
     assert problem.simulator.restore(snapshot, 0).observation == 2
     note = "engine['wheels'][0] cannot be examined, so positions have no names"
-    assert any(note in told for told in notes_on(problem))
+    assert any(note in text for text in notes_on(problem))
     named = world(Sealed, Replay(ignore=["engine"])).simulator.snapshot()
     assert name_of(named) != named
 
 
-def test_an_environment_that_can_be_made_once_only_has_no_names():
+def test_an_environment_that_can_be_made_only_once_has_no_names():
     made = []
 
     def once():
@@ -175,7 +175,7 @@ def test_an_environment_that_can_be_made_once_only_has_no_names():
     assert "a second environment (OSError: the port is taken)" in simulator.notes()[0]
 
 
-def test_an_environment_that_fails_where_it_is_watched_can_be_named_all_the_same():
+def test_an_environment_that_raises_while_it_is_observed_still_has_names():
     class Fragile(odd.Corridor):
         def step(self, action):
             if action:
@@ -188,7 +188,7 @@ def test_an_environment_that_fails_where_it_is_watched_can_be_named_all_the_same
     assert name_of(simulator.snapshot()) != begin
 
 
-def test_a_run_begun_without_names_goes_on_with_them(tmp_path, monkeypatch):
+def test_a_run_started_without_names_can_be_resumed_with_them(tmp_path, monkeypatch):
     for name in ("later", "earlier"):
         with monkeypatch.context() as release:
             if name == "earlier":

@@ -1,4 +1,4 @@
-"""A Gymnasium environment goes back to where it was, and forward as chance will have it."""
+"""A Gymnasium environment goes back to a position, and its randomness is reseeded."""
 
 import copy
 import importlib
@@ -27,7 +27,7 @@ KEPT = Options(keep_time_limit=True)
 
 def lake(**given):
     return gymnasium_problem(
-        "FrozenLake-v1", odd.WORDS, lambda _: [], lambda _: 0, **given
+        "FrozenLake-v1", odd.VOCABULARY, lambda _: [], lambda _: 0, **given
     ).simulator
 
 
@@ -43,7 +43,7 @@ def walk(simulator, steps, seed=0):
 
 
 @pytest.mark.parametrize("restore", ["replay", "copy", Native.of("s", "lastaction")], ids=WAYS_BACK)
-def test_three_hundred_draws_on_ice_are_not_one_draw(restore):
+def test_three_hundred_draws_on_ice_differ(restore):
     simulator = lake(restore=restore)
     simulator.reset(0)
     snapshot = simulator.snapshot()
@@ -63,7 +63,7 @@ def test_a_copy_without_reseeding_would_be_one_draw_three_hundred_times():
 
 
 @pytest.mark.parametrize("restore", WAYS_BACK)
-def test_a_position_comes_back_from_whatever_happened_since(restore):
+def test_a_position_is_restored_whatever_happened_since(restore):
     make = odd.CorridorWithState if restore == "native" else odd.Corridor
     simulator = corridor_problem(lambda: make(ends=False), restore=restore).simulator
     known = [walk(simulator, steps, steps) for steps in range(0, 20, 3)]
@@ -74,7 +74,7 @@ def test_a_position_comes_back_from_whatever_happened_since(restore):
 
 
 @pytest.mark.parametrize("restore", WAYS_BACK)
-def test_the_end_of_an_episode_comes_back_too(restore):
+def test_the_end_of_an_episode_is_restored(restore):
     make = odd.CorridorWithState if restore == "native" else odd.Corridor
     simulator = corridor_problem(make, restore=restore).simulator
     snapshot, seen = walk(simulator, 200)
@@ -86,7 +86,7 @@ def test_the_end_of_an_episode_comes_back_too(restore):
 
 
 @pytest.mark.parametrize("restore", ["replay", "copy", Native.of("s", "lastaction")], ids=WAYS_BACK)
-def test_the_steps_that_a_time_limit_has_counted_come_back(restore):
+def test_the_step_count_of_a_time_limit_is_restored(restore):
     simulator = lake(restore=restore, options=KEPT)
     simulator.reset(3)
     for _ in range(2):
@@ -99,12 +99,12 @@ def test_the_steps_that_a_time_limit_has_counted_come_back(restore):
     assert simulator.env._elapsed_steps == 2
 
 
-def test_a_time_limit_is_lifted_wherever_it_is_unless_it_is_to_be_kept():
+def test_a_time_limit_is_removed_wherever_it_is_unless_the_option_keeps_it():
     def make():
         return wrappers.RecordEpisodeStatistics(gym.make("CliffWalking-v1", max_episode_steps=3))
 
     def simulator(**given):
-        return gymnasium_problem(make, odd.WORDS, lambda _: [], lambda _: 0, **given).simulator
+        return gymnasium_problem(make, odd.VOCABULARY, lambda _: [], lambda _: 0, **given).simulator
 
     free, kept = simulator(), simulator(options=KEPT)
     for _ in range(3):
@@ -131,10 +131,10 @@ def test_a_time_limit_is_lifted_wherever_it_is_unless_it_is_to_be_kept():
     ],
 )
 @pytest.mark.parametrize("restore", ["replay", "native"])
-def test_what_wrappers_remember_comes_back(wrap, restore):
+def test_values_held_by_wrappers_are_restored(wrap, restore):
     problem = gymnasium_problem(
         lambda: wrap(odd.CorridorWithState(ends=False)),
-        odd.WORDS,
+        odd.VOCABULARY,
         lambda seen, env: [f"at({odd.CELLS[env.cell]})"],
         lambda seen, intent, rng: rng.randrange(2),
         restore=restore,
@@ -143,10 +143,10 @@ def test_what_wrappers_remember_comes_back(wrap, restore):
     assert check_problem(problem) == []
 
 
-def test_another_environment_carries_a_recipe_out_to_the_same_position():
+def test_another_environment_replays_a_recipe_to_the_same_position():
     here, there = corridor_problem().simulator, corridor_problem(restore="copy").simulator
     snapshot, seen = walk(here, 3)
-    for draw in range(20):  # a chain of restores, each with chance of its own
+    for draw in range(20):  # a chain of restores, each with its own seed
         here.restore(snapshot, draw)
         if not here.actions():
             break
@@ -156,7 +156,7 @@ def test_another_environment_carries_a_recipe_out_to_the_same_position():
     assert there.inspect().parts == here.inspect().parts
 
 
-def test_seeds_after_which_nothing_was_done_are_not_written_down():
+def test_seeds_without_actions_are_not_recorded():
     simulator = corridor_problem().simulator
     snapshot, _ = walk(simulator, 1)
     for seed in range(5):
@@ -190,10 +190,10 @@ def test_a_copy_is_replayed_once_and_then_kept():
     assert replayed(further) == 1  # from the copy of where it began
     assert replayed(positions[1]) == 10
     assert replayed(positions[2]) == 10
-    assert replayed(positions[0]) == 10  # two are kept, and this was longest out of use
+    assert replayed(positions[0]) == 10  # two are kept, and this one was used least recently
 
 
-def test_what_is_done_after_a_restore_does_not_reach_the_copy():
+def test_steps_after_a_restore_do_not_change_the_copy():
     simulator = corridor_problem(lambda: odd.CorridorThatHandsOutItself(), restore="copy").simulator
     snapshot, _ = walk(simulator, 0)
     for _ in range(3):
@@ -202,7 +202,7 @@ def test_what_is_done_after_a_restore_does_not_reach_the_copy():
         simulator.step(1)
 
 
-def test_a_state_that_an_environment_goes_on_writing_to_is_as_it_was():
+def test_a_native_state_that_the_environment_modifies_later_is_restored():
     simulator = corridor_problem(odd.CorridorThatHandsOutItself, restore="native").simulator
     simulator.reset(0)
     snapshot = simulator.snapshot()
@@ -234,22 +234,22 @@ def test_a_native_state_may_be_any_plain_value():
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "message"),
     [
         ({"restore": "pickle"}, "restore must be 'replay' or 'native' or 'copy', not 'pickle'"),
         ({"make": odd.Corridor()}, "give a function that makes the environment"),
         ({"make": odd.OldCorridor}, r"odd_environments.OldCorridor, which is not a gymnasium.Env"),
         ({"policy": 7}, "'int' is not a policy; give a function of"),
-        ({"policy": lambda a, b, c, d: 0}, "the policy takes a, b, c, d; it is given observation"),
+        ({"policy": lambda a, b, c, d: 0}, "the policy takes a, b, c, d; it must take observation"),
     ],
 )
-def test_a_wrong_part_is_refused_in_plain_words(given, words):
-    with pytest.raises(ProblemError, match=words):
+def test_a_wrong_argument_is_refused_with_a_helpful_message(given, message):
+    with pytest.raises(ProblemError, match=message):
         corridor_problem(**given)
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "message"),
     [
         ({"restore": "native"}, r"needs Corridor to have get_state\(\).*Native.of"),
         (
@@ -258,19 +258,19 @@ def test_a_wrong_part_is_refused_in_plain_words(given, words):
         ),
     ],
 )
-def test_a_state_that_cannot_be_had_is_told_in_plain_words(given, words):
+def test_a_missing_native_state_is_refused_with_a_helpful_message(given, message):
     simulator = corridor_problem(**given).simulator
-    with pytest.raises(ProblemError, match=words):
+    with pytest.raises(ProblemError, match=message):
         simulator.snapshot()
 
 
-def test_an_environment_that_cannot_be_copied_is_told_in_plain_words():
+def test_an_environment_that_cannot_be_copied_is_refused_with_a_helpful_message():
     simulator = corridor_problem(Uncopied, restore="copy").simulator
     with pytest.raises(ProblemError, match=r"cannot be copied .* declare restore=\"replay\""):
         simulator.restore(simulator.snapshot(), 0)
 
 
-def test_half_a_native_way_back_is_none():
+def test_native_needs_both_get_and_put():
     with pytest.raises(ProblemError, match="both get and put"):
         Native(get=lambda env: env.cell)
 
@@ -284,7 +284,7 @@ def test_a_snapshot_of_another_kind_is_refused():
         native.restore(replaying.snapshot(), 0)
 
 
-def test_the_fingerprint_tells_environments_and_ways_back_apart():
+def test_the_fingerprint_depends_on_environment_and_restore():
     def made(restore="replay", **given):
         return corridor_problem(lambda: gym.make("FrozenLake-v1", **given), restore=restore)
 

@@ -52,7 +52,7 @@ def test_a_layout_is_read_as_it_is_drawn(written):
     assert layout.floor_of == {"left": (Cell(2, 2),), "right": (Cell(2, 4),)}
 
 
-def test_the_words_follow_from_what_a_layout_holds(written):
+def test_the_vocabulary_follows_from_the_layout(written):
     names = [str(atom) for atom in grid_vocabulary(written(SMALL)).atoms]
     assert names == [
         "agent-at(left)",
@@ -68,12 +68,12 @@ def test_the_words_follow_from_what_a_layout_holds(written):
     assert "is-dead()" in map(str, grid_vocabulary(written(with_lava)).atoms)
 
 
-def test_a_room_without_a_name_is_called_by_its_word(written):
+def test_a_room_without_a_name_has_its_word_as_name(written):
     layout = written(SMALL.replace("2 right", ""))
     assert layout.rooms == ("left", "2")
 
 
-def test_a_grid_is_known_by_its_content_and_not_by_its_file(written, tmp_path):
+def test_the_fingerprint_depends_on_content_and_not_on_the_file(written, tmp_path):
     layout = written(SMALL)
     other = tmp_path / "other.txt"
     other.write_text(SMALL.replace("# A corridor with a door.", "\n\n"), encoding="utf-8")
@@ -81,7 +81,7 @@ def test_a_grid_is_known_by_its_content_and_not_by_its_file(written, tmp_path):
     assert written(SMALL.replace("A>", "A^")).fingerprint != layout.fingerprint
 
 
-def test_the_four_quadrants_are_the_world_of_the_paper():
+def test_the_four_quadrants_layout_is_that_of_the_paper():
     layout = read_layout(FOUR_QUADRANTS)
     assert (layout.height, layout.width) == (9, 9)
     assert set(layout.rooms) == {"north-west", "north-east", "south-west", "south-east"}
@@ -117,21 +117,21 @@ def passages(layout, near, far):
 @pytest.mark.parametrize(
     ("change", "place", "message"),
     [
-        (("rC", "xC"), "4:7", "'xC' is nothing that a grid holds; write one of W . L"),
-        (("rC", "r"), "4:7", "'r' is nothing that a grid holds"),
+        (("rC", "xC"), "4:7", "unknown cell 'xC'; write one of W . L"),
+        (("rC", "r"), "4:7", "unknown cell 'r'"),
         (("rC", "A<"), "4:7", "a second agent; keep the one at (2, 2)"),
         (("A>", "."), "3:1", "the grid has no agent"),
         (("rC", "yK"), "4:10", "a second yellow key, after the one at (2, 3)"),
         (("A> rC yK W", "A> rC yK"), "4:10", "this row has 4 cells and the first has 5"),
-        (("A> rC yK W", "A> rC yK L"), "4:13", "L stands on the border; close the grid with walls"),
-        (("-  1  1  2  -", "-  1  -  2  -"), "8:7", "the grid has no wall here, rooms says -"),
-        (("-  1  1  2  -", "-  1  1  2  1"), "8:13", "the grid has a wall here, rooms says 1"),
+        (("A> rC yK W", "A> rC yK L"), "4:13", "L is on the border; surround the grid with walls"),
+        (("-  1  1  2  -", "-  1  -  2  -"), "8:7", "the grid has no wall here, rooms has -"),
+        (("-  1  1  2  -", "-  1  1  2  1"), "8:13", "the grid has a wall here, rooms has 1"),
         (("-  1  1  2  -", "-  1  1  2"), "8:10", "this row has 4 cells and the grid's have 5"),
         (("-  1  1  2  -\n", ""), "8:1", "rooms has 2 rows and the grid has 3"),
         (("2 right", "3 right"), "12:1", "no room '3'; rooms has 1, 2"),
-        (("2 right", "2 left"), "12:1", "2 left names something twice"),
+        (("2 right", "2 left"), "12:1", "2 left repeats a room or name"),
         (("2 right", "2 far right"), "12:7", "3 words; write the room's word and its name"),
-        (("2 right", "2 (right)"), "12:3", "'(right)' is no name"),
+        (("2 right", "2 (right)"), "12:3", "'(right)' is not a name"),
         (("grid\n", "W\ngrid\n"), "2:1", "'W' before any section; begin with the line: grid"),
         (("names", "rooms"), "10:1", "a second 'rooms'"),
         ((SMALL[SMALL.index("rooms") :], ""), "5:1", "there is no rooms"),
@@ -144,23 +144,23 @@ def test_a_mistake_is_named_with_its_line_and_column(change, place, message, wri
         written(text)
 
 
-def test_a_room_called_by_its_word_needs_a_word_that_is_a_name_of_its_own(written):
+def test_a_word_that_names_a_room_must_be_a_unique_name(written):
     unnamed = SMALL.replace("2 right\n", "")
-    with pytest.raises(LayoutError, match=r"small\.txt:8:10: '2\)' is no name"):
+    with pytest.raises(LayoutError, match=r"small\.txt:8:10: '2\)' is not a name"):
         written(unnamed.replace("1  1  2", "1  1  2)"))
-    with pytest.raises(LayoutError, match=r"small\.txt:8:4: two rooms are called 2"):
+    with pytest.raises(LayoutError, match=r"small\.txt:8:4: two rooms are named 2"):
         written(unnamed.replace("1 left", "1 2"))
 
 
 def test_a_grid_too_small_or_too_large_is_refused(written):
-    with pytest.raises(LayoutError, match="the grid is 2 by 3 cells; it may have 3 to 200"):
+    with pytest.raises(LayoutError, match="the grid is 2 by 3 cells; use 3 to 200"):
         written("grid\nW W W\nW A> W\nrooms\n- - -\n- 1 -\n")
     wide = "W " * 201
     with pytest.raises(LayoutError, match="the grid is 3 by 201 cells"):
         written(f"grid\n{wide}\n{wide}\n{wide}\nrooms\n-\n")
 
 
-def test_a_file_that_cannot_be_read_is_an_error_of_the_problem(tmp_path):
+def test_a_file_that_cannot_be_read_is_a_problem_error(tmp_path):
     with pytest.raises(ProblemError, match=r"absent\.txt cannot be read as text"):
         read_layout(tmp_path / "absent.txt")
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\xff")

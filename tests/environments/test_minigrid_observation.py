@@ -14,7 +14,7 @@ LOCKED = (DoorState.LOCKED, DoorState.LOCKED)
 START = GridObservation(LAYOUT, LAYOUT.start, LAYOUT.facing, LOCKED, (Cell(8, 2),))
 
 
-def test_the_start_reads_as_the_layout_is_drawn():
+def test_the_initial_text_shows_the_layout():
     assert (
         START.text()
         == """\
@@ -66,14 +66,14 @@ def test_an_observation_is_a_value():
         START.facing = "west"
 
 
-def test_an_agent_is_sent_to_cells_that_it_could_stand_on():
+def test_sampled_cells_are_free():
     assert Cell(8, 2) not in START.free_cells("south-west")
     assert Cell(8, 2) in START._replace(keys=(None,)).free_cells("south-west")
     drawn = {START.sampled_cell("south-west", seed) for seed in range(300)}
     assert drawn == set(START.free_cells("south-west"))
     assert not drawn & LAYOUT.lava
     assert all(LAYOUT.room_of[cell] == "south-west" for cell in drawn)
-    # The doorways belong to rooms too, but nobody is sent to stand in a door.
+    # Doorways belong to rooms too, but are not goals.
     assert Cell(3, 5) not in START.free_cells("north-west")
     assert START.sampled_cell("north-east", 5) == START.sampled_cell("north-east", 5)
 

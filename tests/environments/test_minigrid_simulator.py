@@ -27,7 +27,7 @@ from support.processes import SECONDS
 
 LAYOUT = read_layout(FOUR_QUADRANTS)
 SIMULATOR = grid_simulator(LAYOUT)
-WORDS = GridAbstraction(LAYOUT)
+VOCABULARY = GridAbstraction(LAYOUT)
 
 TO_THE_KEY = "face_south " + "move_forward " * 5 + "face_west pickup"
 TO_THE_BLUE_DOOR = "face_north " + "move_forward " * 5 + "face_east move_forward"
@@ -44,44 +44,44 @@ WAYS = {
 
 
 def go(simulator, way):
-    """Take the actions of a way from the beginning; return the last observation."""
+    """Take the actions of a way from the start; return the last observation."""
     seen = simulator.reset(0)
     for action in way.split():
         seen = simulator.step(action)
     return seen
 
 
-def words(seen):
-    return {str(atom) for atom in WORDS.vocabulary.holding(WORDS(seen))}
+def atoms(seen):
+    return {str(atom) for atom in VOCABULARY.vocabulary.holding(VOCABULARY(seen))}
 
 
 def test_the_key_opens_the_blue_door_and_can_close_it_again():
-    assert "blue-door-locked()" in words(go(SIMULATOR, WAYS["locked door"]))
+    assert "blue-door-locked()" in atoms(go(SIMULATOR, WAYS["locked door"]))
     opened = go(SIMULATOR, WAYS["open door"])
-    assert words(opened) == {
+    assert atoms(opened) == {
         "agent-at(north-west)",
         "carrying-blue-key()",
         "blue-door-open()",
         "green-door-locked()",
     }
     closed = go(SIMULATOR, WAYS["closed door"])
-    assert words(closed) == words(opened) - {"blue-door-open()"} | {"blue-door-closed()"}
+    assert atoms(closed) == atoms(opened) - {"blue-door-open()"} | {"blue-door-closed()"}
 
 
 def test_a_locked_door_does_not_open_without_its_key():
     at_blue = "face_east move_forward toggle move_forward"
     assert go(SIMULATOR, at_blue).position == Cell(3, 4)
-    assert "blue-door-locked()" in words(go(SIMULATOR, at_blue))
+    assert "blue-door-locked()" in atoms(go(SIMULATOR, at_blue))
     at_green = f"{TO_THE_KEY} face_north move_forward face_east move_forward toggle move_forward"
     seen = go(SIMULATOR, at_green)
     assert seen.position == Cell(7, 4)
-    assert {"green-door-locked()", "carrying-blue-key()"} <= words(seen)
+    assert {"green-door-locked()", "carrying-blue-key()"} <= atoms(seen)
 
 
-def test_lava_kills_and_nothing_can_be_done_afterwards():
+def test_lava_kills_and_leaves_no_actions():
     seen = go(SIMULATOR, WAYS["lava"])
     assert seen.dead
-    assert {"is-dead()", "agent-at(south-west)"} <= words(seen)
+    assert {"is-dead()", "agent-at(south-west)"} <= atoms(seen)
     assert list(SIMULATOR.actions()) == []
     with pytest.raises(InvalidAction, match="the agent is dead"):
         SIMULATOR.step("face_north")
@@ -94,7 +94,7 @@ def test_lava_kills_and_nothing_can_be_done_afterwards():
 
 def test_a_key_cannot_be_dropped():
     go(SIMULATOR, WAYS["key"])
-    with pytest.raises(InvalidAction, match="'drop' is no action of a grid"):
+    with pytest.raises(InvalidAction, match="'drop' is not an action"):
         SIMULATOR.step("drop")
     chooser = random.Random(3)
     while SIMULATOR.actions():
@@ -105,13 +105,13 @@ def test_a_key_cannot_be_dropped():
 def test_anything_else_is_an_invalid_action_and_changes_nothing(action):
     before = go(SIMULATOR, WAYS["doorway"])
     snapshot = SIMULATOR.snapshot()
-    with pytest.raises(InvalidAction, match="is no action of a grid"):
+    with pytest.raises(InvalidAction, match="is not an action"):
         SIMULATOR.step(action)
     assert SIMULATOR.restore(snapshot, 0) == before
 
 
 def look_into(env):
-    """Return the atoms that hold by minigrid's own objects, asked cell by cell."""
+    """Return the atoms that hold according to minigrid's own objects."""
     atoms = set()
     for x in range(env.width):
         for y in range(env.height):
@@ -132,7 +132,7 @@ def look_into(env):
 
 
 def turned(env, facing):
-    """Turn a deep copy to face a direction by minigrid's own turns."""
+    """Turn a deep copy to a direction by minigrid's own actions."""
     env = copy.deepcopy(env)
     while env.agent_dir != facing:
         env.step(Actions.right)
@@ -140,7 +140,7 @@ def turned(env, facing):
 
 
 class TwinWorld(type(SIMULATOR.world)):
-    """minigrid's environment as it is: views are drawn, the cell ahead is found its own way."""
+    """minigrid's environment unchanged: with rendered views and its own `front_pos`."""
 
     gen_obs = MiniGridEnv.gen_obs
     front_pos = MiniGridEnv.front_pos
@@ -154,7 +154,7 @@ OWN = {
 
 
 @given(st.sampled_from(sorted(WAYS)), st.lists(st.sampled_from(ACTIONS), max_size=25))
-def test_every_step_does_what_minigrid_itself_does(way, actions):
+def test_every_step_does_what_minigrid_does(way, actions):
     simulator = grid_simulator(LAYOUT)
     twin = TwinWorld(LAYOUT)
     twin.reset(seed=0)
@@ -169,7 +169,7 @@ def test_every_step_does_what_minigrid_itself_does(way, actions):
         else:
             direction = ["face_east", "face_south", "face_west", "face_north"].index(action)
             twin = turned(twin, direction)
-    assert set(WORDS.vocabulary.holding(WORDS(seen))) == look_into(twin)
+    assert set(VOCABULARY.vocabulary.holding(VOCABULARY(seen))) == look_into(twin)
     assert seen.position == (twin.agent_pos[1] + 1, twin.agent_pos[0] + 1)
     assert seen.facing == ["east", "south", "west", "north"][twin.agent_dir]
     assert simulator.world.grid == twin.grid
@@ -202,7 +202,7 @@ def test_a_restored_snapshot_has_the_future_of_a_deep_copy(way, before, after, s
 def test_a_snapshot_takes_a_few_bytes_and_another_process_restores_it():
     visits = {}
     for name, way in WAYS.items():
-        state = WORDS(go(SIMULATOR, way))
+        state = VOCABULARY(go(SIMULATOR, way))
         visits[name] = (SIMULATOR.snapshot(), state)
     snapshots = [snapshot for snapshot, _ in visits.values()]
     assert {len(snapshot) for snapshot in snapshots} == {7}
@@ -212,11 +212,13 @@ def test_a_snapshot_takes_a_few_bytes_and_another_process_restores_it():
 
 
 def test_a_snapshot_of_another_grid_is_refused():
-    with pytest.raises(ProblemError, match="a snapshot of 3 bytes is none of four-quadrants"):
+    with pytest.raises(
+        ProblemError, match="a snapshot of 3 bytes does not belong to four-quadrants"
+    ):
         SIMULATOR.restore(b"\1\1\0", 0)
 
 
-def test_a_picture_is_drawn_by_minigrid_and_leaves_the_world_alone():
+def test_a_picture_is_rendered_by_minigrid_and_does_not_change_the_position():
     pygame = pytest.importorskip("pygame")
     go(SIMULATOR, WAYS["lava"])
     dead = SIMULATOR.snapshot()
@@ -237,7 +239,7 @@ def test_a_picture_is_drawn_by_minigrid_and_leaves_the_world_alone():
     assert (shown.swapaxes(0, 1) == env.get_full_render(highlight=False, tile_size=16)).all()
 
 
-def test_layouts_and_words_need_no_minigrid():
+def test_layouts_and_vocabularies_do_not_need_minigrid():
     code = """
 import sys
 sys.modules["minigrid"] = None

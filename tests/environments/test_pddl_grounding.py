@@ -286,13 +286,13 @@ def test_an_atom_that_is_deleted_and_added_is_added():
     assert task.vocabulary.bit[Atom("p")] & operator.outcomes(0)[0][1]
 
 
-def test_outcomes_that_change_the_same_are_one_outcome():
+def test_outcomes_with_equal_changes_are_merged():
     add = ("add", ("atom", "p", ()))
     task = compiled(("and", []), ("probabilistic", (("0.5", add), ("0.25", add))))
     operator = task.operators[0]
     assert sorted(outcome.probability for outcome in operator.possible) == [0.25, 0.75]
 
 
-def test_the_usual_precondition_is_a_single_cube():
+def test_the_usual_precondition_is_a_single_conjunction():
     for name in ("blocksworld", "tireworld", "first-responders", "probabilistic-elevators"):
         assert all(len(o.precondition) == 1 and o.masks for o in shipped(name).operators)

@@ -62,7 +62,7 @@ DOMAIN_MISTAKES = {
     "type circle": ("lamp room - object", "lamp - table room", 3, "its own ancestor"),
     "type twice": ("lamp room -", "lamp lamp room -", 3, "type lamp is declared twice"),
     "predicate twice": ("(dark))\n  (:f", "(dark) (dark))\n  (:f", 4, "dark is declared twice"),
-    "parameter twice": ("(?l - lamp ?r", "(?l - lamp ?l", 7, r"parameter \?l is named twice"),
+    "parameter twice": ("(?l - lamp ?r", "(?l - lamp ?l", 7, r"parameter \?l is declared twice"),
     "sum above one": ("0.25", "0.75", 13, "sum to 1.25"),
     "negative probability": ("0.25", "-0.25", 13, "probability -0.25 is negative"),
     "not a number": ("0.25", "0.2.5", 13, "'0.2.5' is not a number"),
@@ -100,13 +100,18 @@ def test_a_mistake_in_the_domain_names_file_and_line(load, mistake):
 
 
 PROBLEM_MISTAKES = {
-    "other domain": ("(:domain lamps)", "(:domain lumps)", 2, "one of domain lumps, not of lamps"),
+    "other domain": (
+        "(:domain lamps)",
+        "(:domain lumps)",
+        2,
+        "belongs to domain lumps, not to lamps",
+    ),
     "undeclared object": ("(in desk hall)", "(in dusk hall)", 4, "object dusk is not declared"),
     "undeclared predicate": ("(in desk hall)", "(at desk hall)", 4, "predicate at is not declared"),
     "wrong arity": ("(in desk hall)", "(in desk)", 4, "takes 2 arguments, not 1"),
     "wrong type": ("(in desk hall)", "(in hall hall)", 4, "hall is of type room"),
     "undeclared type": ("hall - room", "hall - roam", 3, "undeclared type roam"),
-    "object twice": ("hall - room", "hall hall - room", 3, "object hall is named twice"),
+    "object twice": ("hall - room", "hall hall - room", 3, "object hall is declared twice"),
     "goal": ("(lit desk)", "(lid desk)", 6, "predicate lid is not declared"),
     "number of what": ("(= (total-cost) 0)", "(= (cost) 0)", 5, "function cost is not declared"),
     "negative fact": ("(in desk hall)", "(not (in desk hall))", 4, "unexpected 'not'"),
@@ -154,7 +159,7 @@ def test_deep_nesting_is_read_or_reported(load, depth):
     try:
         load(domain=deep)
     except DomainFileError as error:
-        assert re.search(r"domain\.pddl:\d+: .*nested too deeply; write", str(error))
+        assert re.search(r"domain\.pddl:\d+: .*nested too deeply; nest", str(error))
         assert depth > 100
 
 
@@ -174,11 +179,11 @@ def test_a_file_with_a_random_edit_is_read_or_reported(load, data, in_domain):
         assert re.search(r"(domain|problem)\.pddl:\d+: .+; .+", str(error))
 
 
-def test_a_condition_with_too_many_cases_is_reported(load):
+def test_a_condition_with_too_many_terms_is_reported(load):
     lamps = " ".join(f"l{i}" for i in range(20))
     condition = "(forall (?k - lamp) (or (lit ?k) (and (dark) (not (lit ?k))) (burnt ?k)))"
     domain = DOMAIN.replace("(dark))\n", "(dark) (burnt ?l - lamp))\n", 1)
     domain = domain.replace("(not (lit ?l))", condition).replace("0.5 (lit ?l)", "0.5 (burnt ?l)")
     domain = domain.replace("0.25 (dark)", "0.25 (and (dark) (lit ?l))")
-    with pytest.raises(DomainFileError, match=r"domain\.pddl:6: .*more than 4096 cases"):
+    with pytest.raises(DomainFileError, match=r"domain\.pddl:6: .*more than 4096 terms"):
         load(domain=domain, problem=PROBLEM.replace("desk - table", f"desk - table {lamps} - lamp"))

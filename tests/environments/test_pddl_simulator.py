@@ -22,7 +22,7 @@ def shipped(name):
 
 
 def walk(simulator, seed, steps):
-    """Step random operators, all chance from one seed; return the states."""
+    """Step random operators with one seed; return the states."""
     chooser = random.Random(seed)
     states = [simulator.reset(seed)]
     for _ in range(steps):
@@ -34,7 +34,7 @@ def walk(simulator, seed, steps):
 
 
 @pytest.mark.parametrize("name", SHIPPED_PROBLEMS)
-def test_a_shipped_problem_keeps_the_contracts(name):
+def test_a_shipped_problem_passes_the_checks(name):
     task = shipped(name)
     agent = LaoStarAgent(task.operators, task.vocabulary)
     problem = Problem(name, PddlSimulator(task), agent, IdentityAbstraction(task.vocabulary))
@@ -62,7 +62,7 @@ def test_snapshots_of_one_task_have_one_length():
 
 
 @given(st.sampled_from(SHIPPED_PROBLEMS), st.data())
-def test_any_state_can_be_set_also_one_that_cannot_be_reached(name, data):
+def test_any_state_can_be_set_even_an_unreachable_one(name, data):
     simulator = PddlSimulator(shipped(name))
     assert isinstance(simulator, SettableSimulator)
     state = data.draw(st.integers(0, simulator.task.vocabulary.mask))
@@ -78,11 +78,11 @@ def test_the_same_seed_gives_the_same_draws_whatever_happened_before(seed):
     assert walk(simulator, seed, 20) == fresh
 
 
-def test_forgetting_what_is_applicable_changes_nothing():
+def test_the_size_of_the_cache_changes_nothing():
     task = shipped("first-responders")
     expected = walk(PddlSimulator(task), 5, 500)
-    assert walk(PddlSimulator(task, remembered_states=0), 5, 500) == expected
-    assert walk(PddlSimulator(task, remembered_states=3), 5, 500) == expected
+    assert walk(PddlSimulator(task, cached_states=0), 5, 500) == expected
+    assert walk(PddlSimulator(task, cached_states=3), 5, 500) == expected
 
 
 def test_different_seeds_give_each_outcome_about_as_often_as_its_probability():
@@ -107,6 +107,6 @@ def test_an_operator_that_is_not_applicable_is_an_invalid_action():
     assert simulator.snapshot() == PddlSimulator(task).snapshot()
 
 
-def test_something_that_is_no_operator_is_an_invalid_action():
+def test_anything_but_an_operator_is_an_invalid_action():
     with pytest.raises(InvalidAction, match="'jump' is not a ground operator"):
         PddlSimulator(shipped("blocksworld")).step("jump")

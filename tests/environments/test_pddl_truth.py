@@ -64,7 +64,7 @@ def test_an_intent_that_holds_ends_where_it_begins():
     assert truth.outcomes(start, Intent.parse("clear(a)")) == {start: 1.0}
 
 
-def test_an_attempt_in_a_world_without_actions_ends_where_it_begins():
+def test_an_attempt_without_actions_ends_where_it_begins():
     # The vehicle has a flat tire where there is no spare.
     subject = problem("tireworld", Limits())
     applicable = subject.simulator.task.applicable

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from capscope.symbolic import Literal, Vocabulary
 from support.condition_space import ConditionSpace
 
-WORDS = Vocabulary.of_atoms("pqrst")
-SPACE = ConditionSpace(WORDS)
-ALL = range(2 ** len(WORDS.atoms))
+VOCABULARY = Vocabulary.of_atoms("pqrst")
+SPACE = ConditionSpace(VOCABULARY)
+ALL = range(2 ** len(VOCABULARY.atoms))
 SETS = st.frozensets(st.sampled_from(ALL))
 
 WIDE_WORDS = Vocabulary.of_atoms(f"p{i}" for i in range(60))
@@ -39,7 +39,7 @@ def test_conditions_combine_as_sets_of_states_do(one, other):
 
 
 @given(SETS, st.randoms(use_true_random=False))
-def test_conditions_of_one_meaning_are_equal_however_they_were_made(states, rng):
+def test_equivalent_conditions_are_equal_however_they_were_made(states, rng):
     parts = sorted(states)
     rng.shuffle(parts)
     joined = SPACE.nothing
@@ -51,7 +51,7 @@ def test_conditions_of_one_meaning_are_equal_however_they_were_made(states, rng)
 
 @given(
     st.lists(
-        st.dictionaries(st.sampled_from(WORDS.atoms), st.booleans()),
+        st.dictionaries(st.sampled_from(VOCABULARY.atoms), st.booleans()),
         max_size=4,
     )
 )
@@ -60,7 +60,9 @@ def test_terms_are_disjunctions_of_conjunctions(terms):
     expected = {
         state
         for state in ALL
-        if any(all((a in WORDS.holding(state)) is sign for a, sign in t.items()) for t in terms)
+        if any(
+            all((a in VOCABULARY.holding(state)) is sign for a, sign in t.items()) for t in terms
+        )
     }
     assert states_of(condition) == expected
 
@@ -82,7 +84,7 @@ def test_counting_is_exact_beyond_what_a_float_can_hold():
     assert (~condition).count() == 2**60 - len(states)
 
 
-def test_sixty_atoms_are_told_apart():
+def test_sixty_atoms_are_distinguished():
     rng = random.Random(1)
     states = [rng.getrandbits(60) for _ in range(300)]
     condition = WIDE.of_states(states)
@@ -98,13 +100,13 @@ def test_a_vocabulary_without_atoms_has_one_state():
     assert space.anything.holds(0)
 
 
-def test_conditions_of_two_spaces_are_not_combined():
+def test_conditions_of_different_spaces_cannot_be_combined():
     for combine in (lambda a, b: a & b, lambda a, b: a | b, lambda a, b: a.implies(b)):
-        with pytest.raises(ValueError, match="make both in one space"):
+        with pytest.raises(ValueError, match="make both in one"):
             combine(SPACE.anything, WIDE.anything)
 
 
-def test_a_condition_is_no_other_kind_of_thing():
+def test_a_condition_does_not_equal_other_objects():
     assert SPACE.anything != True  # noqa: E712
     assert len({SPACE.anything, SPACE.nothing, ~SPACE.nothing}) == 2
     assert all(a == b for a, b in itertools.pairwise([SPACE.anything] * 2))

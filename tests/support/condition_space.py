@@ -1,9 +1,8 @@
 """Boolean conditions over the atoms of a vocabulary, compared by meaning.
 
-A condition met in learning is a disjunction of thousands of complete states, or the complement of
-one. As a formula it cannot be compared or negated in reasonable time; as a reduced ordered decision
-diagram, equal conditions are equal nodes. The library behind it (oxidd) stays inside this module:
-a `Condition` is a value, and a `ConditionSpace` makes conditions over one vocabulary.
+A learned condition is a disjunction of thousands of complete states, or the complement of one. As a
+formula it cannot be compared or negated in reasonable time; as a reduced ordered binary decision
+diagram, equal conditions are equal nodes. The library (oxidd) is used in this module only.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ class Condition:
         self._space = space
 
     def holds(self, state: State) -> bool:
-        """Say whether a state satisfies the condition."""
+        """Return whether a state satisfies the condition."""
         return self._diagram.eval([(i, bool(state >> i & 1)) for i in range(self._space.width)])
 
     def implies(self, other: Condition) -> bool:
-        """Say whether every state of this condition is one of the other's."""
+        """Return whether every state of this condition satisfies the other."""
         return self._diagram.imp(self._checked(other)._diagram).valid()
 
     def count(self) -> int:
@@ -56,12 +55,12 @@ class Condition:
 
     def _checked(self, other: Condition) -> Condition:
         if other._space is not self._space:
-            raise ValueError("conditions of two spaces cannot be combined; make both in one space")
+            raise ValueError("conditions of different spaces cannot be combined; make both in one")
         return other
 
 
 class ConditionSpace:
-    """Makes the conditions over one vocabulary.
+    """Makes conditions over one vocabulary.
 
     >>> space = ConditionSpace(Vocabulary.of_atoms(["p", "q"]))
     >>> (space.of_states([0b00, 0b01]) | space.of_states([0b10, 0b11])) == space.anything
@@ -94,7 +93,7 @@ class ConditionSpace:
         """Return a disjunction of conjunctions of literals."""
         result = self._manager.false()
         for term in terms:
-            required, forbidden = self._vocabulary.literal_masks(term)
+            required, forbidden = self._vocabulary.test(term)
             cube = self._manager.true()
             for i in reversed(range(self.width)):
                 if required >> i & 1:
@@ -105,8 +104,8 @@ class ConditionSpace:
         return Condition(result, self)
 
     def _split(self, states: Sequence[State], level: int) -> BDDFunction:
-        # Joining minterms one by one touches the growing diagram each time. Splitting the states
-        # on the topmost variable builds every node once.
+        # Adding states one by one would rebuild the growing diagram each time. Splitting them on
+        # the topmost variable builds every node once.
         if not states:
             return self._manager.false()
         if len(states) == 1:

@@ -1,7 +1,7 @@
-"""Gymnasium environments for the tests: an honest one, and one for each way of hiding something.
+"""Gymnasium environments for the tests: a correct one, and one for each way to break a restore.
 
 A corridor of five cells with pits at both ends. A step goes left or right, except that with
-probability `slip` it goes the other way. In the honest one all chance comes from `np_random`.
+probability `slip` it goes the other way. In the correct one all randomness is from `np_random`.
 """
 
 import random
@@ -15,11 +15,11 @@ from capscope.symbolic import Predicate, Vocabulary
 from capscope.world import Limits
 
 CELLS = ("pit-left", "left", "middle", "right", "pit-right")
-WORDS = Vocabulary([Predicate("at", ("cell",))], dict.fromkeys(CELLS, "cell"))
+VOCABULARY = Vocabulary([Predicate("at", ("cell",))], dict.fromkeys(CELLS, "cell"))
 
 
 class Corridor(gym.Env):
-    """The honest one; with a wide corridor pits are far away."""
+    """The correct one; with `ends=False` pits do not end the episode."""
 
     action_space = spaces.Discrete(2)
     observation_space = spaces.Discrete(5)
@@ -33,18 +33,18 @@ class Corridor(gym.Env):
         self.cell = 2
         return self.cell, {}
 
-    def chance(self):
+    def draw(self):
         return self.np_random.random()
 
     def step(self, action):
-        right = (self.chance() < self.slip) != bool(action)
+        right = (self.draw() < self.slip) != bool(action)
         self.cell = min(4, max(0, self.cell + (1 if right else -1)))
         over = self.ends and self.cell in (0, 4)
         return self.cell, float(right), over, False, {}
 
 
 class CorridorWithState(Corridor):
-    """Honest: hands its state out and takes it back."""
+    """Correct: has `get_state` and `set_state`."""
 
     def get_state(self):
         return {"cell": self.cell}
@@ -54,16 +54,16 @@ class CorridorWithState(Corridor):
 
 
 class CorridorThatHandsOutItself(CorridorWithState):
-    """Harmless: its state is a list that it goes on writing to."""
+    """Correct: its state is a list that it modifies later."""
 
     def reset(self, *, seed=None, options=None):
         self.trail = [2]
         return super().reset(seed=seed)
 
     def step(self, action):
-        told = super().step(action)
+        result = super().step(action)
         self.trail[0] = self.cell
-        return told
+        return result
 
     def get_state(self):
         return self.trail
@@ -74,36 +74,36 @@ class CorridorThatHandsOutItself(CorridorWithState):
 
 
 class CorridorThatHandsOutItsGenerator(CorridorWithState):
-    """Harmless: what it takes back is reseeded all the same."""
+    """Correct: the generator in its state is reseeded after a restore."""
 
     def get_state(self):
-        return {"cell": self.cell, "chance": self.np_random.bit_generator.state}
+        return {"cell": self.cell, "draw": self.np_random.bit_generator.state}
 
     def set_state(self, state):
         self.cell = state["cell"]
-        self.np_random.bit_generator.state = state["chance"]
+        self.np_random.bit_generator.state = state["draw"]
 
 
 class CorridorWithAGeneratorOfItsOwn(Corridor):
-    """Harmless: it can be found."""
+    """Correct: its generator is found."""
 
     def reset(self, *, seed=None, options=None):
         self.own = {"dice": np.random.default_rng(seed)}
         return super().reset(seed=seed)
 
-    def chance(self):
+    def draw(self):
         return self.own["dice"].random()
 
 
 class CorridorThatSeedsNothing(Corridor):
-    """Harmless: its reset drops the seed, but the generator can be found."""
+    """Correct: its reset ignores the seed, but the generator is found."""
 
     def reset(self, *, seed=None, options=None):
         return super().reset()
 
 
 class CorridorWithACounterLeftOut(CorridorWithState):
-    """Lie: it ends after forty steps, and the state does not say how many are left."""
+    """Defect: it ends after forty steps, and the state lacks the step count."""
 
     def reset(self, *, seed=None, options=None):
         self.steps = 0
@@ -111,12 +111,12 @@ class CorridorWithACounterLeftOut(CorridorWithState):
 
     def step(self, action):
         self.steps += 1
-        *told, info = super().step(action)
-        return *told[:3], self.steps >= 40, info
+        *result, info = super().step(action)
+        return *result[:3], self.steps >= 40, info
 
 
 class CorridorWithWindLeftOut(CorridorWithState):
-    """Lie: the wind turns after three steps and is not in the state."""
+    """Defect: the wind turns after three steps and is not in the state."""
 
     def __init__(self):
         super().__init__(slip=0.0, ends=False)
@@ -132,7 +132,7 @@ class CorridorWithWindLeftOut(CorridorWithState):
 class Wind:
     def __init__(self):
         self.blows = 0
-        self.whistle = print  # nothing that could be written down
+        self.whistle = print  # not a plain value
 
     def turned(self, action):
         self.blows += 1
@@ -140,27 +140,27 @@ class Wind:
 
 
 class CorridorOfObjects(CorridorWithState):
-    """Lie: its state is no plain value."""
+    """Defect: its state is not a plain value."""
 
     def get_state(self):
         return Wind()
 
 
 class CorridorWithALongTrail(Corridor):
-    """Honest: keeps a long table in which a step changes little."""
+    """Correct: keeps a large table in which a step changes little."""
 
     def reset(self, *, seed=None, options=None):
         self.board = [[0] * 30 for _ in range(30)]
         return super().reset(seed=seed)
 
     def step(self, action):
-        told = super().step(action)
+        result = super().step(action)
         self.board[self.cell][action] = 1
-        return told
+        return result
 
 
 class CorridorInACorridor(Corridor):
-    """Honest: steps one that it holds and that is no layer of it."""
+    """Correct: steps another environment that it holds without being a wrapper."""
 
     def __init__(self):
         super().__init__()
@@ -175,7 +175,7 @@ class CorridorInACorridor(Corridor):
 
 
 class CorridorThatRemembersEpisodes(Corridor):
-    """Lie: something outlasts a reset and matters."""
+    """Defect: a value that matters survives a reset."""
 
     def __init__(self):
         super().__init__(slip=0.0, ends=False)
@@ -187,37 +187,37 @@ class CorridorThatRemembersEpisodes(Corridor):
 
 
 class CorridorWithHiddenDice(Corridor):
-    """Lie: its generator is in a closure, where nobody finds it."""
+    """Defect: its generator is in a closure, where it is not found."""
 
     def __init__(self):
         super().__init__()
         dice = np.random.default_rng(3)
-        self.chance = lambda: dice.random()
+        self.draw = lambda: dice.random()
 
 
 class CorridorWithEntropy(Corridor):
-    """Lie: every step makes a new generator of nothing."""
+    """Defect: every step makes a new generator from entropy."""
 
-    def chance(self):
+    def draw(self):
         return np.random.default_rng().random()
 
 
 class CorridorWithGlobalRandom(Corridor):
-    """Lie: Python's global generator."""
+    """Defect: Python's global generator."""
 
-    def chance(self):
+    def draw(self):
         return random.random()
 
 
 class CorridorWithGlobalNumpy(Corridor):
-    """Lie: NumPy's global generator."""
+    """Defect: NumPy's global generator."""
 
-    def chance(self):
+    def draw(self):
         return np.random.random()
 
 
 class CorridorWhereDiceAppear(CorridorWithState):
-    """Lie: the dice with which it is drawn whether anything happens are thrown in later."""
+    """Defect: the generator of a rare event is created after the reset."""
 
     def reset(self, *, seed=None, options=None):
         self.dice = []
@@ -228,12 +228,12 @@ class CorridorWhereDiceAppear(CorridorWithState):
             self.dice.append(np.random.default_rng(5))
         return super().step(action)
 
-    def chance(self):
-        return 0.0 if self.dice[0].random() < 1e-6 else super().chance()
+    def draw(self):
+        return 0.0 if self.dice[0].random() < 1e-6 else super().draw()
 
 
 class SharedCorridor(Corridor):
-    """Lie: all copies stand in one cell, as those of a handle to a library would."""
+    """Defect: all copies share one cell, like copies of a handle to a library."""
 
     place = [2]  # noqa: RUF012
 
@@ -247,7 +247,7 @@ class SharedCorridor(Corridor):
 
 
 class Grudge(gym.Wrapper):
-    """Lie: a wrapper with a memory that cannot be written down and that no reset clears."""
+    """Defect: a wrapper with a memory that is not plain and that no reset clears."""
 
     def __init__(self, env):
         super().__init__(env)
@@ -258,7 +258,7 @@ class Grudge(gym.Wrapper):
 
 
 class MaskedCorridor(Corridor):
-    """Says which actions are valid: only that to the right."""
+    """Reports which actions are valid: only right."""
 
     mask = (0, 1)
 
@@ -270,12 +270,12 @@ class MaskedCorridor(Corridor):
         return cell, {"mask": np.array(self.mask, np.int8)}
 
     def step(self, action):
-        *told, _ = super().step(action)
-        return *told, {"mask": np.array(self.mask, np.int8)}
+        *result, _ = super().step(action)
+        return *result, {"mask": np.array(self.mask, np.int8)}
 
 
 class DrawnCorridor(CorridorWithState):
-    """Draws itself as a row of pixels, with an ink that cannot be copied."""
+    """Renders a row of pixels, with an object that cannot be copied."""
 
     render_mode = "rgb_array"
     ink = None
@@ -288,14 +288,16 @@ class DrawnCorridor(CorridorWithState):
 
 
 class OldCorridor:
-    """Not an environment of Gymnasium."""
+    """Not a Gymnasium environment."""
 
 
 def go(observation, intent):
-    """The policy: walk towards the cell that is asked for."""
+    """Walk towards the cell in the intent."""
     return int(CELLS.index(intent.literals[0].atom.arguments[0]) > observation)
 
 
 def corridor_problem(make=Corridor, policy=go, **given):
     given.setdefault("limits", Limits())
-    return gymnasium_problem(make, WORDS, lambda cell: [f"at({CELLS[cell % 5]})"], policy, **given)
+    return gymnasium_problem(
+        make, VOCABULARY, lambda cell: [f"at({CELLS[cell % 5]})"], policy, **given
+    )

@@ -1,4 +1,4 @@
-"""Worlds to plan in: boards on which a press may fail for good, and runs of them to plan with."""
+"""Boards to plan on: a press may have an irreversible effect."""
 
 from support.toy_worlds import Board, board_problem
 
@@ -6,7 +6,7 @@ ALL_LIT = 0b111
 
 
 class Brittle(Board):
-    """A board on which pressing the first switch may light all at once; that is the end."""
+    """A board on which pressing the first switch may light all switches and end the episode."""
 
     def __init__(self, breaks=0.0):
         super().__init__(ends_at=ALL_LIT)
@@ -24,5 +24,5 @@ def brittle_board(breaks=0.0):
 
 
 def hasty_board():
-    """The factory for `plan_worlds.py:hasty_board`: one press an attempt, and it may slip."""
+    """The factory for `plan_worlds.py:hasty_board`: one press per attempt, and it may slip."""
     return board_problem(Board(slip=0.3), horizon=1)

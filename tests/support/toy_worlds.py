@@ -1,7 +1,7 @@
-"""Tiny worlds and agents for the tests: honest ones, and one for each way of breaking a contract.
+"""Tiny simulators and agents for the tests: correct ones, and one for each way to break a contract.
 
 A board of three switches. Pressing a switch toggles it, except that with probability `slip` nothing
-happens. In the honest world all chance comes from the seed of the last reset or restore.
+happens. In the correct board the last reset or restore seeds all randomness.
 """
 
 import json
@@ -15,7 +15,7 @@ WORDS = Vocabulary([Predicate("lit", ("switch",))], dict.fromkeys(SWITCHES, "swi
 
 
 class Board:
-    """The honest world; an action is the name of a switch, or "wait"."""
+    """The correct simulator; an action is the name of a switch, or "wait"."""
 
     def __init__(self, slip=0.0, ends_at=None):
         self.slip = slip
@@ -48,7 +48,7 @@ class Board:
 
 
 class BoardThatStaysWhereItIs(Board):
-    """Lie: restore does not restore."""
+    """Defect: restore does not restore."""
 
     def restore(self, snapshot, seed):
         self.rng.seed(seed)
@@ -56,14 +56,14 @@ class BoardThatStaysWhereItIs(Board):
 
 
 class BoardThatForgetsASwitch(Board):
-    """Lie: one switch is not in the snapshot."""
+    """Defect: one switch is not in the snapshot."""
 
     def snapshot(self):
         return bytes([self.lit & 0b011])
 
 
 class BoardWithATextSnapshot(Board):
-    """Lie: a snapshot is not bytes."""
+    """Defect: a snapshot is not bytes."""
 
     def snapshot(self):
         return str(self.lit)
@@ -73,7 +73,7 @@ class BoardWithATextSnapshot(Board):
 
 
 class BoardThatRestoresItsGenerator(Board):
-    """Lie: the snapshot carries the generator, so every draw is a copy."""
+    """Defect: the snapshot carries the generator, so every draw is a copy."""
 
     def snapshot(self):
         return json.dumps([self.lit, self.rng.getstate()]).encode()
@@ -85,14 +85,14 @@ class BoardThatRestoresItsGenerator(Board):
 
 
 class BoardThatIgnoresTheSeed(Board):
-    """Lie: restore seeds with a constant."""
+    """Defect: restore seeds with a constant."""
 
     def restore(self, snapshot, seed):
         return super().restore(snapshot, 0)
 
 
 class BoardThatLetsItsGeneratorRun(Board):
-    """Lie: restore leaves the generator where it is."""
+    """Defect: restore leaves the generator where it is."""
 
     def restore(self, snapshot, seed):
         self.lit = snapshot[0]
@@ -100,7 +100,7 @@ class BoardThatLetsItsGeneratorRun(Board):
 
 
 class BoardWithHiddenChance(Board):
-    """Lie: chance comes from a generator that no seed reaches."""
+    """Defect: draws from a generator that no seed reaches."""
 
     def __init__(self, slip=0.5):
         super().__init__(slip)
@@ -115,7 +115,7 @@ class Unseedable(random.Random):
 
 
 class BoardWithUnseededResets(Board):
-    """Lie: reset leaves the generator where it is."""
+    """Defect: reset leaves the generator where it is."""
 
     def reset(self, seed):
         self.lit = 0
@@ -123,7 +123,7 @@ class BoardWithUnseededResets(Board):
 
 
 class BoardWithAHiddenDial(Board):
-    """Lie: something that matters later is neither seen nor restored."""
+    """Defect: a value that matters later is neither observed nor restored."""
 
     dial = 0
 
@@ -133,7 +133,7 @@ class BoardWithAHiddenDial(Board):
 
 
 class BoardWithHandles(Board):
-    """Lie: a snapshot refers to this process's memory."""
+    """Defect: a snapshot refers to this process's memory."""
 
     def __init__(self, slip=0.0):
         super().__init__(slip)
@@ -148,7 +148,7 @@ class BoardWithHandles(Board):
 
 
 class BoardLaidOutAnew(Board):
-    """Honest, though each reset rewires the board; the wiring is seen, but no atom speaks of it."""
+    """Correct: each reset rewires the board; the wiring is observed, but no atom describes it."""
 
     def reset(self, seed):
         self.wiring = random.Random(seed).sample(range(3), 3)
@@ -172,7 +172,7 @@ class BoardLaidOutAnew(Board):
 
 
 class BrokenBoard(Board):
-    """Raises in the method it is told."""
+    """Raises in the given method."""
 
     def __init__(self, broken="step"):
         super().__init__()
@@ -190,7 +190,7 @@ class BrokenBoard(Board):
 
 
 class Seen:
-    """The honest abstraction: the lit switches, as bits."""
+    """The correct abstraction: the lit switches, as bits."""
 
     vocabulary = WORDS
 
@@ -199,21 +199,21 @@ class Seen:
 
 
 class SeenWithAStranger(Seen):
-    """Lie: a bit beyond the vocabulary."""
+    """Defect: a bit beyond the vocabulary."""
 
     def __call__(self, observation):
         return observation | 0b1000
 
 
 class SeenAsASet(Seen):
-    """Lie: a state that is not an int."""
+    """Defect: a state that is not an int."""
 
     def __call__(self, observation):
         return frozenset({observation})
 
 
 class SeenWithAnUndeclaredAtom(Seen):
-    """Lie: an atom the vocabulary does not have."""
+    """Defect: an atom the vocabulary does not have."""
 
     def __call__(self, observation):
         return WORDS.state([Atom("lit", ("z",))])
@@ -227,7 +227,7 @@ class BrokenSight(Seen):
 
 
 class Presser:
-    """The honest agent: presses the switches of the intent until it holds, then stops."""
+    """The correct agent: presses the switches of the intent until it holds, then stops."""
 
     def begin(self, intent, seed):
         return Pressing(intent)
@@ -246,7 +246,7 @@ class Pressing:
 
 
 class Scripted:
-    """Does as told whatever it sees; an exception in the script is raised, the end is a stop."""
+    """Follows a script; an exception in the script is raised, and the end is a stop."""
 
     def __init__(self, *script, forever=None, tokens=None):
         self.script = script
@@ -272,7 +272,7 @@ class Reading:
 
 
 class Diarist(Presser):
-    """Presses as it should, and writes down what it is told to."""
+    """Presses correctly and writes a transcript."""
 
     def __init__(self, *lines):
         self.lines = lines
@@ -292,7 +292,7 @@ RAISES_HERE = f"toy_worlds.py, line {RaisesAtOnce.begin.__code__.co_firstlineno 
 
 
 class Remembering(Presser):
-    """Lie: refuses each intent that it was asked for before."""
+    """Defect: stops at each intent that it was asked for before."""
 
     def __init__(self):
         self.asked = set()
@@ -304,7 +304,7 @@ class Remembering(Presser):
 
 
 class Moody(Presser):
-    """Lie: its chance does not come from the seed."""
+    """Defect: its randomness does not come from the seed."""
 
     def __init__(self):
         self.rng = random.Random(3)
@@ -314,7 +314,7 @@ class Moody(Presser):
 
 
 def board_problem(simulator=None, agent=None, abstraction=None, **limits):
-    """Pair the parts, honest ones where none is given."""
+    """Make a problem, by default of the correct parts."""
     return Problem(
         "board",
         simulator or Board(),
@@ -330,11 +330,11 @@ def slippery_board():
 
 
 def board_with_a_diary():
-    """The factory of a problem whose agent keeps a diary, not all of it fit for a terminal."""
+    """The factory of a problem whose transcripts contain control characters."""
     lines = [f"line {number} of what is always the same" for number in range(20)]
     return board_problem(Board(slip=0.3), Diarist(*lines, "\x1b[2J\x1b]0;mine\x07 \u202eloof"))
 
 
 def board_with_handles():
-    """The factory of a problem whose snapshots are of no use to another process."""
+    """The factory of a problem whose snapshots cannot be used in another process."""
     return board_problem(BoardWithHandles())

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from capscope.symbolic import Literal, Vocabulary
 from capscope.symbolic.dnf import bit_matrix, dnfs_apart, shortest_dnf
 
-WORDS = Vocabulary.of_atoms("pqrs")
-ALL = range(2 ** len(WORDS.atoms))
+VOCABULARY = Vocabulary.of_atoms("pqrs")
+ALL = range(2 ** len(VOCABULARY.atoms))
 WIDE = Vocabulary.of_atoms(f"p{i}" for i in range(60))
 
 
@@ -23,7 +23,7 @@ def examples(draw):
     return draw(st.permutations(on)), draw(st.permutations(off))
 
 
-def holds(term, state, vocabulary=WORDS):
+def holds(term, state, vocabulary=VOCABULARY):
     required, forbidden = vocabulary.literal_masks(term)
     return state & required == required and not state & forbidden
 
@@ -40,39 +40,39 @@ def assert_fits_and_is_irredundant(terms, on, off, vocabulary):
 
 
 @given(examples())
-def test_a_condition_fits_the_examples_and_nothing_can_be_struck_from_it(drawn):
+def test_a_condition_fits_the_examples_and_has_no_redundant_part(drawn):
     on, off = drawn
-    assert_fits_and_is_irredundant(shortest_dnf(on, off, WORDS), on, off, WORDS)
+    assert_fits_and_is_irredundant(shortest_dnf(on, off, VOCABULARY), on, off, VOCABULARY)
 
 
 @given(examples(), st.randoms(use_true_random=False))
 def test_a_repeated_example_changes_nothing(drawn, rng):
     on, off = drawn
     if on:
-        terms = shortest_dnf([*on, on[0]], [*off, *off], WORDS)
-        assert_fits_and_is_irredundant(terms, on, off, WORDS)
+        terms = shortest_dnf([*on, on[0]], [*off, *off], VOCABULARY)
+        assert_fits_and_is_irredundant(terms, on, off, VOCABULARY)
 
 
 @given(st.sets(st.sampled_from(ALL), min_size=1), st.sampled_from(range(4)), st.booleans())
-def test_a_single_literal_that_tells_inside_from_outside_is_all_there_is(states, i, sign):
+def test_a_single_literal_that_separates_the_examples_is_the_condition(states, i, sign):
     bit = 1 << i
     on = sorted({state | bit if sign else state & ~bit for state in states})
     off = sorted({state ^ bit for state in on})
-    assert len(shortest_dnf(on, off, WORDS)[0]) >= 1
+    assert len(shortest_dnf(on, off, VOCABULARY)[0]) >= 1
     everything_else = [state for state in ALL if bool(state & bit) is not sign]
-    assert shortest_dnf(on, everything_else, WORDS) == ((Literal(WORDS.atoms[i], sign),),)
+    assert shortest_dnf(on, everything_else, VOCABULARY) == ((Literal(VOCABULARY.atoms[i], sign),),)
 
 
 def test_no_state_inside_is_never():
-    assert shortest_dnf([], [1, 2], WORDS) == ()
-    assert shortest_dnf([], [], WORDS) == ()
+    assert shortest_dnf([], [1, 2], VOCABULARY) == ()
+    assert shortest_dnf([], [], VOCABULARY) == ()
 
 
 def test_no_state_outside_is_always():
-    assert shortest_dnf([3], [], WORDS) == ((),)
+    assert shortest_dnf([3], [], VOCABULARY) == ((),)
 
 
-def test_a_vocabulary_without_atoms_knows_only_always_and_never():
+def test_without_atoms_there_are_only_always_and_never():
     assert shortest_dnf([0], [], Vocabulary([], {})) == ((),)
     assert shortest_dnf([], [0], Vocabulary([], {})) == ()
 
@@ -80,19 +80,19 @@ def test_a_vocabulary_without_atoms_knows_only_always_and_never():
 def test_parity_needs_every_state():
     on = [state for state in ALL if state.bit_count() % 2]
     off = [state for state in ALL if not state.bit_count() % 2]
-    terms = shortest_dnf(on, off, WORDS)
+    terms = shortest_dnf(on, off, VOCABULARY)
     assert len(terms) == 8
     assert all(len(term) == 4 for term in terms)
 
 
 def test_literals_of_a_term_follow_the_vocabulary():
-    (term,) = shortest_dnf([0b0101], [state for state in ALL if state != 0b0101], WORDS)
+    (term,) = shortest_dnf([0b0101], [state for state in ALL if state != 0b0101], VOCABULARY)
     assert list(map(str, term)) == ["p()", "not q()", "r()", "not s()"]
 
 
 def test_a_state_both_inside_and_outside_is_refused():
     with pytest.raises(ValueError, match="both inside and outside"):
-        shortest_dnf([1, 2], [2], WORDS)
+        shortest_dnf([1, 2], [2], VOCABULARY)
 
 
 @settings(max_examples=10, deadline=None)
@@ -127,28 +127,28 @@ def test_a_bit_matrix_has_a_row_for_each_state_and_a_column_for_each_atom(states
 
 
 def test_every_pair_of_small_sets_is_fitted():
-    words = Vocabulary.of_atoms("pq")
+    vocabulary = Vocabulary.of_atoms("pq")
     for kinds in itertools.product("+-?", repeat=4):
         on = [state for state in range(4) if kinds[state] == "+"]
         off = [state for state in range(4) if kinds[state] == "-"]
-        assert_fits_and_is_irredundant(shortest_dnf(on, off, words), on, off, words)
+        assert_fits_and_is_irredundant(shortest_dnf(on, off, vocabulary), on, off, vocabulary)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 15), unique=True), min_size=1, max_size=4))
-def test_groups_are_set_apart_as_one_by_one(groups):
+def test_groups_have_the_same_conditions_as_one_by_one(groups):
     met: set[int] = set()
     apart = []
     for group in groups:
         apart.append([state for state in group if state not in met])
         met.update(group)
     one_by_one = [
-        shortest_dnf(own, [s for other in apart if other is not own for s in other], WORDS)
+        shortest_dnf(own, [s for other in apart if other is not own for s in other], VOCABULARY)
         for own in apart
     ]
-    assert dnfs_apart(apart, WORDS) == one_by_one
+    assert dnfs_apart(apart, VOCABULARY) == one_by_one
 
 
-def test_groups_that_share_a_state_cannot_be_set_apart():
+def test_groups_that_share_a_state_are_refused():
     with pytest.raises(ValueError, match="both inside and outside"):
-        dnfs_apart([[1, 2], [2]], WORDS)
+        dnfs_apart([[1, 2], [2]], VOCABULARY)

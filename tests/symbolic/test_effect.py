@@ -14,7 +14,7 @@ def test_the_effect_between_two_states_leads_from_the_one_to_the_other(before, a
 
 
 @given(STATES, STATES)
-def test_the_effect_between_two_states_names_nothing_but_what_changed(before, after):
+def test_the_effect_between_two_states_has_only_what_changed(before, after):
     effect = Effect.between(before, after)
     assert effect.adds | effect.deletes == before ^ after
 
@@ -26,7 +26,7 @@ def test_applying_an_effect_twice_is_applying_it_once(state, adds, deletes):
 
 
 @given(STATES, STATES, STATES)
-def test_applying_an_effect_is_taking_away_and_then_adding(state, adds, deletes):
+def test_applying_an_effect_deletes_and_then_adds(state, adds, deletes):
     def members(bits):
         return {i for i in range(bits.bit_length()) if bits >> i & 1}
 
@@ -50,6 +50,6 @@ def test_different_observed_effects_lead_from_one_state_to_different_states(stat
 
 
 def test_an_effect_is_read_additions_first():
-    words = Vocabulary.of_atoms(["p", "q", "r"])
-    literals = Effect(adds=0b100, deletes=0b011).literals(words)
+    vocabulary = Vocabulary.of_atoms(["p", "q", "r"])
+    literals = Effect(adds=0b100, deletes=0b011).literals(vocabulary)
     assert list(map(str, literals)) == ["r()", "not p()", "not q()"]

@@ -12,13 +12,13 @@ from capscope.errors import VocabularyError
 from capscope.symbolic import Atom, Intent, Literal, Vocabulary
 from support.processes import SECONDS
 
-WORDS = Vocabulary.of_atoms(["p", "q", "r", "s"])
-STATES = st.integers(0, WORDS.mask)
+VOCABULARY = Vocabulary.of_atoms(["p", "q", "r", "s"])
+STATES = st.integers(0, VOCABULARY.mask)
 
 
 @st.composite
 def intents(draw):
-    signs = draw(st.dictionaries(st.sampled_from(WORDS.atoms), st.booleans(), min_size=1))
+    signs = draw(st.dictionaries(st.sampled_from(VOCABULARY.atoms), st.booleans(), min_size=1))
     return Intent.of(Literal(atom, sign) for atom, sign in signs.items())
 
 
@@ -29,7 +29,7 @@ def test_an_intent_is_read_as_it_is_written(intent):
 
 
 @given(intents(), st.randoms(use_true_random=False))
-def test_the_order_of_its_literals_is_no_part_of_an_intent(intent, rng):
+def test_the_order_of_literals_does_not_matter_to_an_intent(intent, rng):
     literals = list(intent.literals) * 2
     rng.shuffle(literals)
     assert Intent.of(literals) == intent
@@ -38,21 +38,21 @@ def test_the_order_of_its_literals_is_no_part_of_an_intent(intent, rng):
 
 @given(intents(), STATES)
 def test_an_intent_holds_when_each_of_its_literals_does(intent, state):
-    holding = set(WORDS.holding(state))
+    holding = set(VOCABULARY.holding(state))
     expected = all((literal.atom in holding) is literal.positive for literal in intent.literals)
-    assert intent.holds(state, WORDS) is expected
+    assert intent.holds(state, VOCABULARY) is expected
 
 
 @given(intents(), STATES)
 def test_achieving_an_intent_changes_nothing_but_its_own_literals(intent, state):
-    after = intent.achieved_from(state, WORDS)
-    assert intent.holds(after, WORDS)
+    after = intent.achieved_from(state, VOCABULARY)
+    assert intent.holds(after, VOCABULARY)
     own = {literal.atom for literal in intent.literals}
-    assert set(WORDS.holding(state ^ after)) <= own
-    assert (after == state) is intent.holds(state, WORDS)
+    assert set(VOCABULARY.holding(state ^ after)) <= own
+    assert (after == state) is intent.holds(state, VOCABULARY)
 
 
-def test_an_intent_of_nothing_is_refused():
+def test_an_empty_intent_is_refused():
     with pytest.raises(VocabularyError, match="at least one literal"):
         Intent(())
 
@@ -64,7 +64,7 @@ def test_an_intent_that_contradicts_itself_is_refused_by_name():
 
 def test_an_intent_over_an_unknown_atom_names_it():
     with pytest.raises(VocabularyError, match=r"atom z\(\) is not in the vocabulary"):
-        Intent.parse("p and not z").holds(0, WORDS)
+        Intent.parse("p and not z").holds(0, VOCABULARY)
 
 
 @given(intents())
@@ -75,7 +75,7 @@ def test_a_copy_of_an_intent_is_the_same_intent(intent):
 
 
 def test_an_intent_from_another_process_is_found_in_a_dictionary():
-    # Each process hashes strings in its own way; a hash carried along would be wrong here.
+    # Hashes of strings differ between processes; a pickled hash would be wrong.
     source = (
         "import pickle, sys; from capscope.symbolic import Intent; "
         "sys.stdout.buffer.write(pickle.dumps(Intent.parse('not p and q')))"
@@ -92,12 +92,12 @@ def test_an_intent_from_another_process_is_found_in_a_dictionary():
 
 
 @pytest.mark.parametrize("text", ["on(a,b),p", "p, on(a,b)", "p,q", "on(a,b) , not p and q"])
-def test_atoms_divided_by_a_comma_are_told_how_to_be_joined(text):
-    with pytest.raises(VocabularyError, match="a comma between atoms; join with `and`"):
+def test_a_comma_between_atoms_is_refused_with_a_remedy(text):
+    with pytest.raises(VocabularyError, match="a comma between atoms; join atoms with `and`"):
         Intent.parse(text)
 
 
 @pytest.mark.parametrize("text", ["on(a,b", "on(a,b))", "on((a,b)"])
-def test_a_comma_among_arguments_is_not_taken_for_one_between_atoms(text):
+def test_a_comma_between_arguments_is_accepted(text):
     with pytest.raises(VocabularyError, match="is not an atom"):
         Intent.parse(text)

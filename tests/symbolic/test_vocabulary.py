@@ -13,12 +13,12 @@ OBJECTS = {"t1": "truck", "home": "place", "p1": "plane", "away": "place", "x": 
 PARENTS = {"truck": "vehicle", "plane": "vehicle", "vehicle": "object"}
 
 
-def words(predicates=PREDICATES, objects=OBJECTS, parents=PARENTS):
+def vocabulary_of(predicates=PREDICATES, objects=OBJECTS, parents=PARENTS):
     return Vocabulary(predicates, objects, parents)
 
 
 def test_groundings_follow_the_order_of_declaration_and_the_last_argument_runs_fastest():
-    assert [str(atom) for atom in words().atoms] == [
+    assert [str(atom) for atom in vocabulary_of().atoms] == [
         "at(t1,home)",
         "at(t1,away)",
         "at(p1,home)",
@@ -28,9 +28,9 @@ def test_groundings_follow_the_order_of_declaration_and_the_last_argument_runs_f
 
 
 def test_an_object_belongs_to_all_supertypes_of_its_type_and_to_no_subtype():
-    assert words().objects_of("vehicle") == ("t1", "p1")
-    assert words().objects_of("truck") == ("t1",)
-    assert words().objects_of("object") == tuple(OBJECTS)
+    assert vocabulary_of().objects_of("vehicle") == ("t1", "p1")
+    assert vocabulary_of().objects_of("truck") == ("t1",)
+    assert vocabulary_of().objects_of("object") == tuple(OBJECTS)
 
 
 def test_a_type_without_a_parent_is_below_the_root():
@@ -39,7 +39,7 @@ def test_a_type_without_a_parent_is_below_the_root():
 
 
 def test_a_predicate_over_a_type_without_objects_has_no_atoms():
-    vocabulary = words([Predicate("sinks", ("boat",))], parents={"boat": "vehicle"})
+    vocabulary = vocabulary_of([Predicate("sinks", ("boat",))], parents={"boat": "vehicle"})
     assert vocabulary.atoms == ()
     assert vocabulary.groundings("sinks") == ()
 
@@ -48,28 +48,28 @@ def test_a_predicate_over_a_type_without_objects_has_no_atoms():
     "parents", [{"a": "b", "b": "a"}, {"a": "a"}, {"truck": "a", "a": "b", "b": "c", "c": "a"}]
 )
 def test_a_type_that_is_its_own_ancestor_is_refused(parents):
-    with pytest.raises(VocabularyError, match="is its own ancestor; take"):
-        words(parents=PARENTS | parents)
+    with pytest.raises(VocabularyError, match="is its own ancestor; remove"):
+        vocabulary_of(parents=PARENTS | parents)
 
 
 def test_a_predicate_over_an_unknown_type_is_refused_by_name():
     with pytest.raises(VocabularyError, match=r"predicate at takes a 'plcae'.*fix the spelling"):
-        words([Predicate("at", ("plcae",))])
+        vocabulary_of([Predicate("at", ("plcae",))])
 
 
 def test_a_predicate_declared_twice_is_refused_by_name():
     with pytest.raises(VocabularyError, match="declared twice: done"):
-        words([Predicate("done"), Predicate("done", ("place",))])
+        vocabulary_of([Predicate("done"), Predicate("done", ("place",))])
 
 
 def test_an_unknown_atom_is_named_with_examples_and_what_to_do():
     with pytest.raises(VocabularyError, match=r"at\(t1,mars\).*5 atoms.*at\(t1,home\).*declare it"):
-        words().state([Atom("at", ("t1", "mars"))])
+        vocabulary_of().state([Atom("at", ("t1", "mars"))])
 
 
-def test_an_unknown_predicate_is_named_with_those_there_are():
+def test_an_unknown_predicate_is_named_with_the_known_ones():
     with pytest.raises(VocabularyError, match="no predicate 'on'; the vocabulary has at, done"):
-        words().groundings("on")
+        vocabulary_of().groundings("on")
 
 
 def test_what_is_not_an_atom_is_quoted_with_an_example():
@@ -90,71 +90,74 @@ def test_a_literal_is_read_as_it_is_written(atom, positive):
     assert Literal.parse(str(literal)) == literal
 
 
-def test_a_proposition_may_leave_out_its_brackets():
+def test_a_proposition_may_omit_its_brackets():
     assert Atom.parse("done") == Atom.parse("done()") == Atom("done")
 
 
 @given(st.integers(0, 2**5 - 1))
 def test_a_state_is_the_set_of_atoms_that_hold(state):
-    vocabulary = words()
+    vocabulary = vocabulary_of()
     holding = vocabulary.holding(state)
     assert vocabulary.state(holding) == state
     assert {atom for i, atom in enumerate(vocabulary.atoms) if state >> i & 1} == set(holding)
 
 
 @given(st.sets(st.integers(0, 4)), st.sets(st.integers(0, 4)), st.integers(0, 2**5 - 1))
-def test_literal_masks_say_which_literals_hold(positive, negative, state):
-    vocabulary = words()
+def test_a_literal_test_returns_whether_all_literals_hold(positive, negative, state):
+    vocabulary = vocabulary_of()
     literals = [Literal(vocabulary.atoms[i]) for i in positive]
     literals += [Literal(vocabulary.atoms[i], positive=False) for i in negative]
-    required, forbidden = vocabulary.literal_masks(literals)
     expected = all(
         (literal.atom in vocabulary.holding(state)) is literal.positive for literal in literals
     )
-    assert (state & required == required and not state & forbidden) is expected
+    assert vocabulary.test(literals)(state) is expected
 
 
 def test_the_mask_has_a_bit_for_each_atom():
-    assert words().mask == 0b11111
+    assert vocabulary_of().mask == 0b11111
     assert Vocabulary([], {}).mask == 0
 
 
-def test_the_fingerprint_is_the_same_for_the_same_words():
-    assert words().fingerprint == words().fingerprint
-    assert Vocabulary.from_dict(words().as_dict()).fingerprint == words().fingerprint
+def test_equal_vocabularies_have_equal_fingerprints():
+    assert vocabulary_of().fingerprint == vocabulary_of().fingerprint
+    assert (
+        Vocabulary.from_dict(vocabulary_of().as_dict()).fingerprint == vocabulary_of().fingerprint
+    )
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        words([*PREDICATES, Predicate("late")]),
-        words(PREDICATES[::-1]),
-        words([Predicate("at", ("place", "vehicle")), Predicate("done")]),
-        words([Predicate("at", ("vehicle", "object")), Predicate("done")]),
-        words(objects=dict(reversed(OBJECTS.items()))),
-        words(objects=OBJECTS | {"t2": "truck"}),
-        words(objects=OBJECTS | {"t1": "plane"}),
-        words(parents=PARENTS | {"thing": "vehicle"}),
+        vocabulary_of([*PREDICATES, Predicate("late")]),
+        vocabulary_of(PREDICATES[::-1]),
+        vocabulary_of([Predicate("at", ("place", "vehicle")), Predicate("done")]),
+        vocabulary_of([Predicate("at", ("vehicle", "object")), Predicate("done")]),
+        vocabulary_of(objects=dict(reversed(OBJECTS.items()))),
+        vocabulary_of(objects=OBJECTS | {"t2": "truck"}),
+        vocabulary_of(objects=OBJECTS | {"t1": "plane"}),
+        vocabulary_of(parents=PARENTS | {"thing": "vehicle"}),
     ],
 )
 def test_the_fingerprint_changes_with_the_meaning_of_the_bits(other):
-    assert other.fingerprint != words().fingerprint
+    assert other.fingerprint != vocabulary_of().fingerprint
 
 
 def test_atoms_may_be_given_by_their_texts_or_with_whether_they_hold():
-    words = Vocabulary([Predicate("on", ("block", "block"))], {"a": "block", "b": "block"})
-    expected = words.state([Atom("on", ("a", "b"))])
-    assert words.state(["on(a,b)"]) == words.state({"on( a, b )"}) == expected
-    assert words.state({"on(a,b)": True, "on(b,a)": False, Atom("on", ("a", "a")): 0}) == expected
-    assert words.state([]) == words.state({}) == 0
+    vocabulary = Vocabulary([Predicate("on", ("block", "block"))], {"a": "block", "b": "block"})
+    expected = vocabulary.state([Atom("on", ("a", "b"))])
+    assert vocabulary.state(["on(a,b)"]) == vocabulary.state({"on( a, b )"}) == expected
+    assert (
+        vocabulary.state({"on(a,b)": True, "on(b,a)": False, Atom("on", ("a", "a")): 0}) == expected
+    )
+    assert vocabulary.state([]) == vocabulary.state({}) == 0
 
 
-def test_a_text_that_is_no_atom_of_the_vocabulary_is_named_each_time():
-    words = Vocabulary.of_atoms(["lit"])
+def test_a_text_that_is_not_an_atom_is_named_each_time():
+    vocabulary = Vocabulary.of_atoms(["lit"])
     for _ in range(2):
         with pytest.raises(VocabularyError, match="atom dark is not in the vocabulary"):
-            words.state(["dark"])
-    with pytest.raises(VocabularyError, match="'lit' is one atom's text"):
-        words.state("lit")
+            vocabulary.state(["dark"])
+    with pytest.raises(VocabularyError, match="'lit' is a single atom"):
+        vocabulary.state("lit")
     with pytest.raises(VocabularyError, match="is not an atom"):
-        words.state(["lit)"])
+        vocabulary.state(["lit)"])

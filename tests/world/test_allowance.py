@@ -9,7 +9,7 @@ from capscope.world.attempt import pursue
 from support.toy_worlds import board_problem
 
 
-def test_what_is_spent_is_refused_from_then_on():
+def test_no_call_is_allowed_after_the_allowance_is_spent():
     allowance = Allowance(tokens=10, cost=1.0)
     allowance.pay(9, 0.75)
     allowance.check_tokens()
@@ -34,7 +34,7 @@ def test_without_a_limit_nothing_is_refused():
     assert not allowance.limits_cost
 
 
-def test_several_draws_stop_at_what_is_left_for_all_of_them():
+def test_parallel_draws_stop_at_the_common_limit():
     stopped = Event()
     common = Allowance(tokens=10, stopped=stopped)
     mine, yours = Allowance(tokens=10, within=common), Allowance(tokens=10, within=common)
@@ -48,7 +48,7 @@ def test_several_draws_stop_at_what_is_left_for_all_of_them():
     assert (mine.cost, yours.cost, common.cost) == (0.5, 0.25, 0.75)
 
 
-def test_nothing_that_threads_pay_is_lost():
+def test_payments_of_several_threads_are_all_counted():
     common = Allowance()
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: [common.pay(1, 0.5) for _ in range(2000)], range(4)))
@@ -56,7 +56,7 @@ def test_nothing_that_threads_pay_is_lost():
 
 
 class Spender:
-    """Presses `a` for ever and pays three tokens each time."""
+    """Presses `a` forever and pays three tokens each time."""
 
     def begin(self, intent, seed):
         self.llm_tokens = 0
@@ -72,7 +72,7 @@ class Spender:
         return "a"
 
 
-def test_an_attempt_that_has_nothing_left_to_spend_is_cut_where_it_is():
+def test_an_attempt_is_cut_when_its_allowance_is_spent():
     problem = board_problem(agent=Spender(), temporal_length=None)
     start = Position(problem.simulator.restore(b"\0", 0), 0)
     attempt, end = pursue(problem, Intent.parse("lit(b)"), start, 0, allowance=Allowance(tokens=7))

@@ -15,7 +15,7 @@ INTENT = Intent.parse("lit(a) and lit(b)")
 
 
 def attempt(problem, intent=INTENT, **options):
-    """Pursue an intent from the dark board; return the attempt and where the world is then."""
+    """Pursue an intent on a dark board; return the attempt and the position at the end."""
     start = Position(problem.simulator.restore(b"\0", 0), 0)
     return pursue(problem, intent, start, 0, **options)
 
@@ -41,7 +41,7 @@ def test_an_attempt_ends_when_the_state_has_changed_as_often_as_allowed():
     assert done.simulator_steps == 3
 
 
-def test_one_change_ends_an_attempt_unless_told_otherwise():
+def test_one_change_ends_an_attempt_by_default():
     done, _ = attempt(board_problem())
     assert done.ending is Ending.CHANGED
     assert done.trajectory == (0b000, 0b001)
@@ -65,14 +65,14 @@ def test_an_agent_that_stops_after_the_last_allowed_step_has_stopped():
     assert (done.ending, done.simulator_steps) == (Ending.STOPPED, 7)
 
 
-def test_an_attempt_ends_with_the_world():
+def test_an_attempt_ends_when_no_action_is_available():
     board = toy.Board(ends_at=0b001)
     done, _ = attempt(board_problem(board, Scripted(forever="a"), temporal_length=9))
     assert done.ending is Ending.WORLD_ENDED
     assert done.trajectory == (0b000, 0b001)
 
 
-def test_a_world_that_has_ended_is_not_stepped():
+def test_no_step_is_taken_without_actions():
     done, _ = attempt(board_problem(toy.Board(ends_at=0), Scripted(forever="a")))
     assert (done.ending, done.simulator_steps) == (Ending.WORLD_ENDED, 0)
 
@@ -84,7 +84,7 @@ def test_an_agent_that_raises_when_it_begins_has_failed():
     assert done.trajectory == (0,)
 
 
-def test_an_agent_that_raises_on_the_way_has_failed_where_it_was():
+def test_an_agent_that_raises_after_some_steps_has_failed_in_that_state():
     agent = Scripted("a", ValueError("lost"), tokens=12)
     done, position = attempt(board_problem(agent=agent, temporal_length=3))
     assert done._replace(detail="") == ((0b000, 0b001), 1, Ending.AGENT_RAISED, 12, "", "")
@@ -92,7 +92,7 @@ def test_an_agent_that_raises_on_the_way_has_failed_where_it_was():
     assert position.state == 0b001
 
 
-def test_what_the_agent_wrote_down_is_kept_however_the_attempt_ends():
+def test_the_transcript_is_kept_however_the_attempt_ends():
     done, _ = attempt(board_problem(agent=toy.Diarist("dear diary"), horizon=1))
     assert done.transcript.startswith("dear diary\nwanted: ")
     assert attempt(board_problem())[0].transcript == ""
@@ -106,7 +106,7 @@ def test_an_action_that_is_not_available_fails_the_attempt():
     assert (done.simulator_steps, position.state) == (1, 0b001)
 
 
-def test_an_agent_may_itself_find_its_action_invalid():
+def test_an_agent_may_raise_invalid_action_itself():
     done, _ = attempt(board_problem(agent=Scripted(InvalidAction("cannot parse"))))
     assert (done.ending, done.detail) == (Ending.INVALID_ACTION, "cannot parse")
 
@@ -117,7 +117,7 @@ def test_a_budget_cuts_an_attempt_short():
     assert (done.ending, done.simulator_steps) == (Ending.CUT, 3)
 
 
-def test_a_budget_of_nothing_still_lets_the_agent_decline():
+def test_without_budget_an_agent_can_still_stop():
     assert attempt(board_problem(agent=Scripted()), max_steps=0)[0].ending is Ending.STOPPED
     assert attempt(board_problem(agent=Scripted("a")), max_steps=0)[0].ending is Ending.CUT
 

@@ -13,11 +13,11 @@ from support.toy_worlds import board_problem
 TOYS = Path(toy.__file__)
 
 
-def only_finding(problem, **options):
-    findings = check_problem(problem, **options)
-    assert len(findings) == 1, findings
-    assert "\n" not in findings[0].message
-    return findings[0]
+def only_failure(problem, **options):
+    failures = check_problem(problem, **options)
+    assert len(failures) == 1, failures
+    assert "\n" not in failures[0].message
+    return failures[0]
 
 
 HONEST = {
@@ -35,30 +35,38 @@ HONEST = {
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("name", HONEST)
-def test_nothing_is_found_in_an_honest_world(name, seed):
+def test_a_correct_problem_passes(name, seed):
     assert check_problem(HONEST[name](), seed) == []
 
 
 @pytest.mark.parametrize("name", SHIPPED_PROBLEMS)
-def test_nothing_is_found_in_a_shipped_problem(name):
+def test_a_shipped_problem_passes(name):
     assert check_problem(load_problem(name), seed=7) == []
 
 
-LIES = [
-    (lambda: board_problem(toy.BoardThatStaysWhereItIs()), "restore", "gave another state"),
+DEFECTS = [
+    (lambda: board_problem(toy.BoardThatStaysWhereItIs()), "restore", "led to a different state"),
     (lambda: board_problem(toy.BoardThatForgetsASwitch()), "restore", "lit(c)"),
     (lambda: board_problem(toy.BoardWithATextSnapshot()), "restore", "must return bytes"),
-    (lambda: board_problem(toy.BoardThatRestoresItsGenerator(0.3)), "chance", "copies of one"),
-    (lambda: board_problem(toy.BoardThatIgnoresTheSeed(0.3)), "chance", "copies of one"),
-    (lambda: board_problem(toy.BoardThatLetsItsGeneratorRun(0.3)), "chance", "same snapshot, seed"),
-    (lambda: board_problem(toy.BoardWithHiddenChance()), "chance", "same snapshot, seed"),
-    (lambda: board_problem(toy.BoardWithUnseededResets(0.3)), "chance", "same reset seed"),
-    (lambda: board_problem(toy.BoardWithAHiddenDial()), "chance", "nothing as it was"),
+    (
+        lambda: board_problem(toy.BoardThatRestoresItsGenerator(0.3)),
+        "randomness",
+        "repeat each other",
+    ),
+    (lambda: board_problem(toy.BoardThatIgnoresTheSeed(0.3)), "randomness", "repeat each other"),
+    (
+        lambda: board_problem(toy.BoardThatLetsItsGeneratorRun(0.3)),
+        "randomness",
+        "same snapshot, seed",
+    ),
+    (lambda: board_problem(toy.BoardWithHiddenChance()), "randomness", "same snapshot, seed"),
+    (lambda: board_problem(toy.BoardWithUnseededResets(0.3)), "randomness", "same reset seed"),
+    (lambda: board_problem(toy.BoardWithAHiddenDial()), "randomness", "restore everything else"),
     (lambda: board_problem(abstraction=toy.SeenWithAStranger()), "vocabulary", "bits [3] beyond"),
     (lambda: board_problem(abstraction=toy.SeenAsASet()), "vocabulary", "non-negative int"),
     (lambda: board_problem(abstraction=toy.SeenWithAnUndeclaredAtom()), "vocabulary", "lit(z)"),
-    (lambda: board_problem(agent=toy.Remembering()), "agent", "must start afresh"),
-    (lambda: board_problem(agent=toy.Moody()), "agent", "chance from its seed only"),
+    (lambda: board_problem(agent=toy.Remembering()), "agent", "must start without memory"),
+    (lambda: board_problem(agent=toy.Moody()), "agent", "randomness from its seed"),
     (
         lambda: board_problem(agent=toy.RaisesAtOnce()),
         "agent",
@@ -74,16 +82,16 @@ LIES = [
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("make", "check", "words"), LIES)
-def test_a_lie_is_found_by_the_check_for_it_and_named_in_plain_words(make, check, words, seed):
-    finding = only_finding(make(), seed=seed)
-    assert finding.check == check
-    assert words in finding.message
-    assert str(finding).startswith(f"{check}: ")
+@pytest.mark.parametrize(("make", "check", "message"), DEFECTS)
+def test_each_defect_fails_its_check_with_a_helpful_message(make, check, message, seed):
+    failure = only_failure(make(), seed=seed)
+    assert failure.check == check
+    assert message in failure.message
+    assert str(failure).startswith(f"{check}: ")
 
 
 class BoardWithASecret(toy.Board):
-    """A board with one more switch, which is in no list of actions."""
+    """A board with a switch that is not among the actions."""
 
     def __init__(self, error=None):
         super().__init__()
@@ -98,7 +106,7 @@ class BoardWithASecret(toy.Board):
 
 
 class SeenWithASecret(toy.Seen):
-    """Lie: an atom the vocabulary does not have, where a random walk never comes."""
+    """Defect: an undeclared atom, where a random walk never goes."""
 
     def __call__(self, observation):
         return (
@@ -108,26 +116,24 @@ class SeenWithASecret(toy.Seen):
         )
 
 
-def test_an_atom_that_only_the_agent_brings_about_is_a_matter_of_the_words():
+def test_an_undeclared_atom_that_only_the_agent_reaches_fails_the_vocabulary_check():
     agent, board = toy.Scripted("secret"), BoardWithASecret()
-    finding = only_finding(board_problem(board, agent, SeenWithASecret()))
-    assert str(finding).startswith(
-        "vocabulary: the abstraction cannot say what it sees: atom lit(z)"
-    )
-    assert "resume" not in finding.message
+    failure = only_failure(board_problem(board, agent, SeenWithASecret()))
+    assert str(failure).startswith("vocabulary: the abstraction used an unknown atom: atom lit(z)")
+    assert "resume" not in failure.message
 
 
-def test_a_simulator_that_breaks_where_only_the_agent_comes_is_not_the_agents_fault():
+def test_a_simulator_error_that_only_the_agent_reaches_is_not_blamed_on_the_agent():
     board = BoardWithASecret(OSError("gears jammed"))
-    finding = only_finding(board_problem(board, toy.Scripted("secret")))
-    assert finding.check == "simulator"
-    assert "OSError: gears jammed on action secret for intent" in finding.message
-    assert "mend it" in finding.message
-    assert "resume" not in finding.message
+    failure = only_failure(board_problem(board, toy.Scripted("secret")))
+    assert failure.check == "simulator"
+    assert "OSError: gears jammed on action secret for intent" in failure.message
+    assert "fix it" in failure.message
+    assert "resume" not in failure.message
 
 
 class WrongInOneBranch(toy.Presser):
-    """Does something wrong where a and b are lit and c is asked for, and nowhere else."""
+    """Does something wrong only if a and b are lit and c is asked for."""
 
     def __init__(self, wrong, tokens=None):
         self.wrong, self.tokens, self.asked = wrong, tokens, 0
@@ -156,50 +162,50 @@ def division():
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("wrong", "message"),
     [(no_such_switch, "asked for lit(c), the agent chose"), (division, "ZeroDivisionError")],
 )
-def test_an_agent_that_is_wrong_in_one_branch_only_is_found(wrong, words, seed):
-    finding = only_finding(board_problem(agent=WrongInOneBranch(wrong)), seed=seed)
-    assert finding.check == "agent"
-    assert words in finding.message
+def test_an_agent_with_a_bug_in_one_branch_is_found(wrong, message, seed):
+    failure = only_failure(board_problem(agent=WrongInOneBranch(wrong)), seed=seed)
+    assert failure.check == "agent"
+    assert message in failure.message
 
 
-def test_an_agent_that_pays_for_its_answers_is_not_asked_at_every_position():
+def test_an_agent_that_uses_tokens_is_not_tested_at_every_position():
     free, paid = (WrongInOneBranch(lambda: None, tokens) for tokens in (0, 9))
     for agent in (free, paid):
         assert check_problem(board_problem(agent=agent)) == []
     assert free.asked - paid.asked == WALK_STEPS - 1
 
 
-def test_a_generator_in_the_snapshot_of_a_deterministic_world_does_no_harm():
+def test_a_generator_in_the_snapshot_of_a_deterministic_simulator_passes():
     assert check_problem(board_problem(toy.BoardThatRestoresItsGenerator())) == []
 
 
-def test_a_snapshot_that_refers_to_memory_is_of_no_use_elsewhere():
+def test_a_snapshot_that_refers_to_memory_fails_in_another_process():
     def elsewhere(snapshots):
         simulator = toy.BoardWithHandles()
         return [simulator.restore(snapshot, 0) for snapshot in snapshots]
 
-    finding = only_finding(board_problem(toy.BoardWithHandles()), elsewhere=elsewhere)
-    assert finding.check == "process"
-    assert "could not be restored in another process" in finding.message
+    failure = only_failure(board_problem(toy.BoardWithHandles()), elsewhere=elsewhere)
+    assert failure.check == "process"
+    assert "could not be restored in another process" in failure.message
 
 
-def test_a_snapshot_that_means_another_state_elsewhere_is_found():
-    finding = only_finding(board_problem(), elsewhere=lambda snapshots: [0] * len(snapshots))
-    assert finding.check == "process"
-    assert "gave another state" in finding.message
+def test_a_snapshot_that_leads_to_another_state_in_another_process_is_found():
+    failure = only_failure(board_problem(), elsewhere=lambda snapshots: [0] * len(snapshots))
+    assert failure.check == "process"
+    assert "led to a different state" in failure.message
 
 
 @pytest.mark.parametrize("source", ["blocksworld", f"{TOYS}:slippery_board"])
-def test_a_fresh_process_restores_the_snapshots_of_an_honest_problem(source):
+def test_a_new_process_restores_the_snapshots_of_a_correct_problem(source):
     problem = load_problem(source)
     assert check_problem(problem, elsewhere=partial(restore_elsewhere, source)) == []
 
 
-def test_a_fresh_process_cannot_use_a_handle():
+def test_a_new_process_cannot_use_a_handle():
     source = f"{TOYS}:board_with_handles"
-    finding = only_finding(load_problem(source), elsewhere=partial(restore_elsewhere, source))
-    assert finding.check == "process"
-    assert "IndexError" in finding.message
+    failure = only_failure(load_problem(source), elsewhere=partial(restore_elsewhere, source))
+    assert failure.check == "process"
+    assert "IndexError" in failure.message

@@ -22,14 +22,14 @@ def test_the_last_line_of_the_users_own_code_is_named():
     assert error_location(caught(agent)) == here
 
 
-def test_a_mistake_that_shows_within_capscope_is_told_where_the_user_called():
+def test_an_error_raised_inside_capscope_is_located_at_the_users_call():
     def agent():
         return Intent.parse("on(")
 
     assert error_location(caught(agent)).startswith(" (test_error_location.py, line")
 
 
-def test_an_exception_of_capscope_alone_has_no_place():
+def test_an_exception_without_user_code_has_no_location():
     """As when an agent of capscope's own raises: here it is raised by nobody's code but ours."""
     error = caught(lambda: Vocabulary.of_atoms(["a"]).state(["b"]))
     inside = error.__traceback__
@@ -39,7 +39,7 @@ def test_an_exception_of_capscope_alone_has_no_place():
     assert error_location(error.with_traceback(None)) == ""
 
 
-def test_code_without_a_file_is_named_as_python_names_it():
+def test_code_without_a_file_has_the_name_that_python_gives_it():
     names = {}
     exec("def agent():\n    return 1 / 0", names)
     assert error_location(caught(names["agent"])) == " (<string>, line 2)"

@@ -31,13 +31,13 @@ TALL = Intent.parse("tall")
         (max, 3),
     ],
 )
-def test_a_function_is_given_as_many_arguments_as_it_takes(function, got):
+def test_a_function_receives_as_many_arguments_as_it_takes(function, got):
     assert adapt_arguments(function, "policy", NAMES)(1, 2, 3) == got
 
 
 @pytest.mark.parametrize("function", [lambda a, b, c, d: 0, lambda a, *, table: 0])
-def test_a_function_that_wants_more_is_told_what_there_is(function):
-    with pytest.raises(ProblemError, match=r"the policy takes a, .* given observation, intent"):
+def test_a_function_with_too_many_parameters_is_refused(function):
+    with pytest.raises(ProblemError, match=r"the policy takes a, .* must take observation, intent"):
         adapt_arguments(function, "policy", NAMES)
 
 
@@ -61,17 +61,17 @@ def growing(state, action, rng):
 
 
 def plant(actions=("water",)):
-    words = FunctionAbstraction(
+    abstraction = FunctionAbstraction(
         Vocabulary.of_atoms(["tall"]), lambda height: ["tall"] * (height > 2)
     )
-    return Problem("plant", FunctionWorld(0, growing, actions), FunctionAgent(water), words)
+    return Problem("plant", FunctionWorld(0, growing, actions), FunctionAgent(water), abstraction)
 
 
 def water(height):
     return "water" if height < 3 else None
 
 
-def test_a_world_of_functions_keeps_the_contracts():
+def test_a_problem_of_functions_passes_the_checks():
     assert check_problem(plant()) == []
     assert check_problem(plant(lambda height: ["water"] if height < 4 else [])) == []
 
@@ -81,22 +81,22 @@ def test_an_action_that_is_not_listed_is_refused():
         plant().simulator.step("cut")
 
 
-def test_words_may_be_texts_and_wrong_ones_are_named():
+def test_atoms_may_be_texts_and_unknown_ones_are_named():
     vocabulary = Vocabulary.of_atoms(["tall"])
     assert FunctionAbstraction(vocabulary, lambda _: ["tall", "tall()"])(0) == 1
     with pytest.raises(Exception, match=r"small is not in the vocabulary"):
         FunctionAbstraction(vocabulary, lambda _: ["small"])(0)
-    with pytest.raises(Exception, match="'tall' is one atom's text; give a set or list"):
+    with pytest.raises(Exception, match="'tall' is a single atom; give a set or list"):
         FunctionAbstraction(vocabulary, lambda _: "tall")(0)
 
 
 @pytest.mark.parametrize(
-    ("act", "deaf"), [(lambda seen: None, True), (lambda seen, intent: None, False), (max, False)]
+    ("act", "ignores"),
+    [(lambda seen: None, True), (lambda seen, intent: None, False), (max, False)],
 )
-def test_an_agent_that_takes_no_intent_is_noted(act, deaf):
+def test_an_agent_that_ignores_the_intent_is_noted(act, ignores):
     notes = FunctionAgent(act).notes()
-    assert len(notes) == deaf
+    assert len(notes) == ignores
     assert all(
-        "does the same whatever it is asked for; name what it is for with --intents" in n
-        for n in notes
+        "does the same whatever it is asked for; name its task with --intents" in n for n in notes
     )

@@ -23,7 +23,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_a_plain_value_comes_back_as_it_was(value):
+def test_a_plain_value_is_decoded_as_it_was(value):
     back = plain_values.from_bytes(plain_values.to_bytes(value))
     assert back == value
     assert type(back) is type(value)
@@ -40,26 +40,26 @@ def test_a_plain_value_comes_back_as_it_was(value):
         np.array([b"S", b"G"], dtype="c"),
     ],
 )
-def test_an_array_comes_back_with_its_type_and_shape_and_can_be_written_to(array):
+def test_an_array_keeps_its_type_and_shape_and_is_writable(array):
     back = plain_values.from_bytes(plain_values.to_bytes([array]))[0]
     np.testing.assert_array_equal(back, array)
     assert (back.dtype, back.shape) == (array.dtype, array.shape)
     back.fill(0)
 
 
-def test_a_number_of_numpy_keeps_its_type():
+def test_a_numpy_number_keeps_its_type():
     back = plain_values.from_bytes(plain_values.to_bytes(np.int16(7)))
     assert back == 7
     assert type(back) is np.int16
 
 
-def test_a_queue_keeps_its_length():
+def test_a_deque_keeps_its_maximum_length():
     back = plain_values.from_bytes(plain_values.to_bytes(deque([1, 2], maxlen=2)))
     back.append(3)
     assert list(back) == [2, 3]
 
 
-def test_the_order_of_a_set_is_not_in_its_bytes():
+def test_equal_sets_have_equal_bytes():
     assert plain_values.to_bytes({"a", "b", "c"}) == plain_values.to_bytes({"c", "b", "a"})
 
 

@@ -1,1 +1,1 @@
-"""The worlds that come with capscope: in each package, a simulator and its words."""
+"""The environments that come with capscope: simulators and their abstractions."""

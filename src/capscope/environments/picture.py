@@ -1,7 +1,7 @@
-"""Pixels to PNG with nothing but the standard library.
+"""Encode pixels as PNG with the standard library.
 
-An environment that draws itself hands out rows of RGB pixels. A PNG of those is a header, the rows
-compressed by zlib with a zero before each (no filter), and an end, each with its checksum.
+A PNG is a header, the rows compressed by zlib with a zero before each (no filter), and an end, each
+with a checksum.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _EIGHT_BIT_RGB = bytes([8, 2, 0, 0, 0])
 
 
 def png(pixels: np.ndarray[Any, Any]) -> bytes:
-    """Encode rows of RGB pixels, a byte for each colour."""
+    """Encode rows of RGB pixels, one byte per colour."""
     height, width, _ = pixels.shape
     rows = np.zeros((height, 1 + 3 * width), np.uint8)
     rows[:, 1:] = pixels[:, :, :3].reshape(height, 3 * width)

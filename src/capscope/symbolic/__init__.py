@@ -1,8 +1,18 @@
-"""What can be said: atoms, states, effects, intents and conditions over a vocabulary."""
+"""Symbolic states: vocabularies, atoms, literals, effects, intents and conditions."""
 
 from capscope.symbolic.effect import Effect
 from capscope.symbolic.exactly_one import ExactlyOne
 from capscope.symbolic.intent import Intent
-from capscope.symbolic.vocabulary import Atom, Literal, Predicate, State, Vocabulary
+from capscope.symbolic.vocabulary import Atom, Literal, LiteralTest, Predicate, State, Vocabulary
 
-__all__ = ["Atom", "Effect", "ExactlyOne", "Intent", "Literal", "Predicate", "State", "Vocabulary"]
+__all__ = [
+    "Atom",
+    "Effect",
+    "ExactlyOne",
+    "Intent",
+    "Literal",
+    "LiteralTest",
+    "Predicate",
+    "State",
+    "Vocabulary",
+]

@@ -1,15 +1,15 @@
 """The shortest readable condition that fits the evidence.
 
-A learned rule has two conditions: the states it was seen in, and everything but the states where
-something else was seen. Neither reads well. Every condition between the two is consistent with the
-evidence, so a person gets a short disjunctive normal form from that interval: true in all states ON
-of the rule, false in all states OFF of the other rules, free elsewhere.
+The evidence for a rule gives two conditions: the states it was seen in, and all states except those
+where something else was seen. Neither is readable. Any condition between the two fits the evidence,
+so a short disjunctive normal form is chosen from that interval: true in all states ON of the rule,
+false in all states OFF of the other rules, free elsewhere.
 
-The textbook way (Quine–McCluskey, espresso) works on the complement of ON ∪ OFF, which is nearly
-everything: tens of seconds for 60 atoms and 4000 states. Covering greedily from the examples never
-looks at the complement: start a term with no literal, add the literal that keeps out most of OFF
-for the ON states it gives up, stop when OFF is out, strike literals that turned out unnecessary,
-and repeat for the ON states not yet covered. A matrix of bits makes each choice one product.
+The textbook algorithms (Quine–McCluskey, espresso) work on the complement of ON ∪ OFF, which is
+nearly everything: tens of seconds for 60 atoms and 4000 states. A greedy cover never looks at the
+complement. A term starts empty and grows by the literal that excludes most of OFF for the ON states
+it loses, until OFF is excluded; then unnecessary literals are removed, and the next term covers the
+remaining ON states.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def shortest_dnf(
 def dnfs_apart(groups: Sequence[Sequence[State]], vocabulary: Vocabulary) -> list[tuple[Term, ...]]:
     """Return for each group of states a short DNF that holds in no state of the other groups.
 
-    It is what `shortest_dnf` gives, the bits of each state unpacked once and not for each group.
+    The same as `shortest_dnf` for each group, but the states are unpacked only once.
     """
     if len(set().union(*groups)) < sum(len(set(group)) for group in groups):
         raise ValueError("a state cannot be both inside and outside a condition")
@@ -52,7 +52,7 @@ def dnfs_apart(groups: Sequence[Sequence[State]], vocabulary: Vocabulary) -> lis
 
 
 def _satisfied(states: Sequence[State], vocabulary: Vocabulary) -> Bits:
-    """Say of each state which literals it satisfies: atom i true, then atom i false."""
+    """Return for each state which literals hold: atom i true, then atom i false."""
     bits = bit_matrix(states, len(vocabulary.atoms))
     return np.hstack([bits, ~bits])
 
@@ -85,16 +85,16 @@ def _cover(on_sat: Bits, off_sat: Bits) -> list[list[int]]:
 def _grow(on_sat: Bits, off_sat: Bits) -> list[int]:
     """Add literals until no OFF state is left, keeping as many ON states as possible."""
     term: list[int] = []
-    # float32 products run in BLAS; counts stay exact far beyond any number of states here.
+    # float32 sums are fast, and exact for any realistic number of states.
     on_left, off_left = on_sat.astype(np.float32), off_sat.astype(np.float32)
     while len(off_left):
         kept = on_left.sum(axis=0)
         excluded = len(off_left) - off_left.sum(axis=0)
-        # Keeping ON counts as much as excluding OFF; a literal that keeps nothing is no use.
+        # Keeping ON counts as much as excluding OFF; a literal that keeps nothing is useless.
         score = np.where(kept > 0, (kept / len(on_left)) * excluded, -1.0)
         best = int(score.argmax())
         if score[best] <= 0:
-            # No single literal separates further by this measure: follow one ON state to the end.
+            # No literal scores: describe one ON state until OFF is excluded.
             row = on_left[0] > 0
             best = int(np.where(row, excluded, -1.0).argmax())
         term.append(best)
@@ -104,7 +104,7 @@ def _grow(on_sat: Bits, off_sat: Bits) -> list[int]:
 
 
 def _shorten(term: list[int], off_sat: Bits) -> list[int]:
-    """Strike the literals without which the term still keeps every OFF state out."""
+    """Remove literals without which the term still excludes every OFF state."""
     for literal in list(term):
         rest = [other for other in term if other != literal]
         if not off_sat[:, rest].all(axis=1).any():
@@ -113,7 +113,7 @@ def _shorten(term: list[int], off_sat: Bits) -> list[int]:
 
 
 def _drop_redundant(terms: list[list[int]], on_sat: Bits) -> list[list[int]]:
-    """Strike the terms whose states the others cover too, narrowest first."""
+    """Remove terms whose states the others also cover, narrowest first."""
     covers = [on_sat[:, term].all(axis=1) for term in terms]
     times = np.sum(covers, axis=0)
     kept = []

@@ -1,8 +1,4 @@
-"""What an execution changed: the atoms that became true and those that became false.
-
-An effect is indivisible. Read as a list of literals, "a is held and the hand is full" could be
-half applied or half matched; as one value it either happened or it did not.
-"""
+"""What an execution changed: the atoms that became true and those that became false."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from capscope.symbolic.vocabulary import Literal, State, Vocabulary
 
 
 class Effect(NamedTuple):
-    """Bits that become set and bits that become clear.
+    """Bits that become set and bits that become clear; it happens as a whole or not at all.
 
     >>> Effect(adds=0b01, deletes=0b10).apply(0b10)
     1
@@ -23,7 +19,7 @@ class Effect(NamedTuple):
 
     @classmethod
     def between(cls, before: State, after: State) -> Effect:
-        """Return the change that was seen from one state to the next."""
+        """Return the change from one state to another."""
         return cls(after & ~before, before & ~after)
 
     def apply(self, state: State) -> State:

@@ -1,15 +1,15 @@
-"""Atoms of which exactly one holds: a robot is at one place, a switch in one position.
+"""Groups of atoms of which exactly one holds: a robot is at one place, a switch in one position.
 
-A labelling says `at(r0c0)`, `at(r0c1)`, … one by one, and nothing in the words says that they
-exclude each other. So each move reads as two changes, `at(r0c1)` and `not at(r0c0)`, although the
-second says nothing that the first does not. Whoever lists side effects lists it everywhere.
+A vocabulary does not say that `at(r0c0)`, `at(r0c1)`, … exclude each other. So each move has two
+changes, `at(r0c1)` and `not at(r0c0)`, and the second is redundant wherever side effects are
+listed.
 
-That the atoms exclude each other shows in the states. The candidates are the groundings of a
+The states seen show that the atoms exclude each other. The candidates are the groundings of a
 predicate that agree in all arguments but one: `at(·)`, `in(lift1,·)`. A candidate is a group if
-exactly one of its atoms holds in every state seen, and at least two of them were seen to hold: what
-never changes implies nothing. Nothing else is used, so a group is as true as the states are many.
-Other sets of atoms may exclude each other as well (`open`, `closed` and `locked` of a door), but
-among all sets of atoms a few states would show many groups by luck.
+exactly one of its atoms held in every state seen, and not always the same one. So a group is only
+as reliable as the states are many. Other sets of atoms may exclude each other too (`open`, `closed`
+and `locked` of a door), but if all sets were candidates, a few states would show many groups by
+accident.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class ExactlyOne:
         """Find the groups that the states show.
 
         >>> from capscope.symbolic import Predicate
-        >>> words = Vocabulary([Predicate("at", ("cell",))], {"a": "cell", "b": "cell"})
-        >>> moves = ExactlyOne.seen_in([0b01, 0b10], words)
-        >>> moves.told(Effect(adds=0b10, deletes=0b01))
+        >>> vocabulary = Vocabulary([Predicate("at", ("cell",))], {"a": "cell", "b": "cell"})
+        >>> groups = ExactlyOne.seen_in([0b01, 0b10], vocabulary)
+        >>> groups.without_implied(Effect(adds=0b10, deletes=0b01))
         Effect(adds=2, deletes=0)
         """
         ever = reduce(or_, states, 0)
@@ -51,23 +51,23 @@ class ExactlyOne:
             )
         )
 
-    def told(self, effect: Effect) -> Effect:
-        """Leave out the deletions that additions of the same effect imply."""
+    def without_implied(self, effect: Effect) -> Effect:
+        """Remove the deletions that additions of the same effect imply."""
         return Effect(effect.adds, effect.deletes & ~self.rivals(effect.adds))
 
     def beyond(self, effect: Effect, intent: Intent, vocabulary: Vocabulary) -> Effect:
-        """Return what an effect changes beyond what an intent asks for, without what is implied.
+        """Return what an effect changes beyond the intent and what the intent implies.
 
-        To ask for one atom of a group is to ask for the end of the others. To ask for the end of
-        one is to ask for another: which one is the agent's choice, and no side effect.
+        Asking for one atom of a group implies that the others end. Asking for one to end implies
+        that another holds: which one is the agent's choice, and not a side effect.
         """
-        required, forbidden = vocabulary.literal_masks(intent.literals)
+        required, forbidden = vocabulary.test(intent.literals)
         needed = self.rivals(effect.deletes & forbidden)
         implied = self.rivals(effect.adds | required)
         return Effect(effect.adds & ~required & ~needed, effect.deletes & ~forbidden & ~implied)
 
     def names(self, vocabulary: Vocabulary) -> Iterator[str]:
-        """Name each group by its atoms with the argument left open in which they differ."""
+        """Name each group by its predicate, with `…` for the argument that differs."""
         for group in self.groups:
             atoms = vocabulary.holding(group)
             columns = zip(*(atom.arguments for atom in atoms), strict=True)
@@ -75,7 +75,7 @@ class ExactlyOne:
             yield str(Atom(atoms[0].predicate, tuple(open_ended)))
 
     def rivals(self, atoms: int) -> int:
-        """Return all atoms of the groups that these belong to, themselves included."""
+        """Return all atoms of the groups that these atoms belong to."""
         return reduce(or_, (group for group in self.groups if group & atoms), 0)
 
 

@@ -1,4 +1,4 @@
-"""What an agent is asked to bring about: a conjunction of literals."""
+"""What an agent is asked to achieve: a conjunction of literals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from capscope.errors import VocabularyError
 from capscope.symbolic.vocabulary import Literal, State, Vocabulary
 
-# A comma that no bracket follows before the next one opens: it is not among arguments.
+# A comma outside brackets.
 _COMMA = re.compile(r",(?![^()]*\))")
 _AND = re.compile(r"\s+and\s+|\s*&\s*")
 
@@ -23,7 +23,7 @@ class Intent:
     """
 
     literals: tuple[Literal, ...]
-    # Intents are looked up at every execution; hashing nested literals each time would show.
+    # Intents are looked up at every execution; hashing nested literals each time is slow.
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -37,12 +37,12 @@ class Intent:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Intent], tuple[tuple[Literal, ...]]]:
-        # Hashes of strings differ between processes: a copy sent to another must make its own.
+        # Hashes of strings differ between processes, so the hash is not pickled.
         return Intent, (self.literals,)
 
     @classmethod
     def of(cls, literals: Iterable[Literal]) -> Intent:
-        """Make the intent of a set of literals, whatever their order."""
+        """Make the intent of some literals, in any order."""
         return cls(tuple(sorted(set(literals))))
 
     @classmethod
@@ -50,8 +50,8 @@ class Intent:
         """Read literals joined by `and` or `&`."""
         if _COMMA.search(text) and text.count("(") == text.count(")"):
             raise VocabularyError(
-                f"{text!r} has a comma between atoms; join with `and` what is to hold together, "
-                "or give each by itself (as an intent: repeat --intents)"
+                f"{text!r} has a comma between atoms; join atoms with `and`, or give them "
+                "separately (repeat --intents)"
             )
         return cls.of(Literal.parse(part) for part in _AND.split(text.strip()))
 
@@ -59,9 +59,8 @@ class Intent:
         return " and ".join(map(str, self.literals))
 
     def holds(self, state: State, vocabulary: Vocabulary) -> bool:
-        """Say whether every literal is true in a state."""
-        required, forbidden = vocabulary.literal_masks(self.literals)
-        return state & required == required and not state & forbidden
+        """Return whether every literal is true in a state."""
+        return vocabulary.test(self.literals)(state)
 
     def test(self, vocabulary: Vocabulary) -> Callable[[State], bool]:
         """Return `holds` as a function of the state alone, for use on many states."""
@@ -69,6 +68,6 @@ class Intent:
         return lambda state: state & required == required and not state & forbidden
 
     def achieved_from(self, state: State, vocabulary: Vocabulary) -> State:
-        """Return the nearest state in which the intent holds: only its own literals change."""
-        required, forbidden = vocabulary.literal_masks(self.literals)
+        """Return the nearest state in which the intent holds: only its literals change."""
+        required, forbidden = vocabulary.test(self.literals)
         return (state & ~forbidden) | required

@@ -1,7 +1,4 @@
-"""Help with a name that is not known: the ones that look most like it.
-
-Wherever somebody writes the name of an atom or a capability the same help is given, from here.
-"""
+"""Suggest names for an unknown one, in the same way for atoms, capabilities and options."""
 
 from __future__ import annotations
 
@@ -9,12 +6,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 _MOST = 3
-_ALIKE = 0.5
-"""How alike two names must be, from 0 to 1: objects are often short, and one letter is a lot."""
+_SIMILARITY = 0.5  # from 0 to 1; names of objects are short, so one letter counts much
 
 
 def nearest(name: object, known: Iterable[object]) -> str:
-    """Name those that look most like it, or else the first there are.
+    """Return the most similar names, or else the first ones.
 
     >>> nearest("att(b)", ["on(a)", "at(a)", "at(b)", "at(c)"])
     'nearest: at(b), at(c), at(a)'
@@ -22,5 +18,5 @@ def nearest(name: object, known: Iterable[object]) -> str:
     'for example on(a), at(a)'
     """
     names = [str(one) for one in known]
-    near = get_close_matches(str(name), names, _MOST, _ALIKE)
+    near = get_close_matches(str(name), names, _MOST, _SIMILARITY)
     return f"nearest: {', '.join(near)}" if near else f"for example {', '.join(names[:_MOST])}"

@@ -1,10 +1,9 @@
-"""The words in which an agent is described: typed predicates over typed objects.
+"""The vocabulary in which an agent is described: typed predicates over typed objects.
 
-Grounding every predicate with every object of a fitting type gives an ordered list of atoms.
-A symbolic state is the set of atoms that hold. Kept as a set of tuples, a state is slow to hash,
-to compare and to change; kept as an `int` whose bit i stands for atom i, all three are a machine
-instruction or a few, and the ordering of the atoms is the only thing to agree on. Hence a
-vocabulary has a fingerprint: two runs can be compared when their fingerprints are equal.
+Grounding every predicate with all objects of the right types gives an ordered list of atoms. A
+symbolic state is the set of atoms that hold. A set of tuples would be slow to hash, compare and
+change; an `int` whose bit i stands for atom i is fast. Such a state depends on the order of the
+atoms, so a vocabulary has a fingerprint: two runs can be compared if their fingerprints are equal.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from capscope.errors import VocabularyError
 from capscope.symbolic.spelling import nearest
@@ -44,7 +43,7 @@ class Atom:
 
     @classmethod
     def parse(cls, text: str) -> Atom:
-        """Read `on(a,b)`; a predicate without arguments may leave out its brackets."""
+        """Read `on(a,b)`; a predicate without arguments may omit the brackets."""
         match = _ATOM.match(text)
         if match is None:
             raise VocabularyError(f"{text!r} is not an atom; write it like on(a,b)")
@@ -75,9 +74,25 @@ class Literal:
         return cls(Atom.parse(stripped[4:] if negative else stripped), not negative)
 
 
+class LiteralTest(NamedTuple):
+    """A conjunction of literals as bits that must be set and bits that must be clear.
+
+    >>> holds = Vocabulary.of_atoms(["p", "q"]).test([Literal.parse("p"), Literal.parse("not q")])
+    >>> holds(0b01), holds(0b11)
+    (True, False)
+    """
+
+    required: int
+    forbidden: int
+
+    def __call__(self, state: State) -> bool:
+        """Return whether all literals are true in a state."""
+        return state & self.required == self.required and not state & self.forbidden
+
+
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A predicate's name and the type of each of its arguments."""
+    """A name and the type of each argument."""
 
     name: str
     types: tuple[str, ...] = ()
@@ -86,10 +101,10 @@ class Predicate:
 class Vocabulary:
     """Typed predicates and objects, grounded into an ordered list of atoms.
 
-    >>> words = Vocabulary([Predicate("on", ("block", "block"))], {"a": "block", "b": "block"})
-    >>> [str(atom) for atom in words.atoms]
+    >>> blocks = Vocabulary([Predicate("on", ("block", "block"))], {"a": "block", "b": "block"})
+    >>> [str(atom) for atom in blocks.atoms]
     ['on(a,a)', 'on(a,b)', 'on(b,a)', 'on(b,b)']
-    >>> words.state([Atom("on", ("a", "b"))])
+    >>> blocks.state([Atom("on", ("a", "b"))])
     2
     """
 
@@ -109,7 +124,7 @@ class Vocabulary:
             itertools.chain.from_iterable(self._groundings[p.name] for p in self.predicates)
         )
         self.bit: Mapping[Atom, int] = {atom: 1 << i for i, atom in enumerate(self.atoms)}
-        # A labelling says the same few texts at every step; reading them each time would show.
+        # An abstraction uses the same few texts at every step; parsing them each time is slow.
         self._bit_of_text: dict[str, int] = {}
 
     @classmethod
@@ -127,8 +142,8 @@ class Vocabulary:
             for type_name in predicate.types:
                 if type_name not in known:
                     raise VocabularyError(
-                        f"predicate {predicate.name} takes a {type_name!r}, a type that no object "
-                        "has and no other type mentions; declare it or fix the spelling"
+                        f"predicate {predicate.name} takes a {type_name!r}, which is not a type of "
+                        "any object; declare it or fix the spelling"
                     )
         for type_name in known:
             for _ in self._ancestry(type_name):
@@ -140,7 +155,7 @@ class Vocabulary:
         while kind is not None and kind != TYPE_ROOT:
             if kind in met:
                 raise VocabularyError(
-                    f"type {kind!r} is its own ancestor; take one of its supertypes away"
+                    f"type {kind!r} is its own ancestor; remove one of its supertypes"
                 )
             met.add(kind)
             yield kind
@@ -148,7 +163,7 @@ class Vocabulary:
         yield TYPE_ROOT
 
     def objects_of(self, type_name: str) -> tuple[str, ...]:
-        """List the objects of a type or of one of its subtypes, in the order of declaration."""
+        """List the objects of a type and its subtypes, in the order of declaration."""
         return tuple(o for o, t in self.objects.items() if type_name in self._ancestry(t))
 
     def _ground(self, predicate: Predicate) -> Iterator[Atom]:
@@ -164,12 +179,12 @@ class Vocabulary:
         return self._groundings[predicate]
 
     def state(self, atoms: Iterable[Atom | str] | Mapping[Any, Any]) -> State:
-        """Encode the set of atoms that hold, each an `Atom` or its text, like `"on(a,b)"`.
+        """Encode the atoms that hold, each an `Atom` or its text, like `"on(a,b)"`.
 
-        A mapping says of each atom whether it holds.
+        A mapping gives for each atom whether it holds.
         """
         if isinstance(atoms, str):
-            raise VocabularyError(f"{atoms!r} is one atom's text; give a set or list of atoms")
+            raise VocabularyError(f"{atoms!r} is a single atom; give a set or list of atoms")
         if isinstance(atoms, Mapping):
             atoms = [atom for atom, holds in atoms.items() if holds]
         state = 0
@@ -178,7 +193,7 @@ class Vocabulary:
         return state
 
     def bit_of(self, atom: Atom | str) -> int:
-        """Return the bit of an atom, or say that the vocabulary does not declare it."""
+        """Return the bit of an atom; raise `VocabularyError` if it is not declared."""
         try:
             if isinstance(atom, str):
                 bit = self._bit_of_text.get(atom)
@@ -195,7 +210,7 @@ class Vocabulary:
 
     def holding(self, state: State) -> tuple[Atom, ...]:
         """List the atoms whose bits are set."""
-        # From one bit that is set to the next: of an effect's bits only a few are.
+        # Visits only the bits that are set: an effect has few.
         found = []
         left = state & self.mask
         while left:
@@ -214,13 +229,17 @@ class Vocabulary:
                 forbidden |= self.bit_of(literal.atom)
         return required, forbidden
 
+    def test(self, literals: Iterable[Literal]) -> LiteralTest:
+        """Return a function of a state: whether all literals are true in it."""
+        return LiteralTest(*self.literal_masks(literals))
+
     @property
     def mask(self) -> int:
         """All bits of the vocabulary."""
         return (1 << len(self.atoms)) - 1
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what the vocabulary is made of, as JSON-ready values."""
+        """Return predicates, objects and types as JSON values."""
         return {
             "predicates": [[p.name, list(p.types)] for p in self.predicates],
             "objects": self.objects,
@@ -229,13 +248,13 @@ class Vocabulary:
 
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Vocabulary:
-        """Rebuild a vocabulary from what `as_dict` wrote."""
+        """Rebuild a vocabulary from what `as_dict` returned."""
         predicates = [Predicate(name, tuple(types)) for name, types in parts["predicates"]]
         return cls(predicates, parts["objects"], parts["parents"])
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash what gives the bits their meaning: predicates with types, objects and atom order."""
+        """Hash what defines the bits: predicates with types, objects and the order of atoms."""
         parts = [f"{p.name}({','.join(p.types)})" for p in self.predicates]
         parts += [f"{name}:{kind}" for name, kind in self.objects.items()]
         parts += [f"{kind}<{parent}" for kind, parent in self.parents.items()]

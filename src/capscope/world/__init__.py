@@ -1,4 +1,4 @@
-"""What is questioned: a simulator, an agent acting in it, and the words to see it through."""
+"""What is assessed: an agent, the simulator it acts in, and the abstraction of its states."""
 
 from capscope.world.allowance import Allowance, AllowanceSpent
 from capscope.world.attempt import Attempt, Ending, Position

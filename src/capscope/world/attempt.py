@@ -1,10 +1,10 @@
-"""One pursuit of one intent by the agent, from the position the world is in.
+"""One attempt of the agent at an intent, from the simulator's current position.
 
-An attempt ends when the agent stops, the world ends, `horizon` simulator steps are used, or the
-symbolic state has changed Θ times. However it ends, the last state is an outcome: an agent that
-raises or chooses an impossible action has failed, and a failure is data. Only a broken simulator
-or abstraction is an error, because what it reports can no longer be trusted; and so is a language
-model that cannot be asked, because the agent was never given the chance to fail.
+An attempt ends when the agent stops, the episode ends, `horizon` simulator steps are used, or the
+symbolic state has changed Θ times. In each case the last state is an outcome: an agent that raises
+or chooses an invalid action has failed, and failures are data. An exception of the simulator or
+abstraction is an error, because it can no longer be trusted; so is a language model that cannot be
+reached, because then the agent was not tested.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Ending(StrEnum):
 
 
 class Position(NamedTuple):
-    """Where the world is: what the agent sees and the symbolic state of it."""
+    """The simulator's current observation and its symbolic state."""
 
     observation: Observation
     state: State
 
 
 class Attempt(NamedTuple):
-    """What happened while the agent pursued an intent."""
+    """What happened in an attempt."""
 
     trajectory: tuple[State, ...]
     """Symbolic states from the first to the last, without consecutive repeats."""
@@ -49,9 +49,9 @@ class Attempt(NamedTuple):
     ending: Ending
     llm_tokens: int = 0
     detail: str = ""
-    """The agent's own words where it failed."""
+    """The message of the agent's failure, if it failed."""
     transcript: str = ""
-    """What the agent wrote down of it; kept in the journal, and not read back with the attempt."""
+    """The agent's transcript; stored in the journal, and not read back with the attempt."""
 
 
 def pursue(
@@ -62,9 +62,9 @@ def pursue(
     max_steps: int | None = None,
     allowance: Allowance | None = None,
 ) -> tuple[Attempt, Position]:
-    """Let the agent pursue an intent; return what happened and where the world is now.
+    """Let the agent pursue an intent; return what happened and the position at the end.
 
-    `max_steps` and `allowance` are what a budget still allows; an attempt that needs more ends as
+    `max_steps` and `allowance` are what the budget still allows; an attempt that needs more ends as
     CUT.
     """
     limits = problem.limits
@@ -84,7 +84,7 @@ def pursue(
             if not _actions(problem):
                 ending = Ending.WORLD_ENDED
                 break
-            # The agent is asked before the horizon is: stopping needs no step.
+            # The agent acts before the horizon is checked: stopping needs no step.
             action = attempting.act(observation)
             if action is None:
                 ending = Ending.STOPPED
@@ -121,8 +121,8 @@ def _actions(problem: Problem) -> Sequence[Action]:
         return problem.simulator.actions()
     except Exception as error:
         raise SimulatorError(
-            f"the simulator of {problem.name} raised {type(error).__name__}: {error} when asked "
-            "for its actions; mend it"
+            f"the simulator of {problem.name} raised {type(error).__name__}: {error} in "
+            "actions(); fix it"
         ) from error
 
 
@@ -135,6 +135,6 @@ def _step(problem: Problem, intent: Intent, action: Action) -> Position:
     except Exception as error:
         raise SimulatorError(
             f"the simulator or abstraction of {problem.name} raised {type(error).__name__}: "
-            f"{error} on action {action} for intent {intent}; mend it, or raise "
+            f"{error} on action {action} for intent {intent}; fix it, or raise "
             "capscope.world.InvalidAction for an action that is not available"
         ) from error

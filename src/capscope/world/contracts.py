@@ -1,7 +1,7 @@
-"""The contracts that a user implements: five methods of a world, two of an agent, one function.
+"""The protocols that a user implements: a simulator, an agent and an abstraction.
 
-Nothing here inspects an observation or an action: they are whatever the simulator and the agent
-agree on. A snapshot is bytes, so that it can be written down and restored in another process.
+Observations and actions can be anything that the simulator and the agent agree on. A snapshot is
+bytes, so that it can be stored and restored in another process.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ Snapshot = bytes
 
 
 class InvalidAction(Exception):  # noqa: N818 - it names what the agent did, not a defect
-    """Raise from `Simulator.step` for an action that is not available: the attempt ends there."""
+    """Raise from `Simulator.step` for an action that is not available: the attempt ends."""
 
 
 class Simulator(Protocol):
-    """A world that can be put back into any position it was in before."""
+    """A simulator that can go back to any position it was in before."""
 
     def reset(self, seed: int) -> Observation:
-        """Go to the initial position and draw all later chance from `seed`."""
+        """Go to the initial position; `seed` seeds all later randomness."""
 
     def step(self, action: Action) -> Observation:
         """Take one simulator step."""
 
     def actions(self) -> Sequence[Action]:
-        """List the actions available now; an empty list means that the world has ended."""
+        """List the actions available now; an empty list means that the episode has ended."""
 
     def snapshot(self) -> Snapshot:
-        """Describe the present position in bytes that another process can restore."""
+        """Describe the current position in bytes that another process can restore."""
 
     def restore(self, snapshot: Snapshot, seed: int) -> Observation:
-        """Go back to a position and draw all later chance from `seed`."""
+        """Go back to a position; `seed` seeds all later randomness."""
 
 
 @runtime_checkable
 class SettableSimulator(Protocol):
-    """What a simulator offers in addition where any symbolic state can be set, seen or not.
+    """A simulator that can be set to any symbolic state, whether seen or not.
 
-    It is the inverse of the abstraction. Nothing in an assessment needs it; a baseline that names
+    This is the inverse of the abstraction. An assessment does not need it; a baseline that chooses
     the states of its queries does.
     """
 
@@ -54,10 +54,10 @@ class SettableSimulator(Protocol):
 
 @runtime_checkable
 class DrawsPictures(Protocol):
-    """What a simulator offers in addition where a position can be looked at."""
+    """A simulator that can draw its positions."""
 
     def picture(self, snapshot: Snapshot) -> bytes:
-        """Draw a position as a PNG; the world stays where it is."""
+        """Draw a position as a PNG; the simulator stays where it is."""
 
 
 @runtime_checkable
@@ -69,46 +69,46 @@ class NamesPositions(Protocol):
 
 
 class Inspection(NamedTuple):
-    """The inside of a simulator, part by part: names for people, and values as text."""
+    """The internal state of a simulator: readable names, and values as text."""
 
     parts: Mapping[str, str]
-    """What a restore must put back."""
+    """Values that a restore must restore."""
     others: Mapping[str, str]
-    """What may differ, and is named when something is wrong and nobody knows why."""
+    """Values that may differ; they are named if a check fails without an evident reason."""
     generators: Mapping[str, str]
-    """The random generators; a restore puts each where its seed says."""
+    """States of the random generators; a restore seeds each of them."""
 
 
 @runtime_checkable
 class InspectableSimulator(Protocol):
-    """What a simulator offers in addition so that a check can look behind symbolic states.
+    """A simulator that shows its internal state to `capscope check`.
 
-    Two positions with one symbolic state are not one position: a counter, a reward or a generator
-    may differ, and show later.
+    Two positions with the same symbolic state may differ in a counter, a reward or a generator, and
+    have different futures.
     """
 
     def last_step(self) -> Mapping[str, str]:
-        """Say what the last step told: the observation and whatever came with it."""
+        """Return what the last step returned: the observation and whatever came with it."""
 
     def inspect(self) -> Inspection:
-        """Name everything inside that can be told apart."""
+        """Return all internal values that can be compared."""
 
     def remedy(self, randomness: bool) -> str:
-        """Say what to change if a restore does not restore, or does not reseed."""
+        """Return how to fix a restore that does not restore, or does not reseed (`randomness`)."""
 
 
 @runtime_checkable
 class HasNotes(Protocol):
-    """What a part of a problem offers in addition where its user should know something about it."""
+    """A simulator, agent or abstraction with notes for the user."""
 
     def notes(self) -> Sequence[str]:
-        """Say in a sentence each what is as it should be, but may surprise."""
+        """Return a sentence for each thing that is correct but may surprise."""
 
 
 class Attempting(Protocol):
-    """An agent while it pursues one intent.
+    """An agent during one attempt.
 
-    If it has a `transcript`, a text, that is kept when the attempt is over, for people to read.
+    If it has a `transcript` (text), that is stored with the attempt.
     """
 
     def act(self, observation: Observation) -> Action | None:
@@ -117,42 +117,42 @@ class Attempting(Protocol):
 
 @runtime_checkable
 class SpendsAllowance(Protocol):
-    """What an attempting offers in addition where it asks a language model.
+    """An attempt that uses a language model.
 
-    Its `llm_tokens`, if it has any, are counted in the attempt.
+    Its `llm_tokens`, if any, are counted in the attempt.
     """
 
     def spend_from(self, allowance: Allowance) -> None:
-        """Pay for every call from here on; raise `AllowanceSpent` rather than go beyond."""
+        """Pay for every call from now on; raise `AllowanceSpent` if nothing is left."""
 
 
 class Agent(Protocol):
-    """The black box under assessment."""
+    """The agent under assessment, a black box."""
 
     def begin(self, intent: Intent, seed: int) -> Attempting:
-        """Start afresh on an intent: nothing is remembered of earlier attempts."""
+        """Start an attempt at an intent, without memory of earlier attempts."""
 
 
 class Abstraction(Protocol):
-    """The words to see the world through: it maps an observation to a symbolic state."""
+    """Maps an observation to a symbolic state."""
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary whose bits the states use."""
 
     def __call__(self, observation: Observation) -> State:
-        """Return the atoms that hold, as a bit vector."""
+        """Return the atoms that hold."""
 
 
 @runtime_checkable
 class KnownTruth(Protocol):
-    """What `evaluation` asks of a problem whose exact capability model can be enumerated."""
+    """The exact capability model of a problem, for evaluation."""
 
     def reachable_states(self) -> Sequence[State]:
-        """List every state that can be reached from the initial one."""
+        """List every state that is reachable from the initial one."""
 
     def intents(self) -> Sequence[Intent]:
-        """List every intent that an effect of the reachable world gives rise to."""
+        """List every intent that corresponds to an effect in a reachable state."""
 
     def outcomes(self, state: State, intent: Intent) -> Mapping[State, float]:
         """Return the exact distribution over the state in which an attempt ends."""

@@ -1,9 +1,8 @@
-"""A world, an agent and words made of plain functions, where classes would only be ceremony.
+"""A simulator, an agent and an abstraction made of plain functions.
 
-Who has a function that chooses an action has an agent; who has a function from state and action to
-the next state has a world. The classes here add what the contracts ask for beyond that: snapshots,
-seeds, fresh starts. A function is given as many of its possible arguments as it takes, in the order
-that is documented, so nobody has to write parameters that are not used.
+A function that chooses an action is an agent; a function from state and action to the next state is
+a simulator. The classes here add what the protocols require: snapshots, seeds, independent
+attempts. A function may take only the first of the documented arguments.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from capscope.world.contracts import Action, InvalidAction, Observation, Snapsho
 
 Function = Callable[..., Any]
 IGNORES_INTENT = (
-    "the agent is a function that takes no intent: it does the same whatever it is asked for; name "
-    "what it is for with --intents to spare executions"
+    "the agent's function ignores the intent: it does the same whatever it is asked for; name its "
+    "task with --intents to save executions"
 )
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def adapt_arguments(function: Function, role: str, arguments: Sequence[str]) -> Function:
-    """Let a function be called with all of `arguments` although it may take fewer of them.
+    """Wrap a function so that it can be called with all `arguments`, even if it takes fewer.
 
-    Parameters with a default are the function's own business and are left alone.
+    Parameters with a default are not filled.
 
     >>> adapt_arguments(lambda a: a + 1, "example", ["a", "b"])(1, 2)
     2
@@ -41,8 +40,8 @@ def adapt_arguments(function: Function, role: str, arguments: Sequence[str]) -> 
         p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters
     ):
         raise ProblemError(
-            f"the {role} takes {', '.join(map(str, parameters))}; it is given "
-            f"{', '.join(arguments)}, or as many of the first of these as it takes"
+            f"the {role} takes {', '.join(map(str, parameters))}; it must take "
+            f"{', '.join(arguments)}, or only the first of these"
         )
     if needed == len(arguments):
         return function
@@ -50,7 +49,7 @@ def adapt_arguments(function: Function, role: str, arguments: Sequence[str]) -> 
 
 
 def required_arguments(function: Function) -> int | None:
-    """Return how many arguments a function needs; None if it takes any number, or does not say.
+    """Return how many arguments a function needs; None if any number, or if unknown.
 
     >>> required_arguments(lambda a, b=1: a), required_arguments(print)
     (1, None)
@@ -64,27 +63,27 @@ def required_arguments(function: Function) -> int | None:
 def _parameters(function: Function) -> list[inspect.Parameter] | None:
     try:
         return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # built in: it will say itself what it lacks
+    except (TypeError, ValueError):  # a built-in function without a signature
         return None
 
 
 class FunctionAgent:
     """An agent by one function of (observation, intent, rng): an action, or None to stop.
 
-    `rng` is a `random.Random` seeded for the attempt; the function draws all its chance from it.
+    `rng` is a `random.Random` seeded for the attempt; draw all randomness from it.
     """
 
     def __init__(self, act: Function) -> None:
         self._act = adapt_arguments(act, "agent's function", ("observation", "intent", "rng"))
-        self._deaf = required_arguments(act) in (0, 1)
+        self._ignores_intent = required_arguments(act) in (0, 1)
 
     def begin(self, intent: Intent, seed: int) -> FunctionAttempt:
-        """Start afresh on an intent."""
+        """Start an attempt at an intent."""
         return FunctionAttempt(self._act, intent, random.Random(seed))
 
     def notes(self) -> Sequence[str]:
-        """Say that the function never hears what is asked for, if so."""
-        return [IGNORES_INTENT] if self._deaf else []
+        """Note a function that ignores the intent."""
+        return [IGNORES_INTENT] if self._ignores_intent else []
 
 
 class FunctionAttempt:
@@ -96,14 +95,14 @@ class FunctionAttempt:
         self._rng = rng
 
     def act(self, observation: Observation) -> Action | None:
-        """Ask the function."""
+        """Call the function."""
         return self._act(observation, self._intent, self._rng)
 
 
 class FunctionAbstraction:
-    """Words by one function: it maps an observation to the atoms that hold.
+    """An abstraction by one function from an observation to the atoms that hold.
 
-    An atom is an `Atom` or its text, like `"on(a,b)"`; a dict says of each whether it holds.
+    An atom is an `Atom` or its text, like `"on(a,b)"`; a dict gives for each whether it holds.
     """
 
     def __init__(
@@ -120,11 +119,12 @@ class FunctionAbstraction:
 
 
 class FunctionWorld:
-    """A world by one function of (state, action, rng): the next state, which is also observed.
+    """A simulator by one function of (state, action, rng): the next state, which is also observed.
 
-    `start` is the first state, and `actions` a list or a function of the state; no actions end the
-    world. A state is a plain value (numbers, text, tuples, …; see `capscope.world.plain_values`)
-    that nobody changes: a step makes a new one. `rng` is a `random.Random`.
+    `start` is the first state, and `actions` a list or a function of the state; without actions the
+    episode ends. A state is a plain value (numbers, text, tuples, …; see
+    `capscope.world.plain_values`) and is never modified: a step returns a new one. `rng` is a
+    `random.Random`.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class FunctionWorld:
         actions: Sequence[Action] | Callable[[Any], Sequence[Action]],
     ) -> None:
         self._start = plain_values.to_bytes(start)
-        self._step = adapt_arguments(step, "world's step", ("state", "action", "rng"))
+        self._step = adapt_arguments(step, "step function", ("state", "action", "rng"))
         self._actions = actions
         self._state: Any = start
         self._rng = random.Random(0)
@@ -144,11 +144,11 @@ class FunctionWorld:
         return self.restore(self._start, seed)
 
     def actions(self) -> Sequence[Action]:
-        """List the actions of the present state."""
+        """List the actions of the current state."""
         return self._actions(self._state) if callable(self._actions) else self._actions
 
     def step(self, action: Action) -> Any:
-        """Take one step; an action that is not listed is refused."""
+        """Take one step; raise `InvalidAction` for an action that is not listed."""
         available = self.actions()
         if action not in available:
             raise InvalidAction(f"{action!r} is not among {', '.join(map(str, available))}")
@@ -156,7 +156,7 @@ class FunctionWorld:
         return self._state
 
     def snapshot(self) -> Snapshot:
-        """Write the state down."""
+        """Encode the state."""
         return plain_values.to_bytes(self._state)
 
     def restore(self, snapshot: Snapshot, seed: int) -> Any:

@@ -1,65 +1,83 @@
-"""Look inside a simulator that allows it, compare, and name what is not as it was.
+"""Compare what symbolic states do not show: a simulator's internal state, and global generators.
 
-A check that finds a restore wanting can say so; what helps is to say which counter, attribute or
-generator it was. A simulator that does not let itself be inspected tells nothing, and nothing is
-compared.
+A check can find that a restore is incomplete; to fix it, the user needs the name of the counter,
+attribute or generator. A simulator that is not inspectable has no internal state to compare.
+
+No seed of a reset or restore reaches the global generators of Python and NumPy, so code that draws
+from them cannot be repeated. Their states show whether something did.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
+
+import numpy as np
 
 from capscope.world.contracts import InspectableSimulator, Inspection, Simulator
 
 _MOST_NAMED = 3
-_NOTHING = Inspection({}, {}, {})
 
 
-def inspected(simulator: Simulator) -> Inspection:
-    """Look inside; what the last step told is among the parts that a restore must put back."""
+def inspect(simulator: Simulator) -> Inspection:
+    """Return the internal state; the last step is among the values that a restore must restore."""
     if not isinstance(simulator, InspectableSimulator):
-        return _NOTHING
+        return Inspection({}, {}, {})
     found = simulator.inspect()
     return found._replace(parts={**simulator.last_step(), **found.parts})
 
 
-def told(simulator: Simulator) -> tuple[str, ...]:
-    """Return what the last step told."""
-    return (
-        tuple(simulator.last_step().values()) if isinstance(simulator, InspectableSimulator) else ()
-    )
+def last_step(simulator: Simulator) -> tuple[str, ...]:
+    """Return what the last step returned, as text."""
+    if not isinstance(simulator, InspectableSimulator):
+        return ()
+    return tuple(simulator.last_step().values())
 
 
-def not_put_back(before: Inspection, now: Inspection) -> str:
-    """Say which parts were something else; empty if all are as they were."""
+def not_restored(before: Inspection, now: Inspection) -> str:
+    """Describe the values that a restore should have restored; empty if it did."""
     return ", ".join(
-        f"{name} was {before.parts.get(name, 'not there')} and is {now.parts.get(name, 'gone')}"
+        f"{name} was {before.parts.get(name, 'missing')} and is {now.parts.get(name, 'missing')}"
         for name in _differing(before.parts, now.parts)
     )
 
 
-def outlasting(before: Inspection, now: Inspection) -> str:
-    """Say what else is not as it was, of which nothing is asked but which may be the reason."""
-    return _told_as_reason(_differing(before.others, now.others))
+def possible_reason(before: Inspection, now: Inspection) -> str:
+    """Name what else differs: a restore need not restore it, but it may be the reason."""
+    return _named(_differing(before.others, now.others))
 
 
 def suspects(first: Inspection, second: Inspection) -> str:
-    """Say what differs between two insides that should be alike in everything."""
+    """Name what differs between two internal states that should be equal."""
     pairs = zip((first.generators, *first[:2]), (second.generators, *second[:2]), strict=True)
-    return _told_as_reason([name for one, other in pairs for name in _differing(one, other)])
-
-
-def _told_as_reason(names: list[str]) -> str:
-    return f"; not as it was: {', '.join(names[:_MOST_NAMED])}" if names else ""
+    return _named([name for one, other in pairs for name in _differing(one, other)])
 
 
 def remedy(simulator: Simulator, *, randomness: bool = False) -> str:
-    """Say what to do about it, if the simulator knows."""
+    """Return what the simulator suggests to change, if it does."""
     if not isinstance(simulator, InspectableSimulator):
         return ""
     return f"; {simulator.remedy(randomness)}"
 
 
+def _named(names: list[str]) -> str:
+    return f"; changed: {', '.join(names[:_MOST_NAMED])}" if names else ""
+
+
 def _differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     names = dict.fromkeys([*before, *now])
     return [name for name in names if before.get(name) != now.get(name)][:_MOST_NAMED]
+
+
+def global_generators() -> Mapping[str, object]:
+    """Return the states of the random generators that the whole process shares."""
+    _, words, *rest = np.random.get_state(legacy=True)
+    return {
+        "Python's global random": random.getstate(),
+        "NumPy's global np.random": (np.asarray(words).tobytes(), rest),
+    }
+
+
+def drawn_since(before: Mapping[str, object]) -> list[str]:
+    """Name the global generators that were drawn from since their states were taken."""
+    return [name for name, state in global_generators().items() if state != before[name]]

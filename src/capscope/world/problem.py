@@ -1,4 +1,4 @@
-"""A problem: the simulator, the agent in it, the words, and how long an attempt may take."""
+"""A problem: a simulator, an agent, an abstraction, and the limits of an attempt."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from capscope.world.contracts import (
 class Limits:
     """How long an attempt may take, and how the next query's start is chosen.
 
-    `temporal_length` is Θ: an attempt ends once the symbolic state has changed that often (None:
-    never for this reason). `horizon` bounds the simulator steps of an attempt. `reset_every`
-    replaces the sampling of start states: queries go on where the last one ended, and the world
-    is reset after that many executions of capabilities.
+    `temporal_length` is Θ: an attempt ends after this many changes of the symbolic state (None: no
+    limit). `horizon` is the maximum number of simulator steps of an attempt. `reset_every` replaces
+    the sampling of start states: each query starts where the last one ended, and the simulator is
+    reset after this many executions.
     """
 
     temporal_length: int | None = 1
@@ -39,7 +39,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything that is needed to assess an agent."""
+    """Everything needed to assess an agent."""
 
     name: str
     simulator: Simulator
@@ -49,7 +49,7 @@ class Problem:
     truth: KnownTruth | None = None
     description: str = ""
     fingerprint: str = ""
-    """Identifies the files or code behind the problem; a run is resumed only on the same ones."""
+    """Identifies the files or code of the problem; a run is resumed only with the same ones."""
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -58,6 +58,6 @@ class Problem:
 
 
 def picture_of(problem: Problem) -> Callable[[Snapshot], bytes] | None:
-    """Return what draws a position of a problem as a PNG; None where there are no pictures."""
+    """Return a function that draws a position as a PNG; None if the simulator cannot draw."""
     simulator = problem.simulator
     return simulator.picture if isinstance(simulator, DrawsPictures) else None

@@ -211,7 +211,7 @@ def _without_implied(
         adds, deletes = one.vocabulary.literal_masks(one.literals)
         reported = begun[_direction(one)]
         together = (Effect(e.adds & reported, e.deletes) for e in effects[one.capability])
-        implied = reduce(or_, (e.deletes & ~groups.told(e).deletes for e in together), 0)
+        implied = reduce(or_, (e.deletes & ~groups.without_implied(e).deletes for e in together), 0)
         left = Effect(adds, deletes & ~implied)
         if left != Effect(0, 0) or not one.literals:
             yield replace(one, literals=left.literals(one.vocabulary))

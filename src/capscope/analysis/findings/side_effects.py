@@ -108,7 +108,7 @@ def _candidates(outcomes: list[AvoidableOutcome], groups: ExactlyOne) -> list[Ef
     counts: dict[Effect, int] = {}
     for outcome in outcomes:
         if outcome.excess != NOTHING:
-            excess = groups.told(outcome.excess)
+            excess = groups.without_implied(outcome.excess)
             counts[excess] = counts.get(excess, 0) + outcome.count
     totals = {
         excess: sum(count for other, count in counts.items() if _contains(other, excess))

@@ -1,8 +1,8 @@
-"""What can be done in an environment: a list of actions for random walks, and a door for policies.
+"""The actions of an environment: a list for random walks, and validation for policies.
 
-A discrete space is listed, and so is a product of a few discrete ones. A continuous space has no
-list; random walks need one all the same, so a few actions are drawn from it once and for all. A
-policy is not bound to them: it may take any action that the space contains.
+Discrete spaces and small products of them are listed. Random walks need a list of a continuous
+space too, so a few actions are sampled from it once. A policy may take any action that the space
+contains.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gymnasium import Space, spaces
 from capscope.errors import ProblemError
 from capscope.world import InvalidAction
 
-_MOST_LISTED = 256
+_MAX_LISTED = 256
 
 
 class Actions:
@@ -27,41 +27,41 @@ class Actions:
         self.space = space
         listed = _listed(space)
         self.sampled = listed is None
-        """Whether the list is a few actions out of many."""
-        self.listed = _drawn(space, samples) if listed is None else listed
+        """Whether the list is a sample."""
+        self.listed = _sampled(space, samples) if listed is None else listed
         self._as_action = _converter(space)
-        # A discrete space takes as long to be asked as a step does.
+        # `contains` of a discrete space takes as long as a step.
         self._contains = (
             set(self.listed).__contains__ if isinstance(space, spaces.Discrete) else space.contains
         )
 
     def valid(self, mask: Any) -> Sequence[Any]:
-        """List the actions that a mask lets through; all if there is none."""
+        """List the actions that a mask allows; all without a mask."""
         if mask is None:
             return self.listed
         if not isinstance(self.space, spaces.Discrete) or len(mask) != len(self.listed):
             raise ProblemError(
-                f"an action mask belongs to a discrete action space and has a number for each "
-                f"action; here is {mask!r} for {self.space}. Leave action_mask out"
+                "an action mask needs a discrete action space and has a number for each action, "
+                f"not {mask!r} for {self.space}; remove action_mask from Options"
             )
         return [action for action, allowed in zip(self.listed, mask, strict=True) if allowed]
 
     def admit(self, action: Any, mask: Any = None) -> Any:
-        """Return an action as the environment takes it; refuse one that it does not have."""
+        """Return an action in the form that the environment expects, or raise `InvalidAction`."""
         try:
             admitted = self._as_action(action)
             fits = self._contains(admitted)
         except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidAction(f"{action!r} is no action of {self.space}: {error}") from error
+            raise InvalidAction(f"{action!r} is not an action of {self.space}: {error}") from error
         if not fits:
-            raise InvalidAction(f"{action!r} is no action of {self.space}")
+            raise InvalidAction(f"{action!r} is not an action of {self.space}")
         if mask is not None and admitted not in self.valid(mask):
             raise InvalidAction(f"{action!r} is not valid here; the mask allows {self.valid(mask)}")
         return admitted
 
 
 def _listed(space: Space[Any]) -> list[Any] | None:
-    """List a space with few elements; None for any other."""
+    """List a small discrete space; None for any other."""
     if isinstance(space, spaces.Discrete):
         first = int(space.start)
         return list(range(first, first + int(space.n)))
@@ -72,7 +72,7 @@ def _listed(space: Space[Any]) -> list[Any] | None:
         sizes, starts = np.asarray(space.nvec), np.asarray(space.start)
     else:
         return None
-    if np.prod(sizes, dtype=float) > _MOST_LISTED:
+    if np.prod(sizes, dtype=float) > _MAX_LISTED:
         return None
     choices = itertools.product(*(range(size) for size in sizes.ravel()))
     return [
@@ -80,15 +80,15 @@ def _listed(space: Space[Any]) -> list[Any] | None:
     ]
 
 
-def _drawn(space: Space[Any], number: int) -> list[Any]:
+def _sampled(space: Space[Any], number: int) -> list[Any]:
     space.seed(0)
     return [space.sample() for _ in range(number)]
 
 
 def _converter(space: Space[Any]) -> Callable[[Any], Any]:
-    """Return how an action of this space is put into the form that the environment expects.
+    """Return a function that converts an action to the form that the environment expects.
 
-    Policies answer with arrays of no dimension, of length one, or of doubles.
+    Policies may return arrays without dimension, of length one, or of doubles.
     """
     if isinstance(space, spaces.Discrete):
         return _as_integer
@@ -101,7 +101,7 @@ def _converter(space: Space[Any]) -> Callable[[Any], Any]:
 
 def _as_integer(action: Any) -> int:
     if isinstance(action, np.ndarray | np.generic):
-        action = action.item()  # complains if there are several
+        action = action.item()  # raises if there are several
     if not isinstance(action, int):
         raise TypeError("it is not an integer")
     return int(action)

@@ -28,7 +28,7 @@ import numpy as np
 from capscope.environments.gymnasium.simulator import GymnasiumObservation
 from capscope.errors import ProblemError
 from capscope.seeds import child_seed
-from capscope.symbolic import Intent, Vocabulary
+from capscope.symbolic import Intent, LiteralTest, Vocabulary
 from capscope.world import Agent, Attempting
 from capscope.world.functions import adapt_arguments, required_arguments
 
@@ -152,8 +152,8 @@ class PolicyAgent:
 
     def begin(self, intent: Intent, seed: int) -> Attempting:
         """Start an attempt at an intent."""
-        masks = self._vocabulary.literal_masks(intent.literals)
-        return _PolicyAttempt(self._policy.choices(intent, seed), *masks)
+        holds = self._vocabulary.test(intent.literals)
+        return _PolicyAttempt(self._policy.choices(intent, seed), holds)
 
     def notes(self) -> Sequence[str]:
         """Note a policy that ignores the intent."""
@@ -161,17 +161,13 @@ class PolicyAgent:
 
 
 class _PolicyAttempt:
-    def __init__(self, choose: Choose, required: int, forbidden: int) -> None:
+    def __init__(self, choose: Choose, intent_holds: LiteralTest) -> None:
         self._choose = choose
-        self._required = required
-        self._forbidden = forbidden
+        self._intent_holds = intent_holds
 
     def act(self, seen: GymnasiumObservation) -> Any:
         """Stop if the intent holds, else ask the policy."""
-        state = seen.state
-        if state & self._required == self._required and not state & self._forbidden:
-            return None
-        return self._choose(seen)
+        return None if self._intent_holds(seen.state) else self._choose(seen)
 
 
 def agent_of(given: Any, vocabulary: Vocabulary) -> Agent:

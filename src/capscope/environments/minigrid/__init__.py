@@ -1,7 +1,7 @@
-"""Grids of minigrid as worlds: rooms, keys, doors and lava, read from a small text file.
+"""Minigrid worlds: rooms, keys, doors and lava, read from a small text file.
 
-`minigrid` is an extra and is imported when the first simulator is made; layouts, observations and
-words need it not.
+`minigrid` is an extra, imported when the first simulator is made; layouts, observations and the
+abstraction do not need it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ __all__ = [
 ]
 
 FOUR_QUADRANTS = Path(str(files(__name__))) / "layouts" / "four-quadrants.txt"
-"""The file of the layout that comes with capscope."""
+"""The layout file that comes with capscope."""
 
 
 def grid_simulator(layout: Layout) -> GridSimulator:
-    """Build the world of a layout, or say what to install."""
+    """Make the simulator of a layout; raise `ProblemError` if minigrid is not installed."""
     try:
         from capscope.environments.minigrid.simulator import GridSimulator
     except ModuleNotFoundError as error:

@@ -1,12 +1,11 @@
-"""The words for a grid: who is in which room, who holds what, how the doors stand.
+"""The abstraction of a grid: rooms of agent and keys, what the agent carries, states of the doors.
 
-Positions are told by room, not by cell, so that the model of an agent stays readable. Three
-choices that the predicates leave open:
+Places are rooms, not cells, so that the model of an agent stays readable. Three conventions:
 
-- A door is open, closed or locked, and only one of these, as minigrid itself tells doors apart. A
-  locked door is not called closed: otherwise closed would say no more than not open.
+- A door is either open, closed or locked, as in minigrid. A locked door is not closed: otherwise
+  "closed" would only mean "not open".
 - A dead agent is still in the room where it died, and still carries what it carried.
-- A key that is carried is in no room.
+- A carried key is in no room.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ IS_DEAD = "is-dead"
 
 
 def grid_vocabulary(layout: Layout) -> Vocabulary:
-    """Return the predicates that a layout's rooms, keys, doors and lava give rise to."""
+    """Return the vocabulary for a layout's rooms, keys, doors and lava."""
     return Vocabulary(list(_predicates(layout)), dict.fromkeys(layout.rooms, ROOM))
 
 
@@ -42,7 +41,7 @@ def _predicates(layout: Layout) -> Iterator[Predicate]:
 class GridAbstraction:
     """The abstraction of a grid.
 
-    Each part of an observation has a few values, so its bits are looked up, not worked out.
+    Each part of an observation has few values, so its bits are cached.
     """
 
     def __init__(self, layout: Layout) -> None:

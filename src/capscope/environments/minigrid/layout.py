@@ -1,12 +1,12 @@
-"""What never changes in a grid: walls, lava, rooms, and where keys, doors and the agent begin.
+"""The fixed parts of a grid: walls, lava, rooms, and the initial places of keys, doors and agent.
 
-Cells are named as people count them in a picture: `Cell(row, column)` from the top left corner,
-both from 1. minigrid's own x and y, from 0, stay inside the simulator.
+Cells are `Cell(row, column)`, counted from 1 at the top left corner. minigrid's own x and y, from
+0, are used in the simulator only.
 
-A layout says which words describe it: its rooms are the objects, and each colour of key or door
-that it holds gives the predicates of that colour. Hence there is at most one key and one door of a
-colour. Every cell that is not a wall belongs to a room, a doorway and lava too: an agent that is
-nowhere would need a word of its own.
+A layout determines its vocabulary: its rooms are the objects, and each colour of a key or door
+gives the predicates of that colour. So there is at most one key and one door of a colour. Every
+cell that is not a wall belongs to a room, doorways and lava included, so that the agent is always
+in one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 FLOOR, WALL, LAVA = ".", "W", "L"
 FACINGS = ("east", "south", "west", "north")
-"""In minigrid's order: its direction 0 is east."""
+"""In minigrid's order: direction 0 is east."""
 
 
 class Cell(NamedTuple):
@@ -38,7 +38,7 @@ class Cell(NamedTuple):
 
 
 class DoorState(StrEnum):
-    """How a door stands, as minigrid tells doors apart; exactly one of the three is true."""
+    """The state of a door; exactly one of the three holds."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -47,7 +47,7 @@ class DoorState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key, and where it lies at first."""
+    """A key and its initial cell."""
 
     colour: str
     cell: Cell
@@ -55,7 +55,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A door, and how it stands at first."""
+    """A door and its initial state."""
 
     colour: str
     cell: Cell
@@ -64,13 +64,13 @@ class Door:
 
 @dataclass(frozen=True)
 class Layout:
-    """A grid before anything has happened in it."""
+    """A grid in its initial state."""
 
     name: str
     terrain: tuple[tuple[str, ...], ...]
-    """Rows of `FLOOR`, `WALL` and `LAVA`; keys, doors and the agent stand on floor."""
+    """Rows of `FLOOR`, `WALL` and `LAVA`; keys, doors and the agent are on floor."""
     room_rows: tuple[tuple[str, ...], ...]
-    """The name of each cell's room; a wall's is empty."""
+    """The name of each cell's room; empty for a wall."""
     keys: tuple[Key, ...]
     doors: tuple[Door, ...]
     start: Cell
@@ -93,7 +93,7 @@ class Layout:
         return tuple(Cell(row, column) for row in rows for column in columns)
 
     def terrain_at(self, cell: Cell) -> str:
-        """Return what a cell is made of."""
+        """Return the terrain of a cell."""
         return self.terrain[cell.row - 1][cell.column - 1]
 
     @cached_property
@@ -104,7 +104,7 @@ class Layout:
 
     @cached_property
     def rooms(self) -> tuple[str, ...]:
-        """The rooms, in the order in which they are met row by row."""
+        """The rooms, in the order in which they appear row by row."""
         return tuple(dict.fromkeys(self.room_of.values()))
 
     @cached_property
@@ -114,7 +114,7 @@ class Layout:
 
     @cached_property
     def floor_of(self) -> Mapping[str, tuple[Cell, ...]]:
-        """The cells of each room that one can stand on, doorways left out."""
+        """The cells of each room that the agent can stand on, without doorways."""
         doorways = {door.cell for door in self.doors}
         return {
             room: tuple(

@@ -1,7 +1,7 @@
-"""Read a layout from a text file, and say at which line and column a mistake is.
+"""Read a layout from a text file, and report the line and column of a mistake.
 
-A file has two pictures of the same size and, if wanted, longer names for the rooms. What stands in
-a picture is separated by spaces; `#` begins a comment.
+A file has two pictures of the same size and, optionally, longer names for the rooms. Cells are
+separated by spaces; `#` starts a comment.
 
     grid                    W wall   . floor   L lava
     W  W  W  W  W           A> the agent, facing east (A^ north, Av south, A< west)
@@ -9,7 +9,7 @@ a picture is separated by spaces; `#` begins a comment.
     W  .  bD .  W           bD blue door, locked   bC closed   b= open
     W  W  W  W  W           colours: red, green, blue, purple, yellow
     rooms
-    -  -  -  -  -           - a wall; any other word is a room
+    -  -  -  -  -           - wall; any other word is a room
     -  1  -  2  -
     -  1  1  2  -
     -  -  -  -  -
@@ -41,10 +41,12 @@ COLOURS = {"r": "red", "g": "green", "b": "blue", "p": "purple", "y": "yellow"}
 POINTERS = {">": "east", "v": "south", "<": "west", "^": "north"}
 _DOORS = {"D": DoorState.LOCKED, "C": DoorState.CLOSED, "=": DoorState.OPEN}
 _SECTIONS = ("grid", "rooms", "names")
-_MOST_CELLS = 200  # in a row or column: a position is a byte each in a snapshot
+_MAX_SIZE = 200  # rows or columns: a coordinate is one byte in a snapshot
 _NO_ROOM = "-"
 _WORD = re.compile(r"\S+")
 _NAME = re.compile(r"\w[\w-]*")
+_NAME_REMEDY = "use letters, digits and hyphens"
+_UNIQUE_REMEDY = "give each room its own name"
 
 
 class _Word(NamedTuple):
@@ -59,18 +61,18 @@ _Rows = list[list[_Word]]
 
 
 class _File(NamedTuple):
-    """A file's path, for messages, and its words by section."""
+    """A file's path and its words by section."""
 
     path: Path
     sections: Mapping[str, _Rows]
 
     def fail(self, where: _Word, what: str, remedy: str) -> NoReturn:
-        """Raise a `LayoutError` for a word."""
+        """Raise a `LayoutError` at a word."""
         raise LayoutError(f"{self.path}:{where.line}:{where.column}: {what}; {remedy}")
 
 
 def read_layout(path: str | Path) -> Layout:
-    """Read a grid's file; a mistake raises `LayoutError` with line and column."""
+    """Read a layout file; raise `LayoutError` with line and column for a mistake."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -96,7 +98,7 @@ def read_layout(path: str | Path) -> Layout:
 
 
 def _divided(path: Path, text: str) -> _File:
-    """Share the lines out among the sections."""
+    """Split the lines into sections."""
     sections: dict[str, _Rows] = {}
     file = _File(path, sections)
     rows: _Rows | None = None
@@ -118,7 +120,7 @@ def _divided(path: Path, text: str) -> _File:
     for name in ("grid", "rooms"):
         if not sections.get(name):
             last = _Word("", max(1, len(text.splitlines())), 1)
-            file.fail(last, f"there is no {name}", f"write the line: {name}, and its rows below")
+            file.fail(last, f"there is no {name}", f"write the line: {name}, with its rows below")
     return file
 
 
@@ -135,10 +137,10 @@ def _check_shape(file: _File, rows: _Rows) -> None:
     for row in rows:
         if len(row) != width:
             what = f"this row has {len(row)} cells and the first has {width}"
-            file.fail(row[min(len(row), width) - 1], what, "make them alike")
-    if min(width, len(rows)) < 3 or max(width, len(rows)) > _MOST_CELLS:
+            file.fail(row[min(len(row), width) - 1], what, "make all rows the same length")
+    if min(width, len(rows)) < 3 or max(width, len(rows)) > _MAX_SIZE:
         what = f"the grid is {len(rows)} by {width} cells"
-        file.fail(rows[0][0], what, f"it may have 3 to {_MOST_CELLS} rows and columns")
+        file.fail(rows[0][0], what, f"use 3 to {_MAX_SIZE} rows and columns")
 
 
 def _check_border(file: _File, rows: _Rows) -> None:
@@ -146,12 +148,12 @@ def _check_border(file: _File, rows: _Rows) -> None:
         border = row if row in (rows[0], rows[-1]) else (row[0], row[-1])
         for word in border:
             if word.text != WALL:
-                what = f"{word.text} stands on the border"
-                file.fail(word, what, f"close the grid with walls ({WALL}) all round")
+                what = f"{word.text} is on the border"
+                file.fail(word, what, f"surround the grid with walls ({WALL})")
 
 
 class _Things:
-    """What stands in the picture, gathered word by word."""
+    """The keys, doors and the agent in the picture, collected word by word."""
 
     def __init__(self, file: _File) -> None:
         self._file = file
@@ -161,7 +163,7 @@ class _Things:
         self.facing = ""
 
     def read(self, word: _Word, cell: Cell) -> str:
-        """Note what a word stands for and return the terrain below it."""
+        """Collect what a word stands for and return the terrain below it."""
         text = word.text
         if text in (FLOOR, WALL, LAVA):
             return text
@@ -178,36 +180,36 @@ class _Things:
             self.doors[colour] = Door(colour, cell, _DOORS[text[1]])
         else:
             known = "W . L, A> Av A< A^, or a colour (r g b p y) with K, D, C or ="
-            self._file.fail(word, f"{text!r} is nothing that a grid holds", f"write one of {known}")
+            self._file.fail(word, f"unknown cell {text!r}", f"write one of {known}")
         return FLOOR
 
     def _one(self, word: _Word, thing: str, earlier: Key | Door | None) -> None:
         if earlier is not None:
             what = f"a second {thing}, after the one at {earlier.cell}"
-            self._file.fail(word, what, "give it another colour: words name them by colour")
+            self._file.fail(word, what, "give it another colour: predicates use the colour")
 
 
 def _rooms(file: _File, terrain: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Return the name of each cell's room, checked against the grid."""
+    """Return the name of each cell's room, after checking it against the grid."""
     rows = file.sections["rooms"]
     height, width = len(terrain), len(terrain[0])
     if len(rows) != height:
         what = f"rooms has {len(rows)} rows and the grid has {height}"
-        file.fail(rows[-1][0], what, "draw both of one size")
+        file.fail(rows[-1][0], what, "make both the same size")
     for cells, words in zip(terrain, rows, strict=True):
         if len(words) != width:
             what = f"this row has {len(words)} cells and the grid's have {width}"
-            file.fail(words[min(len(words), width) - 1], what, "draw both of one size")
+            file.fail(words[min(len(words), width) - 1], what, "make both the same size")
         for cell, word in zip(cells, words, strict=True):
             if (cell == WALL) != (word.text == _NO_ROOM):
                 where = "the grid has a wall here" if cell == WALL else "the grid has no wall here"
-                file.fail(word, f"{where}, rooms says {word.text}", "walls, and only they, are -")
+                file.fail(word, f"{where}, rooms has {word.text}", "write - for walls only")
     names = _names(file, {word.text for row in rows for word in row} - {_NO_ROOM})
     return tuple(tuple(names.get(word.text, "") for word in row) for row in rows)
 
 
 def _names(file: _File, rooms: set[str]) -> Mapping[str, str]:
-    """Return the long name of each room's word; a room without one is called by its word."""
+    """Return the name of each room's word; by default the word itself."""
     given: dict[str, str] = {}
     for words in file.sections.get("names", []):
         room = words[0].text
@@ -216,15 +218,15 @@ def _names(file: _File, rooms: set[str]) -> Mapping[str, str]:
         if room not in rooms:
             file.fail(words[0], f"no room {room!r}", f"rooms has {', '.join(sorted(rooms))}")
         if not _NAME.fullmatch(words[1].text):
-            file.fail(words[1], f"{words[1].text!r} is no name", "use letters, digits and hyphens")
+            file.fail(words[1], f"{words[1].text!r} is not a name", _NAME_REMEDY)
         if room in given or words[1].text in given.values():
-            file.fail(words[0], f"{room} {words[1].text} names something twice", "name each once")
+            file.fail(words[0], f"{room} {words[1].text} repeats a room or name", _UNIQUE_REMEDY)
         given[room] = words[1].text
     names = {room: given.get(room, room) for room in rooms}
     for row in file.sections["rooms"]:
         for word in row:
             if word.text in rooms and not _NAME.fullmatch(names[word.text]):
-                file.fail(word, f"{word.text!r} is no name", "use letters, digits and hyphens")
+                file.fail(word, f"{word.text!r} is not a name", _NAME_REMEDY)
             if word.text in rooms and list(names.values()).count(names[word.text]) > 1:
-                file.fail(word, f"two rooms are called {names[word.text]}", "name each once")
+                file.fail(word, f"two rooms are named {names[word.text]}", _UNIQUE_REMEDY)
     return names

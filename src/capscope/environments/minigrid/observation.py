@@ -1,8 +1,8 @@
-"""What an agent sees of a grid: all of it, as one frozen value.
+"""What an agent observes of a grid: all of it, as one frozen value.
 
-The observation is shared by everything that acts in a grid. A learned policy looks at its few
-changing parts; a language model reads `text()`; the abstraction turns it into a symbolic state.
-Making one at every step must cost little, so it refers to the layout for what never changes.
+A learned policy uses the few parts that change; a language model reads `text()`; the abstraction
+turns it into a symbolic state. One is made at every step, so it refers to the layout for everything
+that never changes.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ ACTIONS = (
     "pickup",
     "toggle",
 )
-"""What can be done in a grid; a key cannot be dropped."""
+"""The actions in a grid; a key cannot be dropped."""
 
 _POINTER = {facing: sign for sign, facing in POINTERS.items()}
 
 
 class GridObservation(NamedTuple):
-    """A grid at one moment."""
+    """A grid at one time."""
 
     layout: Layout
     position: Cell
     facing: str
     """One of east, south, west, north."""
     doors: tuple[DoorState, ...]
-    """How each of the layout's doors stands."""
+    """The state of each of the layout's doors."""
     keys: tuple[Cell | None, ...]
-    """Where each of the layout's keys lies; None for the one that the agent carries."""
+    """The cell of each of the layout's keys; None for the one that the agent carries."""
 
     @property
     def dead(self) -> bool:
@@ -53,21 +53,21 @@ class GridObservation(NamedTuple):
 
     @property
     def door_states(self) -> Mapping[str, DoorState]:
-        """How the door of each colour stands."""
+        """The state of the door of each colour."""
         colours = (door.colour for door in self.layout.doors)
         return dict(zip(colours, self.doors, strict=True))
 
     def free_cells(self, room: str) -> tuple[Cell, ...]:
-        """List the cells of a room that one could stand on now: no lava, key or doorway."""
+        """List the cells of a room that the agent could stand on: no lava, key or doorway."""
         return tuple(cell for cell in self.layout.floor_of[room] if cell not in self.keys)
 
     def sampled_cell(self, room: str, seed: int) -> Cell | None:
-        """Draw the cell to go to for an agent that is asked to be in a room; None: it has none."""
+        """Draw a free cell of a room to go to; None if it has none."""
         cells = self.free_cells(room)
         return random.Random(seed).choice(cells) if cells else None
 
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """Return what stands in each cell, as it is written in `text`."""
+        """Return what each cell holds, in the notation of `text`."""
         things: dict[Cell, str] = {}
         for door, state in zip(self.layout.doors, self.doors, strict=True):
             things[door.cell] = door.colour[0] + ("=" if state is DoorState.OPEN else "D")
@@ -81,7 +81,7 @@ class GridObservation(NamedTuple):
         )
 
     def text(self) -> str:
-        """Draw the grid with numbered rows and columns, and say what the drawing cannot."""
+        """Draw the grid with numbered rows and columns, and add what that cannot show."""
         numbers = "".join(f"{column:3}" for column in range(1, self.layout.width + 1))
         lines = [f"   {numbers}"]
         for number, row in enumerate(self.rows(), start=1):

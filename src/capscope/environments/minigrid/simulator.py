@@ -1,14 +1,14 @@
-"""minigrid as a world: its grid, its objects and its step, with a snapshot of a few bytes.
+"""Simulate a grid with minigrid, with snapshots of a few bytes.
 
-Three things stand between minigrid and 50,000 steps a second, and all three are outside its rules.
-Every step draws the agent's view, at many times the cost of the step itself, and nobody here looks
-at it; the cell ahead is found with NumPy, which is slow for two numbers; and the only general
-snapshot is a deep copy of the whole environment. So the view is not drawn, the cell ahead is found
-with plain numbers, and a snapshot holds just what can change: the agent, the doors, the keys.
+Three things keep minigrid from 50,000 steps a second, none of them its rules. Every step renders
+the agent's view, which costs much more than the step and is not used here; the cell ahead is
+computed with NumPy, which is slow for two numbers; and the only general snapshot is a deep copy of
+the environment. So the view is not rendered, the cell ahead is computed with plain numbers, and a
+snapshot holds only what can change: the agent, the doors, the keys.
 
-Actions are absolute: `face_west` turns the agent west at once, which minigrid would do by turning
-left or right once or twice. There is no action to drop a key. Lava ends the world: an agent in it
-is dead, and nothing can be done any more. No chance is involved, so seeds are not looked at.
+Actions are absolute: `face_west` turns the agent west at once, where minigrid needs one or two
+turns. There is no action to drop a key. Lava ends the episode: the agent is dead and has no
+actions. Grids are deterministic, so seeds are ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CARRIED = 255
 
 
 class GridWorld(MiniGridEnv):
-    """minigrid's environment, furnished by a layout and never drawn."""
+    """minigrid's environment, built from a layout and without rendered views."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -82,19 +82,19 @@ class GridWorld(MiniGridEnv):
         return thing
 
     def gen_obs(self) -> dict[str, Any]:
-        """Return nothing: what agents are shown is a `GridObservation`."""
+        """Return nothing: agents get a `GridObservation`."""
         return {}
 
     @property
     def front_pos(self) -> tuple[int, int]:
-        """The cell ahead, in plain numbers."""
+        """The cell ahead, as plain numbers."""
         x, y = self.agent_pos
         dx, dy = _AHEAD[self.agent_dir]
         return x + dx, y + dy
 
 
 class GridSimulator:
-    """Steps a grid; observations are `GridObservation`s, actions are words."""
+    """Steps a grid; observations are `GridObservation`s, actions are strings."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -106,7 +106,7 @@ class GridSimulator:
         self._initial = self.snapshot()
 
     def reset(self, seed: int) -> GridObservation:
-        """Put everything back where the layout has it."""
+        """Go to the initial position of the layout."""
         return self.restore(self._initial, seed)
 
     def actions(self) -> Sequence[str]:
@@ -114,12 +114,12 @@ class GridSimulator:
         return () if self._dead else ACTIONS
 
     def step(self, action: str) -> GridObservation:
-        """Take an action; one that has nothing to act on changes nothing, as in minigrid."""
+        """Take an action; without an object to act on it changes nothing, as in minigrid."""
         world = self.world
         if self._dead:
-            raise InvalidAction("the agent is dead; nothing can be done any more")
+            raise InvalidAction("the agent is dead; no action is possible")
         if not isinstance(action, str) or action not in ACTIONS:
-            raise InvalidAction(f"{action!r} is no action of a grid; choose {', '.join(ACTIONS)}")
+            raise InvalidAction(f"{action!r} is not an action; choose one of {', '.join(ACTIONS)}")
         direction = _TURNS.get(action)
         if direction is not None:
             world.agent_dir = direction
@@ -132,7 +132,7 @@ class GridSimulator:
         return self._seen()
 
     def snapshot(self) -> Snapshot:
-        """Write down the agent's place and direction, the doors' states and the keys' places."""
+        """Encode the agent's place and direction, the doors' states and the keys' places."""
         x, y = self.world.agent_pos
         parts = [x, y, self.world.agent_dir]
         parts += [_DOOR_STATES.index(state) for state in self._doors]
@@ -145,8 +145,8 @@ class GridSimulator:
         world, doors = self.world, len(self.world.doors)
         if len(snapshot) != 3 + doors + 2 * len(world.keys):
             raise ProblemError(
-                f"a snapshot of {len(snapshot)} bytes is none of {self.layout.name}; was its "
-                "layout changed since? Start a new run"
+                f"a snapshot of {len(snapshot)} bytes does not belong to {self.layout.name}; was "
+                "its layout changed? Start a new run"
             )
         x, y, world.agent_dir = snapshot[:3]
         world.agent_pos = (x, y)
@@ -174,7 +174,7 @@ class GridSimulator:
                 world.put_obj(key, x, y)
 
     def picture(self, snapshot: Snapshot, tile_pixels: int = 32) -> bytes:
-        """Draw a position as minigrid draws it and return the PNG; the world stays where it is."""
+        """Render a position with minigrid and return the PNG; the simulator stays where it is."""
         here = self.snapshot()
         self.restore(snapshot, 0)
         x, y = self.world.agent_pos

@@ -1,7 +1,6 @@
-"""Planning tasks in PPDDL as worlds: read, compiled to bit masks, stepped, and known exactly.
+"""Planning tasks in PPDDL: parsed, compiled to bit masks, simulated, and known exactly.
 
-`plado` reads the files. It is an extra and is imported when the first task is loaded; a task that
-is loaded needs it no more.
+`plado` parses the files. It is an extra, imported when the first task is loaded.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ class ProblemFiles(NamedTuple):
 
 
 def shipped_files(name: str) -> ProblemFiles:
-    """Return the files of a problem that comes with the package."""
+    """Return the files of a problem that comes with capscope."""
     if name not in SHIPPED_PROBLEMS:
         known = ", ".join(SHIPPED_PROBLEMS)
-        raise ProblemError(f"no planning problem {name!r} comes with capscope; there are {known}")
+        raise ProblemError(f"no planning problem {name!r} comes with capscope; use one of {known}")
     folder = Path(str(files(__name__))) / "domains"
     return ProblemFiles(folder / f"{name}-domain.pddl", folder / f"{name}-problem.pddl")
 
@@ -56,7 +55,7 @@ def shipped_files(name: str) -> ProblemFiles:
 def load_task(domain_path: str | Path, problem_path: str | Path) -> PddlTask:
     """Read and compile a domain and a problem file.
 
-    A mistake in a file raises `DomainFileError` with its path and line.
+    Raises `DomainFileError` with path and line for a mistake in a file.
     """
     try:
         from capscope.environments.pddl.grounding import compile_task

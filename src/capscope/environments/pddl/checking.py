@@ -1,8 +1,8 @@
-"""Check that a domain and a problem say only what they have declared.
+"""Check that a domain and a problem use only what they declare.
 
-The parser accepts any name anywhere. Left unchecked, a misspelt predicate would become an action
-that is never applicable, and its capability a thing the agent "cannot" do. Each mistake is reported
-with its line; the first one ends the reading.
+The parser accepts any name anywhere. Unchecked, a misspelt predicate would become an action that is
+never applicable, and a capability that the agent seems to lack. The first mistake is reported with
+its line.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from capscope.symbolic.vocabulary import TYPE_ROOT
 COST_FUNCTIONS = frozenset({"total-cost", "reward"})
 
 Scope = Mapping[str, str]
-"""The type of each variable or object that may be named."""
+"""The type of each variable and object in scope."""
 
 
 class DomainCheck:
-    """Checks a domain, and later a problem of it; the declarations are kept for both."""
+    """Checks a domain, then a problem of it."""
 
     def __init__(self, domain: Any, path: Path) -> None:
         self._domain = domain
@@ -42,7 +42,7 @@ class DomainCheck:
         for derived in domain.derived_predicates:
             what = "derived predicates are not supported"
             fail(
-                self._path, derived.predicate.name, what, "write the condition out where it is used"
+                self._path, derived.predicate.name, what, "write out the condition where it is used"
             )
         for declared in self._once("type", domain.types):
             if declared.name != TYPE_ROOT:
@@ -58,7 +58,7 @@ class DomainCheck:
         for item in declared:
             if item.name in seen:
                 what = f"{kind} {item.name} is declared twice"
-                fail(self._path, item.name, what, "remove or rename one of the two")
+                fail(self._path, item.name, what, "remove or rename one of them")
             seen.add(str(item.name))
             yield item
 
@@ -67,7 +67,7 @@ class DomainCheck:
         for _ in self.parents:
             if parent == name:
                 what = f"type {name} is its own ancestor"
-                fail(self._path, name, what, "remove one of the supertypes in the circle")
+                fail(self._path, name, what, "remove one of the supertypes in the cycle")
             parent = self.parents.get(parent or TYPE_ROOT)
 
     def _signatures(self, kind: str, declared: Iterable[Any]) -> dict[str, tuple[str, ...]]:
@@ -77,36 +77,27 @@ class DomainCheck:
         }
 
     def objects(self, declared: Iterable[Any], path: Path | None = None) -> dict[str, str]:
-        """Return the type of each object of a list."""
+        """Return the type of each object in a list."""
         return self.scope(declared, kind="object", path=path)
 
     def scope(
         self, declared: Iterable[Any], kind: str = "parameter", path: Path | None = None
     ) -> dict[str, str]:
-        """Return the type of each name in a typed list, each a declared one."""
+        """Return the type of each name in a typed list; undeclared types are errors."""
+        path = path or self._path
         known = {TYPE_ROOT, *self.parents, *self.parents.values()}
         types: dict[str, str] = {}
         for item in declared:
             if item.type_name not in known:
                 what = f"{kind} {item.name} has the undeclared type {item.type_name}"
-                fail(
-                    path or self._path,
-                    item.name,
-                    what,
-                    "declare it under :types or mend its spelling",
-                )
+                fail(path, item.name, what, "declare it under :types or fix its spelling")
             if item.name in types:
-                fail(
-                    path or self._path,
-                    item.name,
-                    f"{kind} {item.name} is named twice",
-                    "rename one",
-                )
+                fail(path, item.name, f"{kind} {item.name} is declared twice", "rename one")
             types[str(item.name)] = str(item.type_name)
         return types
 
     def is_a(self, type_name: str, ancestor: str) -> bool:
-        """Say whether a type is another one or below it."""
+        """Return whether a type is another one or a subtype of it."""
         while type_name != ancestor and type_name in self.parents:
             type_name = self.parents[type_name]
         return type_name == ancestor or ancestor == TYPE_ROOT
@@ -118,34 +109,34 @@ class DomainCheck:
         self._check_effect(action.effect, scope)
 
     def check_atom(self, atom: Any, scope: Scope, path: Path, kind: str = "predicate") -> None:
-        """Check a predicate's or function's name, the number of its arguments and their types."""
+        """Check the name of a predicate or function, and the number and types of its arguments."""
         declared = self.predicates if kind == "predicate" else self.functions
         if atom.name not in declared:
-            remedy = f"declare it under :{kind}s or mend its spelling"
+            remedy = f"declare it under :{kind}s or fix its spelling"
             fail(path, atom.name, f"{kind} {atom.name} is not declared", remedy)
         types = declared[atom.name]
         if len(types) != len(atom.arguments):
             what = f"{kind} {atom.name} takes {len(types)} arguments, not {len(atom.arguments)}"
-            fail(path, atom.name, what, "give it as many as it is declared with")
+            fail(path, atom.name, what, "give it as many as declared")
         self._check_arguments(atom, types, scope, path)
 
     def _check_arguments(self, atom: Any, types: Iterable[str], scope: Scope, path: Path) -> None:
         for argument, type_name in zip(atom.arguments, types, strict=True):
             if argument.name not in scope:
                 kind = "variable" if argument.is_variable() else "object"
-                remedy = "declare it or mend its spelling"
+                remedy = "declare it or fix its spelling"
                 fail(path, argument.name, f"{kind} {argument.name} is not declared", remedy)
             if not self.is_a(scope[argument.name], type_name):
                 what = (
                     f"{argument.name} is of type {scope[argument.name]}, but {atom.name} takes "
                     f"{type_name} there"
                 )
-                fail(path, argument.name, what, "use something of that type or a subtype")
+                fail(path, argument.name, what, "use an object of that type or a subtype")
 
     def check_formula(
         self, formula: Any, scope: Scope, path: Path, where: str, numeric: bool = False
     ) -> None:
-        """Check a condition; comparisons of numbers are let pass only if `numeric`."""
+        """Check a condition; comparisons of numbers are allowed only if `numeric`."""
         match formula:
             case pddl.Atom(name="="):
                 self._check_arguments(formula, [TYPE_ROOT] * 2, scope, path)
@@ -162,7 +153,7 @@ class DomainCheck:
             case pddl.NumericComparison() if not numeric:
                 place = getattr(formula.lhs, "name", getattr(formula.rhs, "name", where))
                 what = "numbers in a condition are not supported"
-                fail(path, place, what, "say it with predicates, one for each value that matters")
+                fail(path, place, what, "use a predicate for each value that matters")
 
     def _check_effect(self, effect: Any, scope: Scope) -> None:
         match effect:
@@ -186,7 +177,7 @@ class DomainCheck:
                 self._check_number(effect.variable, scope, self._path)
 
     def _check_number(self, call: Any, scope: Scope, path: Path) -> None:
-        # No condition reads a number, so its value makes no difference and is not kept.
+        # No condition reads numbers, so their values do not matter.
         if call.name not in COST_FUNCTIONS or call.name in self.functions:
             self.check_atom(call, scope, path, kind="function")
 
@@ -200,13 +191,15 @@ class DomainCheck:
             total += Fraction(text)
             if total > 1:
                 what = f"the probabilities of one effect sum to {float(total):g}"
-                fail(self._path, text, what, "make them sum to 1 at most")
+                fail(self._path, text, what, "make them sum to at most 1")
 
     def check_problem(self, problem: Any, path: Path) -> dict[str, str]:
         """Check a problem of this domain; return the type of each of its objects."""
         if problem.domain_name != self._domain.name:
-            what = f"the problem is one of domain {problem.domain_name}, not of {self._domain.name}"
-            fail(path, problem.domain_name, what, "give the domain file that belongs to it")
+            what = (
+                f"the problem belongs to domain {problem.domain_name}, not to {self._domain.name}"
+            )
+            fail(path, problem.domain_name, what, "give the matching domain file")
         objects = self.objects(problem.objects, path)
         for item in problem.objects:
             if self.constants.get(item.name, objects[item.name]) != objects[item.name]:

@@ -1,11 +1,11 @@
 """Compile a domain and a problem to ground operators over bit masks.
 
-Instantiating each action with every tuple of objects and testing its static preconditions in the
-end visits mostly hopeless tuples. Here parameters are bound one after the other, and a conjunct
-that mentions only static predicates is tested as soon as its variables are bound. What is left of
-a condition speaks of dynamic atoms only and becomes a disjunction of cubes. An effect becomes a
-distribution over sets of changes: independent probabilistic effects in a conjunction multiply, and
-the probability that none of them claims changes nothing.
+Instantiating each action with every tuple of objects and testing its static preconditions at the
+end mostly visits tuples that fail. Here parameters are bound one after the other, and a conjunct
+with only static predicates is tested as soon as its variables are bound. The rest of a condition
+depends on dynamic atoms only and becomes a disjunction of conjunctions of literals. An effect
+becomes a distribution over sets of changes: independent probabilistic effects in a conjunction
+multiply, and the remaining probability changes nothing.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ from capscope.environments.pddl.checking import DomainCheck
 from capscope.environments.pddl.operators import (
     ALWAYS,
     AtomChange,
-    Cube,
+    Disjunction,
     GroundOperator,
     OperatorOutcome,
 )
 from capscope.environments.pddl.reading import fail, read_domain, read_problem
 from capscope.environments.pddl.task import PddlTask
-from capscope.symbolic import Atom, Predicate, Vocabulary
+from capscope.symbolic import Atom, LiteralTest, Predicate, Vocabulary
 
 MOST_ALTERNATIVES = 1 << 12
-"""Cubes of one condition or outcomes of one operator, beyond which compiling gives up."""
+"""Maximum number of terms of a condition and of outcomes of an operator."""
 
 Binding = Mapping[str, str]
-Cubes = tuple[Cube, ...]
 Distribution = dict[tuple[AtomChange, ...], Fraction]
 
 NOTHING: Distribution = {(): Fraction(1)}
@@ -45,8 +44,7 @@ def compile_task(domain_path: Path, problem_path: Path) -> PddlTask:
     try:
         return _compile(domain_path, problem_path)
     except RecursionError:
-        what = "a condition or an effect is nested too deeply"
-        fail(domain_path, 1, what, "write it with less nesting")
+        fail(domain_path, 1, "a condition or an effect is nested too deeply", "nest it less")
 
 
 def _compile(domain_path: Path, problem_path: Path) -> PddlTask:
@@ -121,19 +119,19 @@ class _Grounder:
         self._path = path
 
     def operators(self, action: Any) -> Iterator[GroundOperator]:
-        """Yield the operator of each binding under which the precondition can hold at all."""
+        """Yield an operator for each binding under which the precondition can hold."""
         self._action = action.name
         conjuncts = list(_conjuncts(action.precondition))
         static = [c for c in conjuncts if self._dynamic.isdisjoint(_predicates(c))]
         rest = pddl.Conjunction([c for c in conjuncts if c not in static])
         for binding in self._bindings(action.parameters, static):
-            precondition = self._cubes(rest, binding)
+            precondition = self._disjunction(rest, binding)
             if precondition:
                 name = f"{action.name}({','.join(binding.values())})"
                 yield GroundOperator(name, precondition, self._outcomes(action.effect, binding))
 
     def _bindings(self, parameters: Any, static: list[Any]) -> Iterator[Binding]:
-        """Bind parameters in order, leaving out what a static conjunct rules out."""
+        """Bind parameters in order, without bindings that a static conjunct excludes."""
         names = [str(parameter.name) for parameter in parameters]
         tests: list[list[Any]] = [[] for _ in range(len(names) + 1)]
         for conjunct in static:
@@ -142,7 +140,7 @@ class _Grounder:
 
         def extend(binding: dict[str, str]) -> Iterator[Binding]:
             depth = len(binding)
-            if not all(self._cubes(test, binding) for test in tests[depth]):
+            if not all(self._disjunction(test, binding) for test in tests[depth]):
                 return
             if depth == len(names):
                 yield binding
@@ -158,61 +156,65 @@ class _Grounder:
         for values in itertools.product(*choices):
             yield {**binding, **dict(zip(names, values, strict=True))}
 
-    def _cubes(self, formula: Any, binding: Binding, positive: bool = True) -> Cubes:
-        """Return the disjunction of cubes that a formula, or its negation, amounts to.
+    def _disjunction(self, formula: Any, binding: Binding, positive: bool = True) -> Disjunction:
+        """Return a formula, or its negation, in disjunctive normal form.
 
-        No cube at all is "never"; the empty cube is "always".
+        No term at all is "never"; the empty term is "always".
         """
         match formula:
             case pddl.Atom():
                 return self._literal(_ground(formula, binding), positive)
             case pddl.Negation():
-                return self._cubes(formula.sub_formula, binding, not positive)
+                return self._disjunction(formula.sub_formula, binding, not positive)
             case pddl.BooleanConnector():
-                parts = (self._cubes(part, binding, positive) for part in formula.sub_formulas)
+                parts = (
+                    self._disjunction(part, binding, positive) for part in formula.sub_formulas
+                )
                 every = isinstance(formula, pddl.Conjunction) is positive
             case pddl.Quantification():
                 inner = self._extensions(formula.parameters, binding)
-                parts = (self._cubes(formula.sub_formula, each, positive) for each in inner)
+                parts = (self._disjunction(formula.sub_formula, each, positive) for each in inner)
                 every = isinstance(formula, pddl.Forall) is positive
             case _:
                 return ALWAYS if isinstance(formula, pddl.Truth) is positive else ()
         return self._all_of(parts) if every else self._any_of(parts)
 
-    def _literal(self, atom: Atom, positive: bool) -> Cubes:
+    def _literal(self, atom: Atom, positive: bool) -> Disjunction:
         if atom.predicate == "=":
             left, right = atom.arguments
             return ALWAYS if (left == right) is positive else ()
         if atom.predicate not in self._dynamic:
             return ALWAYS if (atom in self._initial) is positive else ()
         bit = self._vocabulary.bit_of(atom)
-        return (Cube(bit, 0) if positive else Cube(0, bit),)
+        return (LiteralTest(bit, 0) if positive else LiteralTest(0, bit),)
 
-    def _all_of(self, parts: Iterator[Cubes]) -> Cubes:
+    def _all_of(self, parts: Iterator[Disjunction]) -> Disjunction:
         result = ALWAYS
         for part in parts:
-            self._bound(len(result) * len(part), "condition has", "cases")
-            pairs = itertools.product(result, part)
-            joined = [Cube(a.required | b.required, a.forbidden | b.forbidden) for a, b in pairs]
+            self._bound(len(result) * len(part), "condition has", "terms")
+            joined = (
+                LiteralTest(a.required | b.required, a.forbidden | b.forbidden)
+                for a, b in itertools.product(result, part)
+            )
             result = self._shortest(c for c in joined if not c.required & c.forbidden)
         return result
 
-    def _any_of(self, parts: Iterator[Cubes]) -> Cubes:
+    def _any_of(self, parts: Iterator[Disjunction]) -> Disjunction:
         return self._shortest(itertools.chain.from_iterable(parts))
 
-    def _shortest(self, cubes: Iterator[Cube]) -> Cubes:
-        """Drop duplicates and cubes that another one covers."""
-        unique = list(dict.fromkeys(cubes))
-        self._bound(len(unique), "condition has", "cases")
+    def _shortest(self, terms: Iterator[LiteralTest]) -> Disjunction:
+        """Drop duplicates and terms that another one covers."""
+        unique = list(dict.fromkeys(terms))
+        self._bound(len(unique), "condition has", "terms")
         if len(unique) < 2:
             return tuple(unique)
         return tuple(
-            cube
-            for cube in unique
+            term
+            for term in unique
             if not any(
-                other != cube
-                and other.required & cube.required == other.required
-                and other.forbidden & cube.forbidden == other.forbidden
+                other != term
+                and other.required & term.required == other.required
+                and other.forbidden & term.forbidden == other.forbidden
                 for other in unique
             )
         )
@@ -243,11 +245,11 @@ class _Grounder:
                 inner = self._extensions(effect.parameters, binding)
                 return self._product(self._distribution(effect.effect, each) for each in inner)
             case pddl.ConditionalEffect():
-                when = self._cubes(effect.condition, binding)
+                when = self._disjunction(effect.condition, binding)
                 return self._guarded(self._distribution(effect.effect, binding), when)
             case pddl.ProbabilisticEffect():
                 return self._mixture(effect, binding)
-        return NOTHING  # a cost or another number, which no condition reads
+        return NOTHING  # a number, which no condition reads
 
     def _product(self, parts: Iterator[Distribution]) -> Distribution:
         result = NOTHING
@@ -260,7 +262,7 @@ class _Grounder:
             result = joint
         return result
 
-    def _guarded(self, distribution: Distribution, when: Cubes) -> Distribution:
+    def _guarded(self, distribution: Distribution, when: Disjunction) -> Distribution:
         if when == ALWAYS:
             return distribution
         guarded: Distribution = {}
@@ -284,11 +286,11 @@ class _Grounder:
 
 
 def _merged(changes: tuple[AtomChange, ...]) -> tuple[AtomChange, ...]:
-    """Join changes of one condition and put them in one order, so that equal sets are equal."""
-    by_condition: dict[Cubes, tuple[int, int]] = {}
+    """Join changes with the same condition and sort them, so that equal sets are equal."""
+    by_condition: dict[Disjunction, tuple[int, int]] = {}
     for adds, deletes, when in changes:
         before = by_condition.get(when, (0, 0))
         by_condition[when] = (before[0] | adds, before[1] | deletes)
-    # An atom that is deleted and added under one condition is added.
+    # An atom that is both deleted and added is added.
     joined = (AtomChange(a, d & ~a, when) for when, (a, d) in by_condition.items())
     return tuple(sorted(joined, key=lambda change: (change.when, change.adds, change.deletes)))

@@ -1,10 +1,9 @@
 """Ground actions as bit masks.
 
-Interpreting a formula over a set of atoms costs a tree walk for each action and each step. Once an
-action is ground and its static atoms are evaluated, what is left of a precondition is a disjunction
-of cubes, nearly always a single one: `state & care == required` decides it in two machine
-operations. An effect is `state & keep | adds` in the same way. Everything that such a test needs is
-computed once, when the operator is made.
+Evaluating a formula over a set of atoms is a tree walk for each action and step. Once an action is
+ground and its static atoms are evaluated, its precondition is a disjunction of conjunctions of
+literals, usually a single one: `state & care == required` decides it. An effect is
+`state & keep | adds`. The masks are computed once, when the operator is made.
 """
 
 from __future__ import annotations
@@ -15,35 +14,25 @@ from itertools import accumulate
 from operator import or_
 from typing import NamedTuple
 
-from capscope.symbolic import State
+from capscope.symbolic import LiteralTest, State
 
+Disjunction = tuple[LiteralTest, ...]
 Successors = tuple[tuple[float, State], ...]
 
 
-class Cube(NamedTuple):
-    """A conjunction of literals: bits that must be set and bits that must be clear."""
-
-    required: int
-    forbidden: int
-
-    def holds(self, state: State) -> bool:
-        """Say whether the conjunction is true in a state."""
-        return state & (self.required | self.forbidden) == self.required
-
-
-ALWAYS: tuple[Cube, ...] = (Cube(0, 0),)
+ALWAYS: Disjunction = (LiteralTest(0, 0),)
 
 
 class AtomChange(NamedTuple):
-    """Bits that an outcome sets and clears where one of the cubes of `when` holds."""
+    """Bits that an outcome sets and clears if one of `when` holds."""
 
     adds: int
     deletes: int
-    when: tuple[Cube, ...] = ALWAYS
+    when: Disjunction = ALWAYS
 
 
 class OperatorOutcome(NamedTuple):
-    """One way in which an operator can turn out."""
+    """One possible outcome of an operator."""
 
     probability: float
     changes: tuple[AtomChange, ...]
@@ -52,7 +41,7 @@ class OperatorOutcome(NamedTuple):
         """Return the state after this outcome: all deletions first, then all additions."""
         adds = deletes = 0
         for change in self.changes:
-            if any(cube.holds(state) for cube in change.when):
+            if any(holds(state) for holds in change.when):
                 adds |= change.adds
                 deletes |= change.deletes
         return state & ~deletes | adds
@@ -60,10 +49,9 @@ class OperatorOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroundOperator:
-    """An action with its arguments: when it is applicable and how it turns out.
+    """An action with its arguments: when it is applicable and what it does.
 
-    `precondition` is a disjunction of cubes over the dynamic atoms. The probabilities of
-    `possible` sum to one.
+    The precondition has dynamic atoms only. The probabilities of `possible` sum to one.
 
     >>> heads = OperatorOutcome(0.5, (AtomChange(1, 0),))
     >>> flip = GroundOperator("flip()", ALWAYS, (heads, OperatorOutcome(0.5, ())))
@@ -74,16 +62,16 @@ class GroundOperator:
     """
 
     name: str
-    precondition: tuple[Cube, ...]
+    precondition: Disjunction
     possible: tuple[OperatorOutcome, ...]
     tests: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
-    """For each cube the bits it cares about and their value."""
+    """For each term of the precondition the bits it tests and their values."""
     masks: tuple[tuple[float, int, int], ...] | None = field(init=False, repr=False, compare=False)
     """Cumulative probability, bits kept and bits added; None if an effect depends on the state."""
     may_add: int = field(init=False, repr=False, compare=False)
-    """Bits that some outcome sets in some state."""
+    """Bits that some outcome may set."""
     may_delete: int = field(init=False, repr=False, compare=False)
-    """Bits that some outcome clears in some state."""
+    """Bits that some outcome may clear."""
 
     def __post_init__(self) -> None:
         changes = [change for outcome in self.possible for change in outcome.changes]
@@ -104,14 +92,14 @@ class GroundOperator:
 
     def _masks(self) -> tuple[tuple[float, int, int], ...]:
         thresholds = list(accumulate(outcome.probability for outcome in self.possible))
-        # A draw is below 1, so the last threshold must not fall short of it by rounding.
+        # A draw is below 1, and rounding must not leave the last threshold below it.
         thresholds[-1] = 1.0
         adds = [reduce(or_, (c.adds for c in o.changes), 0) for o in self.possible]
         deletes = [reduce(or_, (c.deletes for c in o.changes), 0) for o in self.possible]
         return tuple((t, ~d, a) for t, d, a in zip(thresholds, deletes, adds, strict=True))
 
     def applicable(self, state: State) -> bool:
-        """Say whether the precondition holds."""
+        """Return whether the precondition holds."""
         return any(state & care == required for care, required in self.tests)
 
     def outcomes(self, state: State) -> Successors:
@@ -126,7 +114,7 @@ class GroundOperator:
         return tuple((probability, after) for after, probability in merged.items())
 
     def draw(self, state: State, uniform: float) -> State:
-        """Return the successor that a number drawn from [0, 1) picks."""
+        """Return the successor for a number drawn uniformly from [0, 1)."""
         if self.masks is not None:
             for threshold, keep, adds in self.masks:
                 if uniform < threshold:

@@ -1,8 +1,7 @@
-"""Read PPDDL files with plado's parser, and say where a mistake is.
+"""Parse PPDDL files with plado, and report the line of a mistake.
 
-The parser keeps no positions: what it returns is made of bare names. So each token's text is handed
-to it as a `Placed` string that knows its line, and every name in the result still does. The checks
-can then name the line of an undeclared predicate although the parser never heard of lines.
+The parser keeps no line numbers. So each token's text is given to it as a `TextWithLine`, and the
+names in its result still have their lines when they are checked.
 """
 
 from __future__ import annotations
@@ -43,22 +42,22 @@ _TOKEN_IN_MESSAGE = re.compile(r"<Token .* '(?P<text>.*)' @(?P<line>\d+):\d+>\W*
 _WORD_IN_MESSAGE = re.compile(r"Cannot parse token (?P<text>.*) at line (?P<line>\d+) and column")
 
 
-class Placed(str):
-    """A piece of a file's text that knows its line."""
+class TextWithLine(str):
+    """A piece of a file's text with its line."""
 
     __slots__ = ("line",)
     line: int
 
     @classmethod
-    def at(cls, text: str, line: int) -> Placed:
-        """Make a text with a line."""
+    def at(cls, text: str, line: int) -> TextWithLine:
+        """Make a text with its line."""
         placed = cls(text)
         placed.line = line
         return placed
 
 
 def fail(path: Path, where: object, what: str, remedy: str) -> NoReturn:
-    """Raise a `DomainFileError` for a line, given as a number or as a `Placed` text on it."""
+    """Raise a `DomainFileError` for a line, given as a number or as a `TextWithLine`."""
     line = where if isinstance(where, int) else getattr(where, "line", 1)
     raise DomainFileError(f"{path}:{line}: {what}; {remedy}")
 
@@ -82,9 +81,9 @@ def _read(path: Path, parse: Any, shape: str) -> Any:
         parsed = parse(streamer)
         rest = next(streamer, None)
     except RecursionError:
-        fail(path, tokens.line, "the brackets are nested too deeply", "write it with less nesting")
+        fail(path, tokens.line, "the brackets are nested too deeply", "nest them less")
     except (UnexpectedEndOfFile, StopIteration):
-        fail(path, tokens.line, "the file ends too early", "close every bracket that is open")
+        fail(path, tokens.line, "the file ends too early", "close every open bracket")
     except (ValueError, IndexError) as error:
         _fail_to_parse(path, tokens, str(error))
     if rest is not None:
@@ -113,13 +112,13 @@ def _fail_to_parse(path: Path, tokens: _Tokens, message: str) -> NoReturn:
             _fail_on_requirement(path, line, text)
         fail(path, line, f"cannot read {text!r}", "names start with a letter")
     if token := _TOKEN_IN_MESSAGE.search(message):
-        # "Expected a name." says what to do; "Could not parse formula." does not.
+        # "Expected a name." is a remedy; "Could not parse formula." is not.
         hint = token["hint"].rstrip(".").lower()
         what = f"unexpected {token['text']!r}"
         if not hint.startswith("expected "):
-            what, hint = f"{what}, {hint}" if hint else what, "mend the definition there"
+            what, hint = f"{what}, {hint}" if hint else what, "fix the definition there"
         fail(path, int(token["line"]), what, hint)
-    fail(path, tokens.line, message.rstrip(".").lower(), "mend the definition there")
+    fail(path, tokens.line, message.rstrip(".").lower(), "fix the definition there")
 
 
 def _fail_on_requirement(path: Path, line: int, name: str) -> NoReturn:
@@ -128,7 +127,7 @@ def _fail_on_requirement(path: Path, line: int, name: str) -> NoReturn:
 
 
 class _Tokens:
-    """The tokens of a file, checked one by one; `line` is that of the last one handed out."""
+    """The tokens of a file, checked one by one; `line` is that of the last one."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.line = 1
@@ -137,18 +136,18 @@ class _Tokens:
         self._text = text
 
     def is_empty(self) -> bool:
-        """Say whether there is nothing but white space and comments."""
+        """Return whether there is nothing but white space and comments."""
         return not re.sub(r";.*", "", self._text).strip()
 
     def __iter__(self) -> Iterator[Any]:
         for token in tokenize(self._text):
             self.line = token.lno
             self._check(token)
-            token.tok = Placed.at(token.tok, token.lno)
+            token.tok = TextWithLine.at(token.tok, token.lno)
             yield token
 
     def _check(self, token: Any) -> None:
-        # The tokenizer compares beginnings only: `on,x` passes as a name, `:typing2` as `:typing`.
+        # The tokenizer only compares prefixes: `on,x` passes as a name, `:typing2` as `:typing`.
         text = token.tok
         if token.cat is Category.REQUIREMENTS:
             self.in_requirements = True

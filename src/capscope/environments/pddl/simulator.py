@@ -1,8 +1,8 @@
-"""A compiled task as a world: the observation is the symbolic state itself.
+"""A simulator of a compiled task: the observation is the symbolic state itself.
 
-A search restores millions of times and draws rarely. Hence a restore only notes its seed; the
-generator is seeded when the first operator with several outcomes is stepped. The applicable
-operators of a state are remembered, for a walk meets the same states again and again.
+A search restores millions of times and rarely draws. So a restore only stores its seed, and the
+generator is seeded at the first step with several outcomes. The applicable operators of a state are
+cached, because a walk visits the same states many times.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from capscope.environments.pddl.task import PddlTask
 from capscope.symbolic import State, Vocabulary
 from capscope.world import InvalidAction, Snapshot
 
-REMEMBERED_STATES = 1 << 17
+CACHED_STATES = 1 << 17
 
 
 class IdentityAbstraction:
-    """The abstraction of a world that is observed symbolically: the identity."""
+    """The abstraction of a simulator whose observations are symbolic states."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -30,16 +30,16 @@ class IdentityAbstraction:
 
 
 class PddlSimulator:
-    """Steps a compiled task; all chance comes from the seed of the last reset or restore."""
+    """Steps a compiled task; the last reset or restore seeds all randomness."""
 
-    def __init__(self, task: PddlTask, remembered_states: int = REMEMBERED_STATES) -> None:
-        """Remember the applicable operators of at most `remembered_states` states (0: of none)."""
+    def __init__(self, task: PddlTask, cached_states: int = CACHED_STATES) -> None:
+        """Cache the applicable operators of at most `cached_states` states (0: of none)."""
         self.task = task
         self._width = (len(task.vocabulary.atoms) + 7) // 8
         self._state = task.initial_state
         self._random = random.Random()
         self._seed: int | None = 0
-        self._remembered_states = remembered_states
+        self._cached_states = cached_states
         self._applicable: dict[State, Sequence[GroundOperator]] = {}
 
     def reset(self, seed: int) -> State:
@@ -55,10 +55,10 @@ class PddlSimulator:
 
     def _look_up(self) -> Sequence[GroundOperator]:
         found = tuple(self.task.applicable(self._state))
-        if len(self._applicable) >= self._remembered_states:
-            # Forgetting all is as good as forgetting some: a walk soon fills it again.
+        if len(self._applicable) >= self._cached_states:
+            # A walk soon fills it again, so there is no need to choose which to drop.
             self._applicable.clear()
-        if self._remembered_states:
+        if self._cached_states:
             self._applicable[self._state] = found
         return found
 
@@ -91,7 +91,7 @@ class PddlSimulator:
         return self.snapshot_of(self._state)
 
     def snapshot_of(self, state: State) -> Snapshot:
-        """Write a state down; any bit vector over the vocabulary will do, reachable or not."""
+        """Write a state as bytes; any state over the vocabulary, reachable or not."""
         return state.to_bytes(self._width, "little")
 
     def restore(self, snapshot: Snapshot, seed: int) -> State:

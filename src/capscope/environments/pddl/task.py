@@ -1,4 +1,4 @@
-"""A planning task as it is stepped: a vocabulary, an initial state and ground operators."""
+"""A compiled planning task: a vocabulary, an initial state and ground operators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from capscope.symbolic import State, Vocabulary
 class PddlTask:
     """A compiled PPDDL problem.
 
-    The vocabulary holds every ground atom, static ones too. `operators` are the ground actions
+    The vocabulary has every ground atom, static ones too. `operators` are the ground actions
     whose static preconditions hold, in the order of the domain file and then of the objects.
     """
 
@@ -27,7 +27,7 @@ class PddlTask:
 
     @cached_property
     def dynamic_mask(self) -> int:
-        """The bits of the atoms that some effect mentions by predicate."""
+        """The bits of the atoms whose predicate occurs in an effect."""
         bits = self.vocabulary.bit
         return reduce(
             or_, (b for a, b in bits.items() if a.predicate not in self.static_predicates), 0
@@ -44,5 +44,5 @@ class PddlTask:
     def applicable(self, state: State) -> Sequence[GroundOperator]:
         """List the operators whose precondition holds, in their fixed order."""
         found = [operator for care, required, operator in self._tests if state & care == required]
-        # Several cubes of one precondition may hold at once.
+        # Several terms of one precondition may hold at once.
         return found if self._tests_are_unique else list(dict.fromkeys(found))

@@ -1,9 +1,8 @@
-"""What an attempt leads to, exactly.
+"""The exact distribution of the states in which an attempt ends.
 
-Sampling attempts approaches the distribution of their end states slowly. In a compiled task with an
-agent whose choice depends on the state alone, the distribution can be carried forward instead: the
-mass that is under way is held for each (state, changes so far), moved by one step of the agent's
-choice at a time, and set aside where the attempt would end.
+Sampling attempts converges slowly. In a compiled task with an agent whose choice depends on the
+state only, the distribution can be computed: the probability of each (state, changes so far) is
+moved forward one step at a time, and set aside where the attempt ends.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Choice = Callable[[Intent, State], GroundOperator | None]
 
 
 class PddlTruth:
-    """The known truth of a task and an agent that is a function of intent and state."""
+    """The true capability model of an agent whose choice depends on intent and state only."""
 
     def __init__(self, task: PddlTask, choose: Choice, limits: Limits) -> None:
         self._task = task
@@ -32,9 +31,9 @@ class PddlTruth:
         return self._exploration[0]
 
     def intents(self) -> Sequence[Intent]:
-        """List each signed predicate that some reachable effect shows, in all its groundings.
+        """List all groundings of each predicate that can become true, then false, somewhere.
 
-        In the order of the vocabulary, what can become true before what can become false.
+        Both in the order of the vocabulary.
         """
         return self._exploration[1]
 
@@ -75,7 +74,7 @@ class PddlTruth:
                     ended[here] = ended.get(here, 0.0) + mass
                     continue
                 for probability, there in operator.outcomes(here):
-                    # Without a bound there is nothing to count.
+                    # Without a bound, changes are not counted.
                     counted = changes + (bound is not None and there != here)
                     if counted == bound:
                         ended[there] = ended.get(there, 0.0) + mass * probability
