@@ -61,7 +61,7 @@ docs: $(VENV)/.installed-dev  ## Build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going docs docs/_build/html
 	@echo 'open docs/_build/html/index.html'
 
-bench: $(VENV)/.installed-dev  ## Measure speed against the baselines, as ratios in one run
+bench: $(VENV)/.installed-dev  ## Measure speed, as ratios within one run
 	PYTHONPATH=experiments $(BIN)/python -m capscope_experiments.benchmarks
 
 clean:  ## Remove the environment, caches and demo run

@@ -141,8 +141,8 @@ EXPERIMENTS = ROOT.parents[1] / "experiments"
     [
         ("aalpy", "baselines/aalpy/learners.py"),
         ("matplotlib", "figure.py"),
-        ("typer", ("command.py", "progress.py")),
-        ("rich", "progress.py"),
+        ("typer", "command.py"),
+        ("rich", "command.py"),
     ],
 )
 def test_a_library_is_imported_in_its_own_place_of_the_experiments_only(package, home):

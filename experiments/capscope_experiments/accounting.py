@@ -1,16 +1,16 @@
 """Where the executions of a run went.
 
-An execution can do one of four things: try a pair that was never tried (`new`), try it again in
-another draw of the same query (`repeat`), walk through pairs known before, on the way to something
-new (`walk`), or belong to a query that found nothing new at all (`nowhere`).
+An execution does one of four things: it tries a pair for the first time (`new`), tries it again in
+another draw of the same query (`repeat`), passes through pairs known before on the way to something
+new (`walk`), or belongs to a query that found nothing new at all (`nowhere`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
-from capscope.record.journal import Draw, Journal
+from capscope.record.journal import Draw
 from capscope.symbolic import State
 from capscope.world import Ending
 
@@ -19,7 +19,7 @@ Pair = tuple[State, int]
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Executions by what they did."""
+    """The number of executions of each kind."""
 
     new: int = 0
     repeat: int = 0
@@ -30,11 +30,17 @@ class Shares:
         return Shares(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
+def where_executions_went(queries: Iterable[Sequence[Draw]]) -> Shares:
+    """Count the executions of the queries of a run, given the draws of each."""
+    tried: set[Pair] = set()
+    return sum((shares_of(draws, tried) for draws in queries), Shares())
+
+
 def shares_of(draws: Sequence[Draw], tried: set[Pair]) -> Shares:
-    """Sort the executions of one query; `tried` are the pairs known before, and is brought up."""
+    """Count the executions of one query; add its pairs to `tried`, those known before."""
     executions = [execution for draw in draws for execution in draw.executions]
     pairs = [(attempt.trajectory[0], c) for c, attempt in executions]
-    # An attempt that a budget cut short is no observation: its pair stays untried.
+    # An attempt cut short by a budget is not an observation: its pair stays untried.
     cut = [attempt.ending is Ending.CUT for _, attempt in executions]
     fresh = {pair for pair, gone in zip(pairs, cut, strict=True) if not gone} - tried
     tried |= fresh
@@ -42,14 +48,3 @@ def shares_of(draws: Sequence[Draw], tried: set[Pair]) -> Shares:
         return Shares(nowhere=len(pairs))
     on_fresh = sum(pair in fresh for pair in pairs)
     return Shares(new=len(fresh), repeat=on_fresh - len(fresh), walk=len(pairs) - on_fresh)
-
-
-def where_executions_went(journal: Journal, queries: int | None = None) -> Shares:
-    """Sort all executions of a run, or those of its first queries."""
-    tried: set[Pair] = set()
-    total = Shares()
-    number = 0
-    while number != queries and journal.query(number) is not None:
-        total += shares_of(journal.draws(number), tried)
-        number += 1
-    return total

@@ -1,16 +1,21 @@
-"""`capscope bench [SUITE]`: the experiments, each of them one command that anyone can rerun."""
+"""`capscope bench [SUITE]`: run the experiments and show their progress."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 from capscope.assessment import Budget
 from capscope.cli.options import Json, with_settings
@@ -19,14 +24,14 @@ from capscope.errors import CapscopeError
 from capscope.problems import canonical_source, load_problem
 from capscope.strategy import Settings
 from capscope.strategy.registry import RANDOM, check_strategy
-from capscope_experiments.plan import CASES, SEEDS, Case, cases_of
-from capscope_experiments.progress import bench_progress
+from capscope_experiments.bench import Bench
+from capscope_experiments.jobs import BenchProgress, ShowProgress
+from capscope_experiments.plan import CASES, SEEDS, BenchCase, cases_of
 from capscope_experiments.results import SUITES, run_suite, write_results
-from capscope_experiments.suite import Bench
 
 _LEVELS = "0.5,0.91,0.99"
 _NOT_REPEATED = ("--output", "--runs", "--write", "--workers", "--json")
-
+_SECONDS_BETWEEN_LINES = 5.0
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -37,56 +42,61 @@ def bench_suite(
     settings: Settings,
     suite: Annotated[
         str | None,
-        typer.Argument(help=f"One of {', '.join(SUITES)}; all of them if left out."),
+        typer.Argument(help=f"One of {', '.join(SUITES)}; all of them by default."),
     ] = None,
     problem: Annotated[
         list[str] | None,
-        typer.Option(
-            "--problem", "--problems", help="Problems, separated by commas or one at a time."
-        ),
+        typer.Option("--problem", "--problems", help="Problems, separated by commas or repeated."),
     ] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
-            "--strategy", "--strategies", help="Strategies, separated by commas or one at a time."
+            "--strategy", "--strategies", help="Strategies, separated by commas or repeated."
         ),
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help=f"How many seeds, from 0 on; {SEEDS}, or fewer by the plan."),
+        typer.Option(
+            min=1, help=f"Number of seeds, from 0; by default {SEEDS}, or fewer for long runs."
+        ),
     ] = None,
     levels: Annotated[
         str, typer.Option(help="Levels of agreement at which strategies are compared.")
     ] = _LEVELS,
     max_steps: Annotated[
-        int | None, typer.Option(min=1, help="Most simulator steps of a run, instead of the plan.")
+        int | None,
+        typer.Option(min=1, help="Maximum simulator steps of a run, instead of the default."),
     ] = None,
     max_executions: Annotated[
-        int | None, typer.Option(min=1, help="Most executions of a run, instead of the plan.")
+        int | None,
+        typer.Option(min=1, help="Maximum executions of a run, instead of the default."),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Runs at a time; as many as there are cores.")
+        int | None, typer.Option(min=1, help="Runs at a time; by default the number of cores.")
     ] = None,
     output: Annotated[str, typer.Option(metavar="DIR", help="Where to write.")] = "results",
     runs: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR", help="Where runs are kept and found again; DIR/runs in the output."
+            metavar="DIR", help="Where runs are saved and reused; by default OUTPUT/runs."
         ),
     ] = None,
     write: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Put all chapters in the output together in one file."),
+        typer.Option(metavar="FILE", help="Write all sections in the output folder to one file."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Measure, with runs that are kept: interrupted, the same command goes on where it was."""
+    """Run the experiments.
+
+    Runs are saved and reused; repeat an interrupted command to continue it.
+    """
     if suite is not None and suite not in SUITES:
         raise CapscopeError(f"no suite {suite!r}; choose one of {', '.join(SUITES)}")
     budget = Budget(simulator_steps=max_steps, executions=max_executions)
     problems = list(dict.fromkeys(canonical_source([name]) for name in _listed(problem)))
     for source in problems:
-        load_problem(source)  # a wrong name is told before anything is written
+        load_problem(source)  # a wrong name is reported before anything is written
     strategies = _listed(strategy)
     for name in strategies:
         check_strategy(name)
@@ -104,9 +114,9 @@ def bench_suite(
     for name in [suite] if suite else SUITES:
         cases = tuple(_bounded(case, strategies, budget) for case in _cases(name, problems))
         if seeds is not None:
-            cases = tuple(replace(case, most_seeds={}) for case in cases)
-        with bench_progress() as tell:
-            section = run_suite(name, replace(bench, cases=cases, tell=tell), _command(name))
+            cases = tuple(replace(case, max_seeds={}) for case in cases)
+        with progress_display() as show:
+            section = run_suite(name, replace(bench, cases=cases, show=show), _command(name))
         written += [str(folder / file) for file in section.files]
         # Outside: a live display takes over standard output.
         if not json:
@@ -131,33 +141,74 @@ def _levels(text: str) -> tuple[float, ...]:
             return levels
     except ValueError:
         pass
-    raise CapscopeError(f"--levels are shares between 0 and 1 with commas, not {text!r}")
+    raise CapscopeError(
+        f"--levels must be numbers between 0 and 1, separated by commas, not {text!r}"
+    )
 
 
-def _cases(suite: str, problems: list[str]) -> Sequence[Case]:
-    """Take from the plan what was asked for; what it does not know has every strategy, no bound."""
+def _cases(suite: str, problems: list[str]) -> Sequence[BenchCase]:
+    """Return the cases of the named problems; one without a plan gets every strategy, unlimited."""
     planned = {case.problem: case for case in CASES}
-    return [planned.get(source) or Case(source) for source in problems] or cases_of(suite)
+    return [planned.get(source) or BenchCase(source) for source in problems] or cases_of(suite)
 
 
-def _bounded(case: Case, strategies: list[str], budget: Budget) -> Case:
+def _bounded(case: BenchCase, strategies: list[str], budget: Budget) -> BenchCase:
     if strategies:
         case = replace(case, strategies=tuple(strategies))
     if budget == Budget():
         return case
-    # Random Query goes by what the others needed, if there are any.
+    # The budget of Random Query depends on what the others needed, if there are any.
     others = [name for name in case.strategies if name != RANDOM]
     return replace(case, budgets=dict.fromkeys(others or [RANDOM], budget))
 
 
 def _command(suite: str) -> str:
-    """Return the command that makes a chapter, as it was given, without where it writes to."""
+    """Return the command that makes a section, without the options that say where it writes."""
     given = iter(sys.argv[1:])
-    kept = []
+    repeated = []
     for word in given:
         if word.startswith(_NOT_REPEATED):
             if "=" not in word and word != "--json":
                 next(given, None)
         elif word not in ("bench", *SUITES):
-            kept.append(word)
-    return shlex.join(["capscope", "bench", suite, *kept])
+            repeated.append(word)
+    return shlex.join(["capscope", "bench", suite, *repeated])
+
+
+@contextmanager
+def progress_display() -> Iterator[ShowProgress]:
+    """Show the progress of jobs: live in a terminal, otherwise a line every few seconds."""
+    console = Console(stderr=True)
+    last = time.perf_counter()
+
+    def print_sometimes(progress: BenchProgress) -> None:
+        nonlocal last
+        if time.perf_counter() - last >= _SECONDS_BETWEEN_LINES:
+            last = time.perf_counter()
+            text = "; ".join(_progress_lines(progress))
+            console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+    try:
+        if not console.is_terminal:
+            yield print_sometimes
+            return
+        with Live(Text(""), console=console, transient=True) as live:
+            yield lambda progress: live.update(Text("\n".join(_progress_lines(progress))))
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; all runs are saved, repeat the command to continue\n")
+        raise typer.Exit(130) from None
+
+
+def _progress_lines(progress: BenchProgress) -> Iterator[str]:
+    left = progress.seconds_left
+    time_left = "" if left is None else f", about {_duration(left)} left"
+    yield f"{progress.done} of {progress.total} done{time_left}"
+    for name, status in progress.running.items():
+        yield f"{name}: {status}"
+
+
+def _duration(seconds: float) -> str:
+    minutes = seconds / 60
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"

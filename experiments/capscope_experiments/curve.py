@@ -1,9 +1,9 @@
-"""Learning curves, read off the journal of a run: how much was spent until the model was right.
+"""Learning curves, computed from the journal of a run: what was spent until the model was right.
 
-Everything that a run saw is in its journal, in order, so the model as it was after any query can be
-built again and judged again, by whatever measure, without asking the agent anything. Judging costs
-more than a query does; it is done whenever simulator steps or executions have grown by 2 %, which
-is the resolution of every number taken from a curve.
+The journal has everything that a run observed, in order, so the model after any query can be
+rebuilt and evaluated by any measure without asking the agent again. Evaluating costs more than a
+query; it is done whenever simulator steps or executions have grown by 2 %, which is the resolution
+of every number taken from a curve.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Agreement = Callable[[CapabilityModel], float]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a run stood."""
+    """What a run had spent, and its agreement then."""
 
     queries: int
     executions: int
@@ -34,7 +34,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """How a run learned."""
+    """The learning curve of a run."""
 
     problem: str
     strategy: str
@@ -43,13 +43,13 @@ class Curve:
     stopped_because: str
     shares: Shares
     least: int = 0
-    """The least executions with which any learner could get by; 0 where that is unknown."""
+    """The executions that any learner needs at least; 0 if that is unknown."""
     measure: str = "exact"
     """What the agreement is measured on: `exact` or `sampled`."""
 
     @property
     def last(self) -> Point:
-        """Where the run ended."""
+        """The end of the run."""
         return self.points[-1]
 
     def first_at(self, level: float) -> Point | None:
@@ -68,13 +68,13 @@ class Curve:
 
 
 class Milestones:
-    """Say when a run has spent 2 % more than when it was last looked at."""
+    """Find the moments at which a run has spent 2 % more than at the last one."""
 
     def __init__(self) -> None:
         self._executions = self._steps = -1.0
 
     def due(self, usage: Usage) -> bool:
-        """Say whether it is time to look, and if so count from here on."""
+        """Return whether this is a milestone; if so, the next 2 % count from here."""
         if usage.executions < self._executions and usage.simulator_steps < self._steps:
             return False
         self._executions = max(usage.executions, 1) * _GROWTH
@@ -85,25 +85,24 @@ class Milestones:
 def learning_points(
     stages: Iterable[tuple[Usage, StateGraph]], agreement: Agreement
 ) -> Iterator[Point]:
-    """Judge the pessimistic model at every milestone and at the end.
+    """Evaluate the pessimistic model at every milestone and at the end.
 
-    The models of all stages may be one object that grows: each is judged before the next is asked
-    for.
+    The graphs of all stages may be one object that grows: each is evaluated before the next.
     """
     milestones = Milestones()
     latest: tuple[Usage, StateGraph] | None = None
-    judged = True
+    evaluated = True
     for usage, graph in stages:
         latest = usage, graph
-        judged = milestones.due(usage)
-        if judged:
+        evaluated = milestones.due(usage)
+        if evaluated:
             yield point_at(usage, graph, agreement)
-    if latest is not None and not judged:
+    if latest is not None and not evaluated:
         yield point_at(*latest, agreement)
 
 
 def point_at(usage: Usage, graph: StateGraph, agreement: Agreement) -> Point:
-    """Judge the model at one stage of a run."""
+    """Evaluate the model at one stage of a run."""
     return Point(
         usage.queries,
         usage.executions,

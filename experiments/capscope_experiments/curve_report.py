@@ -1,4 +1,4 @@
-"""Learning curves for people: what each strategy needed, where its executions went, a picture."""
+"""Tables and figures of learning curves."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capscope_experiments.curve import Curve, Point
-from capscope_experiments.figure import paleness, pyplot, save, style_of
-from capscope_experiments.table import markdown_table, spread, write_csv
+from capscope_experiments.figure import opacity, pyplot, save, style_of
+from capscope_experiments.table import markdown_table, spread, spread_of_reached, write_csv
 
 _BASELINE = "random"
 Cost = Literal["executions", "simulator_steps"]
@@ -54,8 +54,8 @@ def ratio_to_baseline(
 ) -> tuple[float, bool] | None:
     """Return how many times the cost the baseline needed, and whether it was cut before that.
 
-    Means over the seeds that both sides have; None if one of the strategy's own runs missed the
-    level, or if the baseline was cut before it had spent as much: that says nothing.
+    Means over the seeds that both have; None if one of the strategy's own runs missed the level, or
+    if the baseline was cut before it had spent as much: there is nothing to compare then.
     """
     runs = {curve.seed: curve for curve in own}
     base = {curve.seed: curve for curve in baseline}
@@ -71,7 +71,7 @@ def ratio_to_baseline(
 
 
 def needed_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
-    """Set side by side what each strategy needed to reach each level of agreement."""
+    """Compare what each strategy needed to reach each level of agreement."""
     heads = ["problem", "strategy"]
     heads += [f"{name} to {level:g}" for level in levels for _, name in _COSTS]
     heads += [f"× the least, to {levels[-1]:g}", "at the end", "ended by", "seconds", "seeds"]
@@ -102,16 +102,13 @@ def _needed_rows(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[l
 
 def _needed(runs: Sequence[Curve], level: float, cost: Cost) -> str:
     points = [run.first_at(level) for run in runs]
-    reached = [getattr(point, cost) for point in points if point is not None]
-    if len(reached) == len(runs):
-        return spread(reached)
-    if not reached:
+    if not any(points):
         return f"> {min(getattr(run.last, cost) for run in runs):,}"
-    return f"{len(reached)} of {len(runs)} runs"
+    return spread_of_reached([getattr(point, cost, None) for point in points])
 
 
 def ratio_text(ratio: tuple[float, bool]) -> str:
-    """Write a ratio; "more than" where the baseline was cut."""
+    """Format a ratio; it is a lower bound if the baseline was cut."""
     times, cut = ratio
     return f"{'> ' if cut else ''}{times:,.1f}×"
 
@@ -121,7 +118,7 @@ def _in_brackets(ratio: tuple[float, bool] | None) -> str:
 
 
 def _times_least(runs: Sequence[Curve], level: float) -> str:
-    """Set the executions to a level against the least that any learner needs."""
+    """Compare the executions to a level with the least that any learner needs."""
     least = max(run.least for run in runs)
     reached = [point.executions for run in runs if (point := run.first_at(level)) is not None]
     if not least or len(reached) < len(runs):
@@ -130,7 +127,7 @@ def _times_least(runs: Sequence[Curve], level: float) -> str:
 
 
 def shares_table(curves: Sequence[Curve]) -> str:
-    """Say what the executions went into."""
+    """Show what the executions were spent on."""
     heads = ["problem", "strategy", "new pairs", "repeats of them", "walks", "without news"]
     rows = []
     for problem, strategy, runs in groups(curves):
@@ -170,8 +167,8 @@ def _draw_problem(axis: Any, curves: Sequence[Curve], levels: Sequence[float]) -
     for _, strategy, runs in groups(curves):
         steps, middle, deviation = _band(runs)
         color, line, _ = style_of(strategy)
-        alpha = paleness(strategy)
-        width = 1.6 if alpha == 1 else 3.2  # a variant shows beside what it varies
+        alpha = opacity(strategy)
+        width = 1.6 if alpha == 1 else 3.2  # a variant shows next to what it varies
         axis.plot(steps, middle, color=color, linestyle=line, lw=width, alpha=alpha, label=strategy)
         low, high = np.clip(middle - deviation, 0, 1), np.clip(middle + deviation, 0, 1)
         axis.fill_between(steps, low, high, color=color, alpha=0.2, lw=0)
@@ -187,7 +184,7 @@ def _draw_problem(axis: Any, curves: Sequence[Curve], levels: Sequence[float]) -
 def _draw_arrow(
     axis: Any, runs: Sequence[Curve], baseline: Sequence[Curve], levels: Sequence[float], low: float
 ) -> bool:
-    """Draw the ratio at the highest level that all runs reached; say whether there was one."""
+    """Draw the ratio at the highest level that all runs reached; return whether there is one."""
     for level in sorted(levels, reverse=True):
         ratio = ratio_to_baseline(runs, baseline, level)
         if ratio is None:

@@ -1,7 +1,7 @@
-"""How true a model is where the agent is left to chance.
+"""How accurate a model is on stochastic pairs.
 
 Few pairs of a problem may be stochastic, so a model can agree with the truth almost everywhere and
-still be wrong about chance. Here only the stochastic pairs count.
+still have wrong probabilities. Here only the stochastic pairs count.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ LIKELY = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """What a model says of the stochastic pairs."""
+    """The accuracy of a model on the stochastic pairs."""
 
     pairs: int
-    """How many there are."""
+    """The number of stochastic pairs."""
     close: float
     """The share of them whose probabilities are all within 0.05 of the truth."""
     missing: float

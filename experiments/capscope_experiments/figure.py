@@ -1,4 +1,4 @@
-"""Pictures by Matplotlib, as PNG and as SVG, told apart by line and shade: they must print grey."""
+"""Figures by Matplotlib, as PNG and SVG. Line styles and shades differ, so they print in gray."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from capscope.errors import CapscopeError
 
 
 class Style(NamedTuple):
-    """How the line of a strategy looks; shades differ, so that grey paper tells them apart."""
+    """How a strategy is drawn."""
 
     color: str
     line: Any
@@ -24,24 +24,22 @@ STYLES = {
     "random": Style("#9a9a9a", "dotted", "xx"),
 }
 _OTHER = Style("#5e3c99", "solid", "--")
-
-
 VARIANT = ","
-"""What stands between the name of a strategy and what is changed about it."""
+"""Separates the name of a strategy from what is changed about it."""
 
 
 def style_of(strategy: str) -> Style:
-    """Return the style of a strategy; a variant looks like it, but paler (`paleness`)."""
+    """Return the style of a strategy; a variant has the same, but paler (`opacity`)."""
     return STYLES.get(strategy.partition(VARIANT)[0], _OTHER)
 
 
-def paleness(strategy: str) -> float:
-    """Return how opaque a strategy is drawn: a variant is half transparent."""
+def opacity(strategy: str) -> float:
+    """Return how opaque a strategy is drawn; variants are half transparent."""
     return 0.45 if VARIANT in strategy else 1.0
 
 
 def pyplot() -> ModuleType:
-    """Return Matplotlib without a screen, or say what to install."""
+    """Return Matplotlib for drawing into files."""
     try:
         import matplotlib as mpl
     except ModuleNotFoundError:
@@ -49,7 +47,7 @@ def pyplot() -> ModuleType:
             "figures need matplotlib: pip install --editable '.[experiments]'"
         ) from None
     mpl.use("Agg")
-    # The same picture gives the same file: no random names, no date.
+    # The same figure gives the same file: no random names, no date.
     mpl.rcParams["svg.hashsalt"] = "capscope"
     from matplotlib import pyplot as plt
 

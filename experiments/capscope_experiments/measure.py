@@ -1,4 +1,4 @@
-"""How the runs on a problem are judged: against the truth where it is known, else on a sample."""
+"""How the runs on a problem are evaluated: against the truth if it is known, else on a sample."""
 
 from __future__ import annotations
 
@@ -7,99 +7,121 @@ from pathlib import Path
 
 from capscope.analysis.evaluation.comparison import compare
 from capscope.analysis.evaluation.evaluate import DATASETS
-from capscope.analysis.evaluation.evaluate import Measure as Sampled
+from capscope.analysis.evaluation.evaluate import Measure as EvaluationSettings
 from capscope.analysis.evaluation.reference import Reference
 from capscope.analysis.evaluation.sample import Recipe
 from capscope.analysis.evaluation.sampling import Heard, build, unheard
-from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.truth import TrueModel, enumerate_truth
 from capscope.analysis.evaluation.variational_distance import distance, exact_distance
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
-from capscope.record.settings import Settings
-from capscope.symbolic import Intent
+from capscope.strategy import Settings
+from capscope.symbolic import Effect, Intent
 from capscope.world import Problem
-from capscope_experiments.bound import least_executions
 from capscope_experiments.curve import Agreement
-from capscope_experiments.workers import Hear
+from capscope_experiments.jobs import Report
 
-SEQUENCES = Sampled.sequences
+SEQUENCES = EvaluationSettings.sequences
+STANDARD_ERROR = 0.05
 _WALKS = 100
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What a measure is of: a problem and the intents that are asked for."""
+class MeasuredProblem:
+    """A problem, and the settings that determine which intents are evaluated."""
 
     problem: str
     settings: Settings
     sequences: int = SEQUENCES
-    """Random capability sequences in the dataset, where one is needed."""
+    """Random capability sequences in the dataset, if one is needed."""
 
 
 @dataclass(frozen=True)
-class Measure:
-    """A measure of agreement, and the bound that goes with it."""
+class AgreementMeasure:
+    """A measure of agreement, and the lower bound that goes with it."""
 
     name: str
     agreement: Agreement
     least: int = 0
 
 
-def measure_of(subject: Subject, shelf: Path) -> Measure:
-    """Return the measure for the runs on a problem."""
-    # A copy of its own answers for the truth, so that the agent of a run starts with nothing
-    # solved.
-    known = load_problem(subject.problem).truth
+def measure_of(measured: MeasuredProblem, folder: Path) -> AgreementMeasure:
+    """Return the measure for the runs on a problem; datasets are saved in the folder."""
+    # A problem of its own computes the truth, so that the agent of a run starts without a cache.
+    known = load_problem(measured.problem).truth
     if known is not None:
-        truth = enumerate_truth(known, _own_intents(subject) or None)
-        return Measure(
+        truth = enumerate_truth(known, _own_intents(measured) or None)
+        return AgreementMeasure(
             "exact", lambda model: 1 - exact_distance(model, truth), least_executions(truth)
         )
-    reference = sample_of(subject, shelf)
+    reference = build_dataset(measured, folder)
 
     def agreement(model: CapabilityModel) -> float:
         return 1 - (distance(compare(model, reference)) or 0.0)
 
-    return Measure("sampled", agreement)
+    return AgreementMeasure("sampled", agreement)
 
 
-def sample_of(subject: Subject, shelf: Path, heard: Heard = unheard) -> Reference:
-    """Build, or find, the independent dataset that all runs on a problem are judged on."""
-    problem = load_problem(subject.problem)
+def least_executions(truth: TrueModel) -> int:
+    """Count the executions that any learner of this model class needs for an exact model.
+
+    One for each reachable pair, since a pair never tried has no rule. For each block of stochastic
+    pairs, whose counts are pooled, also the draws that are missing to estimate its largest
+    probability p with a standard error of 0.05: p(1 − p)/0.05² in all, one of them from each pair.
+    """
+    blocks: dict[tuple[Intent, frozenset[Effect]], tuple[int, float]] = {}
+    for (state, intent), outcomes in truth.table.items():
+        if len(outcomes) > 1:
+            effects = frozenset(Effect.between(state, after) for after in outcomes)
+            pairs, largest = blocks.get((intent, effects), (0, 0.0))
+            blocks[intent, effects] = pairs + 1, max(largest, *outcomes.values())
+    missing = (
+        max(0.0, largest * (1 - largest) / STANDARD_ERROR**2 - pairs)
+        for pairs, largest in blocks.values()
+    )
+    return len(truth.table) + round(sum(missing))
+
+
+def build_dataset(measured: MeasuredProblem, folder: Path, heard: Heard = unheard) -> Reference:
+    """Build, or load, the independent dataset that all runs on a problem are evaluated on."""
+    problem = load_problem(measured.problem)
     known = () if problem.truth is None else tuple(problem.truth.intents())
-    intents = _own_intents(subject) or known or _walked(problem, subject.settings)
-    recipe = Recipe.of(problem, subject.problem, intents, Sampled.seed, subject.sequences)
-    return build(recipe, shelf / DATASETS, heard=heard).reference(problem.vocabulary)
+    intents = _own_intents(measured) or known or _walked(problem, measured.settings)
+    seed = EvaluationSettings.seed
+    recipe = Recipe.of(problem, measured.problem, intents, seed, measured.sequences)
+    return build(recipe, folder / DATASETS, heard=heard).reference(problem.vocabulary)
 
 
-def _own_intents(subject: Subject) -> tuple[Intent, ...]:
-    return tuple(map(Intent.parse, subject.settings.intents))
+def _own_intents(measured: MeasuredProblem) -> tuple[Intent, ...]:
+    return tuple(map(Intent.parse, measured.settings.intents))
 
 
 def _walked(problem: Problem, settings: Settings) -> tuple[Intent, ...]:
-    """Find intents by walks of its own: the dataset must not depend on the run that it judges."""
-    effects, _ = random_walks(problem, replace(settings, walks=_WALKS), Sampled.seed)
+    """Find intents by separate walks: the dataset must not depend on the run that it evaluates."""
+    effects, _ = random_walks(problem, replace(settings, walks=_WALKS), EvaluationSettings.seed)
     return tuple(intents_of(effects, problem.vocabulary))
 
 
 @dataclass(frozen=True)
-class SampleJob:
-    """Build the dataset of a problem, before runs that share it are made side by side."""
+class DatasetJob:
+    """Build the dataset of a problem, before runs that share it are made in parallel."""
 
-    shelf: Path
-    subject: Subject
+    folder: Path
+    measured: MeasuredProblem
 
     @property
     def name(self) -> str:
-        """Whose dataset it is."""
-        return f"dataset of {self.subject.problem}"
+        """The problem of the dataset."""
+        return f"dataset of {self.measured.problem}"
 
     @property
     def kind(self) -> str:
         """Each problem takes its own time."""
         return self.name
 
-    def __call__(self, hear: Hear) -> None:
+    def __call__(self, report: Report) -> None:
         """Build it."""
-        sample_of(self.subject, self.shelf, lambda done, of: hear(f"{done:,} of {of:,} sequences"))
+        build_dataset(
+            self.measured, self.folder, lambda done, of: report(f"{done:,} of {of:,} sequences")
+        )

@@ -1,9 +1,8 @@
-"""What is measured when nothing else is asked for: problems, strategies and budgets.
+"""What is measured by default: problems, strategies and budgets.
 
-On the small problems every run goes to its own stop. A budget bounds what would take hours: on the
-large problems MCQS and Random Query get as many executions as the adaptive strategy needs. Random
-Query on first responders takes a quarter of an hour to its cut, so it has fewer seeds there, and so
-have all strategies on the large problems.
+On small problems every run goes to its own stop. Budgets bound what would take hours: on large
+problems MCQS and Random Query get as many executions as the adaptive strategy needs. Long runs have
+fewer seeds: Random Query on first responders, and all strategies on the large problems.
 """
 
 from __future__ import annotations
@@ -15,6 +14,24 @@ from capscope.assessment import Budget
 from capscope.strategy import STRATEGIES
 from capscope_experiments.measure import SEQUENCES
 
+
+@dataclass(frozen=True)
+class BenchCase:
+    """A problem, the strategies to run on it, and what each may spend."""
+
+    problem: str
+    strategies: tuple[str, ...] = STRATEGIES
+    budgets: Mapping[str, Budget] = field(default_factory=dict)
+    sequences: int = SEQUENCES
+    """Random capability sequences in its independent dataset."""
+    max_seeds: Mapping[str, int] = field(default_factory=dict)
+    """For strategies whose runs take too long to make all of them."""
+
+    def budget(self, strategy: str) -> Budget:
+        """Return what a strategy may spend; unlimited if no budget is given."""
+        return self.budgets.get(strategy, Budget())
+
+
 _LARGE: Mapping[str, Budget] = {
     "adaptive": Budget(executions=130_000),
     "mcqs-s": Budget(executions=100_000),
@@ -25,44 +42,25 @@ _GRID: Mapping[str, Budget] = {
     "mcqs-s": Budget(executions=20_000),
     "mcqs-e": Budget(executions=20_000),
 }
-
-
-@dataclass(frozen=True)
-class Case:
-    """A problem, the strategies to run on it, and what each may spend."""
-
-    problem: str
-    strategies: tuple[str, ...] = STRATEGIES
-    budgets: Mapping[str, Budget] = field(default_factory=dict)
-    sequences: int = SEQUENCES
-    """Random capability sequences in its independent dataset."""
-    most_seeds: Mapping[str, int] = field(default_factory=dict)
-    """For strategies whose runs take too long to make all of them."""
-
-    def budget(self, strategy: str) -> Budget:
-        """Return what a strategy may spend; no bound if none is given."""
-        return self.budgets.get(strategy, Budget())
-
-
-_FEW: Mapping[str, int] = {"adaptive": 2, "mcqs-s": 1, "random": 1}
 _RESPONDERS: Mapping[str, Budget] = {"mcqs-e": Budget(executions=50_000)}
+_FEW: Mapping[str, int] = {"adaptive": 2, "mcqs-s": 1, "random": 1}
 CASES = (
-    Case("blocksworld"),
-    Case("tireworld"),
-    Case("first-responders", budgets=_RESPONDERS, most_seeds={"random": 2}),
-    Case("probabilistic-elevators", tuple(_LARGE), _LARGE, most_seeds=_FEW),
-    Case("depot", tuple(_LARGE), _LARGE, most_seeds=_FEW),
-    Case("minigrid-q", budgets=_GRID, sequences=5000),
+    BenchCase("blocksworld"),
+    BenchCase("tireworld"),
+    BenchCase("first-responders", budgets=_RESPONDERS, max_seeds={"random": 2}),
+    BenchCase("probabilistic-elevators", tuple(_LARGE), _LARGE, max_seeds=_FEW),
+    BenchCase("depot", tuple(_LARGE), _LARGE, max_seeds=_FEW),
+    BenchCase("minigrid-q", budgets=_GRID, sequences=5000),
 )
 SEEDS = 5
-_FEWER: Mapping[str, tuple[str, ...]] = {
+_PROBLEMS_OF: Mapping[str, tuple[str, ...]] = {
     "ablation": ("blocksworld", "tireworld", "first-responders"),
     "peers": ("blocksworld",),
 }
-"""Experiments that are made on some of the problems only: those of the paper, those feasible."""
+"""For experiments on some of the problems only: those of the paper, or those that are feasible."""
 
 
-def cases_of(suite: str) -> tuple[Case, ...]:
-    """Return the cases that an experiment is made on when none is named."""
-    chosen = _FEWER.get(suite)
+def cases_of(suite: str) -> tuple[BenchCase, ...]:
+    """Return the cases of an experiment if none are named."""
+    chosen = _PROBLEMS_OF.get(suite)
     return tuple(case for case in CASES if chosen is None or case.problem in chosen)

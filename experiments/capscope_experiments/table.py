@@ -1,4 +1,4 @@
-"""Tables for people (Markdown) and for other programs (CSV), from the same rows."""
+"""Tables in Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Write a Markdown table.
+    """Return a Markdown table.
 
     >>> print(markdown_table(["a", "b"], [[1, "x|y"]]))
     | a | b |
@@ -33,10 +33,22 @@ def write_csv(path: Path, heads: Sequence[str], rows: Iterable[Sequence[object]]
 
 
 def spread(values: Sequence[float], form: str = "{:,.0f}") -> str:
-    """Write a mean and, of several values, one standard deviation.
+    """Format a mean and, for several values, one standard deviation.
 
     >>> spread([1000, 3000])
     '2,000 ± 1,414'
     """
     middle = form.format(statistics.fmean(values))
     return middle if len(values) < 2 else f"{middle} ± {form.format(statistics.stdev(values))}"
+
+
+def spread_of_reached(values: Sequence[float | None]) -> str:
+    """Format a mean if every run has a value, else how many have one.
+
+    >>> spread_of_reached([7, None])
+    '1 of 2 runs'
+    """
+    reached = [value for value in values if value is not None]
+    if len(reached) == len(values):
+        return spread(reached)
+    return f"{len(reached)} of {len(values)} runs"

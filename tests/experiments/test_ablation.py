@@ -6,14 +6,14 @@ from capscope import Budget
 from capscope.errors import CapscopeError
 from capscope_experiments.accounting import Shares
 from capscope_experiments.curve import Curve, Point
-from capscope_experiments.plan import Case
+from capscope_experiments.plan import BenchCase
 from capscope_experiments.suites.ablation import ablation, change_with_bonus
 from capscope_experiments.suites.efficiency import efficiency_curves
 from support.markdown_rows import cells, links
-from support.tiny_bench import begun, tiny_bench
+from support.tiny_bench import section_and_jobs, tiny_bench
 
 FEW = dict.fromkeys(("adaptive", "mcqs-s"), Budget(executions=20))
-BLOCKS = (Case("blocksworld", ("adaptive", "mcqs-s", "random"), FEW),)
+BLOCKS = (BenchCase("blocksworld", ("adaptive", "mcqs-s", "random"), FEW),)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def bench(tmp_path_factory):
 def chapter(bench):
     """The chapter, and the names of the runs that were made for it behind those of efficiency."""
     efficiency_curves(replace(bench, levels=(0.5, 0.98)))
-    return begun(ablation, bench)
+    return section_and_jobs(ablation, bench)
 
 
 def test_only_the_runs_without_the_bonus_are_made(chapter):
@@ -84,10 +84,10 @@ def test_random_query_goes_on_to_the_level_of_the_ablation_where_others_are_lowe
 
 @pytest.mark.parametrize("strategies", [("random",), ("adaptive",), ("adaptive", "random")])
 def test_without_a_strategy_that_has_the_bonus_there_is_nothing_to_leave_out(bench, strategies):
-    with pytest.raises(CapscopeError, match="name mcqs-s or mcqs-e, which have it"):
-        ablation(replace(bench, cases=(Case("tireworld", strategies),)))
+    with pytest.raises(CapscopeError, match="choose mcqs-s or mcqs-e, which use it"):
+        ablation(replace(bench, cases=(BenchCase("tireworld", strategies),)))
 
 
 def test_without_a_bonus_there_is_nothing_to_leave_out(bench):
-    with pytest.raises(CapscopeError, match="with --xi 0 there is nothing to leave out"):
+    with pytest.raises(CapscopeError, match="with --xi 0 it is off already"):
         ablation(replace(bench, settings=replace(bench.settings, xi=0.0)))

@@ -3,13 +3,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Budget, assess
-from capscope.record.journal import Draw, Execution, Journal, QueryRecord
-from capscope.record.run_directory import RunDirectory
-from capscope.record.settings import Settings
-from capscope.strategy import STRATEGIES
+from capscope.record.journal import Draw, Execution
+from capscope.strategy import STRATEGIES, Settings
 from capscope.world import Ending
 from capscope.world.attempt import Attempt
 from capscope_experiments.accounting import Shares, shares_of, where_executions_went
+from capscope_experiments.saved_runs import read_queries
 
 
 def draw_of(*executions, ending=Ending.STOPPED):
@@ -75,21 +74,10 @@ def test_every_execution_is_counted_once_and_every_pair_is_new_once(queries):
     assert tried == set(executed)
 
 
-def test_a_journal_is_summed_over_its_queries(tmp_path):
-    journal = Journal.create(tmp_path / "journal.sqlite", {})
+def test_a_run_is_summed_over_its_queries():
     # Nothing new in the last query; (0, 0) is new in the first, so there is no walk at all.
-    for number, draws in enumerate((WALKED[:1], WALKED, WALKED)):
-        journal.begin_query(number, QueryRecord(0, b"", 0, 0.0, 0.0, True))
-        for index, draw in enumerate(draws):
-            journal.add_draw(number, index, draw, {})
-    assert where_executions_went(journal) == Shares(new=3, nowhere=14)
-    journal.close()
-
-
-def test_an_empty_journal_went_nowhere(tmp_path):
-    journal = Journal.create(tmp_path / "journal.sqlite", {})
-    assert where_executions_went(journal) == Shares()
-    journal.close()
+    assert where_executions_went([WALKED[:1], WALKED, WALKED]) == Shares(new=3, nowhere=14)
+    assert where_executions_went([]) == Shares()
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -102,7 +90,6 @@ def test_the_shares_of_a_run_add_up_to_its_executions_and_new_ones_to_its_pairs(
         "blocksworld", strategy=strategy, settings=settings, budget=Budget(**limit),
         run=tmp_path / "run",
     )  # fmt: skip
-    with RunDirectory.open(tmp_path / "run", read_only=True) as run:
-        shares = where_executions_went(run.journal)
+    shares = where_executions_went(read_queries(tmp_path / "run"))
     assert total(shares) == result.usage.executions
     assert shares.new == result.graph.pairs_tried

@@ -1,16 +1,15 @@
 import csv
-from dataclasses import replace
 
 import pytest
 
 from capscope.analysis.evaluation.evaluate import Measure, evaluate
 from capscope.problems import load_problem
-from capscope_experiments.plan import Case
-from capscope_experiments.suites.agreement import AgreementJob, measure_agreement
+from capscope_experiments.plan import BenchCase
+from capscope_experiments.suites.agreement import measure_agreement
 from support.markdown_rows import cells, links
-from support.tiny_bench import BUDGET, begun, tiny_bench
+from support.tiny_bench import BUDGET, section_and_jobs, tiny_bench
 
-TIRES = Case("tireworld", ("adaptive", "random"), {"adaptive": BUDGET}, sequences=20)
+TIRES = BenchCase("tireworld", ("adaptive", "random"), {"adaptive": BUDGET}, sequences=20)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def test_every_measure_of_every_run_is_what_evaluate_says(chapter, bench):
         ("adaptive", "1"),
     ]
     for row in rows:
-        path = bench.runs / f"{bench.order(TIRES, 'adaptive', int(row['seed'])).name}"
+        path = bench.runs / f"{bench.planned_run(TIRES, 'adaptive', int(row['seed'])).name}"
         plain = evaluate(path, load_problem, Measure(20))
         filtered = evaluate(path, load_problem, Measure(20, achieving_only=True))
         for key in ("model_agreement", "model_agreement_sampled", "calibration_error",
@@ -55,12 +54,10 @@ def test_one_dataset_serves_all_runs_and_is_built_once(chapter, bench):
     datasets = list((bench.runs / "datasets").iterdir())
     assert len(datasets) == 1
     before = datasets[0].stat().st_mtime_ns
-    again, names = begun(measure_agreement, bench)
+    again, names = section_and_jobs(measure_agreement, bench)
     assert again == chapter
     assert datasets[0].stat().st_mtime_ns == before
-    assert "dataset of tireworld" in names
-
-
-def test_a_job_is_named_for_its_run(bench, chapter):
-    order = replace(bench.order(TIRES, "adaptive", 0))
-    assert AgreementJob(bench.runs, order).name == f"agreement of {order.name}"
+    assert names[0] == "dataset of tireworld"
+    assert names[1:] == [
+        f"agreement of {bench.planned_run(TIRES, 'adaptive', seed).name}" for seed in (0, 1)
+    ]

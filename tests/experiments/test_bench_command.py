@@ -15,11 +15,11 @@ from capscope.assessment.reading import read_run
 import capscope_experiments.suites.speed as speed
 from capscope_experiments import command as bench_command
 from capscope_experiments import results
-from capscope_experiments.progress import bench_progress
-from capscope_experiments.reachability import Size
+from capscope_experiments.command import progress_display
+from capscope_experiments.jobs import BenchProgress
 from capscope_experiments.results import SUITES
-from capscope_experiments.suites.reachability import measure_reachability
-from capscope_experiments.workers import Standing
+from capscope_experiments.saved_runs import read
+from capscope_experiments.suites.reachability import RouteCounts, measure_reachability
 from support.markdown_rows import cells, links
 from support.processes import SECONDS, started
 
@@ -44,13 +44,16 @@ def tiny(suite, problem="tireworld", strategy="mcqs-s", levels="0.02,0.05", most
         (["efficiency", "--strategy", "mcqs-s,oracle"], "no strategy 'oracle'; choose one of"),
         (["efficiency", "--problem", "blockworld"], "no problem 'blockworld'; did you mean blocks"),
         (["--problem", "blocksworld,xyzzy"], "no problem 'xyzzy'; `capscope list` shows them."),
-        (["efficiency", "--levels", "0.5,high"], "--levels are shares between 0 and 1 with commas"),
-        (["efficiency", "--levels", "0.5,1.5"], "with commas, not '0.5,1.5'"),
-        (["efficiency", "--levels", "0"], "with commas, not '0'"),
-        (["efficiency", "--levels", ""], "with commas, not ''"),
-        (["efficiency", "--levels", "nan"], "with commas, not 'nan'"),
+        (
+            ["efficiency", "--levels", "0.5,high"],
+            "--levels must be numbers between 0 and 1, separated by commas",
+        ),
+        (["efficiency", "--levels", "0.5,1.5"], "by commas, not '0.5,1.5'"),
+        (["efficiency", "--levels", "0"], "by commas, not '0'"),
+        (["efficiency", "--levels", ""], "by commas, not ''"),
+        (["efficiency", "--levels", "nan"], "by commas, not 'nan'"),
         (["efficiency", "--draws", "0"], "--draws must be at least 1, not 0"),
-        (["ablation", "--strategy", "random"], "name mcqs-s or mcqs-e, which have it"),
+        (["ablation", "--strategy", "random"], "choose mcqs-s or mcqs-e, which use it"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -63,7 +66,7 @@ def test_a_mistake_is_told_in_one_line_before_anything_is_measured(refusal, give
 
 def test_an_output_folder_that_is_a_file_is_told(refusal, tmp_path):
     (tmp_path / "results").write_text("mine")
-    assert "cannot make the folder results: File exists" in refusal(*tiny("efficiency"))
+    assert "cannot create the folder results: File exists" in refusal(*tiny("efficiency"))
 
 
 def test_results_that_cannot_be_written_are_told_and_the_chapter_is_kept(capscope):
@@ -121,10 +124,10 @@ def test_json_is_one_object_that_names_the_files(capscope):
 
 def test_all_suites_in_one_go_share_their_runs_and_are_put_together(capscope, monkeypatch):
     named = {name: SUITES[name] for name in ("efficiency", "ablation", "speed")}
-    named["reachability"] = partial(measure_reachability, size=Size(2, 2))
+    named["reachability"] = partial(measure_reachability, counts=RouteCounts(2, 2))
     for module in (results, bench_command):
         monkeypatch.setattr(module, "SUITES", named)
-    monkeypatch.setattr(speed, "_PROBLEM", "tireworld")
+    monkeypatch.setattr(speed, "PROBLEM", "tireworld")
     done = capscope(*tiny("", strategy="mcqs-s,random"), "--write", "docs.md")
     assert done.code == 0, done.err
     text = Path("docs.md").read_text("utf-8")
@@ -168,7 +171,7 @@ def test_a_budget_that_discovery_spends_is_a_result_too(capscope):
 
 
 def test_progress_goes_to_standard_error_in_plain_lines(capscope, monkeypatch):
-    monkeypatch.setattr("capscope_experiments.progress._SECONDS_BETWEEN_LINES", 0)
+    monkeypatch.setattr("capscope_experiments.command._SECONDS_BETWEEN_LINES", 0)
     done = capscope(*tiny("reachability"), "--json")
     json.loads(done.out)
     lines = done.err.splitlines()
@@ -188,10 +191,10 @@ def test_progress_goes_to_standard_error_in_plain_lines(capscope, monkeypatch):
     ],
 )
 def test_the_time_left_is_told_once_it_is_known(capsys, monkeypatch, seconds, text):
-    monkeypatch.setattr("capscope_experiments.progress._SECONDS_BETWEEN_LINES", 0)
-    with bench_progress() as tell:
-        tell(Standing(2, 9, {"a": "7 executions", "b": "begun"}, seconds))
-    assert capsys.readouterr().err == f"2 of 9 done{text}; a: 7 executions; b: begun\n"
+    monkeypatch.setattr("capscope_experiments.command._SECONDS_BETWEEN_LINES", 0)
+    with progress_display() as show:
+        show(BenchProgress(2, 9, {"a": "7 executions", "b": "started"}, seconds))
+    assert capsys.readouterr().err == f"2 of 9 done{text}; a: 7 executions; b: started\n"
 
 
 # Ctrl-C.
@@ -224,14 +227,14 @@ def test_ctrl_c_is_told_with_the_code_for_it_and_the_same_command_goes_on(capsco
     mine.write_text(WORLD.format(42, "os.kill(os.getpid(), signal.SIGINT)"))
     done = capscope(*command)
     assert (done.code, done.out) == (130, "")
-    assert done.err == "interrupted; every run is kept, the same command goes on\n"
+    assert done.err == "interrupted; all runs are saved, repeat the command to continue\n"
     [run] = Path("results/runs").iterdir()
-    begun = read_run(run).usage
+    begun = read(run).usage
     assert 0 < begun.executions < 20
     mine.write_text(WORLD.format(10**9, "pass"))
     done = capscope(*command)
     assert done.code == 0, done.err
-    assert read_run(run).usage.executions == 20
+    assert read(run).usage.executions == 20
 
 
 def test_ctrl_c_in_a_terminal_ends_the_processes_of_the_runs_too(tmp_path):
@@ -251,6 +254,6 @@ def test_ctrl_c_in_a_terminal_ends_the_processes_of_the_runs_too(tmp_path):
         with pytest.raises(ProcessLookupError):
             os.kill(worker, 0)
     assert (bench.returncode, out) == (130, "")
-    assert err == "interrupted; every run is kept, the same command goes on\n"
+    assert err == "interrupted; all runs are saved, repeat the command to continue\n"
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)

@@ -3,13 +3,13 @@ import csv
 import pytest
 
 from capscope import Budget
-from capscope_experiments.plan import Case
-from capscope_experiments.suites.findings import Surprise, measure_findings, pooled
+from capscope_experiments.plan import BenchCase
+from capscope_experiments.suites.findings import PooledFinding, measure_findings, pool_findings
 from support.markdown_rows import links, rows
 from support.tiny_bench import tiny_bench
 
-TIRES = Case("tireworld", ("adaptive",), {"adaptive": Budget(executions=2500)})
-BLOCKS = Case("blocksworld", ("adaptive",), {"adaptive": Budget(executions=30)})
+TIRES = BenchCase("tireworld", ("adaptive",), {"adaptive": Budget(executions=2500)})
+BLOCKS = BenchCase("blocksworld", ("adaptive",), {"adaptive": Budget(executions=30)})
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +53,8 @@ def finding(sentence, strength=0.5, **changed):
 def test_findings_of_the_same_thing_are_one_and_the_most_widely_found_comes_first():
     first = [finding("q at 0.9"), finding("r at 0.8", 0.9, literals=["r()"])]
     second = [finding("q at 0.7")]
-    assert pooled("world", [first, second]) == [
-        Surprise("world", "preference", "q at 0.9", 0.5, 2, 2),
-        Surprise("world", "preference", "r at 0.8", 0.9, 1, 2),
+    assert pool_findings("world", [first, second]) == [
+        PooledFinding("world", "preference", "q at 0.9", 0.5, 2, 2),
+        PooledFinding("world", "preference", "r at 0.8", 0.9, 1, 2),
     ]
-    assert pooled("world", [[], []]) == []
+    assert pool_findings("world", [[], []]) == []

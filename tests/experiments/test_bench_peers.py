@@ -2,13 +2,13 @@ import pytest
 
 from capscope import Budget
 from capscope_experiments.baselines.aalpy import NOTE, PeerSettings
-from capscope_experiments.plan import Case
+from capscope_experiments.plan import BenchCase
 from capscope_experiments.suites import peers
 from capscope_experiments.suites.peers import PeerJob, measure_peers
 from support.markdown_rows import cells, links
-from support.tiny_bench import begun, tiny_bench
+from support.tiny_bench import section_and_jobs, tiny_bench
 
-BLOCKS = Case("blocksworld", ("adaptive", "random"), {"adaptive": Budget(executions=1200)})
+BLOCKS = BenchCase("blocksworld", ("adaptive", "random"), {"adaptive": Budget(executions=1200)})
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,6 @@ def test_a_kept_run_of_a_peer_is_not_made_again(chapter, bench, small, monkeypat
         raise AssertionError("asked again")
 
     monkeypatch.setattr(peers, "learn_with_aalpy", refuse)
-    assert begun(measure_peers, bench)[0] == chapter
+    assert section_and_jobs(measure_peers, bench)[0] == chapter
     with pytest.raises(AssertionError, match="asked again"):
         PeerJob(bench.runs, "blocksworld", PeerSettings(seed=9))(print)

@@ -3,12 +3,12 @@ import json
 import pytest
 
 from capscope import Budget
-from capscope_experiments.plan import Case
-from capscope_experiments.suites.qace import WAYS, QaceJob, measure_qace, way_of
+from capscope_experiments.plan import BenchCase
+from capscope_experiments.suites.qace import QaceJob, measure_qace
 from support.markdown_rows import links, rows
-from support.tiny_bench import begun, tiny_bench
+from support.tiny_bench import section_and_jobs, tiny_bench
 
-TIRES = Case("tireworld", ("adaptive",), {"adaptive": Budget(executions=500)})
+TIRES = BenchCase("tireworld", ("adaptive",), {"adaptive": Budget(executions=500)})
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,13 @@ def test_the_table_has_the_three_ways_with_what_each_cost(chapter):
 
 
 def test_what_was_learned_is_kept_and_not_asked_for_again(chapter, bench):
-    again, names = begun(measure_qace, bench)
+    again, names = section_and_jobs(measure_qace, bench)
     assert again == chapter
     assert sorted(names) == sorted(path.stem for path in bench.runs.glob("qace-*.json"))
 
 
 def test_an_interrupted_run_goes_on_after_the_capabilities_it_has(chapter, bench):
-    job = QaceJob(bench.runs, bench.order(TIRES, "adaptive", 0), WAYS["compiled"])
+    job = QaceJob(bench.runs, bench.planned_run(TIRES, "adaptive", 0), "compiled")
     path = bench.runs / f"{job.name}.json"
     whole = json.loads(path.read_text())
     cut = {**whole, "result": {"rows": whole["result"]["rows"][:3], "row": None}}
@@ -51,7 +51,3 @@ def test_an_interrupted_run_goes_on_after_the_capabilities_it_has(chapter, bench
     _, row = job(heard.append)
     assert {**row, "seconds": 0} == {**whole["result"]["row"], "seconds": 0}
     assert heard[0].startswith("4 of ")
-
-
-def test_every_way_has_a_name():
-    assert [way_of(settings) for settings in WAYS.values()] == list(WAYS)

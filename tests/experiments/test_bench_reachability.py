@@ -5,14 +5,17 @@ from functools import partial
 import pytest
 
 from capscope import Budget
-from capscope_experiments.plan import Case
-from capscope_experiments.reachability import Size
-from capscope_experiments.suites.reachability import ReachabilityJob, measure_reachability
+from capscope_experiments.plan import BenchCase
+from capscope_experiments.suites.reachability import (
+    RouteCounts,
+    check_run,
+    measure_reachability,
+)
 from support.markdown_rows import cells, links
-from support.tiny_bench import begun, tiny_bench
+from support.tiny_bench import section_and_jobs, tiny_bench
 
-SIZE = Size(routes=6, executions=4)
-TIRES = Case(
+SIZE = RouteCounts(routes=6, executions=4)
+TIRES = BenchCase(
     "tireworld", ("mcqs-s", "adaptive", "random"),
     {"adaptive": Budget(executions=400), "mcqs-s": Budget(executions=2)},
 )  # fmt: skip
@@ -64,24 +67,19 @@ def test_rows_come_in_the_order_of_the_plan(chapter):
 
 def test_the_chapter_says_what_was_done_and_where_all_of_it_is(chapter, bench):
     assert chapter.title == "E3: reachability"
-    assert "For every run 6 sequences of 5 capabilities are grown" in chapter.body
-    assert "agent executes each 4\ntimes" in chapter.body
+    assert "For every run, 6 sequences of 5 capabilities are grown" in chapter.body
+    assert "agent executes each sequence 4\ntimes" in chapter.body
     assert links(chapter.body) == list(chapter.files) == ["reachability.csv"]
 
 
 def test_the_same_again_finds_the_same_with_the_runs_that_are_there(chapter, bench):
-    again, names = begun(partial(measure_reachability, size=SIZE), bench)
+    again, names = section_and_jobs(partial(measure_reachability, counts=SIZE), bench)
     assert again == chapter
     assert all(name.startswith("reachability of tireworld-") for name in names)
     assert len(names) == 4
 
 
-def test_a_job_tests_the_run_it_is_named_for(chapter, bench, every_run):
-    order = bench.order(TIRES, "adaptive", 1)
-    job = ReachabilityJob(bench.runs, order, SIZE)
-    assert job.name == f"reachability of {order.name}"
-    heard = []
-    found_for, found = job(heard.append)
-    assert found_for == order
+def test_every_run_is_tested_by_itself(chapter, bench, every_run):
+    run = bench.planned_run(TIRES, "adaptive", 1)
+    found = check_run(bench.runs / run.name, run, SIZE)
     assert str(found.mean) == every_run[3]["consistent"]
-    assert heard == ["executing routes"]

@@ -9,9 +9,9 @@ from capscope import Budget, Settings, Usage, assess
 from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.problems import load_problem
-from capscope.record.run_directory import RunDirectory
 from capscope_experiments.accounting import Shares
 from capscope_experiments.curve import Curve, Milestones, Point, learning_points, point_at
+from capscope_experiments.saved_runs import read_stages
 
 SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
 
@@ -103,8 +103,7 @@ def made(tmp_path_factory):
     budget = Budget(executions=900)
     assess("tireworld", strategy="mcqs-s", settings=SETTINGS, budget=budget, run=path,
            listener=listen)  # fmt: skip
-    with RunDirectory.open(path, read_only=True) as run:
-        points = list(learning_points(replay(run.journal), agreement))
+    points = list(learning_points(read_stages(path), agreement))
     return heard, points
 
 

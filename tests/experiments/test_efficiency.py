@@ -8,10 +8,10 @@ from capscope import Budget
 from capscope.strategy import STRATEGIES
 from capscope_experiments.accounting import Shares
 from capscope_experiments.curve import Curve, Point
-from capscope_experiments.plan import CASES, Case
+from capscope_experiments.plan import CASES, BenchCase
 from capscope_experiments.suites.efficiency import CUT, efficiency, efficiency_curves, steps_to_beat
 from support.markdown_rows import cells, links
-from support.tiny_bench import BUDGET, begun, tiny_bench
+from support.tiny_bench import BUDGET, section_and_jobs, tiny_bench
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_runs_are_begun_seed_by_seed_and_random_query_when_the_others_are_over(t
     bench = tiny_bench(tmp_path)
     few = Budget(executions=2)
     cases = [replace(c, budgets=dict.fromkeys(c.strategies, few)) for c in bench.cases]
-    _, names = begun(efficiency_curves, replace(bench, cases=tuple(cases)))
+    _, names = section_and_jobs(efficiency_curves, replace(bench, cases=tuple(cases)))
     made = [(name.split("-draws")[0], name[-1]) for name in names]
     assert made == [
         (kind, seed)
@@ -55,7 +55,7 @@ def test_runs_are_begun_seed_by_seed_and_random_query_when_the_others_are_over(t
 
 
 def test_runs_that_are_kept_are_not_made_again(curves, bench):
-    again, names = begun(efficiency_curves, bench)
+    again, names = section_and_jobs(efficiency_curves, bench)
     assert again == curves
     assert names == []
 
@@ -82,13 +82,13 @@ def test_random_query_ends_once_it_has_reached_the_highest_level(curves):
 
 
 def test_a_budget_of_its_own_takes_the_place_of_the_cut(tmp_path):
-    case = Case("tireworld", ("mcqs-s", "random"), dict.fromkeys(("mcqs-s", "random"), BUDGET))
+    case = BenchCase("tireworld", ("mcqs-s", "random"), dict.fromkeys(("mcqs-s", "random"), BUDGET))
     curves = efficiency_curves(tiny_bench(tmp_path, cases=(case,), seeds=(0,)))
     assert [curve.last.executions for curve in curves] == [60, 60]
 
 
 def test_random_query_alone_runs_until_it_reaches_the_level(tmp_path):
-    case = Case("tireworld", ("random",))
+    case = BenchCase("tireworld", ("random",))
     bench = tiny_bench(tmp_path, cases=(case,), seeds=(0,), levels=(0.05,))
     [curve] = efficiency_curves(bench)
     assert curve.stopped_because == "enough learned"
@@ -112,7 +112,7 @@ def test_where_no_run_reached_the_level_the_dearest_is_to_be_beaten():
 
 
 def test_the_adaptive_strategy_sets_the_cut_only_where_it_is_alone(tmp_path):
-    case = Case("tireworld", ("adaptive", "random"), {"adaptive": BUDGET})
+    case = BenchCase("tireworld", ("adaptive", "random"), {"adaptive": BUDGET})
     bench = tiny_bench(tmp_path, cases=(case,), seeds=(0,), levels=(0.99,))
     own, chance = efficiency_curves(bench)
     assert chance.last.simulator_steps == CUT * own.last.simulator_steps

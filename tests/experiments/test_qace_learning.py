@@ -8,7 +8,7 @@ from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.symbolic import Effect, Intent
 from capscope_experiments.baselines.qace import QaceSettings, learn_qace
-from capscope_experiments.baselines.qace.learning import Finding, tail
+from capscope_experiments.baselines.qace.learning import LearningOutcome, tail
 from capscope_experiments.baselines.qace.model import Conjunction
 from support.rule_worlds import (
     NOTHING,
@@ -30,7 +30,7 @@ def distance(run, problem):
 
 
 def written(run, problem):
-    return [part.as_dict(problem.vocabulary) for row in run.rows for part in row.lesson.parts]
+    return [part.as_dict(problem.vocabulary) for row in run.rows for part in row.result.parts]
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -80,7 +80,7 @@ def test_a_disjunctive_truth_is_said_to_be_outside_the_class(condition):
     problem = rule_problem(t=when(condition, (effect("t"), 1.0)))
     run = learned(problem, compiled=False)
     assert run.outcome == "no model"
-    assert [row.lesson.finding for row in run.rows] == [Finding.DISJUNCTIVE]
+    assert [row.result.outcome for row in run.rows] == [LearningOutcome.DISJUNCTIVE]
     assert "outside the class: disjunctive (1)" in run.reason
     assert run.model.capabilities == ()
 
@@ -103,7 +103,7 @@ def test_effects_that_depend_on_the_state_are_outside_the_class():
         t=lambda state: NOTHING if state >> 3 else problem.truth.effects[Intent.parse("t")](state)
     )
     run = learned(problem_with_precondition, compiled=False)
-    assert [row.lesson.finding for row in run.rows] == [Finding.DEPENDENT]
+    assert [row.result.outcome for row in run.rows] == [LearningOutcome.DEPENDENT]
     assert "effects depend on the state (1)" in run.reason
 
 
@@ -117,7 +117,7 @@ def chance_by_place(state):
 
 def test_one_effect_list_with_two_sets_of_odds_is_outside_the_class():
     run = learned(rule_problem(t=chance_by_place), compiled=False, runs_per_effect=50)
-    assert [row.lesson.finding for row in run.rows] == [Finding.DEPENDENT]
+    assert [row.result.outcome for row in run.rows] == [LearningOutcome.DEPENDENT]
 
 
 def only_where_seen(state):
@@ -144,7 +144,7 @@ def test_a_disjunct_that_flips_show_to_be_none_is_split():
     run = learn_qace(problem, graph, QaceSettings())
     (row,) = run.rows
     assert run.outcome == "model learned"
-    assert len(row.lesson.parts) == 2
+    assert len(row.result.parts) == 2
     truth = problem.truth
     for state in graph.nodes:
         intent = Intent.parse("t")
@@ -156,15 +156,15 @@ def test_strictly_such_a_disjunct_could_not_be_modelled():
     graph = seen_without_the_others(problem)
     run = learn_qace(problem, graph, QaceSettings(split=False))
     assert run.outcome == "no model"
-    assert [row.lesson.finding for row in run.rows] == [Finding.DISJUNCTIVE]
-    assert "says that it works only when p()" in run.reason
+    assert [row.result.outcome for row in run.rows] == [LearningOutcome.DISJUNCTIVE]
+    assert "shows that it works only when p()" in run.reason
 
 
 def test_a_capability_that_no_longer_works_at_its_start_is_not_learned():
     graph = everything_seen(rule_problem(t=when("p and not t", (effect("t", "p"), 1.0))))
     idle = rule_problem(t=when("False"))
     run = learn_qace(idle, graph, QaceSettings())
-    assert [row.lesson.finding for row in run.rows] == [Finding.SILENT]
+    assert [row.result.outcome for row in run.rows] == [LearningOutcome.SILENT]
     assert "nothing changed in 25 runs" in run.reason
 
 

@@ -11,7 +11,7 @@ from capscope.model import StateGraph
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
 from capscope_experiments.baselines.qace import QaceSettings, learn_qace
-from capscope_experiments.speed import covered_models
+from capscope_experiments.suites.speed import sampled_graph
 from support.rule_worlds import Simulator, effect, everything_seen, rule_problem, when
 from support.toy_worlds import board_problem
 
@@ -44,7 +44,7 @@ def timeless(run):
 
 
 def lessons(run):
-    return [(row.number, row.lesson) for row in run.rows]
+    return [(row.number, row.result) for row in run.rows]
 
 
 def test_a_simulator_whose_states_cannot_be_set_is_not_runnable():
@@ -166,7 +166,7 @@ def test_settings_that_make_no_sense_are_refused(wrong):
 
 def blocksworld(**settings):
     problem = load_problem("blocksworld")
-    graph = covered_models(problem, problem.truth, share=1.0, draws=1)
+    graph = sampled_graph(problem, problem.truth, share=1.0, draws=1)
     run = learn_qace(problem, graph, QaceSettings(runs_per_effect=2, runs_per_flip=1, **settings))
     return run, 1 - exact_distance(run.model, enumerate_truth(problem.truth))
 

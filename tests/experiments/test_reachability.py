@@ -5,12 +5,12 @@ import pytest
 
 from capscope.errors import ProblemError
 from capscope.symbolic import Intent
-from capscope_experiments.reachability import (
+from capscope_experiments.suites.reachability import (
     LENGTH,
-    Atlas,
     Reachability,
     Route,
-    Size,
+    RouteCounts,
+    RouteGrower,
     consistent_share,
     reachability,
 )
@@ -45,7 +45,7 @@ def board_model(slip=0.0):
 
 
 def test_a_perfect_model_of_a_deterministic_world_is_consistent_with_all_that_happens():
-    found = reachability(board_problem(), board_model(), SNAPSHOTS, Size(30, 5), seed=1)
+    found = reachability(board_problem(), board_model(), SNAPSHOTS, RouteCounts(30, 5), seed=1)
     assert found.shares == (1.0,) * 30
     assert (found.mean, found.deviation) == (1.0, 0.0)
 
@@ -53,7 +53,7 @@ def test_a_perfect_model_of_a_deterministic_world_is_consistent_with_all_that_ha
 def test_a_perfect_model_of_a_stochastic_world_is_consistent_with_all_that_happens():
     # One press: it may slip, and then the agent stops short of its intent.
     problem = board_problem(Board(SLIP), horizon=1)
-    found = reachability(problem, board_model(SLIP), SNAPSHOTS, Size(30, 20), seed=1)
+    found = reachability(problem, board_model(SLIP), SNAPSHOTS, RouteCounts(30, 20), seed=1)
     assert found.shares == (1.0,) * 30
 
 
@@ -100,7 +100,7 @@ def test_an_execution_off_the_route_is_judged_by_what_the_model_says_where_it_is
 
 
 def routes_of(model, states=STATES, count=40, seed=3):
-    return list(Atlas(model, WORDS).routes(list(states), count, seed))
+    return list(RouteGrower(model, WORDS).routes(list(states), count, seed))
 
 
 def states_along(route):
@@ -138,7 +138,7 @@ def test_the_achievable_intents_are_those_of_the_twin_that_asks_for_each_one():
         for intent in INTENTS
         if rng.random() < 0.7
     }
-    atlas = Atlas(Written(table), WORDS)
+    atlas = RouteGrower(Written(table), WORDS)
     for state in (*STATES, *STATES):  # the second time from memory
         naive = []
         for intent in INTENTS:
@@ -176,7 +176,9 @@ def test_fewer_routes_come_back_where_nearly_all_of_them_end_too_soon():
 def test_one_seed_one_result_and_another_seed_other_routes():
     problem = board_problem(Board(SLIP), horizon=1)
     model = board_model()  # knows of no slip
-    runs = [reachability(problem, model, SNAPSHOTS, Size(10, 10), seed) for seed in (1, 1, 2)]
+    runs = [
+        reachability(problem, model, SNAPSHOTS, RouteCounts(10, 10), seed) for seed in (1, 1, 2)
+    ]
     assert runs[0] == runs[1] != runs[2]
     assert 0 < runs[0].mean < 1
     assert runs[0].deviation > 0
@@ -196,7 +198,7 @@ def test_a_route_is_executed_from_all_the_positions_that_look_alike():
             return super().restore(snapshot, seed)
 
     snapshots = {0: [b"\0first", b"\0second"]}
-    reachability(board_problem(Noting()), board_model(), snapshots, Size(2, 30), seed=0)
+    reachability(board_problem(Noting()), board_model(), snapshots, RouteCounts(2, 30), seed=0)
     assert set(restored) == set(snapshots[0])
     assert len(restored) == 60
 
@@ -207,7 +209,7 @@ def test_a_route_is_executed_from_all_the_positions_that_look_alike():
     ids=["nothing was learned", "no position was kept", "no capability"],
 )
 def test_without_a_route_there_is_neither_mean_nor_deviation(model, snapshots):
-    found = reachability(board_problem(), model, snapshots, Size(5, 5), seed=0)
+    found = reachability(board_problem(), model, snapshots, RouteCounts(5, 5), seed=0)
     assert found == Reachability(())
     assert (found.mean, found.deviation) == (None, None)
 
@@ -215,4 +217,4 @@ def test_without_a_route_there_is_neither_mean_nor_deviation(model, snapshots):
 def test_a_simulator_or_abstraction_that_raises_is_told_as_such():
     problem = board_problem(abstraction=BrokenSight())
     with pytest.raises(ProblemError, match="dark glasses when a position was restored"):
-        reachability(problem, board_model(), {1: [b"\1"]}, Size(1, 1), seed=0)
+        reachability(problem, board_model(), {1: [b"\1"]}, RouteCounts(1, 1), seed=0)

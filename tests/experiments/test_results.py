@@ -6,8 +6,14 @@ import pytest
 
 from capscope.errors import CapscopeError
 from capscope_experiments import results
-from capscope_experiments.results import SUITES, measured_with, run_suite, write_results
-from capscope_experiments.suite import Section
+from capscope_experiments.bench import Section
+from capscope_experiments.results import (
+    SUITES,
+    measured_with,
+    results_text,
+    run_suite,
+    write_results,
+)
 from support.markdown_rows import links
 from support.tiny_bench import tiny_bench
 
@@ -45,7 +51,7 @@ def test_default_settings_are_called_that(bench):
 
 def test_a_folder_that_cannot_be_made_is_told(bench, tmp_path):
     (tmp_path / "new").write_text("a file")
-    with pytest.raises(CapscopeError, match=r"cannot make the folder .*results: Not a directory"):
+    with pytest.raises(CapscopeError, match=r"cannot create the folder .*results: Not a directory"):
         run_suite("efficiency", bench, COMMAND)
 
 
@@ -113,7 +119,7 @@ def test_a_folder_with_a_blank_in_its_name_is_written_as_links_want_it(output, t
 
 
 def test_without_a_chapter_there_are_no_results(tmp_path):
-    with pytest.raises(CapscopeError, match="holds no results; run `capscope bench` first"):
+    with pytest.raises(CapscopeError, match="has no results; run `capscope bench` first"):
         write_results(tmp_path / "RESULTS.md", tmp_path)
     assert not (tmp_path / "RESULTS.md").exists()
 
@@ -126,6 +132,13 @@ def test_no_number_of_a_chapter_is_typed_by_hand(bench, tmp_path, monkeypatch):
     chapter = (bench.output / "made.md").read_text("utf-8")
     assert text == f"{results._HEAD}\n{chapter}"
     assert "| 123.456 |" in chapter
+
+
+def test_the_results_in_the_repository_are_the_sections_put_together():
+    # Change a section in docs/results, then run `write_results`; never edit RESULTS.md.
+    root = Path(__file__).parents[2]
+    text = (root / "RESULTS.md").read_text("utf-8")
+    assert results_text(root / "RESULTS.md", root / "docs" / "results") == text
 
 
 def test_every_suite_says_what_it_is_for():

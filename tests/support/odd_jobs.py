@@ -1,4 +1,4 @@
-"""Jobs for worker processes, in a module of their own: each process imports it afresh."""
+"""Jobs for other processes, in their own module: each process imports it."""
 
 import gc
 import os
@@ -20,12 +20,12 @@ class Named:
 
 @dataclass(frozen=True)
 class Answering(Named):
-    """Says a word and returns what it was given, with the process that did it."""
+    """Reports its status and returns its answer, with the id of its process."""
 
     answer: object = None
 
-    def __call__(self, hear):
-        hear(f"thinking of {self.name}")
+    def __call__(self, report):
+        report(f"thinking of {self.name}")
         return self.answer, os.getpid()
 
 
@@ -33,25 +33,25 @@ class Answering(Named):
 class Raising(Named):
     error: Exception | None = None
 
-    def __call__(self, hear):
+    def __call__(self, report):
         raise self.error
 
 
 @dataclass(frozen=True)
 class Exiting(Named):
-    def __call__(self, hear):
+    def __call__(self, report):
         sys.exit(5)
 
 
 @dataclass(frozen=True)
 class Dying(Named):
-    def __call__(self, hear):
+    def __call__(self, report):
         os._exit(7)
 
 
 @dataclass(frozen=True)
-class DyingWhileItSpeaks(Named):
-    def __call__(self, hear):
+class DyingWhileSending(Named):
+    def __call__(self, report):
         [pipe] = [thing for thing in gc.get_objects() if isinstance(thing, Connection)]
         os.write(pipe.fileno(), (256).to_bytes(4, "big") + b"some of it")
         os._exit(8)
@@ -59,22 +59,22 @@ class DyingWhileItSpeaks(Named):
 
 @dataclass(frozen=True)
 class Unmoved(Named):
-    """Is sent a Ctrl-C and goes on."""
+    """Ignores Ctrl-C."""
 
-    def __call__(self, hear):
+    def __call__(self, report):
         os.kill(os.getpid(), signal.SIGINT)
         return "still here", os.getpid()
 
 
 @dataclass(frozen=True)
 class Waiting(Named):
-    """Reports its process to the reader of the pipe and waits until it is ended."""
+    """Writes the id of its process into the pipe, and waits until it is ended."""
 
     fifo: Path | None = None
 
-    def __call__(self, hear):
+    def __call__(self, report):
         signal.alarm(SECONDS)  # nobody ends it if the test itself was killed
-        hear("waiting")
+        report("waiting")
         if self.fifo:
             self.fifo.write_text(str(os.getpid()))
         signal.pause()
@@ -82,12 +82,12 @@ class Waiting(Named):
 
 @dataclass(frozen=True)
 class Listening(Named):
-    """Waits until the other one is under way; then returns its process, or fails."""
+    """Waits until the other job runs; then returns the id of its process, or fails."""
 
     fifo: Path | None = None
     fails: bool = False
 
-    def __call__(self, hear):
+    def __call__(self, report):
         signal.alarm(SECONDS)
         other = self.fifo.read_text()
         if self.fails:

@@ -9,7 +9,7 @@ from itertools import product
 
 from capscope.symbolic import Effect, Intent, Vocabulary
 from capscope.world import Limits, Problem
-from capscope_experiments.speed import covered_models
+from capscope_experiments.suites.speed import sampled_graph
 
 WORDS = Vocabulary.of_atoms("pqrst")
 STATES = range(2 ** len(WORDS.atoms))
@@ -120,7 +120,7 @@ def rule_problem(simulator=SettableSimulator, **truths):
 
 def everything_seen(problem, draws=25):
     """Return models that have seen each pair of state and intent."""
-    return covered_models(problem, problem.truth, share=1.0, draws=draws)
+    return sampled_graph(problem, problem.truth, share=1.0, draws=draws)
 
 
 def all_effects():

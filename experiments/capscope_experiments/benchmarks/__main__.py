@@ -1,23 +1,35 @@
-"""Run the benchmarks one after another and print their numbers."""
+"""Run the speed benchmarks, or those that are named, and print their numbers."""
+
+import sys
+from collections.abc import Callable
 
 from capscope import Settings
 from capscope.problems import load_problem
-from capscope_experiments.benchmarks import grid, stepping, updating, waiting
-from capscope_experiments.speed import measure_speed
+from capscope_experiments.benchmarks import (
+    graph_updates,
+    minigrid_steps,
+    pddl_steps,
+    worker_speedup,
+)
+from capscope_experiments.suites.speed import PROBLEM, measure_speed
+
+BENCHMARKS: dict[str, Callable[[], dict[str, float]]] = {
+    "pddl_steps": pddl_steps.measure,
+    "graph_updates": graph_updates.measure,
+    "minigrid_steps": minigrid_steps.measure,
+    "worker_speedup": worker_speedup.measure,
+    "search": lambda: measure_speed(load_problem(PROBLEM), Settings()),
+}
 
 
-def main() -> None:
-    suites = (
-        stepping.measure,
-        updating.measure,
-        grid.measure,
-        waiting.measure,
-        lambda: measure_speed(load_problem("first-responders"), Settings()),
-    )
-    for measure in suites:
-        for name, value in measure().items():
-            print(f"{name:<66} {value:12.2f}")
+def main(names: list[str]) -> None:
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        sys.exit(f"no benchmark {unknown[0]!r}; choose from {', '.join(BENCHMARKS)}")
+    for name in names or BENCHMARKS:
+        for measured, value in BENCHMARKS[name]().items():
+            print(f"{measured:<66} {value:12,.2f}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

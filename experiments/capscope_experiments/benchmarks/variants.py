@@ -1,4 +1,4 @@
-"""Variants of built-in problems, named as `variants.py:FUNCTION`."""
+"""Variants of built-in problems, for `PATH/variants.py:FUNCTION`."""
 
 import random
 import runpy
@@ -16,20 +16,14 @@ from capscope.world import Agent, Attempting, KnownTruth
 _SLIP = 0.1
 
 
-def sampled_starts() -> Problem:
-    """First responders without the resets: queries start at states seen before."""
-    problem = load_problem("first-responders")
-    return replace(problem, limits=replace(problem.limits, reset_every=None))
-
-
 def slipping() -> Problem:
-    """First responders whose agent does nothing in one attempt of ten."""
+    """First responders with an agent that does nothing in one attempt of ten."""
     problem = load_problem("first-responders")
     assert problem.truth is not None
     return replace(
         problem,
         name="slipping-first-responders",
-        agent=Slipping(problem.agent),
+        agent=SlippingAgent(problem.agent),
         truth=SlippingTruth(problem.truth),
     )
 
@@ -38,24 +32,24 @@ _WHOLE_EPISODES = Limits(temporal_length=None)
 
 
 def frozen_lake() -> Problem:
-    """The lake of the examples, where an attempt is a whole episode."""
+    """The FrozenLake of the examples; an attempt is a whole episode."""
     problem: Problem = _lake().problem()
     return replace(problem, limits=_WHOLE_EPISODES)
 
 
 def frozen_lake_rows() -> Problem:
-    """The same with words for rows only: how well one does depends on what they leave out."""
+    """The same with predicates for rows only: success depends on the cell, which they omit."""
     from capscope.environments.gymnasium import gymnasium_problem
 
     lake = _lake()
     rows = {f"r{row}": "row" for row in range(4)}
-    words = [Predicate("in", ("row",)), Predicate("drowned"), Predicate("there")]
+    predicates = [Predicate("in", ("row",)), Predicate("drowned"), Predicate("there")]
     cells = {"in(r0)": "r0c2", "in(r2)": "r2c2", "in(r3)": "r3c2", "there()": "r3c3"}
 
     def label(cell: int) -> list[str]:
         return [
             f"in(r{cell // 4})",
-            *(word for word in lake.label(cell) if word == "drowned"),
+            *(atom for atom in lake.label(cell) if atom == "drowned"),
             *(["there"] if cell == 15 else []),
         ]
 
@@ -64,7 +58,7 @@ def frozen_lake_rows() -> Problem:
 
     return gymnasium_problem(
         lambda: lake.gym.make("FrozenLake-v1", is_slippery=True),
-        Vocabulary(words, rows),
+        Vocabulary(predicates, rows),
         label,
         policy,
         limits=_WHOLE_EPISODES,
@@ -76,41 +70,41 @@ def _lake() -> Any:
     return SimpleNamespace(**runpy.run_path(str(path)))
 
 
-class Still:
-    """An attempt that ends before it begins."""
+class NoAttempt:
+    """An attempt that stops at once."""
 
     def act(self, observation: object) -> None:
         """Stop."""
 
 
 @dataclass(frozen=True)
-class Slipping:
+class SlippingAgent:
     """An agent that sometimes does nothing."""
 
     agent: Agent
 
     def begin(self, intent: Intent, seed: int) -> Attempting:
-        """Begin as the agent would, or not at all."""
+        """Begin an attempt, or do nothing."""
         rng = random.Random(seed)
-        return Still() if rng.random() < _SLIP else self.agent.begin(intent, seed)
+        return NoAttempt() if rng.random() < _SLIP else self.agent.begin(intent, seed)
 
 
 @dataclass(frozen=True)
 class SlippingTruth:
-    """The truth of a slipping agent."""
+    """The truth about a slipping agent."""
 
     truth: KnownTruth
 
     def reachable_states(self) -> Sequence[State]:
-        """As without slipping."""
+        """Return the same as without slipping."""
         return self.truth.reachable_states()
 
     def intents(self) -> Sequence[Intent]:
-        """As without slipping."""
+        """Return the same as without slipping."""
         return self.truth.intents()
 
     def outcomes(self, state: State, intent: Intent) -> Mapping[State, float]:
-        """Mix what the agent does with nothing."""
+        """Mix the outcomes of the agent with no change."""
         mixed = {
             after: share * (1 - _SLIP)
             for after, share in self.truth.outcomes(state, intent).items()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from capscope.errors import CapscopeError
 from capscope.strategy.registry import ADAPTIVE, RANDOM
+from capscope_experiments.bench import Bench, Section
 from capscope_experiments.curve import Curve
 from capscope_experiments.curve_report import (
     draw_curves,
@@ -19,43 +20,44 @@ from capscope_experiments.curve_report import (
     groups,
     ratio_text,
     ratio_to_baseline,
+    write_points,
 )
-from capscope_experiments.curve_report import write_points as write_curves
-from capscope_experiments.figure import paleness, pyplot, save, style_of
-from capscope_experiments.suite import Bench, Section
+from capscope_experiments.figure import opacity, pyplot, save, style_of
 from capscope_experiments.suites.efficiency import efficiency_curves
-from capscope_experiments.table import markdown_table, spread
+from capscope_experiments.table import markdown_table, spread, spread_of_reached
 
 LEVEL = 0.98
-"""The agreement that the paper's ablation asks for."""
+"""The agreement of the paper's ablation."""
 _WITHOUT = ", ξ = 0"
 _TEXT = f"""
-With ξ = 0 only disagreement between the two models is rewarded. Steps until agreement is
-{LEVEL:g}, with how many times as many Random Query needed; steps until the run ended, and how many
-more or fewer those were with ξ than without. First picture: agreement over steps. Second picture:
-the two ratios to Random Query.
+With ξ = 0, only disagreement between the two models is rewarded. The table has the steps until
+agreement is {LEVEL:g}, with how many times as many Random Query needed, and the steps until the run
+ended, with how many more or fewer those are with ξ than without. First figure: agreement over
+steps. Second figure: the two ratios to Random Query.
 """
 
 
 def ablation(bench: Bench) -> Section:
-    """Run the paper's strategies without ξ and set them beside those with it."""
+    """Run the paper's strategies without ξ and compare them with those with it."""
     cases = tuple(
         replace(case, strategies=tuple(s for s in case.strategies if s != ADAPTIVE))
         for case in bench.cases
     )
     if not any(set(case.strategies) - {RANDOM} for case in cases):
-        raise CapscopeError("the ablation is of ξ; name mcqs-s or mcqs-e, which have it")
+        raise CapscopeError("the ablation switches ξ off; choose mcqs-s or mcqs-e, which use it")
     if not bench.settings.xi:
-        raise CapscopeError("the ablation is of ξ; with --xi 0 there is nothing to leave out")
+        raise CapscopeError("the ablation switches ξ off; with --xi 0 it is off already")
     bench = replace(bench, cases=cases, levels=tuple(sorted({LEVEL, bench.levels[-1]})))
     with_bonus = efficiency_curves(bench)
-    settings = replace(bench.settings, xi=0.0)
-    without = replace(bench, settings=settings)
-    ablated = [replace(c, strategy=c.strategy + _WITHOUT) for c in without.curves(without.orders())]
+    without = replace(bench, settings=replace(bench.settings, xi=0.0))
+    ablated = [
+        replace(curve, strategy=curve.strategy + _WITHOUT)
+        for curve in without.curves(without.planned_runs())
+    ]
     curves = [*with_bonus, *ablated]
-    write_curves(curves, bench.output / "ablation.csv")
-    pictures = draw_curves(curves, (LEVEL,), bench.output, "ablation")
-    pictures += _draw_ratios(curves, bench.output)
+    write_points(curves, bench.output / "ablation.csv")
+    figures = draw_curves(curves, (LEVEL,), bench.output, "ablation")
+    figures += _draw_ratios(curves, bench.output)
     body = "\n\n".join(
         [
             _TEXT.strip(),
@@ -64,7 +66,7 @@ def ablation(bench: Bench) -> Section:
             _table(curves),
         ]
     )
-    return Section("E4: without the revisitation bonus", body, ("ablation.csv", *pictures))
+    return Section("E4: without the revisitation bonus", body, ("ablation.csv", *figures))
 
 
 def _table(curves: Sequence[Curve]) -> str:
@@ -73,14 +75,12 @@ def _table(curves: Sequence[Curve]) -> str:
     rows = []
     for problem, strategy, runs in groups(curves):
         points = [run.first_at(LEVEL) for run in runs]
-        reached = [point.simulator_steps for point in points if point is not None]
-        missed = f"{len(reached)} of {len(runs)} runs"
         ratio = ratio_to_baseline(runs, group(curves, problem, RANDOM), LEVEL)
         rows.append(
             [
                 problem,
                 strategy,
-                spread(reached) if len(reached) == len(runs) else missed,
+                spread_of_reached([point.simulator_steps if point else None for point in points]),
                 "–" if ratio is None or strategy == RANDOM else ratio_text(ratio),
                 spread([run.last.simulator_steps for run in runs]),
                 change_with_bonus(curves, problem, strategy),
@@ -93,9 +93,9 @@ def _table(curves: Sequence[Curve]) -> str:
 
 
 def change_with_bonus(curves: Sequence[Curve], problem: str, strategy: str) -> str:
-    """Say how the steps until the end with ξ compare to those without."""
+    """Return how many more or fewer steps runs with ξ took until the end than without."""
     have, without = (group(curves, problem, name) for name in (strategy, strategy + _WITHOUT))
-    if not without or not _came_to_an_end([*have, *without]):
+    if not without or not _ended_by_themselves([*have, *without]):
         return ""
     steps = [statistics.fmean(r.last.simulator_steps for r in runs) for runs in (have, without)]
     return f"{steps[0] / max(steps[1], 1) - 1:+.0%}"
@@ -114,8 +114,7 @@ def _draw_ratios(curves: Sequence[Curve], folder: Path) -> tuple[str, ...]:
             style = style_of(strategy)
             bars = axis.bar(
                 places, heights, 0.75 / len(strategies), label=strategy, color=style.color,
-                alpha=paleness(strategy), hatch=style.hatch,
-                edgecolor="black",
+                alpha=opacity(strategy), hatch=style.hatch, edgecolor="black",
             )  # fmt: skip
             axis.bar_label(bars, [f"{h:.1f}" if h else "–" for h in heights], fontsize=7)
         axis.set_xticks(range(len(problems)), problems)
@@ -130,12 +129,12 @@ def _times_fewer(curves: Sequence[Curve], problem: str, strategy: str, to_end: b
     if not to_end:
         ratio = ratio_to_baseline(own, baseline, LEVEL)
         return ratio[0] if ratio else 0.0
-    if not own or not baseline or not _came_to_an_end(own):
+    if not own or not baseline or not _ended_by_themselves(own):
         return 0.0
     spent = [statistics.fmean(run.last.simulator_steps for run in runs) for runs in (baseline, own)]
     return spent[0] / max(spent[1], 1)
 
 
-def _came_to_an_end(runs: Sequence[Curve]) -> bool:
-    """Say whether runs ended by themselves; what a budget ended says nothing about an end."""
+def _ended_by_themselves(runs: Sequence[Curve]) -> bool:
+    """Return whether no run was ended by a budget, which says nothing about its own end."""
     return not any(run.stopped_because.startswith("budget") for run in runs)

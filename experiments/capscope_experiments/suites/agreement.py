@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from capscope.analysis.evaluation.evaluate import Measure, evaluate_reading
 from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
+from capscope_experiments.bench import Bench, Section, pooled
+from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.fidelity import fidelity
-from capscope_experiments.order import Order
-from capscope_experiments.suite import Bench, Section
+from capscope_experiments.saved_runs import read
 from capscope_experiments.table import markdown_table, spread, write_csv
-from capscope_experiments.workers import Hear
 
 _COLUMNS = {
     "model_agreement": "exact",
@@ -29,58 +29,41 @@ _COLUMNS = {
     "support_right": "support right",
     "outcomes_foreseen": "outcomes foreseen",
     "unknown_share": "unknown",
-    "chance_close": "chance within 0.05",
-    "chance_missing": "chance overlooked",
+    "chance_close": "probabilities within 0.05",
+    "chance_missing": "outcomes missing",
 }
 _TEXT = """
-The final models of the runs of E1. *Exact*: agreement over all reachable transitions. *Sampled*: on
-an independent dataset of {sequences:,} random sequences of 10 to 30 capabilities, weighted by that
-dataset; *by own counts* as the paper's formula is printed, weighted by what the learner itself saw,
-which gives no weight to what it never explored. *Achievable only*: the paper's filter, rules and
-capabilities that never achieve their intent left out. *Calibration error*: expected difference
-between predicted and observed success, of what the model speaks of. *Support right*: transitions of
-pairs for which exactly the possible successors are predicted. *Outcomes foreseen*: executions of
-the dataset whose outcome the model held possible. *Unknown*: reachable pairs that were never tried.
-*Chance*: of the pairs with several possible outcomes, the share whose probabilities are all within
-0.05 of the truth, and the share that lacks an outcome of probability 0.1 or more.
+The final models of the runs of E1. *Exact*: agreement over all reachable transitions. *Sampled*:
+agreement on an independent dataset of {sequences:,} random sequences of 10 to 30 capabilities,
+weighted by that dataset; *by own counts* is weighted by what the learner itself observed, as the
+paper's formula is printed, which gives no weight to what it never explored. *Achievable only*: with
+the paper's filter, which omits rules and capabilities that never achieve their intent. *Calibration
+error*: expected difference between predicted and observed success where the model makes a
+prediction. *Support right*: transitions of pairs for which exactly the possible successors are
+predicted. *Outcomes foreseen*: executions of the dataset whose outcome the model considered
+possible. *Unknown*: reachable pairs that were never tried. The last two columns are about pairs
+with several possible outcomes: the share whose probabilities are all within 0.05 of the truth, and
+the share that lacks an outcome of probability 0.1 or more.
 """
 
 
-@dataclass(frozen=True)
-class AgreementJob:
-    """Evaluate the final model of one run."""
-
-    shelf: Path
-    order: Order
-
-    @property
-    def name(self) -> str:
-        """The name of the run."""
-        return f"agreement of {self.order.name}"
-
-    @property
-    def kind(self) -> str:
-        """Runs on one problem take about as long."""
-        return self.order.problem
-
-    def __call__(self, hear: Hear) -> tuple[Order, dict[str, Any]]:
-        """Evaluate it, with and without the paper's filter."""
-        reading = read_run(self.shelf / self.order.name)
-        hear("evaluating")
-        measure = Measure(self.order.sequences)
-        plain = evaluate_reading(reading, load_problem, measure)
-        filtered = evaluate_reading(reading, load_problem, replace(measure, achieving_only=True))
-        row = {
-            **plain,
-            "achieving": filtered["model_agreement"],
-            "achieving_sampled": filtered["model_agreement_sampled"],
-            **_chance(reading.graph.pessimistic, self.order.problem),
-        }
-        return self.order, {key: row[key] for key in _COLUMNS}
+def evaluate_run(path: Path, run: BenchRun) -> dict[str, Any]:
+    """Evaluate the final model of a run, with and without the paper's filter."""
+    reading = read(path)
+    measure = Measure(run.sequences)
+    plain = evaluate_reading(reading, load_problem, measure)
+    filtered = evaluate_reading(reading, load_problem, replace(measure, achieving_only=True))
+    row = {
+        **plain,
+        "achieving": filtered["model_agreement"],
+        "achieving_sampled": filtered["model_agreement_sampled"],
+        **_stochastic_pairs(reading.graph.pessimistic, run.problem),
+    }
+    return {key: row[key] for key in _COLUMNS}
 
 
-def _chance(model: CapabilityModel, problem: str) -> dict[str, float | None]:
-    """Say how true a model is of the pairs that are left to chance; None if there are none."""
+def _stochastic_pairs(model: CapabilityModel, problem: str) -> dict[str, float | None]:
+    """Evaluate a model on the stochastic pairs; None if there are none."""
     known = load_problem(problem).truth
     found = None if known is None else fidelity(model, enumerate_truth(known))
     if found is None or not found.pairs:
@@ -90,27 +73,22 @@ def _chance(model: CapabilityModel, problem: str) -> dict[str, float | None]:
 
 def measure_agreement(bench: Bench) -> Section:
     """Evaluate the final models of all strategies but Random Query."""
-    orders = bench.orders()
-    bench.curves(orders)  # makes the runs that are missing
-    bench.build_samples(order.subject for order in orders)
-    jobs = [AgreementJob(bench.runs, order) for order in orders]
-    found: dict[Order, dict[str, Any]] = dict(bench.carry_out(jobs))
+    runs = bench.planned_runs()
+    bench.curves(runs)  # makes the runs that are missing
+    bench.build_datasets(run.measured for run in runs)
+    found: dict[BenchRun, dict[str, Any]] = bench.analyze("agreement", runs, evaluate_run)
     heads = ["problem", "strategy", "seed", *_COLUMNS]
-    rows = [[o.problem, o.strategy, o.seed, *found[o].values()] for o in orders]
+    rows = [[r.problem, r.strategy, r.seed, *row.values()] for r, row in found.items()]
     write_csv(bench.output / "agreement.csv", heads, rows)
     text = _TEXT.format(sequences=bench.cases[0].sequences).strip()
-    ordered = {order: found[order] for order in orders}
-    body = f"{text}\n\n{_table(ordered)}\n\nEvery run: [agreement.csv](agreement.csv)."
+    body = f"{text}\n\n{_table(found)}\n\nEvery run: [agreement.csv](agreement.csv)."
     return Section("How good the final models are", body, ("agreement.csv",))
 
 
-def _table(found: dict[Order, dict[str, Any]]) -> str:
-    pooled: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for order, row in found.items():
-        pooled.setdefault((order.problem, order.strategy), []).append(row)
+def _table(found: dict[BenchRun, dict[str, Any]]) -> str:
     lines = [
         [*key, *(_cell([row[name] for row in rows]) for name in _COLUMNS), len(rows)]
-        for key, rows in pooled.items()
+        for key, rows in pooled(found).items()
     ]
     return markdown_table(["problem", "strategy", *_COLUMNS.values(), "seeds"], lines)
 

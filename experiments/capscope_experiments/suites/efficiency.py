@@ -1,9 +1,9 @@
-"""E1: does asking the telling questions save executions? Learning curves of every strategy.
+"""E1: do informative queries save executions? Learning curves of every strategy.
 
-Random Query is the measure. It runs until it reaches the highest level of agreement, or until it
-has taken so many times the steps that the better of the paper's strategies needed with the same
-seed, and is then reported as "more than". The adaptive strategy does not set that bound: it needs
-so little that little would be seen of Random Query.
+Random Query is the baseline. It runs until it reaches the highest level of agreement, or until it
+has taken 20 times the steps that the better of the paper's strategies needed with the same seed;
+its cost is then reported as "more than". The adaptive strategy does not set that bound: it needs so
+little that Random Query would be cut too early.
 """
 
 from __future__ import annotations
@@ -13,26 +13,31 @@ from dataclasses import replace
 
 from capscope.assessment import Budget
 from capscope.strategy.registry import ADAPTIVE, RANDOM
+from capscope_experiments.bench import Bench, Section
+from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.curve import Curve
-from capscope_experiments.curve_report import draw_curves, needed_table, shares_table, write_points
-from capscope_experiments.order import Order
-from capscope_experiments.plan import Case
-from capscope_experiments.suite import Bench, Section
+from capscope_experiments.curve_report import (
+    draw_curves,
+    needed_table,
+    shares_table,
+    write_points,
+)
 
 CUT = 20
 _TEXT = """
-Agreement is 1 − VD. What a run spent until it first reached a level, mean ± one standard deviation
-over the seeds; in brackets how many times as much Random Query needed ("> " where it was cut before
-it got there, or where a run never did). "× the least" sets the executions against the least with
-which any learner of this model class could have an exact model with standard errors of 0.05; that
-is more than agreement of 0.99 asks for, so a ratio a little below 1 is possible. "Ended by" says
-why the runs ended; one that ended by a budget was not at its own stop. All points are in
-[efficiency.csv](efficiency.csv).
+Agreement is 1 − VD. The table shows what a run spent until it first reached a level: mean ± one
+standard deviation over the seeds. In brackets, how many times as much Random Query needed. "> "
+marks a lower bound: the run, or Random Query, ended before it reached the level. "× the least"
+divides the executions by the least that any learner of this model class needs for an exact model
+with standard errors of 0.05. That is more than an agreement of 0.99 requires, so the ratio can be
+slightly below 1. "Ended by" is why the runs ended; a run that ended by a budget did not reach its
+own stop. All points are in [efficiency.csv](efficiency.csv).
 """
 _SHARES = """
-What the executions went into: *new pairs* try a capability for the first time in a state, *repeats*
-are the other draws of that query, *walks* go through known pairs on the way to a new one, the last
-column is queries that found no new pair. The adaptive strategy repeats in later queries.
+What the executions were spent on: *new pairs* try a capability in a state for the first time,
+*repeats* are the other draws of that query, *walks* pass through known pairs on the way to a new
+one, and the last column is queries that found no new pair. The adaptive strategy repeats in later
+queries.
 """
 
 
@@ -40,7 +45,7 @@ def efficiency(bench: Bench) -> Section:
     """Run every strategy on every problem and compare what they needed."""
     curves = efficiency_curves(bench)
     write_points(curves, bench.output / "efficiency.csv")
-    pictures = draw_curves(curves, bench.levels, bench.output, "efficiency")
+    figures = draw_curves(curves, bench.levels, bench.output, "efficiency")
     body = "\n\n".join(
         [
             _TEXT.strip(),
@@ -50,39 +55,39 @@ def efficiency(bench: Bench) -> Section:
             shares_table(curves),
         ]
     )
-    return Section("E1: learning efficiency", body, ("efficiency.csv", *pictures))
+    return Section("E1: learning efficiency", body, ("efficiency.csv", *figures))
 
 
 def efficiency_curves(bench: Bench) -> list[Curve]:
-    """Make all runs, the searching strategies first: they say how far Random Query goes."""
-    searched = bench.curves(bench.orders())
-    by_chance = bench.curves(list(_random(bench, searched)))
+    """Make all runs, first those that determine how far Random Query goes."""
+    searched = bench.curves(bench.planned_runs())
+    random = bench.curves(list(_random_runs(bench, searched)))
     places = {
         (case.problem, strategy): (i, j)
         for i, case in enumerate(bench.cases)
         for j, strategy in enumerate(case.strategies)
     }
-    return sorted([*searched, *by_chance], key=lambda c: (places[c.problem, c.strategy], c.seed))
+    return sorted([*searched, *random], key=lambda c: (places[c.problem, c.strategy], c.seed))
 
 
-def _random(bench: Bench, searched: Sequence[Curve]) -> Iterator[Order]:
+def _random_runs(bench: Bench, searched: Sequence[Curve]) -> Iterator[BenchRun]:
     for seed in bench.seeds:
         for case in bench.cases:
             if RANDOM in case.strategies and seed in bench.seeds_of(case, RANDOM):
-                order = bench.order(case, RANDOM, seed)
+                run = bench.planned_run(case, RANDOM, seed)
                 if RANDOM not in case.budgets:
-                    beside = [c for c in searched if (c.problem, c.seed) == (case.problem, seed)]
-                    order = replace(order, budget=_cut(case, beside, bench.levels[-1]))
-                yield replace(order, enough=bench.levels[-1])
+                    others = [c for c in searched if (c.problem, c.seed) == (case.problem, seed)]
+                    run = replace(run, budget=_cut(others, bench.levels[-1]))
+                yield replace(run, enough=bench.levels[-1])
 
 
-def _cut(case: Case, searched: Sequence[Curve], level: float) -> Budget:
-    measure = [curve for curve in searched if curve.strategy != ADAPTIVE] or list(searched)
-    return Budget(simulator_steps=CUT * steps_to_beat(measure, level)) if measure else Budget()
+def _cut(searched: Sequence[Curve], level: float) -> Budget:
+    curves = [curve for curve in searched if curve.strategy != ADAPTIVE] or list(searched)
+    return Budget(simulator_steps=CUT * steps_to_beat(curves, level)) if curves else Budget()
 
 
 def steps_to_beat(searched: Sequence[Curve], level: float) -> int:
-    """Return the fewest steps to a level; those of the dearest run if none got there."""
+    """Return the fewest steps to a level; if no run reached it, the most steps of any."""
     reached = [point for curve in searched if (point := curve.first_at(level))]
     if reached:
         return min(point.simulator_steps for point in reached)

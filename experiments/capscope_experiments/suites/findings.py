@@ -1,4 +1,4 @@
-"""E2: what is surprising about the agents, found automatically, and whether other runs find it."""
+"""E2: what is surprising about the agents, found automatically, and in how many runs."""
 
 from __future__ import annotations
 
@@ -7,57 +7,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment.reading import read_run
-
-from capscope.analysis.findings import find_findings
+from capscope.analysis.findings import find_surprises
 from capscope.problems import load_problem
 from capscope.strategy.registry import ADAPTIVE
-from capscope_experiments.order import Order
-from capscope_experiments.suite import Bench, Section
+from capscope_experiments.bench import Bench, Section
+from capscope_experiments.bench_runs import BenchRun
+from capscope_experiments.saved_runs import read
 from capscope_experiments.table import markdown_table, write_csv
-from capscope_experiments.workers import Hear
 
 _MOST = 12
 _TEXT = f"""
-What `capscope show DIR --surprises` says of the adaptive runs: side effects that were not needed,
-success that drops under a condition, preferences among outcomes that would do equally well, intents
+What `capscope show DIR --surprises` reports about the adaptive runs: unnecessary side effects,
+conditions that lower success, preferences among outcomes that would do equally well, intents
 achieved by unusual means, objects of one type that are treated differently. Probabilities come with
-95 % intervals and the draws behind them; all comparisons of a run share an error rate of 0.05. The
-sentence is that of the first run in which it was found, the last column says in how many runs it
-was. At most {_MOST} for each problem, the most widely found and most striking first; all of them
-are in [findings.csv](findings.csv).
+95 % intervals and the number of draws; all comparisons of a run share an error rate of 0.05. The
+sentence is from the first run with the finding; the last column counts the runs that have it. At
+most {_MOST} per problem, the most frequent and strongest first; all are in
+[findings.csv](findings.csv).
 """
 
 
-@dataclass(frozen=True)
-class FindingsJob:
-    """Look for what is surprising in one run."""
-
-    shelf: Path
-    order: Order
-
-    @property
-    def name(self) -> str:
-        """The name of the run."""
-        return f"surprises of {self.order.name}"
-
-    @property
-    def kind(self) -> str:
-        """Runs on one problem take about as long."""
-        return self.order.problem
-
-    def __call__(self, hear: Hear) -> tuple[Order, list[dict[str, Any]]]:
-        """Read the run and look."""
-        reading = read_run(self.shelf / self.order.name)
-        hear("looking for surprises")
-        length = load_problem(self.order.problem).limits.temporal_length
-        found = find_findings(reading.graph, temporal_length=length)
-        return self.order, [finding.as_dict() for finding in found]
+def find_in_run(path: Path, run: BenchRun) -> list[dict[str, Any]]:
+    """Find what is surprising in a run."""
+    length = load_problem(run.problem).limits.temporal_length
+    found = find_surprises(read(path).graph, temporal_length=length)
+    return [finding.as_dict() for finding in found]
 
 
 @dataclass(frozen=True)
-class Surprise:
-    """A finding, and in how many runs it was made."""
+class PooledFinding:
+    """A finding, and how many runs have it."""
 
     problem: str
     kind: str
@@ -68,50 +47,48 @@ class Surprise:
 
 
 def measure_findings(bench: Bench) -> Section:
-    """Look for surprises in the adaptive runs and say how many runs agree."""
-    orders = bench.orders((ADAPTIVE,))
-    bench.curves(orders)  # makes the runs that are missing
-    found: dict[Order, list[dict[str, Any]]] = dict(
-        bench.carry_out([FindingsJob(bench.runs, order) for order in orders])
-    )
-    surprises = [
-        surprise
+    """Find surprises in the adaptive runs and count the runs that agree."""
+    runs = bench.planned_runs((ADAPTIVE,))
+    bench.curves(runs)  # makes the runs that are missing
+    found: dict[BenchRun, list[dict[str, Any]]] = bench.analyze("surprises", runs, find_in_run)
+    findings = [
+        finding
         for case in bench.cases
-        for surprise in pooled(
-            case.problem, [found[o] for o in orders if o.problem == case.problem]
+        for finding in pool_findings(
+            case.problem, [found[run] for run in runs if run.problem == case.problem]
         )
     ]
     heads = ["problem", "kind", "finding", "strength", "seen in", "runs"]
-    rows = [[s.problem, s.kind, s.sentence, s.strength, s.seen, s.runs] for s in surprises]
+    rows = [[f.problem, f.kind, f.sentence, f.strength, f.seen, f.runs] for f in findings]
     write_csv(bench.output / "findings.csv", heads, rows)
-    body = f"{_TEXT.strip()}\n\n{_table(bench, surprises)}"
+    body = f"{_TEXT.strip()}\n\n{_table(bench, findings)}"
     return Section("E2: what was found", body, ("findings.csv",))
 
 
-def pooled(problem: str, runs: Sequence[list[dict[str, Any]]]) -> list[Surprise]:
-    """Put findings of several runs together: those of the same thing are one."""
-    alike: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+def pool_findings(problem: str, runs: Sequence[list[dict[str, Any]]]) -> list[PooledFinding]:
+    """Pool the findings of several runs: those with the same kind, intent and literals are one."""
+    same: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for findings in runs:
         for key, finding in {_key(finding): finding for finding in findings}.items():
-            alike.setdefault(key, []).append(finding)
-    surprises = [
-        Surprise(
+            same.setdefault(key, []).append(finding)
+    pooled = [
+        PooledFinding(
             problem, first["kind"], first["sentence"], first["strength"], 1 + len(rest), len(runs)
         )
-        for first, *rest in alike.values()
+        for first, *rest in same.values()
     ]
-    return sorted(surprises, key=lambda s: (-s.seen, -s.strength, s.sentence))
+    return sorted(pooled, key=lambda f: (-f.seen, -f.strength, f.sentence))
 
 
 def _key(finding: dict[str, Any]) -> tuple[Any, ...]:
     return finding["kind"], finding["intent"], tuple(finding["literals"])
 
 
-def _table(bench: Bench, surprises: Sequence[Surprise]) -> str:
+def _table(bench: Bench, findings: Sequence[PooledFinding]) -> str:
     rows: list[list[Any]] = []
     for case in bench.cases:
-        own = [s for s in surprises if s.problem == case.problem]
-        rows += [[s.problem, s.kind, s.sentence, f"{s.seen} of {s.runs}"] for s in own[:_MOST]]
+        own = [f for f in findings if f.problem == case.problem]
+        rows += [[f.problem, f.kind, f.sentence, f"{f.seen} of {f.runs}"] for f in own[:_MOST]]
         if not own:
             rows.append([case.problem, "–", "nothing surprising", "–"])
     return markdown_table(["problem", "kind", "finding", "found in"], rows)

@@ -1,95 +1,208 @@
-"""E3: sequences of five capabilities that a model says are reachable, executed by the agent."""
+"""E3: do the predictions of a model hold for sequences of capabilities?
+
+A route is grown along the model: from a state that was seen, a capability that the model can
+achieve there, then a successor that it predicts, and so on. A capability whose intent holds already
+is not chosen: it would test nothing. The agent then executes the route many times from that state.
+An execution is consistent if the model gives every transition that happens a positive probability;
+one that leaves the route is compared with the predictions for the states it does reach.
+"""
 
 from __future__ import annotations
 
+import random
 import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from capscope.assessment.reading import read_journal
-
+from capscope.analysis.evaluation.variational_distance import achieves
+from capscope.assessment.simulator_errors import report_simulator_errors
+from capscope.model import CapabilityModel
+from capscope.model.capability_model import sample
 from capscope.problems import load_problem
-from capscope.record.run_directory import RunDirectory
-from capscope_experiments.order import Order
-from capscope_experiments.reachability import LENGTH, Reachability, Size, reachability
-from capscope_experiments.suite import Bench, Section
+from capscope.seeds import child_seed
+from capscope.symbolic import Intent, State, Vocabulary
+from capscope.world import Position, Problem
+from capscope.world.attempt import pursue
+from capscope_experiments.bench import Bench, Section, pooled
+from capscope_experiments.bench_runs import BenchRun
+from capscope_experiments.saved_runs import read_positions
 from capscope_experiments.table import markdown_table, write_csv
-from capscope_experiments.workers import Hear
 
+LENGTH = 5
 _SEED = 2_000_003
+_TRIES_PER_ROUTE = 100  # many end too soon
 _TEXT = """
-For every run {routes} sequences of {length} capabilities are grown along its final model, each from
-a state that the run saw: a capability whose intent does not hold yet and which the model says can
-be achieved, then a successor that it predicts, and so on. The agent executes each {executions}
+For every run, {routes} sequences of {length} capabilities are grown along its final model, each
+from a state that the run saw: a capability whose intent does not hold yet and that the model can
+achieve, then a successor that it predicts, and so on. The agent executes each sequence {executions}
 times. An execution counts if the model gave every transition that happened a positive probability.
-Mean ± one standard deviation over the sequences of all runs; sequences are fewer where hardly any
-grows to full length.
+Mean ± one standard deviation over the sequences of all runs; there are fewer sequences if hardly
+any reaches full length.
 """
 
 
 @dataclass(frozen=True)
-class ReachabilityJob:
-    """Test the final model of one run."""
+class RouteCounts:
+    """How many routes are grown, and how often each is executed."""
 
-    shelf: Path
-    order: Order
-    size: Size
+    routes: int = 100
+    executions: int = 100
+
+
+@dataclass(frozen=True)
+class Route:
+    """A state that was seen, and capabilities that the model can achieve one after another."""
+
+    start: State
+    intents: tuple[Intent, ...]
+
+
+@dataclass(frozen=True)
+class Reachability:
+    """For each route, the share of its executions that were consistent with the model."""
+
+    shares: tuple[float, ...]
 
     @property
-    def name(self) -> str:
-        """The name of the run."""
-        return f"reachability of {self.order.name}"
+    def mean(self) -> float | None:
+        """The mean over routes; None if there are none."""
+        return statistics.fmean(self.shares) if self.shares else None
 
     @property
-    def kind(self) -> str:
-        """Tests on one problem take about as long."""
-        return self.order.problem
-
-    def __call__(self, hear: Hear) -> tuple[Order, Reachability]:
-        """Read the run and test it."""
-        path = self.shelf / self.order.name
-        with RunDirectory.open(path, read_only=True) as run:
-            graph = read_journal(path, run.journal).graph
-            kept = {state: run.journal.snapshots(state) for state in graph.nodes}
-        snapshots = {state: positions for state, positions in kept.items() if positions}
-        hear("executing routes")
-        problem = load_problem(self.order.problem)
-        found = reachability(problem, graph.pessimistic, snapshots, self.size, _SEED)
-        return self.order, found
+    def deviation(self) -> float | None:
+        """One standard deviation over routes; None if there are none."""
+        return statistics.pstdev(self.shares) if self.shares else None
 
 
-def measure_reachability(bench: Bench, size: Size | None = None) -> Section:
+class RouteGrower:
+    """Grows routes along a model; caches what can be achieved in each state."""
+
+    def __init__(self, model: CapabilityModel, vocabulary: Vocabulary) -> None:
+        self._model = model
+        self._vocabulary = vocabulary
+        self._achievable: dict[State, list[Intent]] = {}
+
+    def achievable(self, state: State) -> list[Intent]:
+        """List the intents that do not hold in a state and that the model can achieve there."""
+        found = self._achievable.get(state)
+        if found is None:
+            found = self._achievable[state] = [
+                intent
+                for intent in self._model.capabilities
+                if not intent.holds(state, self._vocabulary)
+                and achieves(self._model.predict(state, intent), intent, self._vocabulary)
+            ]
+        return found
+
+    def route(self, start: State, rng: random.Random) -> Route | None:
+        """Grow a route from a state; None if it ends before its full length."""
+        state, intents = start, []
+        for _ in range(LENGTH):
+            choices = self.achievable(state)
+            if not choices:
+                return None
+            intents.append(rng.choice(choices))
+            after = sample(self._model.predict(state, intents[-1]), rng)
+            assert after is not None, "an achievable intent has a predicted successor"
+            state = after
+        return Route(start, tuple(intents))
+
+    def routes(self, states: Sequence[State], count: int, seed: int) -> Iterator[Route]:
+        """Yield routes from states drawn uniformly; fewer if nearly all of them end too soon."""
+        found = 0
+        for attempt in range(count * _TRIES_PER_ROUTE if states else 0):
+            rng = random.Random(child_seed(seed, attempt))
+            route = self.route(rng.choice(states), rng)
+            if route is not None:
+                yield route
+                found += 1
+                if found == count:
+                    return
+
+
+def consistent_share(
+    problem: Problem,
+    model: CapabilityModel,
+    route: Route,
+    positions: Sequence[bytes],
+    seeds: Iterable[int],
+) -> float:
+    """Execute a route once for each seed; return the share consistent with the model."""
+    return statistics.fmean(_consistent(problem, model, route, positions, seed) for seed in seeds)
+
+
+def _consistent(
+    problem: Problem,
+    model: CapabilityModel,
+    route: Route,
+    positions: Sequence[bytes],
+    seed: int,
+) -> bool:
+    snapshot = random.Random(seed).choice(positions)
+    with report_simulator_errors(problem, "when a position was restored"):
+        observation = problem.simulator.restore(snapshot, seed)
+        position = Position(observation, problem.abstraction(observation))
+    for i, intent in enumerate(route.intents):
+        prediction = model.predict(position.state, intent)
+        _, position = pursue(problem, intent, position, child_seed(seed, i))
+        if not prediction.get(position.state):
+            return False
+    return True
+
+
+def reachability(
+    problem: Problem,
+    model: CapabilityModel,
+    snapshots: Mapping[State, Sequence[bytes]],
+    counts: RouteCounts,
+    seed: int,
+) -> Reachability:
+    """Grow routes along a model and have the agent execute each of them many times."""
+    grower = RouteGrower(model, problem.vocabulary)
+    shares = []
+    for number, route in enumerate(grower.routes(list(snapshots), counts.routes, seed)):
+        seeds = (child_seed(seed, number, draw) for draw in range(counts.executions))
+        shares.append(consistent_share(problem, model, route, snapshots[route.start], seeds))
+    return Reachability(tuple(shares))
+
+
+def check_run(path: Path, run: BenchRun, counts: RouteCounts) -> Reachability:
+    """Test the final model of a run."""
+    graph, snapshots = read_positions(path)
+    problem = load_problem(run.problem)
+    return reachability(problem, graph.pessimistic, snapshots, counts, _SEED)
+
+
+def measure_reachability(bench: Bench, counts: RouteCounts | None = None) -> Section:
     """Test the final models of all strategies but Random Query."""
-    size = size or Size()
-    orders = bench.orders()
-    curves = dict(zip(orders, bench.curves(orders), strict=True))
-    jobs = [ReachabilityJob(bench.runs, order, size) for order in orders]
-    made: dict[Order, Reachability] = dict(bench.carry_out(jobs))
-    found = {order: made[order] for order in orders}  # they end in any order
+    counts = counts or RouteCounts()
+    runs = bench.planned_runs()
+    curves = dict(zip(runs, bench.curves(runs), strict=True))
+    found: dict[BenchRun, Reachability] = bench.analyze(
+        "reachability", runs, partial(check_run, counts=counts)
+    )
     heads = ["problem", "strategy", "seed", "sequences", "consistent", "deviation", "agreement"]
     rows = [
         [
-            order.problem, order.strategy, order.seed, len(found[order].shares),
-            found[order].mean, found[order].deviation, curves[order].last.agreement,
+            run.problem, run.strategy, run.seed, len(result.shares), result.mean,
+            result.deviation, curves[run].last.agreement,
         ]
-        for order in orders
+        for run, result in found.items()
     ]  # fmt: skip
     write_csv(bench.output / "reachability.csv", heads, rows)
-    text = _TEXT.format(routes=size.routes, length=LENGTH, executions=size.executions)
+    text = _TEXT.format(routes=counts.routes, length=LENGTH, executions=counts.executions)
     body = f"{text.strip()}\n\n{_table(found)}\n\nEvery run: [reachability.csv](reachability.csv)."
     return Section("E3: reachability", body, ("reachability.csv",))
 
 
-def _table(found: dict[Order, Reachability]) -> str:
-    pooled: dict[tuple[str, str], list[Reachability]] = {}
-    for order, result in found.items():
-        pooled.setdefault((order.problem, order.strategy), []).append(result)
-    rows = []
-    for (problem, strategy), results in pooled.items():
+def _table(found: dict[BenchRun, Reachability]) -> str:
+    rows: list[list[object]] = []
+    for key, results in pooled(found).items():
         shares = [share for result in results for share in result.shares]
-        if not shares:
-            rows.append([problem, strategy, "no sequence of full length", 0, len(results)])
-            continue
-        consistent = f"{statistics.fmean(shares):.1%} ± {statistics.pstdev(shares):.1%}"
-        rows.append([problem, strategy, consistent, len(shares), len(results)])
+        consistent = "no sequence of full length"
+        if shares:
+            consistent = f"{statistics.fmean(shares):.1%} ± {statistics.pstdev(shares):.1%}"
+        rows.append([*key, consistent, len(shares), len(results)])
     return markdown_table(["problem", "strategy", "consistent", "sequences", "runs"], rows)

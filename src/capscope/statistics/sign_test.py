@@ -17,7 +17,8 @@ by that under the fair coin.
 states, and a disagreement in one state may decide whether another state is ever reached. The sum
 still has mean zero, because the runs are independent; its variance could exceed that of a fair coin
 only if success in s led one run to t while failure in t led the other to s. In measurements with
-the strategies that exist, no effect of this is visible (the benchmark `differences` of the experiments).
+the strategies that exist, no effect of this is visible (the benchmark
+`diff_error_rates` of the experiments).
 """
 
 from __future__ import annotations

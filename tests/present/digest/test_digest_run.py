@@ -20,6 +20,7 @@ from capscope.strategy import STRATEGIES
 from capscope.symbolic import Intent, Predicate, Vocabulary
 from capscope.world import DrawsPictures, Limits, Problem, picture_of
 from capscope_experiments.accounting import where_executions_went
+from capscope_experiments.saved_runs import read_queries
 from support.quirky_worlds import HOUSE, opens_the_door, problem
 from support.small_runs import draw, execution, small_run
 from support.toy_worlds import Board, Presser, Seen, board_problem, board_with_a_diary
@@ -74,8 +75,8 @@ def test_a_digest_agrees_with_the_run(tmp_path, strategy, limit):
         graph.pairs_tried, reading.dataset.distinct, len(reading.dataset.states),
     )  # fmt: skip
     assert sum(part.executions for part in digest.spending) == reading.usage.executions
+    assert digest.spending[0].executions == where_executions_went(read_queries(path)).new
     with RunDirectory.open(path, read_only=True) as run:
-        assert digest.spending[0].executions == where_executions_went(run.journal).new
         start = run.journal.query(0).start
     assert digest.states[0].atoms == tuple(map(str, graph.vocabulary.holding(start)))
     assert digest.coverage.pairs_seen == len(graph.nodes) * len(graph.capabilities)

@@ -1,14 +1,14 @@
-"""AALpy on the same black box: L*_MDP and Alergia, beside our own figures.
+"""AALpy on the same agents: L*_MDP and Alergia.
 
 AALpy learns an automaton from a system that can be reset and asked for one input after another.
-Here an input asks the agent for one capability and the output is the whole symbolic state in which
-the attempt ended. So a state of the learned MDP is labelled by a symbolic state, and what the MDP
-says can be held against the same truth as our own models.
+Here an input asks the agent for one capability, and the output is the whole symbolic state in which
+the attempt ended. So a state of the learned MDP is labeled by a symbolic state, and its predictions
+can be compared with the same truth as our own models.
 
-AALpy cannot return to visited states. Every trace begins with a reset, so that it pays for the way
-to each state again; capscope restores a snapshot instead. And it learns one state at a time, where
-capscope pools the states in which a capability has the same effects. Both are differences of what
-is assumed of the world, not faults: where there are no snapshots, AALpy still works.
+AALpy cannot return to visited states: every trace begins with a reset, so it pays for the way to
+each state again, while capscope restores a snapshot. It also learns one state at a time, while
+capscope pools the states in which a capability has the same effects. Both are differences in what
+is assumed of the simulator: AALpy also works without snapshots.
 """
 
 from capscope_experiments.baselines.aalpy.learning import learn_with_aalpy

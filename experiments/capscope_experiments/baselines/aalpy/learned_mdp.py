@@ -1,13 +1,13 @@
-"""A learned MDP read as a capability model.
+"""A learned MDP as a capability model.
 
 The MDP may have several states with one label, since AALpy splits a state whenever samples seem to
-differ. Who asks about a symbolic state does not know in which of them the world is. Weighing them
-by how often each was met would be best, but AALpy hands out probabilities and no counts. So they
-count alike, as our own rules do where several hold.
+differ. A query about a symbolic state does not say which of them is meant. It would be best to
+weight them by how often each was visited, but AALpy provides probabilities and no counts. So they
+have equal weights, like our own rules if several hold.
 
-What was never sampled is no prediction. L*_MDP sends such an input to a state it labels `chaos`;
-Alergia leaves it out; merely looking at a missing input leaves an empty list behind. Taking any of
-them for a self-loop would guess right wherever a capability changes nothing.
+An input that was never sampled has no prediction. L*_MDP sends it to a state labeled `chaos`;
+Alergia omits it; looking up a missing input leaves an empty list behind. Treating any of these as a
+self-loop would be a lucky guess wherever a capability changes nothing.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ CHAOS = "chaos"
 
 
 class MdpState(Protocol):
-    """What is read of a state that AALpy learned: its label, and successors by input."""
+    """A state that AALpy learned: its label, and successors by input."""
 
     output: str
     transitions: dict[int, list[tuple[Any, float]]]
 
 
 def label(state: State) -> str:
-    """Write a symbolic state as an output; none is ever called `chaos`.
+    """Return a symbolic state as an output; none is ever called `chaos`.
 
     >>> label(0b1010), state_of("a")
     ('a', 10)
@@ -38,27 +38,27 @@ def label(state: State) -> str:
 
 
 def state_of(output: str) -> State:
-    """Read a symbolic state back from an output."""
+    """Return the symbolic state of an output."""
     return int(output, 16)
 
 
 class LearnedMdp:
-    """What an MDP over labelled states predicts of each capability."""
+    """The predictions of an MDP over labeled states."""
 
     def __init__(self, states: Iterable[MdpState], intents: Sequence[Intent]) -> None:
         self.capabilities = tuple(intents)
         known = [state for state in states if state.output != CHAOS]
         self.states = len(known)
-        alike: dict[tuple[State, Intent], list[dict[State, float]]] = {}
+        same_label: dict[tuple[State, Intent], list[dict[State, float]]] = {}
         for state in known:
             for capability, successors in state.transitions.items():
                 if outcomes := _outcomes(successors):
                     pair = state_of(state.output), self.capabilities[capability]
-                    alike.setdefault(pair, []).append(outcomes)
-        self._predictions = {pair: _average(spreads) for pair, spreads in alike.items()}
+                    same_label.setdefault(pair, []).append(outcomes)
+        self._predictions = {pair: _average(spreads) for pair, spreads in same_label.items()}
 
     def predict(self, state: State, capability: Intent) -> Prediction:
-        """Average the learned states that have this label; say nothing where there is none."""
+        """Average the learned states with this label; no prediction if there are none."""
         return self._predictions.get((state, capability), {})
 
 

@@ -1,4 +1,4 @@
-"""The two learners of AALpy, called on the agent. The only module that imports AALpy."""
+"""The two learners of AALpy. The only module that imports AALpy."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from aalpy.learning_algs.stochastic.SamplingBasedObservationTable import (
 from aalpy.oracles import RandomWalkEqOracle
 
 from capscope.seeds import child_seed
+from capscope_experiments.baselines import BudgetSpent
 from capscope_experiments.baselines.aalpy.learned_mdp import label
-from capscope_experiments.baselines.aalpy.learning import INPUTS, See
+from capscope_experiments.baselines.aalpy.learning import INPUTS, Observe
 from capscope_experiments.baselines.aalpy.peer_run import PeerSettings
-from capscope_experiments.baselines.aalpy.system import AgentSystem, BudgetSpent
+from capscope_experiments.baselines.aalpy.system import AgentSystem
 
 
 class SystemUnderLearning(SUL):  # type: ignore[misc]  # AALpy is not typed
-    """The agent as AALpy sees it: an input is the position of a capability, an output a label."""
+    """The agent as AALpy sees it: an input is the number of a capability, an output a label."""
 
     def __init__(self, system: AgentSystem) -> None:
         super().__init__()
@@ -34,22 +35,22 @@ class SystemUnderLearning(SUL):  # type: ignore[misc]  # AALpy is not typed
         self._system.reset()
 
     def post(self) -> None:
-        """End a trace; the next reset does all there is to do."""
+        """End a trace; the next one begins with a reset."""
 
     def step(self, letter: int | None) -> str:
-        """Ask for a capability; None only looks."""
+        """Request a capability; None only observes."""
         return label(self._system.state if letter is None else self._system.request(letter))
 
 
 @contextmanager
-def _hypotheses_shown(see: See) -> Iterator[None]:
+def _observed_hypotheses(observe: Observe) -> Iterator[None]:
     # AALpy shows a hypothesis to its oracle only if no untried input is left in it, which on
-    # blocksworld comes after nine tenths of the run. A run cut before would seem to have learned
-    # nothing. So each is caught where it is made: a table that shows it stands in for AALpy's own.
+    # blocksworld comes after nine tenths of the run. A run cut before that would seem to have
+    # learned nothing. So each is caught when it is generated, by replacing AALpy's own table.
     class ShowingTable(SamplingBasedObservationTable):  # type: ignore[misc]
         def generate_hypothesis(self) -> Any:
             hypothesis = super().generate_hypothesis()
-            see(hypothesis.states)
+            observe(hypothesis.states)
             return hypothesis
 
     before = StochasticLStar.SamplingBasedObservationTable
@@ -60,15 +61,15 @@ def _hypotheses_shown(see: See) -> Iterator[None]:
         StochasticLStar.SamplingBasedObservationTable = before
 
 
-def learn_l_star_mdp(system: AgentSystem, settings: PeerSettings, see: See) -> str:
+def learn_l_star_mdp(system: AgentSystem, settings: PeerSettings, observe: Observe) -> str:
     """Run L*_MDP until its observation table is unambiguous, or `max_rounds`."""
     agent = SystemUnderLearning(system)
     alphabet = list(range(len(system.intents)))
     oracle = RandomWalkEqOracle(
         alphabet, agent, settings.oracle_steps, reset_prob=settings.reset_probability
     )
-    with _hypotheses_shown(see):
-        mdp, told = run_stochastic_Lstar(
+    with _observed_hypotheses(observe):
+        mdp, data = run_stochastic_Lstar(
             alphabet,
             agent,
             oracle,
@@ -84,12 +85,14 @@ def learn_l_star_mdp(system: AgentSystem, settings: PeerSettings, see: See) -> s
             n_resample=settings.resample,
             print_level=0,
         )
-    see(mdp.states)
-    rounds = told["learning_rounds"]
-    return "most rounds reached" if rounds >= settings.max_rounds else f"done in {rounds} rounds"
+    observe(mdp.states)
+    rounds = data["learning_rounds"]
+    if rounds >= settings.max_rounds:
+        return "maximum number of rounds reached"
+    return f"done in {rounds} rounds"
 
 
-def learn_alergia(system: AgentSystem, settings: PeerSettings, see: See) -> str:
+def learn_alergia(system: AgentSystem, settings: PeerSettings, observe: Observe) -> str:
     """Sample random traces and let Alergia merge their prefix tree into an MDP."""
     traces: list[list[Any]] = []
     try:
@@ -100,9 +103,9 @@ def learn_alergia(system: AgentSystem, settings: PeerSettings, see: See) -> str:
                 capability = rng.randrange(len(system.intents))
                 traces[-1].append((capability, label(system.request(capability))))
     except BudgetSpent:
-        see(run_Alergia(traces, "mdp", settings.epsilon).states)
+        observe(run_Alergia(traces, "mdp", settings.epsilon).states)
         raise
-    see(run_Alergia(traces, "mdp", settings.epsilon).states)
+    observe(run_Alergia(traces, "mdp", settings.epsilon).states)
     return f"all of {settings.traces:,} traces sampled"
 
 

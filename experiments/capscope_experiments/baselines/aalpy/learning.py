@@ -1,4 +1,4 @@
-"""Let a peer learn the agent, and hold what it learned against the truth on the way."""
+"""Learn an agent with AALpy, and compare each model on the way with the truth."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from capscope.errors import CapscopeError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent
 from capscope.world import Problem
+from capscope_experiments.baselines import BudgetSpent
 from capscope_experiments.baselines.aalpy.learned_mdp import LearnedMdp, MdpState
 from capscope_experiments.baselines.aalpy.peer_run import PeerPoint, PeerRun, PeerSettings
-from capscope_experiments.baselines.aalpy.system import AgentSystem, BudgetSpent
+from capscope_experiments.baselines.aalpy.system import AgentSystem
 
 WORLD, LEARNER, INPUTS = range(3)
-"""The places below a run's seed: the agent's world, AALpy's own chance, Alergia's inputs."""
+"""Child seeds of a run: the simulator and agent, AALpy's own randomness, Alergia's inputs."""
 
-See = Callable[[Iterable[MdpState]], None]
-"""Shows the states of an MDP that a peer came up with."""
-Learner = Callable[[AgentSystem, PeerSettings, See], str]
-"""Asks the system, shows each MDP on the way and the last one, and says why it stopped."""
+Observe = Callable[[Iterable[MdpState]], None]
+"""Called with the states of each MDP that was learned."""
+Learner = Callable[[AgentSystem, PeerSettings, Observe], str]
+"""Queries the system, passes on each MDP including the last, and returns why it stopped."""
 
 
 def learn_with_aalpy(
@@ -32,23 +33,23 @@ def learn_with_aalpy(
 ) -> PeerRun:
     """Learn the agent of a problem by a method of AALpy.
 
-    A run that a budget cuts has the model that was the last before it; none, if AALpy had none.
+    A run cut by a budget has the last model before it, or none if there was none.
     """
     learn = _learner(settings.method)
     seed = child_seed(settings.seed, WORLD)
     limits = settings.max_executions, settings.max_seconds
     system = AgentSystem(problem, intents, seed, *limits)
-    progress = Progress(system, truth)
+    progress = PeerProgress(system, truth)
     try:
-        with _global_chance(child_seed(settings.seed, LEARNER)):
-            stopped_because = learn(system, settings, progress.see)
+        with _seeded_global_generator(child_seed(settings.seed, LEARNER)):
+            stopped_because = learn(system, settings, progress.observe)
     except BudgetSpent as spent:
         stopped_because = f"cut after {spent}"
     return PeerRun(problem.name, settings, progress.ended(), stopped_because)
 
 
-class Progress:
-    """The points of a run; the clock stands still while a model is compared with the truth."""
+class PeerProgress:
+    """The points of a run; the time for comparing with the truth is not counted."""
 
     def __init__(self, system: AgentSystem, truth: TrueModel) -> None:
         self._system = system
@@ -57,13 +58,13 @@ class Progress:
         self._model = LearnedMdp((), system.intents)
         self._points: list[PeerPoint] = []
 
-    def see(self, states: Iterable[MdpState]) -> None:
+    def observe(self, states: Iterable[MdpState]) -> None:
         """Compare a model with the truth."""
         self._model = LearnedMdp(states, self._system.intents)
         self._compare()
 
     def ended(self) -> tuple[PeerPoint, ...]:
-        """Return all points; the last is that of the last model, after all that was spent."""
+        """Return all points; the last is that of the last model, with everything spent."""
         system = self._system
         spent = system.executions, system.resets
         if not self._points or (self._points[-1].executions, self._points[-1].resets) != spent:
@@ -87,9 +88,9 @@ class Progress:
 
 
 @contextmanager
-def _global_chance(seed: int) -> Iterator[None]:
-    # AALpy draws from the generator of the module `random`. Unseeded, no run could be repeated;
-    # left seeded, whoever draws from it next would not be left to chance any more.
+def _seeded_global_generator(seed: int) -> Iterator[None]:
+    # AALpy uses the generator of the module `random`. Unseeded, no run could be repeated; left
+    # seeded, it would affect later users of that generator.
     before = random.getstate()
     random.seed(seed)
     try:

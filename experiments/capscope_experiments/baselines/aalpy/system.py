@@ -1,7 +1,7 @@
-"""The agent in its world as a system under learning: reset it, ask for a capability, look.
+"""The agent and its simulator as a system under learning: reset, request, observe.
 
-This is the whole of what a peer may do. It has no snapshots: the only position it can return to is
-the initial one. Everything asked of the agent passes here, so what is counted is what was served.
+This is all that AALpy may do. It has no snapshots: the only position it can return to is the
+initial one. Every request goes through this module, so the counts are exact.
 """
 
 from __future__ import annotations
@@ -16,14 +16,11 @@ from capscope.seeds import child_seed
 from capscope.symbolic import Intent, State
 from capscope.world import Position, Problem
 from capscope.world.attempt import pursue
-
-
-class BudgetSpent(Exception):  # noqa: N818 - it ends a run, it is no defect
-    """Raised at the execution that the budget does not allow; says which budget."""
+from capscope_experiments.baselines import BudgetSpent
 
 
 class AgentSystem:
-    """An agent that answers requests, one after another, from the initial position on.
+    """An agent that is asked for one capability after another, from the initial position.
 
     Reset it before the first request.
     """
@@ -49,11 +46,11 @@ class AgentSystem:
 
     @property
     def state(self) -> State:
-        """The symbolic state that the world is in."""
+        """The current symbolic state."""
         return self._position.state
 
     def reset(self) -> State:
-        """Go to the initial position; chance comes from the number of the trace."""
+        """Return to the initial position; the number of the trace determines the seed."""
         problem = self._problem
         self.resets += 1
         self._in_trace = 0
@@ -67,8 +64,8 @@ class AgentSystem:
             differing = problem.vocabulary.holding(state ^ self._first)
             raise ProblemError(
                 f"two resets of {problem.name} gave two states "
-                f"({', '.join(map(str, differing))} differ); AALpy needs a world that always "
-                "begins in one"
+                f"({', '.join(map(str, differing))} differ); AALpy needs resets that always lead "
+                "to one state"
             )
         return state
 

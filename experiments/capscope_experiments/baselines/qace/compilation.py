@@ -1,14 +1,14 @@
 """What QACE is given to learn: capabilities whose preconditions a conjunction can express.
 
-MCQS finds capabilities whose rules have disjunctive conditions; QACE knows conjunctions only. As in
-the paper, the condition of every rule is written as a disjunction of conjunctions, and each of
-these becomes a capability of its own, a branch, with the same intent. That tells QACE much about
-the conditions, but without it the truth is not in its class. `leave_uncompiled` passes the list as
-it is, to show just that.
+Our own models have rules with disjunctive conditions; QACE learns conjunctions only. As in the
+paper, the condition of every rule is written as a disjunction of conjunctions, and each of these
+becomes a learning task of its own, with the same intent. That gives QACE much information about the
+conditions, but otherwise the truth would not be in its class. `leave_uncompiled` passes the list as
+it is, to show exactly that.
 
-A rule by which nothing ever changes is counted but not passed on. In QACE's class nothing happens
-where no precondition holds, so such a branch adds nothing; and as an agent that does nothing looks
-the same whether it executed the branch or not, no answer could tell its hypotheses apart.
+A rule that changes nothing is counted but not passed on. In QACE's class nothing happens if no
+precondition holds, so such a task adds nothing. Also, an agent that does nothing looks the same
+whether it executed the capability or not, so no answer could distinguish the hypotheses.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from capscope_experiments.baselines.qace.model import Conjunction
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """A capability as QACE is given it: an intent and a state in which it is known to work."""
+class LearningTask:
+    """A capability for QACE to learn: an intent and a state in which it is known to work."""
 
     intent: Intent
     within: Conjunction
-    """The disjunct that it was made of; the empty one where nothing was compiled."""
+    """The disjunct that it comes from; the empty conjunction if nothing was compiled."""
     start: State
     whole: bool
-    """Whether it stands for all that its intent leads to, and not for one rule."""
+    """Whether it covers all outcomes of its intent, and not one rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +39,23 @@ class Compilation:
     """The capability list of a run."""
 
     capabilities: int
-    """|C|: the capabilities that were supplied."""
+    """|C|: the number of capabilities that were supplied."""
     tried: tuple[Intent, ...]
-    """Those of them that were executed at least once; of the others nothing is known."""
+    """Those that were executed at least once; nothing is known about the others."""
     disjuncts: int
-    """|C_DNF|: what compiling makes of them, the idle ones included."""
-    branches: tuple[Branch, ...]
-    """Those that are to be learned, in the order of the capabilities."""
+    """|C_DNF|: their number after compilation, including the idle ones."""
+    tasks: tuple[LearningTask, ...]
+    """What is to be learned, in the order of the capabilities."""
 
     @property
     def idle(self) -> int:
-        """Count the disjuncts of rules by which nothing changes."""
-        return self.disjuncts - len(self.branches)
+        """The number of disjuncts of rules that change nothing."""
+        return self.disjuncts - len(self.tasks)
 
 
 def compile_disjunctions(graph: StateGraph) -> Compilation:
-    """Make a branch of each disjunct of each rule by which something changes."""
-    branches: list[Branch] = []
+    """Make a task of each disjunct of each rule that changes something."""
+    tasks: list[LearningTask] = []
     disjuncts = 0
     for intent in graph.capabilities:
         rules = graph.rules(intent)
@@ -67,34 +67,34 @@ def compile_disjunctions(graph: StateGraph) -> Compilation:
             ]
             disjuncts += len(terms)
             if changes_something(rule):
-                branches += _branches(intent, rule.states, terms)
-    return Compilation(len(graph.capabilities), _tried(graph), disjuncts, tuple(branches))
+                tasks += _tasks(intent, rule.states, terms)
+    return Compilation(len(graph.capabilities), _tried(graph), disjuncts, tuple(tasks))
 
 
-def _branches(
+def _tasks(
     intent: Intent, states: Sequence[State], terms: Sequence[Conjunction]
-) -> Iterator[Branch]:
+) -> Iterator[LearningTask]:
     for i, term in enumerate(terms):
         others = [other for j, other in enumerate(terms) if j != i]
 
         # A flip must not lead from one disjunct into another: there the capability works too, and
-        # the flipped literal would seem to be of no matter. So start far from the others.
+        # the flipped literal would seem irrelevant. So start far from the others.
         def distance(state: State, others: Sequence[Conjunction] = others) -> int:
             return min((other.violated_by(state).bit_count() for other in others), default=0)
 
         start = max((state for state in states if term.holds(state)), key=distance)
-        yield Branch(intent, term, start, whole=False)
+        yield LearningTask(intent, term, start, whole=False)
 
 
 def leave_uncompiled(graph: StateGraph) -> Compilation:
-    """Make one branch of each capability that ever changed something."""
-    branches = []
+    """Make one task of each capability that ever changed something."""
+    tasks = []
     for intent in graph.capabilities:
         working = next(filter(changes_something, graph.rules(intent)), None)
         if working is not None:
-            branches.append(Branch(intent, Conjunction(0, 0), working.states[0], whole=True))
+            tasks.append(LearningTask(intent, Conjunction(0, 0), working.states[0], whole=True))
     count = len(graph.capabilities)
-    return Compilation(count, _tried(graph), count, tuple(branches))
+    return Compilation(count, _tried(graph), count, tuple(tasks))
 
 
 def _tried(graph: StateGraph) -> tuple[Intent, ...]:
@@ -102,5 +102,5 @@ def _tried(graph: StateGraph) -> tuple[Intent, ...]:
 
 
 def changes_something(rule: Rule) -> bool:
-    """Say whether some effect of a rule is not empty."""
+    """Return whether some effect of a rule is not empty."""
     return any(outcome.effect.adds or outcome.effect.deletes for outcome in rule.outcomes)

@@ -1,10 +1,10 @@
-"""Which effects a capability may have: hypotheses for each atom, narrowed by what is seen.
+"""Which effects a capability may have: hypotheses for each atom, narrowed by observations.
 
-An execution that left an atom true, which was true before, may have added it or left it alone. The
-naive reading, that only what changed is an effect, makes two effects of one that adds what is
-sometimes true already. So an effect is a hypothesis: for each atom, added, deleted or left alone,
-as far as what was seen allows. An outcome in another state narrows it. What is still open in the
-end is left alone.
+An execution after which an atom is true, as it was before, may have added the atom or left it
+unchanged. Naively taking only changes as the effect would split one effect that adds an atom which
+is sometimes true already into two. So an effect is a hypothesis: for each atom added, deleted or
+unchanged, as far as the observations allow. An outcome in another state narrows it. What is still
+open in the end counts as unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from capscope.symbolic import Effect, State
 
 
 class EffectHypothesis(NamedTuple):
-    """For each atom what the effect may do to it: bits it may add, delete, leave alone.
+    """What the effect may do to each atom: bits it may add, delete, leave unchanged.
 
     >>> seen = EffectHypothesis.of(0b01, 0b11, mask=0b11)
     >>> seen.effect, seen.meet(EffectHypothesis.of(0b00, 0b11, mask=0b11)).effect
@@ -30,11 +30,11 @@ class EffectHypothesis(NamedTuple):
 
     @classmethod
     def of(cls, before: State, after: State, mask: int) -> EffectHypothesis:
-        """Return all that an effect can be that led from one state to another."""
+        """Return the hypothesis of all effects that lead from one state to another."""
         return cls(after, mask & ~after, mask & ~(before ^ after), mask)
 
     def meet(self, other: EffectHypothesis) -> EffectHypothesis | None:
-        """Return what fits both; None if some atom has nothing left."""
+        """Return what fits both; None if nothing is possible for some atom."""
         adds, deletes, keeps = (a & b for a, b in zip(self[:3], other[:3], strict=True))
         if adds | deletes | keeps != self.mask:
             return None
@@ -42,7 +42,7 @@ class EffectHypothesis(NamedTuple):
 
     @property
     def effect(self) -> Effect:
-        """The least that the effect can be."""
+        """The smallest effect that is possible."""
         return Effect(self.adds & ~self.keeps, self.deletes & ~self.keeps)
 
 
@@ -55,11 +55,11 @@ class EffectList:
 
     @property
     def effects(self) -> tuple[Effect, ...]:
-        """The least that each effect can be."""
+        """The smallest possible version of each effect."""
         return tuple(entry.effect for entry in self._entries)
 
     def explains(self, before: State, after: State) -> bool:
-        """Say whether an effect of the list that changes something fits a transition."""
+        """Return whether an effect of the list that changes something fits a transition."""
         return any(self._entries[i].effect != Effect(0, 0) for i in self._fitting(before, after))
 
     def absorb(self, before: State, ends: Iterable[State]) -> None:
@@ -73,10 +73,10 @@ class EffectList:
                 met = self._entries[fitting[0]].meet(seen)
                 assert met is not None
                 self._entries[fitting[0]] = met
-            # Where several fit there is no telling which it was, so none gets narrower.
+            # If several fit, it is unknown which one happened, so none gets narrower.
 
     def _fitting(self, before: State, after: State) -> Sequence[int]:
-        """Return the entries that fit a transition; only if none says so itself, those that may."""
+        """Return the entries that predict a transition; if there are none, those that allow it."""
         exact = [i for i, e in enumerate(self._entries) if e.effect.apply(before) == after]
         if exact:
             return exact

@@ -1,9 +1,9 @@
-"""Questions about one capability: set the state, let the agent pursue the intent, see what happens.
+"""Queries about one capability: set the state, let the agent pursue the intent, observe the end.
 
-QACE names the symbolic state of a query. Its own code looks the answer to a precondition query up
-in the domain file, at no cost; here every answer is an execution of the agent and is paid for. A
-state that is named need not be reachable: flipping one literal of a state of blocks gives a hand
-that is both empty and full. The agent is asked about it all the same.
+QACE names the symbolic state of a query. Its own code looks up the answer to a precondition query
+in the domain file, at no cost; here every answer is an execution of the agent and is counted. The
+state need not be reachable: flipping one literal of a Blocksworld state can give a hand that is
+both empty and full. The agent is asked anyway.
 """
 
 from __future__ import annotations
@@ -19,25 +19,22 @@ from capscope.seeds import child_seed
 from capscope.symbolic import Intent, State
 from capscope.world import Ending, Position, Problem, SettableSimulator
 from capscope.world.attempt import pursue
-
-
-class BudgetSpent(Exception):  # noqa: N818 - not an error: the run ends here and may go on later
-    """Raised by a question for which nothing is left; names the currency."""
+from capscope_experiments.baselines import BudgetSpent
 
 
 @dataclass
 class Interview:
-    """What was asked about one capability, what the agent answered, and what that cost."""
+    """The queries about one capability, the answers of the agent, and their cost."""
 
     problem: Problem
     simulator: SettableSimulator
     intent: Intent
     seed: int
-    """Of this capability: an answer depends on it, the state and the number of the run alone."""
+    """An answer depends only on this seed, the state and the number of the execution."""
     budget: Budget
-    """What is left for it."""
+    """What may be spent on this capability."""
     answers: dict[State, Counter[State]] = field(default_factory=dict)
-    """For each state that was named, the states in which the executions ended."""
+    """For each state that was set, the states in which the executions ended."""
 
     def __post_init__(self) -> None:
         self._begun = time.perf_counter()
@@ -50,7 +47,7 @@ class Interview:
         return Usage(self._queries, self._executions, self._steps, self._tokens, seconds)
 
     def ask(self, state: State, runs: int) -> Counter[State]:
-        """Return where executions from a state ended, at least so many of them."""
+        """Return where executions from a state ended, of which there are at least `runs`."""
         tally = self.answers.setdefault(state, Counter())
         if (done := tally.total()) < runs:
             self._queries += 1
@@ -80,7 +77,7 @@ class Interview:
         if seen != state:
             differing = ", ".join(map(str, problem.vocabulary.holding(seen ^ state)))
             raise ProblemError(
-                f"a state of {problem.name} that was set looks different ({differing}); mend "
-                "snapshot_of() of the simulator, or take it away if states cannot be set"
+                f"a state of {problem.name} that was set looks different ({differing}); fix "
+                "snapshot_of() of the simulator, or remove it if states cannot be set"
             )
         return Position(observation, seen)

@@ -1,8 +1,8 @@
 """QACE's class of models: a conjunction, and one list of effects with probabilities.
 
-Where the precondition of a capability holds, one effect of its list happens; elsewhere nothing
-does. A compiled capability is several of these with one intent. Where more than one holds they
-count alike, as the rules of a capability model do.
+If the precondition of a capability holds, one effect of its list happens; otherwise nothing does. A
+compiled capability is several of these with one intent. If more than one holds they have equal
+weights, like the rules of a capability model.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Conjunction(NamedTuple):
 
     @classmethod
     def of(cls, literals: Iterable[Literal], vocabulary: Vocabulary) -> Conjunction:
-        """Make the conjunction of literals."""
+        """Return the conjunction of literals."""
         required, forbidden = vocabulary.literal_masks(literals)
         return cls(required | forbidden, required)
 
     def holds(self, state: State) -> bool:
-        """Say whether every literal is true in a state."""
+        """Return whether every literal is true in a state."""
         return state & self.care == self.value
 
     def violated_by(self, state: State) -> int:
@@ -48,7 +48,7 @@ class Conjunction(NamedTuple):
 
 
 class ProbableEffect(NamedTuple):
-    """An entry of an effect list."""
+    """An effect and its probability."""
 
     effect: Effect
     probability: float
@@ -56,7 +56,7 @@ class ProbableEffect(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QaceCapability:
-    """What was learned of one capability: when it works, and what happens then."""
+    """A learned capability: when it works, and what happens then."""
 
     intent: Intent
     precondition: Conjunction
@@ -103,10 +103,10 @@ class QaceCapability:
 
 
 class QaceModel:
-    """A capability model made of what QACE learned."""
+    """A capability model of what QACE learned."""
 
     def __init__(self, learned: Iterable[QaceCapability], complete: Iterable[Intent]) -> None:
-        """Join capabilities; `complete` intents are those of which every part was learned."""
+        """Combine capabilities; every part of the `complete` intents was learned."""
         self._complete = frozenset(complete)
         self._parts: dict[Intent, list[QaceCapability]] = {i: [] for i in self._complete}
         for capability in learned:
@@ -114,14 +114,14 @@ class QaceModel:
 
     @property
     def capabilities(self) -> Sequence[Intent]:
-        """The intents that the model speaks of."""
+        """The intents of the model."""
         return tuple(self._parts)
 
     def predict(self, state: State, capability: Intent) -> Prediction:
-        """Average the parts that hold in the state; where none does, nothing happens.
+        """Average the parts that hold in the state; if none does, nothing happens.
 
-        Where a part of the capability could not be learned, it might have been that one: then the
-        model says nothing.
+        If a part of the capability could not be learned, that one might hold: then there is no
+        prediction.
         """
         holding = [p for p in self._parts[capability] if p.precondition.holds(state)]
         if not holding:

@@ -1,4 +1,4 @@
-"""How much QACE asks, and what it may spend."""
+"""The settings of QACE."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from capscope.errors import CapscopeError
 
 @dataclass(frozen=True, slots=True)
 class QaceSettings:
-    """The settings of a run; everything but the budget must stay as it is when it goes on."""
+    """The settings of a run; only the budget may change when it is continued."""
 
     seed: int = 0
     compiled: bool = True
-    """Whether disjunctive conditions are compiled away; otherwise each capability is one whole."""
+    """Whether disjunctive conditions are compiled into separate capabilities."""
     split: bool = True
-    """Whether a disjunct is compiled further where flips show that it is no conjunction."""
+    """Whether a disjunct is compiled further if flips show that it is not a conjunction."""
     runs_per_effect: int = 25
     """Executions of a policy simulation query, in a state where the capability works."""
     runs_per_flip: int = 5
-    """Least executions of a query that flips a literal."""
+    """Minimum executions of a query that flips a literal."""
     checks: int = 10
-    """States asked about afterwards in which the model says that it works, and as many others."""
+    """States checked afterwards in which the model says that it works, and as many others."""
     risk: float = 1e-3
-    """The chance that a capability that works shows nothing in a query, and that one that is in
-    the class is said to be outside of it."""
+    """The probability that a capability that works shows no effect in a query, and that one in the
+    class is rejected."""
     budget: Budget = field(default_factory=lambda: Budget(seconds=3600))
 
     def __post_init__(self) -> None:
@@ -34,7 +34,7 @@ class QaceSettings:
             if getattr(self, name) < least:
                 raise CapscopeError(f"{name} must be at least {least}, not {getattr(self, name)}")
         if not 0 < self.risk < 1:
-            raise CapscopeError(f"risk must lie between 0 and 1, not {self.risk}")
+            raise CapscopeError(f"risk must be between 0 and 1, not {self.risk}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return every setting by name, as JSON-ready values."""

@@ -10,14 +10,15 @@ from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.errors import CapscopeError
 from capscope.problems import load_problem
-from capscope_experiments.bound import least_executions
-from capscope_experiments.order import CURVE, Order, fulfil, kept_curve
+from capscope_experiments.bench_runs import CURVE, BenchRun, make_run, saved_curve
+from capscope_experiments.measure import least_executions
+from capscope_experiments.saved_runs import read
 
 TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
 SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
-SEARCHED = Order("tireworld", "mcqs-s", 0, SETTINGS, Budget(executions=100))
+SEARCHED = BenchRun("tireworld", "mcqs-s", 0, SETTINGS, Budget(executions=100))
 ENOUGH = 0.241
-CHANCE = Order(
+CHANCE = BenchRun(
     "tireworld", "random", 0, replace(SETTINGS, draws=1, random_length=1),
     Budget(executions=500), ENOUGH,
 )  # fmt: skip
@@ -35,20 +36,20 @@ def timeless(curve):
 
 
 def test_a_run_of_the_defaults_is_named_as_assess_names_it():
-    assert Order("blocksworld", "mcqs-s", 3, Settings(), Budget()).name == "blocksworld-mcqs-s-3"
-    mine = Order("/somewhere/vacuum.py:problem", "random", 0, Settings(), Budget(queries=4))
+    assert BenchRun("blocksworld", "mcqs-s", 3, Settings(), Budget()).name == "blocksworld-mcqs-s-3"
+    mine = BenchRun("/somewhere/vacuum.py:problem", "random", 0, Settings(), Budget(queries=4))
     assert mine.name == "vacuum-problem-random-0"
 
 
 def test_settings_that_are_not_the_default_are_part_of_the_name():
     changed = Settings(xi=0.0, discount=1.0, draws=2, policy_exploration=1.41421356)
-    name = Order("tireworld", "mcqs-e", 1, changed, Budget()).name
+    name = BenchRun("tireworld", "mcqs-e", 1, changed, Budget()).name
     assert name == "tireworld-mcqs-e-draws2-policy_exploration1.41421-discount1-xi0-1"
 
 
 def test_other_intents_are_other_runs_whose_names_can_be_folders():
     names = {
-        Order("blocksworld", "adaptive", 0, Settings(intents=intents), Budget()).name
+        BenchRun("blocksworld", "adaptive", 0, Settings(intents=intents), Budget()).name
         for intents in [(), ("on(a,b)",), ("on(b,a)",), ("on(a,b)", "on(b,a)")]
     }
     assert len(names) == 4
@@ -64,21 +65,21 @@ def test_budget_and_level_are_no_part_of_the_name_since_a_run_may_go_on():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A shelf with one run, what was said meanwhile, and its curve."""
-    shelf, heard = tmp_path_factory.mktemp("shelf"), []
-    return shelf, heard, fulfil(shelf, SEARCHED, heard.append)
+    """A folder with one run, the reported status, and its curve."""
+    folder, heard = tmp_path_factory.mktemp("folder"), []
+    return folder, heard, make_run(folder, SEARCHED, heard.append)
 
 
 def test_the_curve_is_that_of_the_run_in_the_directory_of_its_name(made):
-    shelf, heard, curve = made
+    folder, heard, curve = made
     assert (curve.problem, curve.strategy, curve.seed) == ("tireworld", "mcqs-s", 0)
     assert (curve.stopped_because, curve.measure) == ("budget of executions spent", "exact")
-    reading = read_run(shelf / SEARCHED.name)
+    reading = read(folder / SEARCHED.name)
     assert curve.last.executions == reading.usage.executions == 100
     truth = enumerate_truth(load_problem("tireworld").truth)
     assert curve.last.agreement == 1 - exact_distance(reading.graph.pessimistic, truth)
     assert curve.least == least_executions(truth)
-    assert heard[-1] == "reading the curve off the journal"
+    assert heard[-1] == "computing the learning curve"
     assert heard[:-1] == sorted(heard[:-1], key=lambda word: int(word.split()[0]))
 
 
@@ -90,32 +91,32 @@ def test_the_executions_of_a_curve_are_accounted_for(made):
 
 def test_one_seed_one_curve_and_another_seed_another(made, tmp_path):
     _, _, curve = made
-    assert timeless(fulfil(tmp_path, SEARCHED, unheard)) == timeless(curve)
-    other = fulfil(tmp_path, replace(SEARCHED, seed=1), unheard)
+    assert timeless(make_run(tmp_path, SEARCHED, unheard)) == timeless(curve)
+    other = make_run(tmp_path, replace(SEARCHED, seed=1), unheard)
     steps = [[point.simulator_steps for point in each.points] for each in (curve, other)]
     assert steps[0] != steps[1]
 
 
 def test_a_kept_curve_is_used_again_and_the_journal_is_not_touched(made, tmp_path):
-    shelf, _, curve = made
+    saved, _, curve = made
     folder = tmp_path / SEARCHED.name
     folder.mkdir()
-    (folder / CURVE).write_bytes((shelf / SEARCHED.name / CURVE).read_bytes())
+    (folder / CURVE).write_bytes((saved / SEARCHED.name / CURVE).read_bytes())
     heard = []
-    assert kept_curve(tmp_path, SEARCHED) == fulfil(tmp_path, SEARCHED, heard.append) == curve
+    assert saved_curve(tmp_path, SEARCHED) == make_run(tmp_path, SEARCHED, heard.append) == curve
     assert heard == []
     assert [path.name for path in folder.iterdir()] == [CURVE]
 
 
 def test_a_curve_made_under_other_terms_is_not_used(made):
-    shelf, _, _ = made
+    folder, _, _ = made
     for other in (
         replace(SEARCHED, budget=Budget(executions=101)),
         replace(SEARCHED, enough=0.99),
         replace(SEARCHED, seed=1),
         replace(SEARCHED, settings=replace(SETTINGS, xi=0.0)),
     ):
-        assert kept_curve(shelf, other) is None
+        assert saved_curve(folder, other) is None
 
 
 def test_the_curve_of_a_problem_of_the_same_name_in_another_folder_is_not_used(tmp_path):
@@ -127,9 +128,9 @@ def test_the_curve_of_a_problem_of_the_same_name_in_another_folder_is_not_used(t
         mine = f"{tmp_path / folder / 'mine.py'}:make"
         orders.append(replace(SEARCHED, problem=mine, budget=Budget(executions=20)))
     assert orders[0].name == orders[1].name
-    fulfil(tmp_path, orders[0], unheard)
+    make_run(tmp_path, orders[0], unheard)
     with pytest.raises(CapscopeError, match="was started differently: problem was"):
-        fulfil(tmp_path, orders[1], unheard)
+        make_run(tmp_path, orders[1], unheard)
 
 
 @pytest.mark.parametrize(
@@ -145,22 +146,22 @@ def test_the_curve_of_a_problem_of_the_same_name_in_another_folder_is_not_used(t
     ids=["torn", "empty", "no object", "no result", "odd result", "another version"],
 )
 def test_a_damaged_curve_is_read_off_the_journal_again(made, damage):
-    shelf, _, curve = made
-    path = shelf / SEARCHED.name / CURVE
+    folder, _, curve = made
+    path = folder / SEARCHED.name / CURVE
     text = path.read_text()
     path.write_text(damage(text))
-    assert kept_curve(shelf, SEARCHED) is None
-    assert fulfil(shelf, SEARCHED, unheard) == curve
+    assert saved_curve(folder, SEARCHED) is None
+    assert make_run(folder, SEARCHED, unheard) == curve
     assert path.read_text() == text
 
 
 def test_a_run_on_a_problem_without_a_truth_is_judged_on_a_sample(tmp_path):
     board = replace(SEARCHED, problem=f"{TOYS}:slippery_board", sequences=20)
-    curve = fulfil(tmp_path, board, unheard)
+    curve = make_run(tmp_path, board, unheard)
     assert (curve.measure, curve.least) == ("sampled", 0)
     assert 0 < curve.points[0].agreement < curve.last.agreement <= 1
-    assert kept_curve(tmp_path, board) == curve
-    assert kept_curve(tmp_path, replace(board, sequences=21)) is None
+    assert saved_curve(tmp_path, board) == curve
+    assert saved_curve(tmp_path, replace(board, sequences=21)) is None
 
 
 # Runs that are there already.
@@ -173,7 +174,7 @@ def test_a_run_that_assess_made_with_the_same_settings_is_taken_over(made, tmp_p
         run=tmp_path / SEARCHED.name,
     )  # fmt: skip
     heard = []
-    taken = fulfil(tmp_path, SEARCHED, heard.append)
+    taken = make_run(tmp_path, SEARCHED, heard.append)
     assert timeless(taken) == timeless(curve)
     assert int(heard[0].split()[0]) > 50  # what was there is not executed again
 
@@ -183,24 +184,24 @@ def test_a_run_that_was_started_otherwise_is_refused_and_left_alone(tmp_path):
     budget = Budget(executions=20)
     assess("tireworld", strategy="mcqs-s", seed=9, settings=SETTINGS, budget=budget, run=folder)
     with pytest.raises(CapscopeError, match="was started differently: seed was 9, now 0"):
-        fulfil(tmp_path, SEARCHED, unheard)
-    assert read_run(folder).usage.executions == 20
+        make_run(tmp_path, SEARCHED, unheard)
+    assert read(folder).usage.executions == 20
     assert not (folder / CURVE).exists()
     # It is closed again, too.
     with pytest.raises(CapscopeError, match="was started differently"):
-        fulfil(tmp_path, SEARCHED, unheard)
+        make_run(tmp_path, SEARCHED, unheard)
 
 
 def test_a_larger_budget_goes_on_to_the_curve_of_a_run_that_had_it_from_the_start(made, tmp_path):
     _, _, curve = made
-    small = fulfil(tmp_path, replace(SEARCHED, budget=Budget(executions=50)), unheard)
+    small = make_run(tmp_path, replace(SEARCHED, budget=Budget(executions=50)), unheard)
     assert small.last.executions == 50
-    assert timeless(fulfil(tmp_path, SEARCHED, unheard)) == timeless(curve)
+    assert timeless(make_run(tmp_path, SEARCHED, unheard)) == timeless(curve)
 
 
 def test_a_run_that_went_further_gives_the_curve_of_what_was_asked_for(made):
-    shelf, _, curve = made
-    less = fulfil(shelf, replace(SEARCHED, budget=Budget(executions=50)), unheard)
+    folder, _, curve = made
+    less = make_run(folder, replace(SEARCHED, budget=Budget(executions=50)), unheard)
     assert less.stopped_because == "budget of executions spent"
     # To the end of the query in which the budget was spent: it was not cut then.
     assert 50 <= less.last.executions < 50 + SETTINGS.draws * SETTINGS.depth
@@ -209,12 +210,12 @@ def test_a_run_that_went_further_gives_the_curve_of_what_was_asked_for(made):
     )
     count = len(less.points) - 1
     assert timeless(less).points[:count] == timeless(curve).points[:count]
-    assert timeless(fulfil(shelf, SEARCHED, unheard)) == timeless(curve)
+    assert timeless(make_run(folder, SEARCHED, unheard)) == timeless(curve)
 
 
 def test_a_budget_that_discovery_spends_gives_a_curve_of_one_point(tmp_path):
     order = replace(SEARCHED, problem="blocksworld", budget=Budget(simulator_steps=20))
-    curve = fulfil(tmp_path, order, unheard)
+    curve = make_run(tmp_path, order, unheard)
     assert curve.stopped_because == "budget of simulator_steps spent"
     [point] = curve.points
     assert (point.queries, point.executions, point.simulator_steps) == (0, 0, 20)
@@ -241,17 +242,17 @@ def test_an_interrupted_run_goes_on_to_the_curve_of_one_never_interrupted(made, 
     _, heard, curve = made
     assert len(heard) > 8
     with pytest.raises(KeyboardInterrupt):
-        fulfil(tmp_path, SEARCHED, Interrupted(words))
+        make_run(tmp_path, SEARCHED, Interrupted(words))
     assert not (tmp_path / SEARCHED.name / CURVE).exists()
-    assert timeless(fulfil(tmp_path, SEARCHED, unheard)) == timeless(curve)
+    assert timeless(make_run(tmp_path, SEARCHED, unheard)) == timeless(curve)
 
 
 def test_an_interruption_before_the_curve_is_read_loses_nothing(made, tmp_path):
     _, heard, curve = made
     with pytest.raises(KeyboardInterrupt):
-        fulfil(tmp_path, SEARCHED, Interrupted(len(heard) - 1))
+        make_run(tmp_path, SEARCHED, Interrupted(len(heard) - 1))
     again = []
-    assert timeless(fulfil(tmp_path, SEARCHED, again.append)) == timeless(curve)
+    assert timeless(make_run(tmp_path, SEARCHED, again.append)) == timeless(curve)
     # The query that the budget cut is gone through again; the agent is asked nothing.
     assert again[-1] == heard[-1]
     assert len(again) <= 2
@@ -260,8 +261,8 @@ def test_an_interruption_before_the_curve_is_read_loses_nothing(made, tmp_path):
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
     """A run that ended by what it had learned, and the words that were said meanwhile."""
-    shelf, heard = tmp_path_factory.mktemp("learned"), []
-    return shelf, heard, fulfil(shelf, CHANCE, heard.append)
+    folder, heard = tmp_path_factory.mktemp("learned"), []
+    return folder, heard, make_run(folder, CHANCE, heard.append)
 
 
 def test_a_run_ends_at_the_first_milestone_at_which_it_has_learned_enough(learned):
@@ -281,24 +282,24 @@ def test_an_interrupted_run_ends_where_one_never_interrupted_had_learned_enough(
     # that began anew with the part behind the interruption would come too soon.
     _, heard, curve = learned
     with pytest.raises(KeyboardInterrupt):
-        fulfil(tmp_path, CHANCE, Interrupted(len(heard) - 1 - before_the_end))
-    assert timeless(fulfil(tmp_path, CHANCE, unheard)) == timeless(curve)
+        make_run(tmp_path, CHANCE, Interrupted(len(heard) - 1 - before_the_end))
+    assert timeless(make_run(tmp_path, CHANCE, unheard)) == timeless(curve)
 
 
 def test_a_lower_level_is_read_off_the_run_that_went_further(learned):
-    shelf, _, curve = learned
+    folder, _, curve = learned
     heard = []
-    lower = fulfil(shelf, replace(CHANCE, enough=0.2), heard.append)
-    assert heard == ["reading the curve off the journal"]
+    lower = make_run(folder, replace(CHANCE, enough=0.2), heard.append)
+    assert heard == ["computing the learning curve"]
     assert lower.stopped_because == "enough learned"
     assert lower.points == curve.points[: len(lower.points)]
     assert lower.last == curve.first_at(0.2) != curve.last
-    assert fulfil(shelf, CHANCE, heard.append) == curve
+    assert make_run(folder, CHANCE, heard.append) == curve
 
 
 def test_a_higher_level_goes_on_with_the_run(learned):
-    shelf, _, curve = learned
-    higher = fulfil(shelf, replace(CHANCE, enough=0.26), unheard)
+    folder, _, curve = learned
+    higher = make_run(folder, replace(CHANCE, enough=0.26), unheard)
     assert higher.points[: len(curve.points)] == curve.points
     assert higher.last.agreement >= 0.26
 
@@ -312,12 +313,12 @@ def test_random_query_does_not_stop_for_lack_of_news(tmp_path):
     budget = Budget(executions=100)
     outside = assess("tireworld", strategy="random", settings=settings, budget=budget)
     assert outside.stopped_because == "no news"
-    curve = fulfil(tmp_path, Order("tireworld", "random", 0, settings, budget), unheard)
+    curve = make_run(tmp_path, BenchRun("tireworld", "random", 0, settings, budget), unheard)
     assert curve.stopped_because == "budget of executions spent"
     assert curve.last.executions == 100
 
 
 def test_the_stopping_rule_of_the_other_strategies_is_not_switched_off(tmp_path):
     settings = Settings(draws=1, depth=1, iterations=1, patience=1, walks=1)
-    order = Order("tireworld", "mcqs-s", 0, settings, Budget(executions=3000))
-    assert fulfil(tmp_path, order, unheard).stopped_because == "no news"
+    order = BenchRun("tireworld", "mcqs-s", 0, settings, Budget(executions=3000))
+    assert make_run(tmp_path, order, unheard).stopped_because == "no news"

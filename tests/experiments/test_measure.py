@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from capscope.analysis.evaluation.truth import TrueModel, enumerate_truth
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
-from capscope_experiments.bound import least_executions
+from capscope_experiments.measure import least_executions
 
 INTENTS = tuple(map(Intent.parse, ("p()", "not p()", "q()")))
 

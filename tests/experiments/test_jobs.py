@@ -5,11 +5,11 @@ import re
 import pytest
 
 from capscope.errors import CapscopeError
-from capscope_experiments.workers import Durations, carry_out, say_nothing
+from capscope_experiments.jobs import Durations, run_jobs, show_nothing
 from support.odd_jobs import (
     Answering,
     Dying,
-    DyingWhileItSpeaks,
+    DyingWhileSending,
     Exiting,
     Listening,
     Named,
@@ -39,12 +39,12 @@ def assert_gone(process):
 def test_one_worker_does_all_jobs_in_order_in_this_process():
     told = []
     jobs = [Answering("a", answer=1), Answering("b", answer=[2]), Answering("c")]
-    found = list(carry_out(jobs, 1, told.append))
+    found = list(run_jobs(jobs, 1, told.append))
     assert found == [(1, os.getpid()), ([2], os.getpid()), (None, os.getpid())]
     assert [(s.done, s.total, dict(s.running)) for s in told] == [
         (done, 3, {name: word})
         for done, name in enumerate("abc")
-        for word in ("begun", f"thinking of {name}")
+        for word in ("started", f"thinking of {name}")
     ]
     assert told[0].seconds_left is None
     assert told[-1].seconds_left is not None
@@ -54,7 +54,7 @@ def test_several_workers_do_each_job_in_a_process_of_its_own():
     told = []
     large = "x" * 10**6
     jobs = [Answering("a", answer=1), Answering("b", answer=large), Unmoved("c")]
-    found = dict(carry_out(jobs, 2, told.append))
+    found = dict(run_jobs(jobs, 2, told.append))
     assert found.keys() == {1, large, "still here"}
     assert len({*found.values(), os.getpid()}) == 4
     assert max(len(standing.running) for standing in told) == 2
@@ -67,19 +67,19 @@ def test_several_workers_do_each_job_in_a_process_of_its_own():
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_no_jobs_are_soon_done(workers):
-    assert list(carry_out([], workers, say_nothing)) == []
+    assert list(run_jobs([], workers, show_nothing)) == []
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_mistake_in_a_job_is_told_with_the_name_of_the_job(workers):
     jobs = [Raising("blocks 3", error=CapscopeError("the disk is full"))]
-    with pytest.raises(CapscopeError, match=r"^blocks 3: the disk is full; what was seen is kept"):
-        list(carry_out(jobs, workers, say_nothing))
+    with pytest.raises(CapscopeError, match=r"^blocks 3: the disk is full; all runs are saved"):
+        list(run_jobs(jobs, workers, show_nothing))
 
 
 def test_a_defect_in_this_process_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError):
-        list(carry_out([Raising("a", error=ZeroDivisionError("gears"))], 1, say_nothing))
+        list(run_jobs([Raising("a", error=ZeroDivisionError("gears"))], 1, show_nothing))
 
 
 @pytest.mark.parametrize(
@@ -91,27 +91,27 @@ def test_a_defect_in_this_process_keeps_its_traceback():
         ),
         (Exiting("it"), "its process ended with exit code 5"),
         (Dying("it"), "its process ended with exit code 7"),
-        (DyingWhileItSpeaks("it"), "its process ended with exit code 8"),
+        (DyingWhileSending("it"), "its process ended with exit code 8"),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_a_job_that_fails_in_its_own_process_is_told_by_name(job, reason):
     with pytest.raises(CapscopeError, match=f"^it: {reason}"):
-        list(carry_out([job], 2, say_nothing))
+        list(run_jobs([job], 2, show_nothing))
 
 
 def test_when_one_job_fails_the_others_are_ended(fifo):
     jobs = [Waiting("a", fifo=fifo), Listening("b", fifo=fifo, fails=True), Dying("never begun")]
     with pytest.raises(CapscopeError, match=r"^b: saw") as raised:
-        list(carry_out(jobs, 2, say_nothing))
+        list(run_jobs(jobs, 2, show_nothing))
     assert_gone(int(re.search(r"saw (\d+)", str(raised.value))[1]))
 
 
 def test_a_consumer_that_is_interrupted_ends_the_jobs_under_way(fifo):
     waiting = None
     with pytest.raises(KeyboardInterrupt):
-        for waiting in carry_out(
-            [Waiting("a", fifo=fifo), Listening("b", fifo=fifo)], 2, say_nothing
+        for waiting in run_jobs(
+            [Waiting("a", fifo=fifo), Listening("b", fifo=fifo)], 2, show_nothing
         ):
             os.kill(waiting, 0)
             raise KeyboardInterrupt
@@ -127,7 +127,7 @@ def test_an_interruption_while_jobs_are_under_way_ends_them():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(carry_out([Waiting("a")], 2, tell))
+        list(run_jobs([Waiting("a")], 2, tell))
     assert len(under_way) == 1
     assert not under_way[0].is_alive()
 
@@ -136,7 +136,7 @@ QUICK, SLOW, OTHER = Named("1", "quick"), Named("2", "slow"), Named("3", "other"
 
 
 def test_before_the_first_job_is_over_nothing_is_known_of_the_time_left():
-    assert Durations([QUICK, SLOW], 2).left(gone=50.0) is None
+    assert Durations([QUICK, SLOW], 2).seconds_left(elapsed=50.0) is None
 
 
 def test_a_job_to_come_takes_as_long_as_those_of_its_kind():
@@ -145,19 +145,19 @@ def test_a_job_to_come_takes_as_long_as_those_of_its_kind():
     durations.add(SLOW, 100.0)
     durations.add(QUICK, 3.0)
     assert (durations.done, durations.total) == (3, 5)
-    assert durations.left(gone=0.0) == 100.0 + 2.0
-    assert durations.left(gone=40.0) == 62.0
+    assert durations.seconds_left(elapsed=0.0) == 100.0 + 2.0
+    assert durations.seconds_left(elapsed=40.0) == 62.0
 
 
 def test_a_job_of_a_kind_not_seen_yet_takes_as_long_as_the_mean_of_all():
     durations = Durations([QUICK, SLOW, OTHER], 1)
     durations.add(QUICK, 1.0)
     durations.add(SLOW, 3.0)
-    assert durations.left(gone=0.0) == 2.0
+    assert durations.seconds_left(elapsed=0.0) == 2.0
 
 
 def test_workers_share_the_time_left_and_it_is_never_less_than_none():
     durations = Durations([QUICK] * 5, 2)
     durations.add(QUICK, 10.0)
-    assert durations.left(gone=0.0) == 20.0
-    assert durations.left(gone=1000.0) == 0.0
+    assert durations.seconds_left(elapsed=0.0) == 20.0
+    assert durations.seconds_left(elapsed=1000.0) == 0.0

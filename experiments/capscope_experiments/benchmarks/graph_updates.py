@@ -1,7 +1,7 @@
-"""Does learning from a query cost the same however much was seen? Target: ratio at most 1.5.
+"""Does an update after a query cost the same at any size? Target: ratio at most 1.5.
 
-Two pairs of dataset and models, one with 5,000 transitions of first responders and one with
-50,000, take in the same further queries by turns; the medians are compared.
+Two pairs of dataset and graph, one with 5,000 transitions of first responders and one with 50,000,
+are updated with the same further queries in turn; the medians are compared.
 """
 
 import random
@@ -20,7 +20,7 @@ DRAWS, LENGTH = 25, 4
 def random_queries(
     truth: KnownTruth, intents: Sequence[Intent], count: int, seed: int
 ) -> Iterator[Counter[Transition]]:
-    """Yield the transitions of random queries: a short sequence, drawn 25 times."""
+    """Yield the transitions of random queries: a short sequence with 25 draws."""
     states = truth.reachable_states()
     for query in range(count):
         rng = random.Random(seed * 1_000_003 + query)
@@ -42,27 +42,22 @@ def measure(queries: int = 300) -> dict[str, float]:
     truth = problem.truth
     assert truth is not None
     intents = list(truth.intents())
-    sides: dict[int, tuple[Dataset, StateGraph, list[float]]] = {}
+    compared: dict[int, tuple[Dataset, StateGraph, list[float]]] = {}
     for size in (5_000, 50_000):
         dataset, graph = Dataset(), StateGraph(problem.vocabulary, intents)
         for seen in random_queries(truth, intents, size // (DRAWS * LENGTH), seed=1):
             dataset.record(seen)
             graph.update(seen)
-        sides[size] = (dataset, graph, [])
+        compared[size] = (dataset, graph, [])
     for seen in random_queries(truth, intents, queries, seed=2):
-        for dataset, graph, times in sides.values():
-            begun = time.perf_counter()
+        for dataset, graph, times in compared.values():
+            started = time.perf_counter()
             dataset.record(seen)
             graph.update(seen)
-            times.append(time.perf_counter() - begun)
-    small, large = (statistics.median(times) for _, _, times in sides.values())
+            times.append(time.perf_counter() - started)
+    small, large = (statistics.median(times) for _, _, times in compared.values())
     return {
         "update after a query at 5,000 transitions, µs": small * 1e6,
         "update after a query at 50,000 transitions, µs": large * 1e6,
         "update: ratio, 50,000 to 5,000 transitions (target ≤ 1.5)": large / small,
     }
-
-
-if __name__ == "__main__":
-    for name, value in measure().items():
-        print(f"{name:<66} {value:12.2f}")

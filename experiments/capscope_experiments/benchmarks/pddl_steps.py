@@ -1,8 +1,8 @@
 """How much faster are compiled operators than interpreting the domain at each step?
 
-A random walk through first responders, three times: with the simulator as it is, with its memory of
-applicable operators switched off, and with plado's own generation of applicable actions and
-successors. A step lists the applicable actions, picks one, and draws its successor.
+A random walk through first responders, three times: with the simulator as it is, without its cache
+of applicable operators, and with plado's own generators of applicable actions and successors. A
+step lists the applicable actions, picks one, and samples its successor.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ WALK = 1000
 
 
 def measure(seconds: float = 1.0) -> dict[str, float]:
-    """Return steps per second of each way and the ratios to plado, measured in turns."""
+    """Return steps per second of each variant and the ratios to plado, measured in turn."""
     task = load_task(*shipped_files(PROBLEM))
     walks = {
-        "remembering": compiled_walk(PddlSimulator(task)),
-        "without cache": compiled_walk(PddlSimulator(task, cached_states=0)),
+        "cached": compiled_walk(PddlSimulator(task)),
+        "uncached": compiled_walk(PddlSimulator(task, cached_states=0)),
         "plado": plado_walk(),
     }
     steps = dict.fromkeys(walks, 0)
     spent = dict.fromkeys(walks, 0.0)
-    # In turns, so that a slow moment of the machine hits all three.
+    # In turn, so that a slow moment of the machine affects all three.
     seed = 0
     while min(spent.values()) < seconds:
         for name, walk in walks.items():
             if spent[name] < seconds:
-                begun = time.perf_counter()
+                started = time.perf_counter()
                 steps[name] += walk(seed)
-                spent[name] += time.perf_counter() - begun
+                spent[name] += time.perf_counter() - started
         seed += 1
     rate = {name: steps[name] / spent[name] for name in walks}
     return {
-        "steps_per_second": rate["remembering"],
-        "steps_per_second_without_memory": rate["without cache"],
-        "plado_steps_per_second": rate["plado"],
-        "ratio": rate["remembering"] / rate["plado"],
-        "ratio_without_memory": rate["without cache"] / rate["plado"],
+        "pddl: steps per second": rate["cached"],
+        "pddl: steps per second without cache": rate["uncached"],
+        "pddl: steps per second of plado": rate["plado"],
+        "pddl: times faster than plado": rate["cached"] / rate["plado"],
+        "pddl: times faster than plado without cache": rate["uncached"] / rate["plado"],
     }
 
 
@@ -92,8 +92,3 @@ def draw(outcomes: list[tuple[Any, float]], pick: Callable[[], float]) -> Any:
     states, probabilities = zip(*outcomes, strict=True)
     limits = itertools.accumulate(probabilities)
     return states[bisect.bisect([float(limit) for limit in limits][:-1], pick())]
-
-
-if __name__ == "__main__":
-    for name, value in measure().items():
-        print(f"{name:34} {value:12,.1f}")

@@ -1,7 +1,7 @@
-"""How fast is a grid through the adapter, and how much cheaper are its snapshots than deep copies?
+"""How fast is the MiniGrid adapter, and how much cheaper are its snapshots than deep copies?
 
-A random walk through the four quadrants, by the adapter with its words and by minigrid as it comes,
-which draws the agent's view at each step; snapshot and restore against `copy.deepcopy` of
+A random walk through the four quadrants, by the adapter with its abstraction and by plain minigrid,
+which renders the agent's view at each step; snapshot and restore against `copy.deepcopy` of
 minigrid's environment; and the actions of the learned agent.
 """
 
@@ -20,50 +20,49 @@ from capscope.symbolic import Intent
 from capscope.world import Position, Problem
 from capscope.world.attempt import pursue
 
-ROUNDS = 5
 WALK = 5000
 
 
-class DrawnWorld(GridWorld):
-    """minigrid as it comes."""
+class PlainWorld(GridWorld):
+    """Plain minigrid."""
 
     gen_obs = MiniGridEnv.gen_obs
     front_pos = MiniGridEnv.front_pos
 
 
-def measure() -> dict[str, float]:
-    """Return rates and costs, each the best of several rounds taken in turns."""
+def measure(rounds: int = 5) -> dict[str, float]:
+    """Return rates and costs, each the best of several rounds."""
     problem = load_problem("minigrid-q")
     simulator = problem.simulator
     assert isinstance(simulator, GridSimulator)
-    drawn = DrawnWorld(simulator.layout)
-    drawn.reset(seed=0)
+    plain = PlainWorld(simulator.layout)
+    plain.reset(seed=0)
     simulator.reset(0)
     snapshot = simulator.snapshot()
-    ways: dict[str, Callable[[int], int]] = {
+    variants: dict[str, Callable[[int], int]] = {
         "step": lambda seed: walk(problem, seed),
-        "drawn step": lambda seed: drawn_walk(drawn, seed),
+        "plain step": lambda seed: plain_walk(plain, seed),
         "snapshot": lambda _: repeat(2000, simulator.snapshot),
         "restore": lambda _: repeat(2000, lambda: simulator.restore(snapshot, 0)),
         "deepcopy": lambda _: repeat(50, lambda: copy.deepcopy(simulator.world)),
         "action": lambda seed: act(problem, seed),
     }
-    best = dict.fromkeys(ways, float("inf"))
-    # In turns, so that a slow moment of the machine hits all of them.
-    for seed in range(ROUNDS):
-        for name, way in ways.items():
-            begun = time.process_time()
-            done = way(seed)
-            best[name] = min(best[name], (time.process_time() - begun) / done)
+    best = dict.fromkeys(variants, float("inf"))
+    # In turn, so that a slow moment of the machine affects all of them.
+    for seed in range(rounds):
+        for name, variant in variants.items():
+            started = time.process_time()
+            done = variant(seed)
+            best[name] = min(best[name], (time.process_time() - started) / done)
     return {
-        "grid_steps_per_second": 1 / best["step"],
-        "grid_steps_per_second_of_minigrid_as_it_comes": 1 / best["drawn step"],
-        "grid_snapshot_microseconds": 1e6 * best["snapshot"],
-        "grid_restore_microseconds": 1e6 * best["restore"],
-        "grid_deepcopy_microseconds": 1e6 * best["deepcopy"],
-        "grid_deepcopy_over_snapshot": best["deepcopy"] / best["snapshot"],
-        "grid_deepcopy_over_restore": best["deepcopy"] / best["restore"],
-        "grid_agent_steps_per_second": 1 / best["action"],
+        "minigrid: steps per second": 1 / best["step"],
+        "minigrid: steps per second of plain minigrid": 1 / best["plain step"],
+        "minigrid: snapshot, µs": 1e6 * best["snapshot"],
+        "minigrid: restore, µs": 1e6 * best["restore"],
+        "minigrid: deep copy, µs": 1e6 * best["deepcopy"],
+        "minigrid: deep copy to snapshot, ratio": best["deepcopy"] / best["snapshot"],
+        "minigrid: deep copy to restore, ratio": best["deepcopy"] / best["restore"],
+        "minigrid: steps per second of the learned agent": 1 / best["action"],
     }
 
 
@@ -85,7 +84,7 @@ def walk(problem: Problem, seed: int) -> int:
     return WALK
 
 
-def drawn_walk(world: DrawnWorld, seed: int) -> int:
+def plain_walk(world: PlainWorld, seed: int) -> int:
     pick = random.Random(seed).random
     world.reset(seed=seed)
     for _ in range(WALK // 20):
@@ -96,15 +95,10 @@ def drawn_walk(world: DrawnWorld, seed: int) -> int:
 
 
 def act(problem: Problem, seed: int) -> int:
-    """Pursue what takes long, from the beginning: a step of the agent, the world and the words."""
+    """Pursue a distant intent: each step is one of agent, simulator and abstraction."""
     steps, intent = 0, Intent.parse("agent-at(south-east)")
     while steps < WALK:
         seen = problem.simulator.reset(0)
         start = Position(seen, problem.abstraction(seen))
         steps += pursue(problem, intent, start, seed + steps)[0].simulator_steps
     return steps
-
-
-if __name__ == "__main__":
-    for name, value in measure().items():
-        print(f"{name:46} {value:12,.1f}")

@@ -1,0 +1,143 @@
+"""What every experiment is given, and what it returns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from capscope.problems import load_problem
+from capscope.strategy import Settings
+from capscope.strategy.registry import RANDOM
+from capscope_experiments.bench_runs import BenchRun, RunJob, saved_curve
+from capscope_experiments.curve import Curve
+from capscope_experiments.jobs import Job, Report, ShowProgress, run_jobs, show_nothing
+from capscope_experiments.measure import DatasetJob, MeasuredProblem
+from capscope_experiments.plan import BenchCase
+
+T = TypeVar("T")
+_LINK = re.compile(r"\]\((?=[\w.-]+\.(?:png|svg|csv)\))")
+Analysis = Callable[[Path, BenchRun], Any]
+"""Analyzes a run in a directory; a function of a module, so that it can be sent to a process."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What experiments compare, where their runs are, and where they write."""
+
+    output: Path
+    runs: Path
+    cases: tuple[BenchCase, ...]
+    seeds: tuple[int, ...]
+    settings: Settings
+    levels: tuple[float, ...]
+    workers: int
+    show: ShowProgress = show_nothing
+
+    def curves(self, runs: Sequence[BenchRun]) -> list[Curve]:
+        """Return the curve of every run, in the same order; make the runs that are missing."""
+        curves = {run: saved_curve(self.runs, run) for run in runs}
+        missing = [run for run, curve in curves.items() if curve is None]
+        self.build_datasets(
+            run.measured for run in missing if load_problem(run.problem).truth is None
+        )
+        for run, curve in self.run_jobs([RunJob(self.runs, run) for run in missing]):
+            curves[run] = curve
+        return [curve for run in runs if (curve := curves[run]) is not None]
+
+    def build_datasets(self, problems: Iterable[MeasuredProblem]) -> None:
+        """Build the datasets that are missing; two runs must not build one at the same time."""
+        list(self.run_jobs([DatasetJob(self.runs, p) for p in dict.fromkeys(problems)]))
+
+    def analyze(
+        self, title: str, runs: Sequence[BenchRun], analysis: Analysis
+    ) -> dict[BenchRun, Any]:
+        """Analyze finished runs in parallel; return the results in the order of the runs."""
+        jobs = [AnalysisJob(title, self.runs / run.name, run, analysis) for run in runs]
+        found = dict(self.run_jobs(jobs))
+        return {run: found[run] for run in runs}
+
+    def run_jobs(self, jobs: Sequence[Job]) -> Iterator[Any]:
+        """Run jobs in parallel; yield their results as they finish."""
+        return run_jobs(jobs, self.workers, self.show)
+
+    def planned_runs(self, strategies: Collection[str] | None = None) -> list[BenchRun]:
+        """Return the runs of every case, strategy and seed, but not those of Random Query.
+
+        Seed by seed, so that an interrupted bench has something of everything.
+        """
+        return [
+            self.planned_run(case, strategy, seed)
+            for seed in self.seeds
+            for case in self.cases
+            for strategy in case.strategies
+            if strategy != RANDOM and (strategies is None or strategy in strategies)
+            if seed in self.seeds_of(case, strategy)
+        ]
+
+    def seeds_of(self, case: BenchCase, strategy: str) -> Sequence[int]:
+        """Return the seeds of a strategy; the plan may have fewer for long runs."""
+        return self.seeds[: case.max_seeds.get(strategy, len(self.seeds))]
+
+    def planned_run(self, case: BenchCase, strategy: str, seed: int) -> BenchRun:
+        """Return a run of a case with the settings of the bench."""
+        budget = case.budget(strategy)
+        return BenchRun(
+            case.problem, strategy, seed, self.settings, budget, sequences=case.sequences
+        )
+
+
+@dataclass(frozen=True)
+class AnalysisJob:
+    """Analyze a finished run."""
+
+    title: str
+    path: Path
+    run: BenchRun
+    analysis: Analysis
+
+    @property
+    def name(self) -> str:
+        """The title and the name of the run."""
+        return f"{self.title} of {self.run.name}"
+
+    @property
+    def kind(self) -> str:
+        """Runs of one strategy on one problem take about the same time."""
+        return self.run.kind
+
+    def __call__(self, report: Report) -> tuple[BenchRun, Any]:
+        """Analyze it."""
+        return self.run, self.analysis(self.path, self.run)
+
+
+def pooled(found: Mapping[BenchRun, T]) -> dict[tuple[str, str], list[T]]:
+    """Group results by problem and strategy, in the order of the runs."""
+    groups: dict[tuple[str, str], list[T]] = {}
+    for run, result in found.items():
+        groups.setdefault((run.problem, run.strategy), []).append(result)
+    return groups
+
+
+@dataclass(frozen=True)
+class Section:
+    """The result of an experiment: a section in Markdown, and the files it wrote."""
+
+    title: str
+    body: str
+    files: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return the section with its heading."""
+        return f"## {self.title}\n\n{self.body.strip()}\n"
+
+
+def linked_from(text: str, prefix: str) -> str:
+    """Make the links of a section point to its files from another folder.
+
+    >>> linked_from("![curve](efficiency.png)", "docs/results/")
+    '![curve](docs/results/efficiency.png)'
+    """
+    return _LINK.sub(lambda match: match[0] + prefix, text)
