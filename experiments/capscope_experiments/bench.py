@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from capscope.problems import load_problem
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
 from capscope.strategy.registry import RANDOM
 from capscope_experiments.bench_runs import BenchRun, RunJob, saved_curve
 from capscope_experiments.curve import Curve

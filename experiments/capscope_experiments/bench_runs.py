@@ -14,28 +14,23 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment import Budget, Event, RunDirectory, RunSpec, Usage, run_assessment
-from capscope.model import StateGraph
+from capscope import load
+from capscope.assessment import Event, RunSpec, run_assessment
+from capscope.model import ExtremeModels, StateGraph
 from capscope.problems import load_problem, source_slug
-from capscope.strategy import Settings
+from capscope.record.run_directory import RunDirectory
+from capscope.record.settings import Settings
+from capscope.record.usage import Budget, Usage
 from capscope.strategy.registry import RANDOM
 from capscope_experiments.accounting import where_executions_went
 from capscope_experiments.curve import Curve, Milestones, Point, learning_points, point_at
 from capscope_experiments.jobs import Report
 from capscope_experiments.measure import SEQUENCES, AgreementMeasure, MeasuredProblem, measure_of
 from capscope_experiments.result_cache import load_result, save_result
-from capscope_experiments.saved_runs import (
-    finished_stages,
-    last_stage,
-    open_or_create,
-    read_queries,
-    reason_it_stopped,
-    stages_within,
-)
+from capscope_experiments.saved_runs import finished_stages, open_or_create, stages_within
 
 CURVE = "curve.json"
 _UNLIMITED = 10**9
@@ -145,8 +140,9 @@ def make_run(folder: Path, run: BenchRun, report: Report) -> Curve:
     with open_or_create(path, spec) as directory:
         reason = _complete(directory, spec, run, measure, report)
         report("computing the learning curve")
-        points = tuple(_points(directory, run, measure))
-    shares = where_executions_went(islice(read_queries(path), points[-1].queries))
+        points = tuple(_points(path, run, measure))
+    made = load(path).executions.first_queries(points[-1].queries)
+    shares = where_executions_went(made)
     curve = Curve(
         run.problem, run.strategy, run.seed, points, reason, shares, measure.least, measure.name
     )
@@ -158,15 +154,15 @@ def _complete(
     directory: RunDirectory, spec: RunSpec, run: BenchRun, measure: AgreementMeasure, report: Report
 ) -> str:
     """Continue a run until it ends, and return why it ended."""
-    stopped = reason_it_stopped(directory, run.budget)
+    stopped = directory.journal.read_meta().stop_reason
     if run.enough is None and stopped is not None:
-        return stopped
+        return str(stopped)
     milestones = Milestones()
 
     def check(usage: Usage, graph: StateGraph) -> None:
         if run.enough is None or not milestones.due(usage):
             return
-        if measure.agreement(graph.pessimistic) >= run.enough:
+        if measure.agreement(ExtremeModels(graph).pessimistic) >= run.enough:
             raise _Enough
 
     def listen(event: Event) -> None:
@@ -176,19 +172,21 @@ def _complete(
     try:
         if run.enough is not None:
             # A continued run is checked at the same milestones as one never interrupted.
-            for usage, graph in finished_stages(directory, stages_within(directory, run.budget)):
+            for usage, graph in finished_stages(directory.path, run.budget):
                 check(usage, graph)
-        return run_assessment(directory, spec, listen).stopped_because
+        run_assessment(directory.journal, spec, listen)
+        return str(directory.journal.read_meta().stop_reason)
     except _Enough:
         return "enough learned"
 
 
-def _points(directory: RunDirectory, run: BenchRun, measure: AgreementMeasure) -> Iterator[Point]:
+def _points(path: Path, run: BenchRun, measure: AgreementMeasure) -> Iterator[Point]:
     """Yield the points up to where the run ends; the journal may go further for another bench."""
     point = None
-    for point in learning_points(stages_within(directory, run.budget), measure.agreement):
+    for point in learning_points(stages_within(path, run.budget), measure.agreement):
         yield point
         if run.enough is not None and point.agreement >= run.enough:
             return
     if point is None:  # discovery alone spent the budget
-        yield point_at(*last_stage(directory), measure.agreement)
+        whole = load(path)
+        yield point_at(whole.usage, whole.graph, measure.agreement)

@@ -17,13 +17,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from capscope.assessment import Budget
 from capscope.cli.options import Json, with_settings
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.problems import canonical_source, load_problem
-from capscope.strategy import Settings
-from capscope.strategy.registry import RANDOM, check_strategy
+from capscope.record.settings import Settings
+from capscope.record.usage import Budget
+from capscope.strategy.registry import RANDOM, find_strategy
 from capscope_experiments.bench import Bench
 from capscope_experiments.jobs import BenchProgress, ShowProgress
 from capscope_experiments.plan import CASES, SEEDS, BenchCase, cases_of
@@ -99,7 +99,7 @@ def bench_suite(
         load_problem(source)  # a wrong name is reported before anything is written
     strategies = _listed(strategy)
     for name in strategies:
-        check_strategy(name)
+        find_strategy(name)
     folder = Path(output)
     written: list[str] = []
     bench = Bench(

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from capscope.assessment import Usage
-from capscope.model import CapabilityModel, StateGraph
+from capscope.model import CapabilityModel, ExtremeModels, StateGraph
+from capscope.record.usage import Usage
 from capscope_experiments.accounting import Shares
 
 _GROWTH = 1.02
@@ -107,6 +107,6 @@ def point_at(usage: Usage, graph: StateGraph, agreement: Agreement) -> Point:
         usage.queries,
         usage.executions,
         usage.simulator_steps,
-        agreement(graph.pessimistic),
+        agreement(ExtremeModels(graph).pessimistic),
         usage.seconds,
     )

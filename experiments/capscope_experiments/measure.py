@@ -16,7 +16,7 @@ from capscope.analysis.evaluation.variational_distance import distance, exact_di
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
-from capscope.strategy import Settings
+from capscope.record.settings import Settings
 from capscope.symbolic import Effect, Intent
 from capscope.world import Problem
 from capscope_experiments.curve import Agreement

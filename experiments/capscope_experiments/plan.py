@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from capscope.assessment import Budget
-from capscope.strategy import STRATEGIES
+from capscope.record.usage import Budget
+from capscope.strategy import strategies as known_strategies
 from capscope_experiments.measure import SEQUENCES
 
 
@@ -20,7 +20,7 @@ class BenchCase:
     """A problem, the strategies to run on it, and what each may spend."""
 
     problem: str
-    strategies: tuple[str, ...] = STRATEGIES
+    strategies: tuple[str, ...] = tuple(known_strategies())
     budgets: Mapping[str, Budget] = field(default_factory=dict)
     sequences: int = SEQUENCES
     """Random capability sequences in its independent dataset."""

@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from capscope import Budget, assess
 from capscope.record.journal import Draw, Execution
-from capscope.strategy import STRATEGIES, Settings
+from capscope.record.settings import Settings
+from capscope.strategy import strategies
 from capscope.world import Ending
 from capscope.world.attempt import Attempt
 from capscope_experiments.accounting import Shares, shares_of, where_executions_went
@@ -80,7 +81,7 @@ def test_a_run_is_summed_over_its_queries():
     assert where_executions_went([]) == Shares()
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", strategies())
 @pytest.mark.parametrize("limit", [{"executions": 100}, {"simulator_steps": 301}])
 def test_the_shares_of_a_run_add_up_to_its_executions_and_new_ones_to_its_pairs(
     strategy, limit, tmp_path

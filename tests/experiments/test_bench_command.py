@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from capscope.assessment.reading import read_run
 
 import capscope_experiments.suites.speed as speed
 from capscope_experiments import command as bench_command

@@ -3,7 +3,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from capscope.assessment.reading import replay
 
 from capscope import Budget, Settings, Usage, assess
 from capscope.analysis.evaluation.truth import enumerate_truth

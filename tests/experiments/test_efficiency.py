@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from capscope import Budget
-from capscope.strategy import STRATEGIES
+from capscope.strategy import strategies
 from capscope_experiments.accounting import Shares
 from capscope_experiments.curve import Curve, Point
 from capscope_experiments.plan import CASES, BenchCase
@@ -156,6 +156,6 @@ def test_the_chapter_comes_with_the_files_that_it_shows(bench, curves, section):
 def test_the_plan_names_strategies_that_there_are_and_bounds_what_is_run():
     assert len({case.problem for case in CASES}) == len(CASES)
     for case in CASES:
-        assert set(case.strategies) <= set(STRATEGIES)
+        assert set(case.strategies) <= set(strategies())
         assert case.budgets.keys() <= set(case.strategies)
         assert case.budget("none such") == Budget()

@@ -5,7 +5,7 @@ import pytest
 
 from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.analysis.evaluation.variational_distance import exact_distance
-from capscope.assessment import Budget
+from capscope.record.usage import Budget
 from capscope.errors import CapscopeError, ProblemError, RunError
 from capscope.model import StateGraph
 from capscope.problems import load_problem

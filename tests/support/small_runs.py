@@ -4,7 +4,6 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-from capscope.assessment.reading import Reading
 from capscope.present.digest.record import Record
 
 from capscope.model import StateGraph

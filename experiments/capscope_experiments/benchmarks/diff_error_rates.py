@@ -13,13 +13,12 @@ import itertools
 import random
 import statistics
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from capscope import Budget, Problem, Settings, assess
-from capscope.analysis.diff import Comparison, Side, compare_sides, read_side
+from capscope.analysis.diff import Comparison, RunData, compare_data
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
 from capscope.world import Agent, Attempting
@@ -84,21 +83,18 @@ CASES = (
 
 def runs_of(
     case: DiffCase, strategy: str, executions: int, seeds: Sequence[int], loss: float = 0.0
-) -> list[Side]:
+) -> list[RunData]:
     """Assess the agent once for each seed."""
     made = []
     for seed in seeds:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "run"
-            assess(
-                case.problem(loss),
-                strategy=strategy,
-                seed=seed,
-                settings=replace(SETTINGS, intents=case.intents),
-                budget=Budget(executions=executions),
-                run=path,
-            )
-            made.append(read_side(path))
+        run = assess(
+            case.problem(loss),
+            strategy=strategy,
+            seed=seed,
+            settings=replace(SETTINGS, intents=case.intents),
+            budget=Budget(executions=executions),
+        )
+        made.append(RunData.of(run))
     return made
 
 
@@ -115,12 +111,12 @@ def measure(
             if same
             else itertools.product(made[one], made[other])
         )
-        found = [compare_sides(a, b) for a, b in pairs]
+        found = [compare_data(a, b) for a, b in pairs]
         wrong = sum(bool(c.differences) for c in found)
         yield f"{name}: {one} against {other}: {wrong} of {len(found)} identical pairs differ"
     for strategy in strategies:
         weak = runs_of(case, strategy, executions, range(runs, 2 * runs), loss)
-        found = [compare_sides(a, b) for a, b in zip(made[strategy], weak, strict=True)]
+        found = [compare_data(a, b) for a, b in zip(made[strategy], weak, strict=True)]
         reported = sum(any(str(d.capability) == case.lost for d in c.losses) for c in found)
         draws = statistics.fmean(_draws(comparison, case.lost) for comparison in found)
         yield (

@@ -1,7 +1,7 @@
 """Does an update after a query cost the same at any size? Target: ratio at most 1.5.
 
-Two pairs of dataset and graph, one with 5,000 transitions of first responders and one with 50,000,
-are updated with the same further queries in turn; the medians are compared.
+Two state graphs, one with 5,000 transitions of first responders and one with 50,000, are updated
+with the same further queries in turn; the medians are compared.
 """
 
 import random
@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from capscope.model import StateGraph
 from capscope.problems import load_problem
 from capscope.record.execution_table import Transition
+from capscope.symbolic import Intent
+from capscope.world import KnownTruth
 
 DRAWS, LENGTH = 25, 4
 
@@ -42,20 +44,18 @@ def measure(queries: int = 300) -> dict[str, float]:
     truth = problem.truth
     assert truth is not None
     intents = list(truth.intents())
-    compared: dict[int, tuple[Dataset, StateGraph, list[float]]] = {}
+    compared: dict[int, tuple[StateGraph, list[float]]] = {}
     for size in (5_000, 50_000):
-        dataset, graph = Dataset(), StateGraph(problem.vocabulary, intents)
+        graph = StateGraph(problem.vocabulary, intents)
         for seen in random_queries(truth, intents, size // (DRAWS * LENGTH), seed=1):
-            dataset.record(seen)
             graph.update(seen)
-        compared[size] = (dataset, graph, [])
+        compared[size] = (graph, [])
     for seen in random_queries(truth, intents, queries, seed=2):
-        for dataset, graph, times in compared.values():
+        for graph, times in compared.values():
             started = time.perf_counter()
-            dataset.record(seen)
             graph.update(seen)
             times.append(time.perf_counter() - started)
-    small, large = (statistics.median(times) for _, _, times in compared.values())
+    small, large = (statistics.median(times) for _, times in compared.values())
     return {
         "update after a query at 5,000 transitions, µs": small * 1e6,
         "update after a query at 50,000 transitions, µs": large * 1e6,

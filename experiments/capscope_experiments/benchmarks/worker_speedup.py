@@ -21,7 +21,6 @@ from typing import Any
 
 from capscope import Budget, Settings, assess
 from capscope.agents.llm.client import close_shared_clients
-from capscope_experiments.saved_runs import read_queries
 
 SUPPORT = Path(__file__).parents[3] / "tests" / "support"
 """Has the stub server and the agent that asks it."""
@@ -60,7 +59,8 @@ def _query(folder: Path, workers: int, draws: int) -> tuple[float, list[Any]]:
         workers=workers,
     )
     close_shared_clients()
-    return result.usage.seconds, [draw.executions for query in read_queries(run) for draw in query]
+    with result.open_journal() as journal:
+        return result.usage.seconds, [draw.executions for draw in journal.draws(0)]
 
 
 @contextmanager

@@ -7,16 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment.reading import read_run
-
-from capscope.analysis.evaluation.evaluate import Measure, evaluate_reading
+from capscope import load
+from capscope.analysis.evaluation.evaluate import Measure
 from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
 from capscope_experiments.bench import Bench, Section, pooled
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.fidelity import fidelity
-from capscope_experiments.saved_runs import read
 from capscope_experiments.table import markdown_table, spread, write_csv
 
 _COLUMNS = {
@@ -49,15 +47,15 @@ the share that lacks an outcome of probability 0.1 or more.
 
 def evaluate_run(path: Path, run: BenchRun) -> dict[str, Any]:
     """Evaluate the final model of a run, with and without the paper's filter."""
-    reading = read(path)
+    made = load(path)
     measure = Measure(run.sequences)
-    plain = evaluate_reading(reading, load_problem, measure)
-    filtered = evaluate_reading(reading, load_problem, replace(measure, achieving_only=True))
+    plain = made.evaluate(measure)
+    filtered = made.evaluate(replace(measure, achieving_only=True))
     row = {
         **plain,
         "achieving": filtered["model_agreement"],
         "achieving_sampled": filtered["model_agreement_sampled"],
-        **_stochastic_pairs(reading.graph.pessimistic, run.problem),
+        **_stochastic_pairs(made.model, run.problem),
     }
     return {key: row[key] for key in _COLUMNS}
 

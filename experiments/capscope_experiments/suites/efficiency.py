@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from capscope.assessment import Budget
-from capscope.strategy.registry import ADAPTIVE, RANDOM
+from capscope.record.usage import Budget
+from capscope.strategy.registry import DEFAULT_STRATEGY, RANDOM
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.curve import Curve
@@ -82,7 +82,7 @@ def _random_runs(bench: Bench, searched: Sequence[Curve]) -> Iterator[BenchRun]:
 
 
 def _cut(searched: Sequence[Curve], level: float) -> Budget:
-    curves = [curve for curve in searched if curve.strategy != ADAPTIVE] or list(searched)
+    curves = [curve for curve in searched if curve.strategy != DEFAULT_STRATEGY] or list(searched)
     return Budget(simulator_steps=CUT * steps_to_beat(curves, level)) if curves else Budget()
 
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capscope.analysis.findings import find_surprises
-from capscope.problems import load_problem
-from capscope.strategy.registry import ADAPTIVE
+from capscope import load
+from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
-from capscope_experiments.saved_runs import read
 from capscope_experiments.table import markdown_table, write_csv
 
 _MOST = 12
@@ -29,9 +27,7 @@ most {_MOST} per problem, the most frequent and strongest first; all are in
 
 def find_in_run(path: Path, run: BenchRun) -> list[dict[str, Any]]:
     """Find what is surprising in a run."""
-    length = load_problem(run.problem).limits.temporal_length
-    found = find_surprises(read(path).graph, temporal_length=length)
-    return [finding.as_dict() for finding in found]
+    return [finding.as_dict() for finding in load(path).findings()]
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,7 @@ class PooledFinding:
 
 def measure_findings(bench: Bench) -> Section:
     """Find surprises in the adaptive runs and count the runs that agree."""
-    runs = bench.planned_runs((ADAPTIVE,))
+    runs = bench.planned_runs((DEFAULT_STRATEGY,))
     bench.curves(runs)  # makes the runs that are missing
     found: dict[BenchRun, list[dict[str, Any]]] = bench.analyze("surprises", runs, find_in_run)
     findings = [

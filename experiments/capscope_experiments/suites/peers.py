@@ -8,23 +8,21 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment.reading import replay
-
+from capscope import load
 from capscope.analysis.evaluation.truth import TrueModel, enumerate_truth
 from capscope.analysis.evaluation.variational_distance import mean_total_variation
 from capscope.errors import CapscopeError
 from capscope.problems import load_problem
-from capscope.strategy.registry import ADAPTIVE
+from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.baselines.aalpy import METHODS, NOTE, PeerSettings, learn_with_aalpy
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.curve import learning_points
 from capscope_experiments.jobs import Report
 from capscope_experiments.result_cache import load_result, save_result
-from capscope_experiments.saved_runs import read_queries, read_stages
 from capscope_experiments.table import markdown_table, spread, spread_of_reached, write_csv
 
-_OURS = (ADAPTIVE, "mcqs-s")
+_OURS = (DEFAULT_STRATEGY, "mcqs-s")
 _NEAR, _EXACT = 0.01, 1e-9
 _TEXT = """
 The same agent as a system under learning of AALpy: an input asks for a capability, and the output
@@ -98,16 +96,16 @@ class PeerJob:
 
 def evaluate_own_run(path: Path, run: BenchRun) -> PeerRow:
     """Evaluate one of our runs as those of AALpy are."""
-    truth = _truth(run.problem)
+    truth, made = _truth(run.problem), load(path)
     points = list(
-        learning_points(read_stages(path), lambda model: 1 - mean_total_variation(model, truth))
+        learning_points(made.replay(), lambda model: 1 - mean_total_variation(model, truth))
     )
     near, exact = (
         next((p.executions for p in points if p.agreement >= 1 - tv), None)
         for tv in (_NEAR, _EXACT)
     )
     last = points[-1]
-    resets = sum(len(draws) for draws in read_queries(path))
+    resets = int(made.executions.queries.draws.sum())
     return PeerRow(
         run.problem, run.strategy, run.seed, near, exact, last.executions, resets, last.seconds,
         1 - last.agreement, "",

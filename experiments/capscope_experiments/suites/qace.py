@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment.reading import read_run
-
+from capscope import load
 from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.analysis.evaluation.variational_distance import exact_distance
-from capscope.assessment import Budget
 from capscope.problems import load_problem
-from capscope.strategy.registry import ADAPTIVE
+from capscope.record.usage import Budget
+from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.baselines.qace import QaceProgress, QaceSettings, learn_qace
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.jobs import Report
 from capscope_experiments.result_cache import load_result, save_result
-from capscope_experiments.saved_runs import read
 from capscope_experiments.table import markdown_table, write_csv
 
 SECONDS = 60.0
@@ -80,7 +78,7 @@ class QaceJob:
         if saved["row"] is not None:
             return dict(saved["row"])
         problem = load_problem(self.run.problem)
-        graph = read(self.folder / self.run.name).graph
+        graph = load(self.folder / self.run.name).graph
         rows: list[dict[str, Any]] = list(saved["rows"])
 
         def save_progress(progress: QaceProgress) -> None:
@@ -99,7 +97,7 @@ class QaceJob:
 
 def measure_qace(bench: Bench) -> Section:
     """Run QACE on every problem, compiled and as is."""
-    runs = [bench.planned_run(case, ADAPTIVE, bench.seeds[0]) for case in bench.cases]
+    runs = [bench.planned_run(case, DEFAULT_STRATEGY, bench.seeds[0]) for case in bench.cases]
     bench.curves(runs)  # makes the runs that are missing
     jobs = [QaceJob(bench.runs, run, variant) for run in runs for variant in VARIANTS]
     found = dict(bench.run_jobs(jobs))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from capscope import load
 from capscope.analysis.evaluation.variational_distance import achieves
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.model import CapabilityModel
@@ -27,7 +28,7 @@ from capscope.world import Position, Problem
 from capscope.world.attempt import pursue
 from capscope_experiments.bench import Bench, Section, pooled
 from capscope_experiments.bench_runs import BenchRun
-from capscope_experiments.saved_runs import read_positions
+from capscope_experiments.saved_runs import snapshots_of
 from capscope_experiments.table import markdown_table, write_csv
 
 LENGTH = 5
@@ -170,9 +171,10 @@ def reachability(
 
 def check_run(path: Path, run: BenchRun, counts: RouteCounts) -> Reachability:
     """Test the final model of a run."""
-    graph, snapshots = read_positions(path)
+    made = load(path)
+    snapshots = snapshots_of(made)
     problem = load_problem(run.problem)
-    return reachability(problem, graph.pessimistic, snapshots, counts, _SEED)
+    return reachability(problem, made.model, snapshots, counts, _SEED)
 
 
 def measure_reachability(bench: Bench, counts: RouteCounts | None = None) -> Section:

@@ -13,10 +13,12 @@ import time
 from collections import Counter
 from dataclasses import replace
 
-from capscope.model import StateGraph
+from capscope.model import ExtremeModels, StateGraph
 from capscope.problems import load_problem
-from capscope.record.transitions import Transition
-from capscope.strategy import Settings, strategy_named
+from capscope.record.execution_table import Transition
+from capscope.record.settings import Settings
+from capscope.strategy.mcqs_e import McqsExact
+from capscope.strategy.mcqs_s import McqsSampled
 from capscope.symbolic import State
 from capscope.world import KnownTruth, Problem
 from capscope_experiments.bench import Bench, Section
@@ -70,9 +72,10 @@ def measure_speed(problem: Problem, settings: Settings) -> dict[str, float]:
 def _query_seconds(
     name: str, graph: StateGraph, start: State, settings: Settings, seed: int
 ) -> float:
-    strategy = strategy_named(name)(settings)
+    search = (McqsSampled if name == "mcqs-s" else McqsExact)(settings)
+    models = ExtremeModels(graph)
     started = time.perf_counter()
-    strategy.choose(graph, start, 0.0, random.Random(seed))
+    search.choose(models, start, 0.0, random.Random(seed))
     return time.perf_counter() - started
 
 

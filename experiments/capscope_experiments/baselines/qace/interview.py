@@ -12,9 +12,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from capscope.assessment import Budget, Usage
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import ProblemError
+from capscope.record.usage import Budget, Usage
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, State
 from capscope.world import Ending, Position, Problem, SettableSimulator

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from capscope.assessment import Usage
 from capscope.errors import RunError
 from capscope.model import StateGraph
+from capscope.record.usage import Usage
 from capscope.seeds import child_seed
 from capscope.symbolic import Vocabulary
 from capscope.world import Problem, SettableSimulator

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from capscope.assessment import Budget
 from capscope.errors import CapscopeError
+from capscope.record.usage import Budget
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,6 @@ __all__ = [
     "Estimate",
     "RunData",
     "Unknown",
-    "compare_runs",
     "compare_data",
+    "compare_runs",
 ]

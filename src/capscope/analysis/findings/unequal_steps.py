@@ -185,7 +185,8 @@ def _finding(context: FindingContext, group: MirrorGroup) -> Finding | None:
     (capability, state), (mirrored, _) = pair.sides
     intent = context.intents[capability]
     literals, image = (
-        context.exactly_one.without_implied(e).literals(vocabulary) for e in (effect, swap.effect(effect))
+        context.exactly_one.without_implied(e).literals(vocabulary)
+        for e in (effect, swap.effect(effect))
     )
     sentence = (
         f"The agent treats {swap.one} and {swap.other} differently: asked for {intent}, it causes "

@@ -18,16 +18,16 @@ from capscope.statistics.arrays import Integers, Mask
 from capscope.strategy.registry import strategies
 
 _CUT = "cut short"
-_NEW = "first tries"
-_REPEATS = "repeats of first tries"
-_ON_THE_WAY = "on the way"
+FIRST_TRIES = "first tries"
+REPEATS = "repeats of first tries"
+ON_THE_WAY = "on the way"
 _NOTHING_NEW = "nothing new to try"
 _CHECKS = "checks"
 _MEASURING = "measuring probabilities"
 _MEANINGS = {
-    _NEW: "a capability is requested in a state for the first time",
-    _REPEATS: "the same again in the same query, to see how often each outcome occurs",
-    _ON_THE_WAY: "known pairs, in queries that go on to something never tried",
+    FIRST_TRIES: "a capability is requested in a state for the first time",
+    REPEATS: "the same again in the same query, to see how often each outcome occurs",
+    ON_THE_WAY: "known pairs, in queries that go on to something never tried",
     _NOTHING_NEW: "queries in which nothing is tried for the first time; they may still improve "
     "probabilities",
     _CHECKS: "the same again in a state where the outcome was always the same, in case it is not",
@@ -49,11 +49,21 @@ def spending_parts(table: ExecutionTable, strategy: str) -> tuple[SpendingPart, 
 def spending(table: ExecutionTable, strategy: str) -> dict[str, int]:
     """Count the executions by their purpose."""
     known = strategies().get(strategy)
-    purposes = _by_query if known is None or known.repeats_policy else _adaptive
+    if known is None or known.repeats_policy:
+        return spending_by_query(table)
+    return _count(table, _adaptive(table))
+
+
+def spending_by_query(table: ExecutionTable) -> dict[str, int]:
+    """Count the executions by their purpose in queries that repeat one policy."""
+    return _count(table, _by_query(table))
+
+
+def _count(table: ExecutionTable, purposes: Iterator[tuple[str, Mask]]) -> dict[str, int]:
     left = np.ones(len(table), dtype=bool)
     counts = {}
     # The first that applies: each execution counts once.
-    for name, applies in purposes(table):
+    for name, applies in purposes:
         counts[name] = int((left & applies).sum())
         left &= ~applies
     return counts
@@ -63,7 +73,7 @@ def _adaptive(table: ExecutionTable) -> Iterator[tuple[str, Mask]]:
     seen = table.distinct
     several = np.bincount(seen.pair)[seen.pair] > 1
     yield _CUT, table.cut
-    yield _NEW, _first_tries(table)
+    yield FIRST_TRIES, _first_tries(table)
     varied = np.append(several, False)[table.transition]
     yield _CHECKS, ~varied
     yield _MEASURING, varied
@@ -75,9 +85,9 @@ def _by_query(table: ExecutionTable) -> Iterator[tuple[str, Mask]]:
     with_first_try = np.bincount(table.query[new], minlength=queries) > 0
     first_query = table.query[table.distinct.first_of_pair]
     yield _CUT, table.cut
-    yield _NEW, new
-    yield _REPEATS, table.query == np.append(first_query, -1)[_pair(table)]
-    yield _ON_THE_WAY, with_first_try[table.query]
+    yield FIRST_TRIES, new
+    yield REPEATS, table.query == np.append(first_query, -1)[_pair(table)]
+    yield ON_THE_WAY, with_first_try[table.query]
     yield _NOTHING_NEW, np.ones(len(table), dtype=bool)
 
 
