@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from capscope.agents.lao_star import PENALTY, LaoStarAgent
 from capscope.environments.pddl import GroundOperator, PddlTruth, load_task, shipped_files
-from capscope.environments.pddl.operators import Change, Cube, Outcome
+from capscope.environments.pddl.operators import AtomChange, OperatorOutcome
 from capscope.errors import VocabularyError
-from capscope.symbolic import Intent, Literal, Vocabulary
+from capscope.symbolic import Intent, Literal, LiteralTest, Vocabulary
 from capscope.world import Limits
 
 CLOSE = 1e-6
@@ -175,17 +175,21 @@ def test_an_intent_outside_the_vocabulary_is_rejected():
 ATOMS = 4
 VOCABULARY = Vocabulary.of_atoms([f"p{i}" for i in range(ATOMS)])
 MASKS = st.integers(0, 2**ATOMS - 1)
-CHANGES = st.builds(lambda adds, deletes: Change(adds, deletes & ~adds), MASKS, MASKS)
-CUBES = st.builds(lambda required, other: Cube(required, other & ~required), MASKS, MASKS)
+CHANGES = st.builds(lambda adds, deletes: AtomChange(adds, deletes & ~adds), MASKS, MASKS)
+CONJUNCTIONS = st.builds(
+    lambda required, other: LiteralTest(required, other & ~required), MASKS, MASKS
+)
 SHARES = st.sampled_from([(1.0,), (0.5, 0.5), (0.9, 0.1), (0.25, 0.5, 0.25)])
 OUTCOMES = SHARES.flatmap(
-    lambda shares: st.tuples(*(st.builds(lambda c, p=p: Outcome(p, (c,)), CHANGES) for p in shares))
+    lambda shares: st.tuples(
+        *(st.builds(lambda c, p=p: OperatorOutcome(p, (c,)), CHANGES) for p in shares)
+    )
 )
-CONDITIONS = st.lists(CUBES, min_size=1, max_size=2).map(tuple)
+CONDITIONS = st.lists(CONJUNCTIONS, min_size=1, max_size=2).map(tuple)
 WORLDS = st.lists(st.tuples(CONDITIONS, OUTCOMES), min_size=1, max_size=6).map(
     lambda parts: [GroundOperator(f"o{i}()", *part) for i, part in enumerate(parts)]
 )
-INTENTS = CUBES.filter(any).map(
+INTENTS = CONJUNCTIONS.filter(any).map(
     lambda cube: Intent.of(
         Literal(atom, positive)
         for mask, positive in ((cube.required, True), (cube.forbidden, False))

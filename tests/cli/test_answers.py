@@ -174,7 +174,7 @@ def test_check_says_that_a_restore_lies_and_assess_points_to_check(lie, capscope
     )
     done = capscope("check", "mine.py:make")
     assert done.code == 1
-    assert done.out.startswith("restore: restoring a snapshot gave another state")
+    assert done.out.startswith("restore: restoring a snapshot led to a different state")
     assert done.err == ""
     done = capscope("assess", "mine.py:make", *SMALL)
     assert (done.code, done.out) == (2, "")
