@@ -25,7 +25,7 @@ FEW = PeerSettings(method="alergia", traces=60, shortest=10, longest=10)
 
 
 class CountedBoard(Board):
-    """Honest; says how often it was reset and stepped."""
+    """Counts its resets and steps."""
 
     resets = steps = 0
 
@@ -39,7 +39,7 @@ class CountedBoard(Board):
 
 
 class CountedPresser(Presser):
-    """Honest; says how often it was asked."""
+    """Counts its requests."""
 
     requests = 0
 
@@ -49,7 +49,7 @@ class CountedPresser(Presser):
 
 
 class BoardLeftAsItWas(Board):
-    """Begins with a switch that the seed chooses."""
+    """Starts with a switch that the seed chooses."""
 
     def reset(self, seed):
         super().reset(seed)
@@ -89,7 +89,7 @@ def learned_by_l_star():
 # What is learned.
 
 
-def test_l_star_learns_a_deterministic_agent_exactly_and_counts_what_was_served(
+def test_l_star_learns_a_deterministic_agent_exactly_and_counts_every_request(
     learned_by_l_star,
 ):
     problem, run = learned_by_l_star
@@ -100,7 +100,7 @@ def test_l_star_learns_a_deterministic_agent_exactly_and_counts_what_was_served(
     assert run.stopped_because.startswith("done in")
 
 
-def test_alergia_learns_a_deterministic_agent_exactly_and_counts_what_was_served():
+def test_alergia_learns_a_deterministic_agent_exactly_and_counts_every_request():
     problem = counted()
     run = learn_with_aalpy(problem, INTENTS, true_board(), replace(FEW, traces=300))
     assert (run.last.mean_tv, run.last.agreement, run.last.states) == (0, 1, 8)
@@ -113,7 +113,7 @@ def test_alergia_learns_a_deterministic_agent_exactly_and_counts_what_was_served
 @pytest.mark.parametrize(
     "settings", [PeerSettings(), replace(FEW, traces=1000)], ids=lambda s: s.method
 )
-def test_an_agent_left_to_chance_is_learned_nearly(settings):
+def test_a_stochastic_agent_is_learned_approximately(settings):
     run = learn(settings, slip=0.5)
     assert 0 < run.last.mean_tv < 0.05
     assert run.last.agreement > 0.95
@@ -131,13 +131,13 @@ def test_the_points_show_every_hypothesis_on_the_way_to_the_exact_model(learned_
     assert learn(replace(FEW, traces=1)).first_within() is None
 
 
-def test_most_rounds_end_a_run():
+def test_the_maximum_number_of_rounds_ends_a_run():
     run = learn(PeerSettings(min_rounds=1, max_rounds=2))
     assert run.stopped_because == "maximum number of rounds reached"
     assert run.last.mean_tv > 0
 
 
-# What is no prediction.
+# Pairs without a prediction.
 
 
 def states(*labels):
@@ -168,7 +168,7 @@ def test_what_l_star_did_not_sample_counts_as_untried(learned_by_l_star):
     assert first.mean_tv == pytest.approx(42 / 48)
 
 
-def test_learned_states_with_one_label_count_alike_where_they_say_anything():
+def test_learned_states_with_one_label_have_equal_weights_if_they_predict_anything():
     one, other, third, lit = states("0", "0", "0", "1")
     one.transitions = {0: [(lit, 1.0)]}
     other.transitions = {0: [(lit, 0.25), (third, 0.75)], 1: [(one, 0.5), (other, 0.5)]}
@@ -183,7 +183,7 @@ def test_no_state_has_the_label_of_chaos():
         state_of(CHAOS)
 
 
-# Chance, budgets, and what is left behind.
+# Randomness, budgets, and side effects on other modules.
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -226,7 +226,7 @@ def test_a_run_without_time_learns_nothing(method):
     assert (run.last.executions, run.last.mean_tv, run.last.agreement) == (0, 1, 0)
 
 
-def test_chance_comes_from_the_place_in_the_run():
+def test_seeds_come_from_the_place_in_the_run():
     def answers(*words):
         system = AgentSystem(counted(slip=0.5), INTENTS, seed=3)
         return [(system.reset(), [system.request(c) for c in word])[1] for word in words]
@@ -236,7 +236,7 @@ def test_chance_comes_from_the_place_in_the_run():
     assert len(set(map(tuple, answers(*[long] * 20)))) > 5
 
 
-def test_a_world_that_begins_in_two_states_is_refused():
+def test_resets_that_lead_to_two_states_are_refused():
     problem = board_problem(BoardLeftAsItWas())
     with pytest.raises(ProblemError, match="two resets of board gave two states"):
         learn_with_aalpy(problem, INTENTS, true_board(), FEW)

@@ -22,21 +22,21 @@ def bench(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def chapter(bench):
-    """The chapter, and the names of the runs that were made for it behind those of efficiency."""
+def measured(bench):
+    """The section, and the names of the runs that it made besides those of efficiency."""
     efficiency_curves(replace(bench, levels=(0.5, 0.98)))
     return section_and_jobs(ablation, bench)
 
 
-def test_only_the_runs_without_the_bonus_are_made(chapter):
-    _, names = chapter
+def test_only_the_runs_without_the_bonus_are_made(measured):
+    _, names = measured
     assert [name.replace("-draws2-depth5-iterations10", "") for name in names] == [
         f"blocksworld-mcqs-s-xi0-walks1-walk_steps40-{seed}" for seed in (0, 1)
     ]
 
 
-def test_every_strategy_stands_beside_itself_without_the_bonus(chapter):
-    section, _ = chapter
+def test_every_strategy_is_listed_with_and_without_the_bonus(measured):
+    section, _ = measured
     rows = [line.split("|")[1:3] for line in section.body.splitlines() if line.startswith("| ")]
     assert [(problem.strip(), strategy.strip()) for problem, strategy in rows[1:]] == [
         ("blocksworld", strategy) for strategy in ("mcqs-s", "random", "mcqs-s, ξ = 0")
@@ -44,8 +44,8 @@ def test_every_strategy_stands_beside_itself_without_the_bonus(chapter):
     assert "adaptive" not in section.body
 
 
-def test_runs_that_a_budget_ended_say_nothing_about_their_end(chapter):
-    section, _ = chapter
+def test_runs_ended_by_a_budget_have_no_change_to_the_end(measured):
+    section, _ = measured
     own, chance = (cells(section.body, "blocksworld", s) for s in ("mcqs-s", "random"))
     assert own["ended by"] == "budget of executions spent"
     assert own["with ξ to without"] == ""
@@ -65,8 +65,8 @@ def test_the_change_is_that_of_the_steps_until_the_end():
     assert change_with_bonus(cut, "p", "mcqs-s") == ""
 
 
-def test_the_chapter_comes_with_the_files_that_it_shows(chapter, bench):
-    section, _ = chapter
+def test_the_section_lists_the_files_that_it_shows(measured, bench):
+    section, _ = measured
     assert section.title == "E4: without the revisitation bonus"
     assert set(section.files) == {
         "ablation.csv", "ablation.png", "ablation.svg", "ablation-steps.png", "ablation-steps.svg",
@@ -75,19 +75,19 @@ def test_the_chapter_comes_with_the_files_that_it_shows(chapter, bench):
     assert all((bench.output / name).stat().st_size for name in section.files)
 
 
-def test_random_query_goes_on_to_the_level_of_the_ablation_where_others_are_lower(chapter):
+def test_random_query_continues_to_the_level_of_the_ablation_if_others_are_lower(measured):
     # For the levels that were asked for its first query was enough.
-    section, _ = chapter
+    section, _ = measured
     chance = cells(section.body, "blocksworld", "random")
     assert chance["ended by"] == "budget of simulator_steps spent"
 
 
 @pytest.mark.parametrize("strategies", [("random",), ("adaptive",), ("adaptive", "random")])
-def test_without_a_strategy_that_has_the_bonus_there_is_nothing_to_leave_out(bench, strategies):
+def test_the_ablation_needs_a_strategy_with_the_bonus(bench, strategies):
     with pytest.raises(CapscopeError, match="choose mcqs-s or mcqs-e, which use it"):
         ablation(replace(bench, cases=(BenchCase("tireworld", strategies),)))
 
 
-def test_without_a_bonus_there_is_nothing_to_leave_out(bench):
+def test_the_ablation_needs_a_bonus(bench):
     with pytest.raises(CapscopeError, match="with --xi 0 it is off already"):
         ablation(replace(bench, settings=replace(bench.settings, xi=0.0)))

@@ -18,11 +18,11 @@ def bench(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def chapter(bench):
+def section(bench):
     return measure_agreement(bench)
 
 
-def test_every_measure_of_every_run_is_what_evaluate_says(chapter, bench):
+def test_every_measure_of_every_run_is_what_evaluate_says(section, bench):
     with (bench.output / "agreement.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["strategy"], row["seed"]) for row in rows] == [
@@ -42,20 +42,20 @@ def test_every_measure_of_every_run_is_what_evaluate_says(chapter, bench):
         assert float(row["achieving_sampled"]) == pytest.approx(filtered["model_agreement_sampled"])
 
 
-def test_the_table_has_means_over_the_seeds(chapter):
-    row = cells(chapter.body, "tireworld", "adaptive")
+def test_the_table_has_means_over_the_seeds(section):
+    row = cells(section.body, "tireworld", "adaptive")
     assert row["seeds"] == "2"
     assert "±" in row["exact"] and "±" in row["sampled"]
-    assert "20 random sequences" in " ".join(chapter.body.split())
-    assert links(chapter.body) == list(chapter.files) == ["agreement.csv"]
+    assert "20 random sequences" in " ".join(section.body.split())
+    assert links(section.body) == list(section.files) == ["agreement.csv"]
 
 
-def test_one_dataset_serves_all_runs_and_is_built_once(chapter, bench):
+def test_one_dataset_serves_all_runs_and_is_built_once(section, bench):
     datasets = list((bench.runs / "datasets").iterdir())
     assert len(datasets) == 1
     before = datasets[0].stat().st_mtime_ns
     again, names = section_and_jobs(measure_agreement, bench)
-    assert again == chapter
+    assert again == section
     assert datasets[0].stat().st_mtime_ns == before
     assert names[0] == "dataset of tireworld"
     assert names[1:] == [

@@ -1,4 +1,4 @@
-"""`capscope bench`: what is asked for is checked first, what is found is written and printed."""
+"""`capscope bench` in a clone: its arguments, results, progress and interruption."""
 
 import json
 import os
@@ -27,7 +27,7 @@ SETTINGS += ["--walk-steps", "40"]
 
 
 def tiny(suite, problem="tireworld", strategy="mcqs-s", levels="0.02,0.05", most=20):
-    """Write a command line of one seed and a few executions."""
+    """Return a command line with one seed and a few executions."""
     given = ["--problem", problem, "--strategy", strategy, "--levels", levels, "--seeds", "1"]
     return ["bench", *suite.split(), *given, "--max-executions", str(most), "--workers", "1",
             *SETTINGS]  # fmt: skip
@@ -56,19 +56,19 @@ def tiny(suite, problem="tireworld", strategy="mcqs-s", levels="0.02,0.05", most
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_mistake_is_told_in_one_line_before_anything_is_measured(refusal, given, line):
+def test_a_mistake_is_reported_in_one_line_before_anything_is_measured(refusal, given, line):
     if "--problem" not in given:
         given = [*given, "--problem", "tireworld"]
     assert line in refusal("bench", *given)
     assert not Path("results/runs").exists()
 
 
-def test_an_output_folder_that_is_a_file_is_told(refusal, tmp_path):
+def test_an_output_folder_that_is_a_file_is_reported(refusal, tmp_path):
     (tmp_path / "results").write_text("mine")
     assert "cannot create the folder results: File exists" in refusal(*tiny("efficiency"))
 
 
-def test_results_that_cannot_be_written_are_told_and_the_chapter_is_kept(capscope):
+def test_results_that_cannot_be_written_are_reported_and_the_section_is_saved(capscope):
     done = capscope(*tiny("reachability"), "--write", "nowhere/RESULTS.md", "--json")
     assert (done.code, done.out) == (2, "")
     assert "cannot write nowhere/RESULTS.md: No such file or directory" in done.err
@@ -78,15 +78,15 @@ def test_results_that_cannot_be_written_are_told_and_the_chapter_is_kept(capscop
 # Answers.
 
 
-def test_a_suite_prints_its_chapter_and_keeps_its_runs(capscope, monkeypatch):
+def test_a_suite_prints_its_section_and_saves_its_runs(capscope, monkeypatch):
     command = tiny("efficiency", strategy="mcqs-s,random")
     done = capscope(*command)
     assert (done.code, done.err) == (0, "")
-    chapter = Path("results/efficiency.md").read_text("utf-8")
+    section = Path("results/efficiency.md").read_text("utf-8")
     names = ["efficiency.csv", "efficiency.png", "efficiency.svg", "efficiency.md"]
     written = ", ".join(f"results/{name}" for name in names)
-    assert done.out == f"{chapter}\nwritten: {written}\n"
-    assert cells(chapter, "tireworld", "mcqs-s")["seeds"] == "1"
+    assert done.out == f"{section}\nwritten: {written}\n"
+    assert cells(section, "tireworld", "mcqs-s")["seeds"] == "1"
     assert {path.name for path in Path("results").iterdir()} == {"runs", *names}
     settings = "draws2-depth5-iterations10-walks1-walk_steps40"
     assert {path.name for path in Path("results/runs").iterdir()} == {
@@ -101,7 +101,7 @@ def test_a_suite_prints_its_chapter_and_keeps_its_runs(capscope, monkeypatch):
     assert "efficiency" not in again.err
 
 
-def test_the_chapter_repeats_the_command_without_where_it_writes_to(capscope):
+def test_the_section_repeats_the_command_without_its_output_options(capscope):
     places = ["--runs=kept", "--output", "there", "--write", "ALL.md", "--json"]
     done = capscope(*tiny("reachability"), *places)
     assert (done.code, done.err) == (0, "")
@@ -121,7 +121,7 @@ def test_json_is_one_object_that_names_the_files(capscope):
     assert all(Path(name).is_file() for name in names)
 
 
-def test_all_suites_in_one_go_share_their_runs_and_are_put_together(capscope, monkeypatch):
+def test_all_suites_share_their_runs_and_are_combined_in_one_file(capscope, monkeypatch):
     named = {name: SUITES[name] for name in ("efficiency", "ablation", "speed")}
     named["reachability"] = partial(measure_reachability, counts=RouteCounts(2, 2))
     for module in (results, bench_command):
@@ -189,7 +189,7 @@ def test_progress_goes_to_standard_error_in_plain_lines(capscope, monkeypatch):
         (9000, ", about 2.5 h left"),
     ],
 )
-def test_the_time_left_is_told_once_it_is_known(capsys, monkeypatch, seconds, text):
+def test_the_time_left_is_shown_once_it_is_known(capsys, monkeypatch, seconds, text):
     monkeypatch.setattr("capscope_experiments.command._SECONDS_BETWEEN_LINES", 0)
     with progress_display() as show:
         show(BenchProgress(2, 9, {"a": "7 executions", "b": "started"}, seconds))
@@ -219,7 +219,7 @@ def make():
 """
 
 
-def test_ctrl_c_is_told_with_the_code_for_it_and_the_same_command_goes_on(capscope, tmp_path):
+def test_ctrl_c_has_its_exit_code_and_the_same_command_continues(capscope, tmp_path):
     command = tiny("reachability", problem="mine.py:make")
     mine = tmp_path / "mine.py"
     # The 42nd step comes after discovery, in the run itself.

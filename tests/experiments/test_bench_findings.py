@@ -18,29 +18,29 @@ def bench(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def chapter(bench):
+def section(bench):
     return measure_findings(bench)
 
 
-def test_the_flat_tire_is_found_in_both_runs(chapter):
-    told = [row for row in rows(chapter.body) if row["kind"] == "side effect"]
+def test_the_flat_tire_is_found_in_both_runs(section):
+    told = [row for row in rows(section.body) if row["kind"] == "side effect"]
     assert any(
         "not not-flattire(), which was not needed" in row["finding"] and row["found in"] == "2 of 2"
         for row in told
     )
 
 
-def test_a_problem_without_surprises_says_so(chapter):
-    [row] = [row for row in rows(chapter.body) if row["problem"] == "blocksworld"]
+def test_a_problem_without_surprises_says_so(section):
+    [row] = [row for row in rows(section.body) if row["problem"] == "blocksworld"]
     assert row["finding"] == "nothing surprising"
 
 
-def test_all_findings_are_in_the_file(chapter, bench):
+def test_all_findings_are_in_the_file(section, bench):
     with (bench.output / "findings.csv").open(encoding="utf-8", newline="") as file:
         written = list(csv.DictReader(file))
-    shown = [row["finding"] for row in rows(chapter.body) if row["problem"] == "tireworld"]
+    shown = [row["finding"] for row in rows(section.body) if row["problem"] == "tireworld"]
     assert {row["finding"] for row in written} >= set(shown)
-    assert links(chapter.body) == list(chapter.files) == ["findings.csv"]
+    assert links(section.body) == list(section.files) == ["findings.csv"]
 
 
 def finding(sentence, strength=0.5, **changed):
@@ -50,7 +50,7 @@ def finding(sentence, strength=0.5, **changed):
     }  # fmt: skip
 
 
-def test_findings_of_the_same_thing_are_one_and_the_most_widely_found_comes_first():
+def test_findings_about_the_same_thing_are_pooled_and_the_most_frequent_comes_first():
     first = [finding("q at 0.9"), finding("r at 0.8", 0.9, literals=["r()"])]
     second = [finding("q at 0.7")]
     assert pool_findings("world", [first, second]) == [

@@ -18,7 +18,7 @@ def bench(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def small():
-    """Peers that may spend little."""
+    """Settings of AALpy with small limits."""
 
     def settings(method, seed):
         return PeerSettings(method=method, seed=seed, max_executions=400, traces=20)
@@ -29,30 +29,30 @@ def small():
 
 
 @pytest.fixture(scope="module")
-def chapter(bench, small):
+def section(bench, small):
     return measure_peers(bench)
 
 
-def test_ours_and_theirs_stand_in_one_table(chapter):
-    ours = cells(chapter.body, "blocksworld", "adaptive")
+def test_our_strategies_and_those_of_aalpy_are_in_one_table(section):
+    ours = cells(section.body, "blocksworld", "adaptive")
     assert int(ours["executions to the exact model"].replace(",", "")) <= 1200
     assert ours["mean TV at the end"] == "0.0000"
-    theirs = cells(chapter.body, "blocksworld", "l-star-mdp")
+    theirs = cells(section.body, "blocksworld", "l-star-mdp")
     assert theirs["executions to the exact model"] == "0 of 1 runs"
     assert theirs["ended by"] == "cut after 400 executions"
-    assert cells(chapter.body, "blocksworld", "alergia")["resets"] == "20"
-    assert links(chapter.body) == list(chapter.files) == ["peers.csv"]
+    assert cells(section.body, "blocksworld", "alergia")["resets"] == "20"
+    assert links(section.body) == list(section.files) == ["peers.csv"]
 
 
-def test_it_is_said_plainly_what_aalpy_cannot_do(chapter):
-    assert NOTE in " ".join(chapter.body.split())
+def test_the_section_says_what_aalpy_cannot_do(section):
+    assert NOTE in " ".join(section.body.split())
 
 
-def test_a_kept_run_of_a_peer_is_not_made_again(chapter, bench, small, monkeypatch):
+def test_a_saved_run_of_aalpy_is_not_repeated(section, bench, small, monkeypatch):
     def refuse(*given):
         raise AssertionError("asked again")
 
     monkeypatch.setattr(peers, "learn_with_aalpy", refuse)
-    assert section_and_jobs(measure_peers, bench)[0] == chapter
+    assert section_and_jobs(measure_peers, bench)[0] == section
     with pytest.raises(AssertionError, match="asked again"):
         PeerJob(bench.runs, "blocksworld", PeerSettings(seed=9))(print)

@@ -17,12 +17,12 @@ def bench(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def chapter(bench):
+def section(bench):
     return measure_qace(bench)
 
 
-def test_the_table_has_the_three_ways_with_what_each_cost(chapter):
-    table = list(rows(chapter.body))
+def test_the_table_has_the_three_variants_with_their_costs(section):
+    table = list(rows(section.body))
     ways = ["compiled", "compiled further", "as is"]
     assert [(row["problem"], row["conditions"]) for row in table] == [
         ("tireworld", way) for way in ways
@@ -32,16 +32,16 @@ def test_the_table_has_the_three_ways_with_what_each_cost(chapter):
         assert (row["outcome"] == "no model") == bool(row["why"])
         assert int(row["executions"].replace(",", "")) > 0
         assert float(row["agreement"]) > 0.5
-    assert links(chapter.body) == list(chapter.files) == ["qace.csv"]
+    assert links(section.body) == list(section.files) == ["qace.csv"]
 
 
-def test_what_was_learned_is_kept_and_not_asked_for_again(chapter, bench):
+def test_what_was_learned_is_saved_and_not_learned_again(section, bench):
     again, names = section_and_jobs(measure_qace, bench)
-    assert again == chapter
+    assert again == section
     assert sorted(names) == sorted(path.stem for path in bench.runs.glob("qace-*.json"))
 
 
-def test_an_interrupted_run_goes_on_after_the_capabilities_it_has(chapter, bench):
+def test_an_interrupted_run_continues_after_the_capabilities_it_has(section, bench):
     job = QaceJob(bench.runs, bench.planned_run(TIRES, "adaptive", 0), "compiled")
     path = bench.runs / f"{job.name}.json"
     whole = json.loads(path.read_text())

@@ -27,17 +27,17 @@ def bench(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def chapter(bench):
+def section(bench):
     return measure_reachability(bench, SIZE)
 
 
 @pytest.fixture(scope="module")
-def every_run(chapter, bench):
+def every_run(section, bench):
     with (bench.output / "reachability.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def test_every_run_but_those_of_random_query_has_a_row_also_one_without_a_sequence(every_run):
+def test_every_run_except_random_query_has_a_row_even_without_a_sequence(every_run):
     assert [(row["strategy"], row["seed"]) for row in every_run] == [
         ("mcqs-s", "0"), ("adaptive", "0"), ("mcqs-s", "1"), ("adaptive", "1"),
     ]  # fmt: skip
@@ -50,36 +50,36 @@ def test_every_run_but_those_of_random_query_has_a_row_also_one_without_a_sequen
         assert 0 < float(row["agreement"]) < 1
 
 
-def test_the_table_pools_the_sequences_of_all_runs(chapter, every_run):
-    row = cells(chapter.body, "tireworld", "adaptive")
+def test_the_table_pools_the_sequences_of_all_runs(section, every_run):
+    row = cells(section.body, "tireworld", "adaptive")
     shares = [float(run["consistent"]) for run in every_run if run["consistent"]]
     assert row["consistent"].split(" ± ")[0] == f"{statistics.fmean(shares):.1%}"
     assert (row["sequences"], row["runs"]) == ("12", "2")
-    nothing = cells(chapter.body, "tireworld", "mcqs-s")
+    nothing = cells(section.body, "tireworld", "mcqs-s")
     assert nothing["consistent"] == "no sequence of full length"
     assert (nothing["sequences"], nothing["runs"]) == ("0", "2")
 
 
-def test_rows_come_in_the_order_of_the_plan(chapter):
-    assert chapter.body.index("| mcqs-s |") < chapter.body.index("| adaptive |")
-    assert "random" not in chapter.body
+def test_rows_come_in_the_order_of_the_plan(section):
+    assert section.body.index("| mcqs-s |") < section.body.index("| adaptive |")
+    assert "random" not in section.body
 
 
-def test_the_chapter_says_what_was_done_and_where_all_of_it_is(chapter, bench):
-    assert chapter.title == "E3: reachability"
-    assert "For every run, 6 sequences of 5 capabilities are grown" in chapter.body
-    assert "agent executes each sequence 4\ntimes" in chapter.body
-    assert links(chapter.body) == list(chapter.files) == ["reachability.csv"]
+def test_the_section_says_what_was_done_and_where_all_results_are(section, bench):
+    assert section.title == "E3: reachability"
+    assert "For every run, 6 sequences of 5 capabilities are grown" in section.body
+    assert "agent executes each sequence 4\ntimes" in section.body
+    assert links(section.body) == list(section.files) == ["reachability.csv"]
 
 
-def test_the_same_again_finds_the_same_with_the_runs_that_are_there(chapter, bench):
+def test_a_second_time_gives_the_same_result_with_the_saved_runs(section, bench):
     again, names = section_and_jobs(partial(measure_reachability, counts=SIZE), bench)
-    assert again == chapter
+    assert again == section
     assert all(name.startswith("reachability of tireworld-") for name in names)
     assert len(names) == 4
 
 
-def test_every_run_is_tested_by_itself(chapter, bench, every_run):
+def test_every_run_is_tested_by_itself(section, bench, every_run):
     run = bench.planned_run(TIRES, "adaptive", 1)
     found = check_run(bench.runs / run.name, run, SIZE)
     assert str(found.mean) == every_run[3]["consistent"]

@@ -25,7 +25,7 @@ CHANCE = BenchRun(
 
 
 def unheard(word):
-    """Take no notice."""
+    """Ignore the status."""
 
 
 def timeless(curve):
@@ -56,7 +56,7 @@ def test_other_intents_are_other_runs_whose_names_can_be_folders():
     assert all("(" not in name and "/" not in name for name in names)
 
 
-def test_budget_and_level_are_no_part_of_the_name_since_a_run_may_go_on():
+def test_budget_and_level_are_not_part_of_the_name_since_a_run_may_continue():
     assert replace(SEARCHED, budget=Budget(), enough=0.5).name == SEARCHED.name
 
 
@@ -97,7 +97,7 @@ def test_one_seed_one_curve_and_another_seed_another(made, tmp_path):
     assert steps[0] != steps[1]
 
 
-def test_a_kept_curve_is_used_again_and_the_journal_is_not_touched(made, tmp_path):
+def test_a_saved_curve_is_reused_and_the_journal_is_not_opened(made, tmp_path):
     saved, _, curve = made
     folder = tmp_path / SEARCHED.name
     folder.mkdir()
@@ -145,7 +145,7 @@ def test_the_curve_of_a_problem_of_the_same_name_in_another_folder_is_not_used(t
     ],
     ids=["torn", "empty", "no object", "no result", "odd result", "another version"],
 )
-def test_a_damaged_curve_is_read_off_the_journal_again(made, damage):
+def test_a_damaged_curve_is_computed_from_the_journal_again(made, damage):
     folder, _, curve = made
     path = folder / SEARCHED.name / CURVE
     text = path.read_text()
@@ -155,7 +155,7 @@ def test_a_damaged_curve_is_read_off_the_journal_again(made, damage):
     assert path.read_text() == text
 
 
-def test_a_run_on_a_problem_without_a_truth_is_judged_on_a_sample(tmp_path):
+def test_a_run_on_a_problem_without_a_truth_is_evaluated_on_a_sample(tmp_path):
     board = replace(SEARCHED, problem=f"{TOYS}:slippery_board", sequences=20)
     curve = make_run(tmp_path, board, unheard)
     assert (curve.measure, curve.least) == ("sampled", 0)
@@ -167,7 +167,7 @@ def test_a_run_on_a_problem_without_a_truth_is_judged_on_a_sample(tmp_path):
 # Runs that are there already.
 
 
-def test_a_run_that_assess_made_with_the_same_settings_is_taken_over(made, tmp_path):
+def test_a_run_that_assess_made_with_the_same_settings_is_reused(made, tmp_path):
     _, _, curve = made
     assess(
         "tireworld", strategy="mcqs-s", settings=SETTINGS, budget=Budget(executions=60),
@@ -179,7 +179,7 @@ def test_a_run_that_assess_made_with_the_same_settings_is_taken_over(made, tmp_p
     assert int(heard[0].split()[0]) > 50  # what was there is not executed again
 
 
-def test_a_run_that_was_started_otherwise_is_refused_and_left_alone(tmp_path):
+def test_a_run_that_was_started_differently_is_refused_and_not_changed(tmp_path):
     folder = tmp_path / SEARCHED.name
     budget = Budget(executions=20)
     assess("tireworld", strategy="mcqs-s", seed=9, settings=SETTINGS, budget=budget, run=folder)
@@ -192,7 +192,7 @@ def test_a_run_that_was_started_otherwise_is_refused_and_left_alone(tmp_path):
         make_run(tmp_path, SEARCHED, unheard)
 
 
-def test_a_larger_budget_goes_on_to_the_curve_of_a_run_that_had_it_from_the_start(made, tmp_path):
+def test_a_larger_budget_continues_to_the_curve_of_a_run_that_had_it_from_the_start(made, tmp_path):
     _, _, curve = made
     small = make_run(tmp_path, replace(SEARCHED, budget=Budget(executions=50)), unheard)
     assert small.last.executions == 50
@@ -226,7 +226,7 @@ def test_a_budget_that_discovery_spends_gives_a_curve_of_one_point(tmp_path):
 
 
 class Interrupted:
-    """Hears so many words and is then interrupted."""
+    """Is interrupted after a number of reports."""
 
     def __init__(self, words):
         self.left = words
@@ -238,7 +238,7 @@ class Interrupted:
 
 
 @pytest.mark.parametrize("words", [0, 7])
-def test_an_interrupted_run_goes_on_to_the_curve_of_one_never_interrupted(made, words, tmp_path):
+def test_an_interrupted_run_continues_to_the_curve_of_one_never_interrupted(made, words, tmp_path):
     _, heard, curve = made
     assert len(heard) > 8
     with pytest.raises(KeyboardInterrupt):
@@ -247,7 +247,7 @@ def test_an_interrupted_run_goes_on_to_the_curve_of_one_never_interrupted(made, 
     assert timeless(make_run(tmp_path, SEARCHED, unheard)) == timeless(curve)
 
 
-def test_an_interruption_before_the_curve_is_read_loses_nothing(made, tmp_path):
+def test_an_interruption_before_the_curve_is_computed_loses_nothing(made, tmp_path):
     _, heard, curve = made
     with pytest.raises(KeyboardInterrupt):
         make_run(tmp_path, SEARCHED, Interrupted(len(heard) - 1))
@@ -260,7 +260,7 @@ def test_an_interruption_before_the_curve_is_read_loses_nothing(made, tmp_path):
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
-    """A run that ended by what it had learned, and the words that were said meanwhile."""
+    """A run that ended because it had learned enough, and its reports."""
     folder, heard = tmp_path_factory.mktemp("learned"), []
     return folder, heard, make_run(folder, CHANCE, heard.append)
 
@@ -278,15 +278,15 @@ def test_a_run_ends_at_the_first_milestone_at_which_it_has_learned_enough(learne
 def test_an_interrupted_run_ends_where_one_never_interrupted_had_learned_enough(
     learned, before_the_end, tmp_path
 ):
-    # It passes the level two queries before the milestone at which it is looked at; milestones
-    # that began anew with the part behind the interruption would come too soon.
+    # It passes the level two queries before the milestone at which it is checked; milestones that
+    # restarted after the interruption would come too soon.
     _, heard, curve = learned
     with pytest.raises(KeyboardInterrupt):
         make_run(tmp_path, CHANCE, Interrupted(len(heard) - 1 - before_the_end))
     assert timeless(make_run(tmp_path, CHANCE, unheard)) == timeless(curve)
 
 
-def test_a_lower_level_is_read_off_the_run_that_went_further(learned):
+def test_a_lower_level_is_read_from_the_run_that_went_further(learned):
     folder, _, curve = learned
     heard = []
     lower = make_run(folder, replace(CHANCE, enough=0.2), heard.append)
@@ -297,7 +297,7 @@ def test_a_lower_level_is_read_off_the_run_that_went_further(learned):
     assert make_run(folder, CHANCE, heard.append) == curve
 
 
-def test_a_higher_level_goes_on_with_the_run(learned):
+def test_a_higher_level_continues_the_run(learned):
     folder, _, curve = learned
     higher = make_run(folder, replace(CHANCE, enough=0.26), unheard)
     assert higher.points[: len(curve.points)] == curve.points

@@ -1,4 +1,4 @@
-"""Every benchmark in small, so that it still runs when it is needed."""
+"""A small version of every benchmark."""
 
 from pathlib import Path
 

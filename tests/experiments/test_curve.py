@@ -24,30 +24,30 @@ def looked_at(*spent):
     return [milestones.due(usage) for usage in usages(*spent)]
 
 
-def test_the_first_look_is_due_whatever_was_spent():
+def test_the_first_stage_is_always_a_milestone():
     assert looked_at((0, 0)) == [True]
     assert looked_at((500, 9000)) == [True]
 
 
-def test_a_look_is_due_when_executions_or_steps_have_grown_by_two_percent_since_the_last_one():
+def test_a_milestone_is_due_when_executions_or_steps_have_grown_by_two_percent():
     spent = (100, 1000), (101, 1019), (102, 1019), (104, 1039), (104, 1040), (106, 1060)
     assert looked_at(*spent) == [True, False, True, False, True, False]
 
 
-def test_growth_adds_up_between_looks():
-    # No query grows by 2 %, but one in twenty comes behind a growth of 2 %.
+def test_growth_adds_up_between_milestones():
+    # No query grows by 2 %, but twenty of them together do.
     due = looked_at(*((1000 + i, 10_000 + i) for i in range(60)))
     assert [i for i, looked in enumerate(due) if looked] == [0, 20, 41]
 
 
-def test_from_nothing_every_execution_counts():
+def test_at_the_start_every_execution_counts():
     assert looked_at((0, 0), (0, 0), (1, 0), (2, 0), (2, 1), (2, 2)) == [
         True, False, False, True, False, True,
     ]  # fmt: skip
 
 
 class Grown:
-    """Stands for models that are one object and grow; its agreement is how far it has come."""
+    """Stands for a graph that grows in place; its agreement is the number of stages."""
 
     pessimistic = None
 
@@ -63,22 +63,22 @@ def growing(spent):
         yield usage, graph
 
 
-def test_the_last_stage_is_judged_though_it_is_no_milestone():
+def test_the_last_stage_is_evaluated_even_if_it_is_not_a_milestone():
     spent = [(1000, 1000), (1001, 1001), (1002, 1002), (1003, 1003)]
     points = list(learning_points(growing(spent), lambda model: model.seen))
     assert [(point.executions, point.agreement) for point in points] == [(1000, 1), (1003, 4)]
 
 
-def test_a_last_stage_that_is_a_milestone_is_judged_once():
+def test_a_last_stage_that_is_a_milestone_is_evaluated_once():
     points = list(learning_points(growing([(10, 10), (20, 20)]), lambda model: model.seen))
     assert [point.executions for point in points] == [10, 20]
 
 
-def test_where_nothing_was_asked_there_is_no_point():
+def test_a_run_without_queries_has_no_points():
     assert list(learning_points([], lambda model: 1.0)) == []
 
 
-def test_each_stage_is_judged_before_the_next_one_is_asked_for():
+def test_each_stage_is_evaluated_before_the_next_one_is_requested():
     # The models are one object that is brought up to date in place.
     points = list(learning_points(growing([(i, i) for i in range(1, 9)]), lambda m: m.seen))
     assert [point.agreement for point in points] == [point.executions for point in points]
@@ -86,7 +86,7 @@ def test_each_stage_is_judged_before_the_next_one_is_asked_for():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A run whose listener judged after every query, and its curve read off the journal."""
+    """A run whose listener evaluated after every query, and its curve from the journal."""
     path = tmp_path_factory.mktemp("curve") / "run"
     truth = enumerate_truth(load_problem("tireworld").truth)
     heard = []
@@ -110,7 +110,7 @@ def timeless(points):
     return [replace(point, seconds=0.0) for point in points]
 
 
-def test_a_curve_off_the_journal_is_what_a_listener_would_have_recorded_in_the_run(made):
+def test_a_curve_from_the_journal_is_what_a_listener_would_have_recorded(made):
     heard, points = made
     recorded = [point for point, due in heard if due]
     if not heard[-1][1]:
@@ -121,7 +121,7 @@ def test_a_curve_off_the_journal_is_what_a_listener_would_have_recorded_in_the_r
     assert [p.seconds for p in points[:-1]] == pytest.approx([p.seconds for p in recorded[:-1]])
 
 
-def test_a_curve_has_points_of_the_twin_that_judges_after_every_query_and_misses_little(made):
+def test_a_curve_has_points_of_the_twin_that_evaluates_after_every_query_and_misses_little(made):
     heard, points = made
     every = timeless(point for point, _ in heard)
     assert len(points) < len(every)
@@ -167,6 +167,6 @@ def test_a_level_is_reached_at_the_first_point_that_is_not_below_it():
     assert curve(*points).last == points[3]
 
 
-def test_a_curve_survives_the_way_through_json():
+def test_a_curve_survives_a_round_trip_through_json():
     one = curve(point(1, 0.1 + 0.2), point(9, 0.95))
     assert Curve.from_dict(json.loads(json.dumps(one.as_dict()))) == one

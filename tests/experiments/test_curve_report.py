@@ -39,7 +39,7 @@ def needed(curves):
     return needed_table(curves, LEVELS)
 
 
-def test_the_ratio_is_that_of_the_mean_steps_over_the_seeds_that_both_sides_have():
+def test_the_ratio_is_that_of_the_mean_steps_over_the_seeds_that_both_have():
     curves = [
         reaching("mcqs-s", 0, 100),
         reaching("mcqs-s", 1, 300),
@@ -51,7 +51,7 @@ def test_the_ratio_is_that_of_the_mean_steps_over_the_seeds_that_both_sides_have
     assert ratio(curves, "mcqs-s", 0.99) == (10.0, False)
 
 
-def test_executions_are_set_against_the_baseline_and_against_the_least_there_can_be():
+def test_executions_are_compared_with_the_baseline_and_with_the_lower_bound():
     own = dataclasses.replace(reaching("adaptive", 0, 100), least=40)
     row = cells(needed([own, reaching("random", 0, 1000)]), "blocks", "adaptive")
     assert row["executions to 0.99"] == "50 (10.0×)"
@@ -69,7 +69,7 @@ def test_a_baseline_that_was_cut_gives_a_lower_bound():
     assert ratio(curves, "mcqs-s", 0.9) == (20.0, False)
 
 
-def test_there_is_no_ratio_where_the_strategy_missed_the_level_or_has_no_baseline():
+def test_there_is_no_ratio_if_the_strategy_missed_the_level_or_has_no_baseline():
     curves = [
         reaching("mcqs-s", 0, 100),
         reaching("mcqs-s", 1, 100, level=0.5),
@@ -91,7 +91,7 @@ CURVES = [
 ]
 
 
-def test_the_table_says_what_each_strategy_needed():
+def test_the_table_shows_what_each_strategy_needed():
     row = cells(needed(CURVES), "blocks", "mcqs-s")
     assert row["executions to 0.9"] == "60 ± 14 (45.8×)"
     assert row["steps to 0.9"] == "120 ± 28 (45.8×)"
@@ -116,12 +116,12 @@ def test_a_strategy_that_missed_a_level_in_some_runs_says_in_how_many():
     assert row["steps to 0.99"] == "1 of 2 runs"
 
 
-def test_the_second_table_says_where_the_executions_went():
+def test_the_second_table_shows_where_the_executions_went():
     row = cells(shares_table(CURVES), "blocks", "mcqs-s")
     assert list(row.values())[2:] == ["50.0%", "30.0%", "15.0%", "5.0%"]
 
 
-def test_every_row_of_a_table_has_as_many_cells_as_its_head():
+def test_every_row_of_a_table_has_as_many_cells_as_its_header():
     for table in (needed(CURVES), shares_table(CURVES)):
         assert len({line.count("|") for line in table.splitlines()}) == 1
 
@@ -158,7 +158,7 @@ def test_runs_are_grouped_by_problem_and_strategy():
     ],
     ids=["all", "one run", "a run without a step", "an unknown strategy"],
 )
-def test_the_picture_is_a_png_and_an_svg(curves, tmp_path):
+def test_the_figure_is_a_png_and_an_svg(curves, tmp_path):
     assert draw_curves(curves, LEVELS, tmp_path, "picture") == ("picture.png", "picture.svg")
     picture = (tmp_path / "picture.png").read_bytes()
     assert picture.startswith(PNG)
@@ -174,6 +174,6 @@ def test_the_same_curves_give_the_same_svg(tmp_path):
     assert texts[0] == texts[1]
 
 
-def test_a_baseline_that_was_cut_before_it_had_spent_as_much_says_nothing():
+def test_a_baseline_cut_before_it_had_spent_as_much_gives_no_ratio():
     curves = [reaching("mcqs-s", 0, 1000), reaching("random", 0, 900, level=0.5)]
     assert ratio(curves, "mcqs-s", 0.99) is None

@@ -37,7 +37,7 @@ def test_curves_come_problem_by_problem_strategy_by_strategy_seed_by_seed(curves
     ]
 
 
-def test_runs_are_begun_seed_by_seed_and_random_query_when_the_others_are_over(tmp_path):
+def test_runs_start_seed_by_seed_and_random_query_after_the_others(tmp_path):
     bench = tiny_bench(tmp_path)
     few = Budget(executions=2)
     cases = [replace(c, budgets=dict.fromkeys(c.strategies, few)) for c in bench.cases]
@@ -54,7 +54,7 @@ def test_runs_are_begun_seed_by_seed_and_random_query_when_the_others_are_over(t
     ]
 
 
-def test_runs_that_are_kept_are_not_made_again(curves, bench):
+def test_saved_runs_are_not_repeated(curves, bench):
     again, names = section_and_jobs(efficiency_curves, bench)
     assert again == curves
     assert names == []
@@ -81,7 +81,7 @@ def test_random_query_ends_once_it_has_reached_the_highest_level(curves):
         assert run.first_at(0.5) == run.last
 
 
-def test_a_budget_of_its_own_takes_the_place_of_the_cut(tmp_path):
+def test_a_budget_of_its_own_replaces_the_cut(tmp_path):
     case = BenchCase("tireworld", ("mcqs-s", "random"), dict.fromkeys(("mcqs-s", "random"), BUDGET))
     curves = efficiency_curves(tiny_bench(tmp_path, cases=(case,), seeds=(0,)))
     assert [curve.last.executions for curve in curves] == [60, 60]
@@ -106,12 +106,12 @@ def test_the_fewest_steps_to_a_level_are_to_be_beaten():
     assert steps_to_beat(runs[:1], 0.5) == 30
 
 
-def test_where_no_run_reached_the_level_the_dearest_is_to_be_beaten():
+def test_if_no_run_reached_the_level_the_longest_is_to_be_beaten():
     runs = [curve("mcqs-s", (30, 0.5), (70, 0.9)), curve("mcqs-e", (50, 0.95))]
     assert steps_to_beat(runs, 0.99) == 70
 
 
-def test_the_adaptive_strategy_sets_the_cut_only_where_it_is_alone(tmp_path):
+def test_the_adaptive_strategy_sets_the_cut_only_if_it_is_alone(tmp_path):
     case = BenchCase("tireworld", ("adaptive", "random"), {"adaptive": BUDGET})
     bench = tiny_bench(tmp_path, cases=(case,), seeds=(0,), levels=(0.99,))
     own, chance = efficiency_curves(bench)
@@ -123,7 +123,7 @@ def section(bench):
     return efficiency(bench)
 
 
-def test_the_chapter_shows_what_the_curves_say(bench, curves, section):
+def test_the_section_shows_the_numbers_of_the_curves(bench, curves, section):
     assert section.title == "E1: learning efficiency"
     row = cells(section.body, "tireworld", "mcqs-s")
     own = of(curves, "tireworld", "mcqs-s")
@@ -143,7 +143,7 @@ def test_the_chapter_shows_what_the_curves_say(bench, curves, section):
     assert table == [head, *pairs, head, *pairs]
 
 
-def test_the_chapter_comes_with_the_files_that_it_shows(bench, curves, section):
+def test_the_section_lists_the_files_that_it_shows(bench, curves, section):
     assert section.files == ("efficiency.csv", "efficiency.png", "efficiency.svg")
     assert set(links(section.body)) == {"efficiency.csv", "efficiency.png"}
     assert all((bench.output / name).stat().st_size for name in section.files)
@@ -153,7 +153,7 @@ def test_the_chapter_comes_with_the_files_that_it_shows(bench, curves, section):
     assert float(rows[-1]["agreement"]) == curves[-1].last.agreement
 
 
-def test_the_plan_names_strategies_that_there_are_and_bounds_what_is_run():
+def test_the_plan_names_known_strategies_and_limits_only_those_it_runs():
     assert len({case.problem for case in CASES}) == len(CASES)
     for case in CASES:
         assert set(case.strategies) <= set(strategies())

@@ -10,7 +10,7 @@ P = Intent.parse("p()")
 
 
 class Says:
-    """A model that says the same of every pair."""
+    """A model with the same prediction for every pair."""
 
     capabilities = (P,)
 
@@ -37,7 +37,7 @@ def truth(*outcomes):
         ({1: 0.76, 2: 0.18, 3: 0.06}, 0.0, 0.0),
     ],
 )
-def test_a_pair_is_close_if_all_its_probabilities_are_and_misses_what_it_never_showed(
+def test_a_pair_is_close_if_all_its_probabilities_are_and_lacks_an_outcome_it_never_predicts(
     says, close, missing
 ):
     found = fidelity(Says(says), truth({1: 0.8, 2: 0.2}))
@@ -53,7 +53,7 @@ def test_an_unlikely_outcome_may_be_missing():
     assert fidelity(Says({1: 1.0}), truth({1: 0.96, 2: 0.04})).missing == 0.0
 
 
-def test_the_adaptive_strategy_does_not_cheat_on_chance():
+def test_the_adaptive_strategy_has_accurate_probabilities():
     known = enumerate_truth(load_problem("tireworld").truth)
     found = fidelity(assess("tireworld", strategy="adaptive", seed=1).model, known)
     assert found.pairs == 35

@@ -50,7 +50,7 @@ def test_one_worker_does_all_jobs_in_order_in_this_process():
     assert told[-1].seconds_left is not None
 
 
-def test_several_workers_do_each_job_in_a_process_of_its_own():
+def test_several_workers_do_each_job_in_its_own_process():
     told = []
     large = "x" * 10**6
     jobs = [Answering("a", answer=1), Answering("b", answer=large), Unmoved("c")]
@@ -66,18 +66,18 @@ def test_several_workers_do_each_job_in_a_process_of_its_own():
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_no_jobs_are_soon_done(workers):
+def test_no_jobs_give_no_results(workers):
     assert list(run_jobs([], workers, show_nothing)) == []
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_mistake_in_a_job_is_told_with_the_name_of_the_job(workers):
+def test_an_error_in_a_job_is_reported_with_the_name_of_the_job(workers):
     jobs = [Raising("blocks 3", error=CapscopeError("the disk is full"))]
     with pytest.raises(CapscopeError, match=r"^blocks 3: the disk is full; all runs are saved"):
         list(run_jobs(jobs, workers, show_nothing))
 
 
-def test_a_defect_in_this_process_keeps_its_traceback():
+def test_an_unexpected_exception_in_this_process_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError):
         list(run_jobs([Raising("a", error=ZeroDivisionError("gears"))], 1, show_nothing))
 
@@ -95,19 +95,19 @@ def test_a_defect_in_this_process_keeps_its_traceback():
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_job_that_fails_in_its_own_process_is_told_by_name(job, reason):
+def test_a_job_that_fails_in_its_own_process_is_reported_by_name(job, reason):
     with pytest.raises(CapscopeError, match=f"^it: {reason}"):
         list(run_jobs([job], 2, show_nothing))
 
 
-def test_when_one_job_fails_the_others_are_ended(fifo):
+def test_when_one_job_fails_the_others_are_stopped(fifo):
     jobs = [Waiting("a", fifo=fifo), Listening("b", fifo=fifo, fails=True), Dying("never begun")]
     with pytest.raises(CapscopeError, match=r"^b: saw") as raised:
         list(run_jobs(jobs, 2, show_nothing))
     assert_gone(int(re.search(r"saw (\d+)", str(raised.value))[1]))
 
 
-def test_a_consumer_that_is_interrupted_ends_the_jobs_under_way(fifo):
+def test_a_consumer_that_is_interrupted_stops_the_running_jobs(fifo):
     waiting = None
     with pytest.raises(KeyboardInterrupt):
         for waiting in run_jobs(
@@ -118,7 +118,7 @@ def test_a_consumer_that_is_interrupted_ends_the_jobs_under_way(fifo):
     assert_gone(waiting)
 
 
-def test_an_interruption_while_jobs_are_under_way_ends_them():
+def test_an_interruption_stops_the_running_jobs():
     under_way = []
 
     def tell(standing):
@@ -135,11 +135,11 @@ def test_an_interruption_while_jobs_are_under_way_ends_them():
 QUICK, SLOW, OTHER = Named("1", "quick"), Named("2", "slow"), Named("3", "other")
 
 
-def test_before_the_first_job_is_over_nothing_is_known_of_the_time_left():
+def test_before_the_first_job_is_done_there_is_no_estimate():
     assert Durations([QUICK, SLOW], 2).seconds_left(elapsed=50.0) is None
 
 
-def test_a_job_to_come_takes_as_long_as_those_of_its_kind():
+def test_a_waiting_job_takes_as_long_as_those_of_its_kind():
     durations = Durations([QUICK, SLOW, QUICK, SLOW, QUICK], 1)
     durations.add(QUICK, 1.0)
     durations.add(SLOW, 100.0)
@@ -156,7 +156,7 @@ def test_a_job_of_a_kind_not_seen_yet_takes_as_long_as_the_mean_of_all():
     assert durations.seconds_left(elapsed=0.0) == 2.0
 
 
-def test_workers_share_the_time_left_and_it_is_never_less_than_none():
+def test_workers_share_the_time_left_and_it_is_never_negative():
     durations = Durations([QUICK] * 5, 2)
     durations.add(QUICK, 10.0)
     assert durations.seconds_left(elapsed=0.0) == 20.0

@@ -26,7 +26,7 @@ def random_truth(rng):
 
 
 def counted_one_by_one(truth):
-    """Ask every pair once, then one pair of each block after another until it is known."""
+    """Ask every pair once, then pairs of each block until its probability is known."""
     asked = len(truth.table)
     blocks = {}
     for (state, intent), outcomes in truth.table.items():
@@ -42,7 +42,7 @@ def counted_one_by_one(truth):
 
 
 @given(st.integers(0, 10**6))
-def test_the_bound_is_what_asking_one_by_one_needs(seed):
+def test_the_lower_bound_is_what_asking_one_by_one_needs(seed):
     truth = random_truth(random.Random(seed))
     counted, blocks = counted_one_by_one(truth)
     # Draws come whole, block by block; the bound adds up what is missing and rounds once.
@@ -53,5 +53,5 @@ def test_the_bound_is_what_asking_one_by_one_needs(seed):
     ("problem", "least"),
     [("blocksworld", 880), ("tireworld", 1709), ("first-responders", 19_624)],
 )
-def test_the_bounds_of_the_built_in_problems(problem, least):
+def test_the_lower_bounds_of_the_built_in_problems(problem, least):
     assert least_executions(enumerate_truth(load_problem(problem).truth)) == least

@@ -7,7 +7,7 @@ from support.rule_worlds import bits, effect, everything_seen, rule_problem, whe
 EITHER = rule_problem(t=when("not t and (p and q or r and s)", (effect("t"), 1.0)))
 
 
-def test_each_disjunct_of_a_rule_becomes_a_capability_with_the_same_intent():
+def test_each_disjunct_of_a_rule_becomes_a_task_with_the_same_intent():
     graph = everything_seen(EITHER)
     compilation = compile_disjunctions(graph)
     terms = {task.within for task in compilation.tasks}
@@ -20,13 +20,13 @@ def test_each_disjunct_of_a_rule_becomes_a_capability_with_the_same_intent():
     assert compilation.capabilities == 1
 
 
-def test_a_rule_by_which_nothing_changes_is_counted_and_not_passed_on():
+def test_a_rule_that_changes_nothing_is_counted_and_not_passed_on():
     compilation = compile_disjunctions(everything_seen(EITHER))
     assert compilation.idle > 0
     assert compilation.disjuncts == len(compilation.tasks) + compilation.idle
 
 
-def test_a_branch_starts_where_no_single_flip_leads_into_another_disjunct():
+def test_a_task_starts_where_no_single_flip_leads_into_another_disjunct():
     for task in compile_disjunctions(everything_seen(EITHER)).tasks:
         others = [b for b in compile_disjunctions(everything_seen(EITHER)).tasks if b != task]
         assert task.within.holds(task.start)
@@ -34,7 +34,7 @@ def test_a_branch_starts_where_no_single_flip_leads_into_another_disjunct():
             assert not any(other.within.holds(task.start ^ 1 << i) for other in others)
 
 
-def test_an_uncompiled_capability_is_one_branch_from_a_state_where_it_works():
+def test_an_uncompiled_capability_is_one_task_from_a_state_where_it_works():
     graph = everything_seen(EITHER)
     compilation = leave_uncompiled(graph)
     (task,) = compilation.tasks

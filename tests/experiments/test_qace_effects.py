@@ -10,7 +10,7 @@ STATE = st.integers(0, MASK)
 
 
 def naive(transitions):
-    """Every effect, of all there are, that leads each state to where it was seen to lead."""
+    """Return every effect that explains all transitions."""
     return {
         effect
         for effect in all_effects()
@@ -19,7 +19,7 @@ def naive(transitions):
 
 
 def allowed(hypothesis):
-    """Every effect that a hypothesis allows, atom by atom."""
+    """Return every effect that a hypothesis allows, atom by atom."""
 
     def fits(effect):
         left_alone = MASK & ~(effect.adds | effect.deletes)
@@ -33,7 +33,7 @@ def allowed(hypothesis):
 
 
 @given(st.sampled_from(list(all_effects())), st.lists(STATE, min_size=1, max_size=5))
-def test_a_hypothesis_allows_just_the_effects_that_explain_all_it_has_seen(effect, states):
+def test_a_hypothesis_allows_exactly_the_effects_that_explain_all_it_has_seen(effect, states):
     transitions = [(state, effect.apply(state)) for state in states]
     hypothesis = EffectHypothesis.of(*transitions[0], MASK)
     for before, after in transitions[1:]:
@@ -43,12 +43,12 @@ def test_a_hypothesis_allows_just_the_effects_that_explain_all_it_has_seen(effec
 
 
 @given(STATE, STATE, STATE, STATE)
-def test_two_transitions_meet_just_if_one_effect_explains_both(before, after, other, then):
+def test_two_transitions_meet_exactly_if_one_effect_explains_both(before, after, other, then):
     met = EffectHypothesis.of(before, after, MASK).meet(EffectHypothesis.of(other, then, MASK))
     assert (met is None) == (not naive([(before, after), (other, then)]))
 
 
-def test_an_atom_that_was_true_already_becomes_part_of_the_effect_when_it_is_seen_to():
+def test_an_atom_that_was_true_already_becomes_part_of_the_effect_once_it_is_observed():
     found = EffectList(MASK)
     found.absorb(0b001, [0b011])
     assert found.effects == (Effect(0b010, 0),)

@@ -65,7 +65,7 @@ def test_probabilities_are_learned_too(compiled):
     assert distance(run, problem) < 0.05
 
 
-def test_a_capability_that_seldom_does_anything_is_asked_until_silence_tells():
+def test_a_capability_that_rarely_does_anything_is_queried_until_no_change_is_evidence():
     problem = rule_problem(t=when("p and q", (effect("t", "p"), 0.1), (effect(), 0.9)))
     run = learned(problem, draws=200, runs_per_effect=200, compiled=False)
     (part,) = written(run, problem)
@@ -76,7 +76,7 @@ def test_a_capability_that_seldom_does_anything_is_asked_until_silence_tells():
     "condition",
     ["p and not t or q and not t", "(p or q) and (r or s) and not t", "p == q and not t"],
 )
-def test_a_disjunctive_truth_is_said_to_be_outside_the_class(condition):
+def test_a_disjunctive_truth_is_reported_as_outside_the_class(condition):
     problem = rule_problem(t=when(condition, (effect("t"), 1.0)))
     run = learned(problem, compiled=False)
     assert run.outcome == "no model"
@@ -115,7 +115,7 @@ def chance_by_place(state):
     )
 
 
-def test_one_effect_list_with_two_sets_of_odds_is_outside_the_class():
+def test_one_effect_list_with_two_sets_of_probabilities_is_outside_the_class():
     run = learned(rule_problem(t=chance_by_place), compiled=False, runs_per_effect=50)
     assert [row.result.outcome for row in run.rows] == [LearningOutcome.DEPENDENT]
 
@@ -126,7 +126,7 @@ def only_where_seen(state):
 
 
 def seen_without_the_others(problem):
-    """Models of an agent that was only ever seen with either r or s, as with a block's place."""
+    """Return the graph of an agent that was only seen with either r or s."""
     graph = everything_seen(problem)
     kept = type(graph)(graph.vocabulary, graph.capabilities)
     intent = graph.capabilities[0]
@@ -138,7 +138,7 @@ def seen_without_the_others(problem):
     return kept
 
 
-def test_a_disjunct_that_flips_show_to_be_none_is_split():
+def test_a_disjunct_that_flips_show_not_to_be_a_conjunction_is_split():
     problem = rule_problem(t=only_where_seen)
     graph = seen_without_the_others(problem)
     run = learn_qace(problem, graph, QaceSettings())
@@ -151,7 +151,7 @@ def test_a_disjunct_that_flips_show_to_be_none_is_split():
         assert run.model.predict(state, intent) == truth.outcomes(state, intent)
 
 
-def test_strictly_such_a_disjunct_could_not_be_modelled():
+def test_without_splitting_such_a_disjunct_cannot_be_modeled():
     problem = rule_problem(t=only_where_seen)
     graph = seen_without_the_others(problem)
     run = learn_qace(problem, graph, QaceSettings(split=False))
@@ -187,7 +187,7 @@ def test_any_conjunctive_truth_is_learned_in_every_state(care, value, change):
 
 
 @pytest.mark.parametrize("probability", [0.0, 0.2, 0.5, 0.9, 1.0])
-def test_a_tail_is_the_sum_of_what_lies_on_that_side(probability):
+def test_a_tail_is_the_sum_of_the_probabilities_on_that_side(probability):
     runs = 4
     chances = [0.0] * (runs + 1)
     for hits in itertools.product((True, False), repeat=runs):

@@ -28,7 +28,7 @@ def make():
 
 
 def kept_rows(problem, graph, settings, done=()):
-    """Run, keeping each row as a caller would: as text."""
+    """Run, saving each row as text, as a caller would."""
     rows = []
 
     def keep(progress):
@@ -39,7 +39,7 @@ def kept_rows(problem, graph, settings, done=()):
 
 
 def timeless(run):
-    """All that a run reports but how long it took."""
+    """Return all that a run reports except its time."""
     return {name: value for name, value in run.as_dict().items() if name != "seconds"}
 
 
@@ -79,7 +79,7 @@ def test_a_run_reports_what_the_table_needs():
     json.dumps(row)
 
 
-def test_where_nothing_ever_changed_the_model_says_that_nothing_will():
+def test_if_nothing_ever_changed_the_model_predicts_no_change():
     problem, graph = make()
     run, _ = kept_rows(problem, graph, QaceSettings())
     assert run.model.predict(0b11111, Intent.parse("s")) == {0b11111: 1.0}
@@ -96,7 +96,7 @@ def test_with_no_time_there_is_no_model():
 
 
 @pytest.mark.parametrize("executions", [10, 100, 250, 400])
-def test_a_run_that_was_cut_goes_on_to_the_same_end(executions):
+def test_a_run_that_was_cut_continues_to_the_same_end(executions):
     problem, graph = make()
     whole, _ = kept_rows(problem, graph, QaceSettings())
     cut = QaceSettings(budget=Budget(executions=executions))
@@ -181,7 +181,7 @@ def test_blocksworld_is_learned_when_its_disjuncts_may_be_split():
     assert row["states_unseen"] > row["states_asked"] / 2
 
 
-def test_the_capabilities_of_blocksworld_as_they_are_lie_outside_the_class():
+def test_the_capabilities_of_blocksworld_as_they_are_are_outside_the_class():
     run, agreement = blocksworld(compiled=False)
     assert run.outcome == "no model"
     assert "outside the class: disjunctive" in run.reason

@@ -24,7 +24,7 @@ SLIP = 0.3
 
 @dataclass
 class Written:
-    """A model that is a table; it says nothing of what is not in it."""
+    """A model that is a table; it has no prediction for other pairs."""
 
     table: dict
     capabilities: tuple = INTENTS
@@ -34,7 +34,7 @@ class Written:
 
 
 def board_model(slip=0.0):
-    """Write down what the presser does on a board that slips, if it presses once."""
+    """Return what the presser does on a board that slips, if it presses once."""
     table = {}
     for state in STATES:
         for intent in INTENTS:
@@ -58,7 +58,7 @@ def test_a_perfect_model_of_a_stochastic_world_is_consistent_with_all_that_happe
 
 
 class SlipsOnlyOff(Board):
-    """A board that slips only when the first switch is to be put out."""
+    """A board that slips only when the first switch is switched off."""
 
     def step(self, action):
         slip, self.slip = self.slip, self.slip if action == "a" and self.lit & 1 else 0.0
@@ -74,12 +74,12 @@ def test_a_model_without_an_outcome_of_probability_p_is_wrong_on_p_of_the_execut
     model = board_model()
     share = consistent_share(problem, model, route, [b"\0"], range(2000))
     assert share == pytest.approx(1 - SLIP, abs=0.04)
-    # With the slip written down all is as predicted, also what follows behind it.
+    # With the slip in the model everything is predicted, also what follows it.
     model.table[0b001, route.intents[1]] = {0b000: 1 - SLIP, 0b001: SLIP}
     assert consistent_share(problem, model, route, [b"\0"], range(300)) == 1.0
 
 
-def test_an_outcome_that_the_model_gives_no_probability_is_no_prediction_of_it():
+def test_an_outcome_with_probability_zero_is_not_predicted():
     model = board_model()
     lit = Intent.parse("lit(a)")
     model.table[0, lit] = {0b001: 0.0, 0b000: 1.0}
@@ -87,7 +87,7 @@ def test_an_outcome_that_the_model_gives_no_probability_is_no_prediction_of_it()
     assert consistent_share(board_problem(), model, route, [b"\0"], range(3)) == 0.0
 
 
-def test_an_execution_off_the_route_is_judged_by_what_the_model_says_where_it_is():
+def test_an_execution_off_the_route_is_compared_with_the_predictions_where_it_is():
     # The route was grown along the successor in which a lights; the agent never gets there.
     lit, out = Intent.parse("lit(a)"), Intent.parse("not lit(a)")
     model = board_model()
@@ -104,7 +104,7 @@ def routes_of(model, states=STATES, count=40, seed=3):
 
 
 def states_along(route):
-    """Follow a route on a board that does as it is told."""
+    """Follow a route on a deterministic board."""
     state = route.start
     for intent in route.intents:
         yield state, intent
@@ -149,7 +149,7 @@ def test_the_achievable_intents_are_those_of_the_twin_that_asks_for_each_one():
         assert atlas.achievable(state) == naive
 
 
-def test_a_route_that_comes_to_a_dead_end_is_given_up():
+def test_a_route_that_reaches_a_dead_end_is_dropped():
     # Switches can be lit but not put out: after three there is nothing to be done.
     model = board_model()
     for state, intent in model.table:
@@ -164,8 +164,8 @@ def test_a_route_that_comes_to_a_dead_end_is_given_up():
         assert Intent.parse("not lit(a)") in route.intents
 
 
-def test_fewer_routes_come_back_where_nearly_all_of_them_end_too_soon():
-    # Only from the first of many states is there a way on: 100 tries a route find it seldom.
+def test_fewer_routes_are_found_if_nearly_all_of_them_end_too_soon():
+    # Only the first of many states leads on: 100 tries per route rarely find it.
     on = {(0, INTENTS[0]): {1: 1.0}, (1, INTENTS[1]): {0: 1.0}}
     states = [*range(2), *[7] * 300]
     routes = routes_of(Written(on), states, count=3)
@@ -189,7 +189,7 @@ def test_more_routes_begin_with_those_of_fewer():
     assert routes_of(board_model(), count=12)[:5] == routes_of(board_model(), count=5)
 
 
-def test_a_route_is_executed_from_all_the_positions_that_look_alike():
+def test_a_route_is_executed_from_all_positions_of_its_start_state():
     restored = []
 
     class Noting(Board):
@@ -214,7 +214,7 @@ def test_without_a_route_there_is_neither_mean_nor_deviation(model, snapshots):
     assert (found.mean, found.deviation) == (None, None)
 
 
-def test_a_simulator_or_abstraction_that_raises_is_told_as_such():
+def test_a_simulator_or_abstraction_that_raises_is_reported():
     problem = board_problem(abstraction=BrokenSight())
     with pytest.raises(ProblemError, match="dark glasses when a position was restored"):
         reachability(problem, board_model(), {1: [b"\1"]}, RouteCounts(1, 1), seed=0)

@@ -22,12 +22,12 @@ COMMAND = "capscope bench efficiency --draws 2"
 
 @pytest.fixture
 def bench(tmp_path):
-    """A bench of one case that writes to a folder that is not there yet."""
+    """A bench of one case that writes to a folder that does not exist yet."""
     bench = tiny_bench(tmp_path, output=tmp_path / "new" / "results", seeds=(0,))
     return replace(bench, cases=bench.cases[:1])
 
 
-def test_a_chapter_says_the_command_the_machine_the_seeds_and_the_settings(bench):
+def test_a_section_shows_the_command_the_machine_the_seeds_and_the_settings(bench):
     section = run_suite("efficiency", bench, COMMAND)
     text = (bench.output / "efficiency.md").read_text("utf-8")
     assert text == section.text()
@@ -49,13 +49,13 @@ def test_default_settings_are_called_that(bench):
     assert "Seeds 0, 1. " in measured_with(replace(bench, seeds=(0, 1)))
 
 
-def test_a_folder_that_cannot_be_made_is_told(bench, tmp_path):
+def test_a_folder_that_cannot_be_created_is_reported(bench, tmp_path):
     (tmp_path / "new").write_text("a file")
     with pytest.raises(CapscopeError, match=r"cannot create the folder .*results: Not a directory"):
         run_suite("efficiency", bench, COMMAND)
 
 
-CHAPTERS = {
+SECTIONS = {
     "ablation": "## Last\n\n![steps](ablation-steps.png) and [points](ablation.csv)\n",
     "efficiency": "## First\n\n![curve](efficiency.png), [a](https://x.org/a.png), [b](#last)\n",
 }
@@ -63,12 +63,12 @@ CHAPTERS = {
 
 @pytest.fixture
 def output(tmp_path):
-    """A folder with two chapters, made in the other order."""
+    """A folder with two sections, written in the other order."""
     folder = tmp_path / "docs" / "results"
     folder.mkdir(parents=True)
-    for name, text in CHAPTERS.items():
+    for name, text in SECTIONS.items():
         (folder / f"{name}.md").write_text(text, "utf-8")
-    (folder / "other.md").write_text("## Not a chapter\n")
+    (folder / "other.md").write_text("## Not a section\n")
     return folder
 
 
@@ -77,13 +77,13 @@ def written(path, output):
     return path.read_text("utf-8")
 
 
-def test_the_chapters_that_are_there_are_put_together_in_the_order_of_the_suites(output):
+def test_the_existing_sections_are_combined_in_the_order_of_the_suites(output):
     text = written(output / "RESULTS.md", output)
     assert re.findall("^#.*", text, re.MULTILINE) == [
         "# Results", "## Read this first", "## First", "## Last",
     ]  # fmt: skip
-    for chapter in CHAPTERS.values():  # beside the files the links are right as they are
-        assert chapter in text
+    for section in SECTIONS.values():  # beside the files the links are right as they are
+        assert section in text
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_chapters_that_are_there_are_put_together_in_the_order_of_the_suites
         ("a/b/c.md", "../../docs/results/"),
     ],
 )
-def test_links_lead_from_where_the_results_stand_to_the_files(output, tmp_path, place, prefix):
+def test_links_lead_from_the_results_to_the_files(output, tmp_path, place, prefix):
     (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
     names = ["efficiency.png", "ablation-steps.png", "ablation.csv"]
     assert links(written(tmp_path / place, output)) == [f"{prefix}{name}" for name in names]
@@ -112,26 +112,26 @@ def test_a_folder_behind_a_link_is_named_by_where_it_is(output, tmp_path):
     assert "(results/efficiency.png)" in text
 
 
-def test_a_folder_with_a_blank_in_its_name_is_written_as_links_want_it(output, tmp_path):
+def test_a_folder_with_a_blank_in_its_name_is_quoted_in_links(output, tmp_path):
     moved = output.rename(tmp_path / "my results")
     text = written(tmp_path / "RESULTS.md", moved)
     assert "(my%20results/efficiency.png)" in text
 
 
-def test_without_a_chapter_there_are_no_results(tmp_path):
+def test_without_a_section_there_are_no_results(tmp_path):
     with pytest.raises(CapscopeError, match="has no results; run `capscope bench` first"):
         write_results(tmp_path / "RESULTS.md", tmp_path)
     assert not (tmp_path / "RESULTS.md").exists()
 
 
-def test_no_number_of_a_chapter_is_typed_by_hand(bench, tmp_path, monkeypatch):
+def test_sections_are_copied_unchanged(bench, tmp_path, monkeypatch):
     section = Section("Made", "| n |\n|---|\n| 123.456 |", ())
     monkeypatch.setattr(results, "SUITES", {"made": lambda bench: section})
     run_suite("made", bench, "capscope bench made")
     text = written(tmp_path / "RESULTS.md", bench.output)
-    chapter = (bench.output / "made.md").read_text("utf-8")
-    assert text == f"{results._HEAD}\n{chapter}"
-    assert "| 123.456 |" in chapter
+    section = (bench.output / "made.md").read_text("utf-8")
+    assert text == f"{results._HEAD}\n{section}"
+    assert "| 123.456 |" in section
 
 
 def test_the_results_in_the_repository_are_the_sections_put_together():
@@ -141,7 +141,7 @@ def test_the_results_in_the_repository_are_the_sections_put_together():
     assert results_text(root / "RESULTS.md", root / "docs" / "results") == text
 
 
-def test_every_suite_says_what_it_is_for():
+def test_every_suite_has_a_docstring():
     assert {"efficiency", "reachability", "ablation", "speed"} <= SUITES.keys()
     for suite in SUITES.values():
         assert suite.__doc__

@@ -1,6 +1,6 @@
-"""Worlds that are a table: what each intent leads to from each state of a few propositions.
+"""Problems given by a table: the outcomes of each intent in each state of a few propositions.
 
-The agent hands the intent to the simulator, which draws the outcome. Any state can be set.
+The agent passes the intent to the simulator, which samples the outcome. Any state can be set.
 """
 
 import random
@@ -11,8 +11,8 @@ from capscope.symbolic import Effect, Intent, Vocabulary
 from capscope.world import Limits, Problem
 from capscope_experiments.suites.speed import sampled_graph
 
-WORDS = Vocabulary.of_atoms("pqrst")
-STATES = range(2 ** len(WORDS.atoms))
+VOCABULARY = Vocabulary.of_atoms("pqrst")
+STATES = range(2 ** len(VOCABULARY.atoms))
 NOTHING = ((Effect(0, 0), 1.0),)
 
 
@@ -76,7 +76,7 @@ class SettableSimulator(Simulator):
 
 
 class Once:
-    """The agent: tries its intent once; counts how often it was asked to."""
+    """The agent: tries its intent once, and counts its attempts."""
 
     def __init__(self):
         self.begun = 0
@@ -95,14 +95,14 @@ class Trying:
 
 
 class Itself:
-    vocabulary = WORDS
+    vocabulary = VOCABULARY
 
     def __call__(self, observation):
         return observation
 
 
 def when(condition, *effects, otherwise=NOTHING):
-    """Return effects where a Python expression over p, q, r, s, t holds."""
+    """Return effects that happen if a Python expression over p, q, r, s, t holds."""
     code = compile(condition, "condition", "eval")
 
     def outcomes(state):
@@ -119,7 +119,7 @@ def rule_problem(simulator=SettableSimulator, **truths):
 
 
 def everything_seen(problem, draws=25):
-    """Return models that have seen each pair of state and intent."""
+    """Return a graph with observations of each pair of state and intent."""
     return sampled_graph(problem, problem.truth, share=1.0, draws=draws)
 
 
