@@ -133,27 +133,37 @@ def test_nothing_but_the_bench_command_knows_of_the_experiments():
     assert users == {"capscope.cli.bench"}
 
 
-EXPERIMENTS = ROOT.parents[1] / "experiments"
+PACKAGE = ROOT.parents[1] / "experiments" / "capscope_experiments"
+EXPERIMENTS = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): set(
+        imported_names(path)
+    )
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
 
 
 @pytest.mark.parametrize(
     ("package", "home"),
     [
-        ("aalpy", "baselines/aalpy/learners.py"),
-        ("matplotlib", "figure.py"),
-        ("typer", "command.py"),
-        ("rich", "command.py"),
+        ("aalpy", "baselines.aalpy.learners"),
+        ("matplotlib", "figure"),
+        ("typer", "command"),
+        ("rich", "command"),
     ],
 )
 def test_a_library_is_imported_in_its_own_place_of_the_experiments_only(package, home):
-    package_folder = EXPERIMENTS / "capscope_experiments"
     users = {
-        path.relative_to(package_folder).as_posix()
-        for path in package_folder.rglob("*.py")
-        for name in imported_names(path)
-        if name.partition(".")[0] == package
+        module
+        for module, names in EXPERIMENTS.items()
+        if any(name.partition(".")[0] == package for name in names)
     }
-    assert users == ({home} if isinstance(home, str) else set(home))
+    assert users == {f"capscope_experiments.{home}"}
+
+
+def test_run_directories_are_read_in_one_module_of_the_experiments():
+    readers = ("capscope.assessment.reading", "capscope.record.run_directory.RunDirectory")
+    users = {m for m, names in EXPERIMENTS.items() if any(n.startswith(readers) for n in names)}
+    assert users == {"capscope_experiments.saved_runs"}
 
 
 def test_the_check_sees_imports_inside_functions():
