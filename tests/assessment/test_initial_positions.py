@@ -83,8 +83,8 @@ def test_a_run_begins_from_each_of_the_positions_that_its_resets_lead_to(strateg
 def test_one_reset_is_the_default_and_others_are_told_of(capscope, tmp_path):
     result = assess(problem(), settings=Settings(**ASKED), run=tmp_path / "run")
     assert result.initial_positions == InitialPositions(1, others=True)
-    assert "the run began from 1 position " in result._repr_html_()
-    note = "resets lead to further positions: the run began from 1 position"
+    assert "the run started from 1 position " in result._repr_html_()
+    note = "resets lead to further positions: the run started from 1 position"
     assert note in capscope("show", tmp_path / "run").out
     assert f"R{note[1:]}" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 

@@ -198,13 +198,13 @@ def test_an_agent_that_raises_does_not_stop_a_run_on_the_command_line(capscope, 
         (
             "RaisesAtOnce()",
             "agent raised",
-            "the agent raised",
+            "raised an exception",
             f"RuntimeError ({RAISES_HERE}): no idea",
         ),
         (
             "Scripted('z\\x1bz')",
             "invalid action",
-            "the agent chose an action that is not available",
+            "chose an action that is not available",
             "there is no switch z\x1bz",
         ),
     ],
@@ -219,7 +219,7 @@ def test_an_agent_that_breaks_down_is_warned_of_wherever_its_run_is_shown(
     (warning,) = [line for line in done.out.splitlines() if line.startswith("warning: ")]
     assert warning.isprintable()
     number = warning.split()[2]
-    said = f"all {number} executions in which it had to act ended because {said}; the first: "
+    said = f"all {number} executions in which the agent had to act ended because it {said} (first: "
     assert said in warning
     assert sanitize(detail) in warning
     for command in (["resume"], ["show"], ["show", "--surprises"]):
@@ -270,8 +270,8 @@ def make(): return board_problem(Fragile(slip=0.3))
     assert done.code == 0
     assert "mine.py:make has changed since the run was begun" in done.err
     assert capscope("resume", "broken").err == ""
-    assert "it was changed during the run" in Path("broken/report.html").read_text()
-    assert "it was changed during the run" not in Path("whole/report.html").read_text()
+    assert "changed during the run to" in Path("broken/report.html").read_text()
+    assert "changed during the run to" not in Path("whole/report.html").read_text()
     assert Path("broken/model.json").read_bytes() == Path("whole/model.json").read_bytes()
 
 

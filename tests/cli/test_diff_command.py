@@ -30,7 +30,7 @@ def runs(tmp_path_factory):
 def test_a_difference_is_printed_and_no_failure_unless_asked_for(capscope, runs):
     done = capscope("diff", runs / "a", runs / "lost")
     assert done.code == 0
-    assert "lost\n  open(), wherever compared" in done.out
+    assert "lost\n  open(), everywhere" in done.out
     assert done.err == ""
 
 
@@ -65,7 +65,7 @@ def test_a_page_is_written_where_it_is_wanted(capscope, runs, tmp_path):
     done = capscope("diff", runs / "a", runs / "lost", "--html", "diff.html")
     assert done.out.endswith("written: diff.html\n")
     page = (tmp_path / "diff.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>") and "open(), wherever compared" in page
+    assert page.startswith("<!doctype html>") and "open(), everywhere" in page
 
 
 def test_runs_of_different_worlds_are_refused(refusal, capscope, runs, tmp_path):

@@ -32,7 +32,7 @@ def test_a_plan_is_printed(capscope, run):
     done = capscope("plan", run, "--goal", "lit(a) and not lit(b)")
     assert done.code == 0
     assert done.err == ""
-    assert done.out.startswith("board: lit(a) and not lit(b), from where the run began\n")
+    assert done.out.startswith("board: lit(a) and not lit(b), from the start of the run\n")
     assert "success 1.00 [0." in done.out
     assert "  1. ask for lit(a)   [" in done.out
     assert "nothing changes: ask again" in done.out
@@ -55,7 +55,7 @@ def test_a_plan_is_tried_on_the_agent(capscope, run):
     before = (run / "journal.sqlite").read_bytes()
     done = capscope("plan", run, "--goal", "lit(a) and lit(b)", "--try", 40)
     assert done.code == 0
-    assert "tried 40 times; none of this is recorded in the run" in done.out
+    assert "tried 40 times; nothing is recorded in the run" in done.out
     assert "reached the goal 40 times: 1.00 [0.9" in done.out
     assert "1.00 was predicted, which agrees" in done.out
     assert (run / "journal.sqlite").read_bytes() == before
@@ -71,7 +71,7 @@ def test_a_plan_is_tried_on_the_agent(capscope, run):
 def test_tries_may_be_kept_short(capscope, run):
     done = capscope("plan", run, "--goal", "lit(a) and lit(b)", "--try", 50, "--longest", 2)
     assert "was predicted for 2 executions, which agrees" in done.out
-    assert "not done after 2 executions: " in done.out
+    assert "not finished after 2 executions: " in done.out
 
 
 def test_an_agent_that_has_changed_is_told(capscope, run, monkeypatch):
@@ -80,8 +80,8 @@ def test_an_agent_that_has_changed_is_told(capscope, run, monkeypatch):
     done = capscope("plan", run, "--goal", "lit(a)", "--try", 30)
     assert done.code == 0
     assert "reached the goal 0 times" in done.out
-    assert "lower than predicted (so few by chance: p = " in done.out
-    assert "not done after 100 executions: 30 times" in done.out
+    assert "lower than predicted (probability of so few: " in done.out
+    assert "not finished after 100 executions: 30 times" in done.out
 
 
 def test_ctrl_c_keeps_what_was_tried(capscope, run, monkeypatch):
@@ -115,7 +115,7 @@ def test_no_way_is_an_answer_and_not_a_mistake(capscope, tmp_path):
     done = capscope("plan", run, "--goal", "lit(a) and lit(b) and lit(c)", "--try", 5)
     assert done.code == 1
     assert "success 0.00" in done.out
-    assert "Whether the agent can is unknown" in done.out
+    assert "Whether the agent can achieve it is unknown" in " ".join(done.out.split())
     assert "tried" not in done.out.split("success")[0]
     found = json.loads(capscope("plan", run, "--goal", "lit(a) and lit(b)", "--json").out)
     assert not found["found"]

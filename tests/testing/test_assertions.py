@@ -176,7 +176,7 @@ def test_a_loss_from_one_run_to_the_next_fails_with_what_was_lost(kept):
     assert_no_loss(before, same)
     assert_no_loss(str(lost.run), before.run)
     told = failure(assert_no_loss, before, lost)
-    assert told.startswith("1 lost or less reliable, at an error rate of 0.05\n  lost: open(), wh")
+    assert told.startswith("1 lost or less reliable, at an error rate of 0.05\n  lost: open(), ev")
     assert "change -1.00" in told
 
 

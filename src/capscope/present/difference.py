@@ -143,7 +143,7 @@ def heading(difference: Difference) -> str:
 def _condition(difference: Difference) -> str:
     terms = difference.where.when
     if terms == ((),):
-        return "in all states compared"
+        return "everywhere"
     shown = [joined(term) for term in terms[:_MOST_TERMS]]
     hidden = len(terms) - len(shown)
     more = [f"{hidden} more conditions"] if hidden else []

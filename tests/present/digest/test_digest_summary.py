@@ -171,8 +171,8 @@ def test_settled_evidence_is_called_settled_by_its_own_criterion():
         "Each of the 32 pairs of a state seen and a capability was tried at least once."
     )
     assert said[-2].startswith(
-        "By the run's own criterion the evidence is settled: with probability 0.95, no outcome with "
-        "probability above 0.1 was missed"
+        "By the run's own criterion the evidence is settled: with probability 0.95, no outcome "
+        "with probability above 0.1 was missed"
     )
     assert said[-1].endswith("it is not a worst-case guarantee.")
 
