@@ -1,4 +1,4 @@
-"""CSV that is read back as it was, and runs nothing in a spreadsheet."""
+"""CSV that is read back exactly, and runs nothing in a spreadsheet."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ def read_back(text, columns):
 @given(odd_models())
 @settings(max_examples=50)
 @pytest.mark.parametrize("which", [0, 1])
-def test_any_table_is_read_back_to_the_bit(which, graph):
+def test_any_table_is_read_back_exactly(which, graph):
     table = model_tables(graph)[which]
     assert read_back(csv_text(table), table.columns) == [*model_tables(graph)[which].rows]
 
@@ -43,7 +43,7 @@ def test_no_name_is_taken_for_a_formula(name):
     assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) for cell in cells)
 
 
-def test_numbers_are_written_in_full_and_truth_in_small_letters():
+def test_numbers_are_written_in_full_and_booleans_in_lower_case():
     row = QueryRow(0, "0x1", "p()", 1, 2, 3, 4, 0.1 + 0.2, 1e-9, -0.5, True, False, 5, 6)
     line = csv_text(Table("queries", QueryRow, [row])).splitlines()[1]
     assert line == "0,0x1,p(),1,2,3,4,0.30000000000000004,1e-09,-0.5,true,false,5,6"

@@ -1,4 +1,4 @@
-"""The graph of states, read back by a reader of quoted strings and, where it is, by Graphviz."""
+"""The graph of states, read back by a small parser and, if installed, by Graphviz."""
 
 import html
 import re
@@ -66,21 +66,21 @@ def test_every_transition_is_on_an_arrow_as_thick_as_it_is_likely(loops, graph):
     assert nodes.keys() == set(range(len(graph.nodes)))
     assert edges.keys() == ways.keys()
     for key, found in ways.items():
-        told = lines_of(edges[key]["tooltip"])
-        assert sorted(told) == sorted(f"{sanitize(name)} {p:.2g}" for p, name in found)
+        shown = lines_of(edges[key]["tooltip"])
+        assert sorted(shown) == sorted(f"{sanitize(name)} {p:.2g}" for p, name in found)
         likeliest = max(p for p, _ in found)
         assert float(edges[key]["penwidth"]) == pytest.approx(0.5 + 3.5 * likeliest, abs=0.01)
 
 
 @given(odd_models())
-def test_a_state_tells_what_holds_in_it(graph):
+def test_a_state_shows_what_holds_in_it(graph):
     nodes, _, _ = read(dot_graph(graph, "odd"))
     for number, state in enumerate(graph.nodes):
-        told = [line for line in lines_of(nodes[number]["tooltip"]) if line]
-        assert told == [sanitize(str(atom)) for atom in ODD.holding(state)]
+        shown = [line for line in lines_of(nodes[number]["tooltip"]) if line]
+        assert shown == [sanitize(str(atom)) for atom in ODD.holding(state)]
 
 
-def test_labels_leave_out_what_always_holds_and_the_first_state_stands_out():
+def test_labels_omit_what_always_holds_and_the_first_state_is_bold():
     graph = tossed_models()
     nodes, _, title = read(dot_graph(graph, "toss"))
     assert title == "toss: 4 states seen"
@@ -91,14 +91,14 @@ def test_labels_leave_out_what_always_holds_and_the_first_state_stands_out():
     assert "dashed" in nodes[2]["style"]  # nothing was tried there
 
 
-def test_of_many_states_the_most_visited_are_drawn_and_the_title_says_so():
+def test_only_the_most_visited_states_are_drawn_and_the_title_says_so():
     graph = tossed_models()
     nodes, edges, title = read(dot_graph(graph, "toss", limit=2))
     # 28 executions began in 0b001, none in 0b111.
     assert nodes.keys() == {0, 1}
     assert edges.keys() == {(0, 1), (1, 0)}
     assert title == (
-        "toss: 4 states seen, the 2 most visited drawn; 3 arrows to or from others left out"
+        "toss: 4 states seen, the 2 most visited drawn; 3 arrows to or from others omitted"
     )
 
 

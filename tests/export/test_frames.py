@@ -1,4 +1,4 @@
-"""Data frames and Parquet files hold what the tables hold."""
+"""Data frames and Parquet files have the content of the tables."""
 
 import io
 import re

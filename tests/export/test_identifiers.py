@@ -1,4 +1,4 @@
-"""Names that another language takes."""
+"""Identifiers for languages that restrict names."""
 
 import re
 
@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.export.identifiers import Spelling, name_lines
+from capscope.export.identifiers import IdentifierSyntax, name_lines
 
-PLAIN = Spelling("_", "true label")
+PLAIN = IdentifierSyntax("_", "true label")
 
 
 @given(
@@ -25,7 +25,7 @@ def test_identifiers_are_legal_and_differ_whatever_the_names(names, besides):
 
 
 @given(st.lists(st.sampled_from(["a", "A", "a_2", "b c", "b_c", "true", "True"])))
-def test_a_legal_name_is_kept_whoever_comes_first(names):
+def test_a_legal_name_is_kept_in_any_order(names):
     given_names = PLAIN.identifiers(names)
     assert all(given_names[name] == name for name in {"a", "a_2", "b_c"} & set(names))
 
@@ -42,7 +42,7 @@ def test_a_legal_name_is_kept_whoever_comes_first(names):
         ("true", "true_2"),
     ],
 )
-def test_an_identifier_stays_near_to_its_name(name, identifier):
+def test_an_identifier_resembles_its_name(name, identifier):
     assert PLAIN.identifiers([name]) == {name: identifier}
 
 

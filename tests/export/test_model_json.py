@@ -1,4 +1,4 @@
-"""`model.json` against its description in the design."""
+"""`model.json`, compared with its description in the design."""
 
 import json
 from collections import Counter
@@ -79,7 +79,7 @@ def test_any_model_keeps_to_the_format_and_survives_json(transitions):
 
 
 @given(TRANSITIONS)
-def test_the_document_says_what_the_pessimist_predicts(transitions):
+def test_the_document_agrees_with_the_pessimistic_model(transitions):
     graph = StateGraph(WORDS, INTENTS)
     graph.update(Counter(transitions))
     document = model_document(graph, "toy")

@@ -1,4 +1,4 @@
-"""The PPDDL export: read by plado alone, by our own reader and by others, it is the same model."""
+"""The PPDDL export, read back by plado, by our own reader and by other tools."""
 
 import itertools
 import json
@@ -140,7 +140,7 @@ def test_readable_conditions_are_the_same_model_where_something_was_tried(graph)
     check_same_model(graph, files, silent_elsewhere=False)
 
 
-def test_readable_conditions_speak_of_states_where_nothing_was_tried():
+def test_readable_conditions_cover_states_in_which_nothing_was_tried():
     graph = tossed_models()
     untried = Intent.parse("not q"), 0b001
     assert not graph.pessimistic.predict(untried[1], untried[0])
@@ -174,16 +174,16 @@ def test_no_name_gets_out_of_its_comment():
     assert [line for line in lines if ":action" in line] == ["  (:action do-nothing"]
 
 
-def test_types_above_the_root_are_of_no_account():
-    words = Vocabulary([Predicate("p", ("t",))], {"a": "t"}, {"t": "object", "object": "t"})
-    assert "  (:types\n    t - object\n  )\n" in ppddl_files(StateGraph(words), "round").domain
+def test_types_above_the_root_are_ignored():
+    vocabulary = Vocabulary([Predicate("p", ("t",))], {"a": "t"}, {"t": "object", "object": "t"})
+    assert "  (:types\n    t - object\n  )\n" in ppddl_files(StateGraph(vocabulary), "round").domain
 
 
-def test_names_of_all_kinds_differ_for_readers_that_keep_one_set_of_names():
-    words = Vocabulary.from_dict(
+def test_names_of_all_kinds_differ_for_parsers_with_one_namespace():
+    vocabulary = Vocabulary.from_dict(
         {"predicates": [["robot", ["robot"]]], "objects": {"robot": "robot"}, "parents": {}}
     )
-    text = ppddl_files(StateGraph(words, []), "one name").domain
+    text = ppddl_files(StateGraph(vocabulary, []), "one name").domain
     assert "    robot-2 - robot-3\n" in text
     assert "    (robot ?x1 - robot-3)\n" in text
 
@@ -245,7 +245,7 @@ def test_our_own_simulator_draws_from_the_same_distribution(tireworld):
     assert seen == pytest.approx(graph.pessimistic.predict(place.state, intent), abs=0.03)
 
 
-def test_a_run_of_the_board_is_a_problem_that_can_be_assessed_in_its_turn(tmp_path):
+def test_an_exported_run_can_itself_be_assessed(tmp_path):
     found = assess(board_problem(Board(slip=0.3)), budget=Budget(executions=400))
     files, task = compiled(ppddl_files(found.graph, "board"), tmp_path)
     check_same_model(found.graph, files)
@@ -257,7 +257,7 @@ def test_an_empty_run_is_valid(intents, tmp_path):
     graph = StateGraph(Vocabulary.of_atoms("pq"), intents)
     files, task = compiled(ppddl_files(graph, "empty"), tmp_path)
     assert [(o.name, o.outcomes(0)) for o in task.operators] == [("do-nothing()", ((1.0, 0),))]
-    assert "where the run would begin is not known" in files.problem
+    assert "the initial state is unknown" in files.problem
     assert ":requirements :strips)" in files.domain
 
 
@@ -276,7 +276,7 @@ def test_only_what_is_used_is_required():
 
 
 @pytest.mark.parametrize("counts", [[1], [2, 1], [1] * 7, [999_999, 1], [5, 5, 3, 1, 1, 1, 1]])
-def test_shares_sum_to_one_and_are_off_by_next_to_nothing(counts):
+def test_shares_sum_to_one_and_have_a_negligible_error(counts):
     shares = list(map(Fraction, decimal_shares(counts)))
     assert sum(shares) == 1
     for share, count in zip(shares, counts, strict=True):
@@ -303,7 +303,7 @@ def test_pddlgym_reads_it(tireworld, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("package", ["pddl", "tarski", "unified_planning"])
-def test_readers_of_classical_planning_take_a_model_without_chance(package, tmp_path):
+def test_classical_planning_parsers_read_a_deterministic_model(package, tmp_path):
     pytest.importorskip(package)
     found = assess(board_problem(), budget=Budget(executions=100))
     _, task = compiled(ppddl_files(found.graph, "board"), tmp_path)

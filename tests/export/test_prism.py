@@ -1,4 +1,4 @@
-"""The PRISM export: what Storm builds of it is the pessimistic model, choice by choice."""
+"""The PRISM export: Storm builds the pessimistic model from it, choice by choice."""
 
 import json
 import re
@@ -18,7 +18,7 @@ stormpy = pytest.importorskip("stormpy")
 
 VARIABLE = re.compile(r'^  (\w+) : bool init (true|false);  // (".*")$', re.MULTILINE)
 CONSTANT = re.compile(r'^const bool (\w+) = (true|false);  // (".*")$', re.MULTILINE)
-ACTION = re.compile(r'^  // (\w+) is to ask for (".*")$', re.MULTILINE)
+ACTION = re.compile(r'^  // (\w+) asks for (".*")$', re.MULTILINE)
 
 
 class Loaded:
@@ -119,7 +119,7 @@ def tireworld(tmp_path_factory):
     return graph, Loaded(prism_program(graph, "tireworld"), graph, path)
 
 
-def test_a_run_with_chance_is_the_same_model_in_storm(tireworld):
+def test_a_stochastic_run_is_the_same_model_in_storm(tireworld):
     graph, loaded = tireworld
     assert set(loaded.states) == set(graph.nodes)
     check_same_model(graph, loaded)
@@ -148,7 +148,7 @@ def most_likely(graph, holds, sweeps=60):
         ("vehicle-at(l-1-1)", "vehicle_at_l_1_1"),
     ],
 )
-def test_the_best_chance_of_a_goal_is_that_of_value_iteration(tireworld, goal, formula):
+def test_the_best_probability_of_a_goal_is_that_of_value_iteration(tireworld, goal, formula):
     graph, loaded = tireworld
     intent = Intent.parse(goal)
     expected = most_likely(graph, lambda state: intent.holds(state, graph.vocabulary))
@@ -156,7 +156,7 @@ def test_the_best_chance_of_a_goal_is_that_of_value_iteration(tireworld, goal, f
     assert 0 <= expected <= 1
 
 
-def test_each_execution_costs_one_and_waiting_where_nothing_is_known_costs_nothing(tmp_path):
+def test_each_execution_costs_one_and_the_loop_of_an_untried_state_costs_nothing(tmp_path):
     graph = tossed_models()
     loaded = Loaded(prism_program(graph, "toss"), graph, tmp_path / "toss.prism")
     # p is reached in 1 / (2/3) executions.
@@ -168,18 +168,18 @@ def test_each_execution_costs_one_and_waiting_where_nothing_is_known_costs_nothi
     assert loaded.choices(0b111) == {None: {0b111: 1}}
 
 
-def test_what_was_never_tried_is_no_choice(tmp_path):
+def test_an_untried_capability_is_not_a_choice(tmp_path):
     graph = tossed_models()
     loaded = Loaded(prism_program(graph, "toss"), graph, tmp_path / "toss.prism")
     assert loaded.choices(0b011).keys() == {"not q()"}
     assert loaded.choices(0b000).keys() == {"p()", "not q()"}
 
 
-@pytest.mark.parametrize("words", [ODD, Vocabulary.of_atoms("pq")])
-def test_an_empty_run_is_valid(words, tmp_path):
-    graph = StateGraph(words, [Intent.parse("p")] if words is not ODD else [])
+@pytest.mark.parametrize("vocabulary", [ODD, Vocabulary.of_atoms("pq")])
+def test_an_empty_run_is_valid(vocabulary, tmp_path):
+    graph = StateGraph(vocabulary, [Intent.parse("p")] if vocabulary is not ODD else [])
     text = prism_program(graph, "empty")
-    assert "where the run would begin is not known" in text
+    assert "the initial state is unknown" in text
     loaded = Loaded(text, graph, tmp_path / "empty.prism")
     assert loaded.states == [0]
     assert loaded.choices(0) == {None: {0: 1}}

@@ -1,4 +1,4 @@
-"""The tables against the dataset, the models and the document they are made from."""
+"""The tables, compared with the dataset, the model and the document."""
 
 import pytest
 from capscope.assessment.reading import read_run
@@ -37,7 +37,7 @@ def test_transitions_are_those_of_the_dataset(kept):
 
 
 @given(odd_models())
-def test_a_transition_tells_what_the_model_predicts(graph):
+def test_a_transition_has_the_probability_of_the_model(graph):
     transitions, rules = ([*table.rows] for table in model_tables(graph))
     predicted = {}
     for row in transitions:
@@ -61,13 +61,13 @@ def test_a_transition_tells_what_the_model_predicts(graph):
             assert predicted.get((state, intent), {}) == expected
 
 
-def test_atoms_are_those_that_hold_and_do_not_always(kept):
+def test_atoms_that_always_hold_are_omitted(kept):
     reading, transitions, _, _ = kept
-    words = reading.graph.vocabulary
+    vocabulary = reading.graph.vocabulary
     for row in transitions:
         state = int(row.before, 16)
         named = Intent.parse(row.before_atoms).literals if row.before_atoms else ()
-        assert words.state(literal.atom for literal in named) == state
+        assert vocabulary.state(literal.atom for literal in named) == state
     graph = taught(Vocabulary.of_atoms("pq"), [Intent.parse("p")], {(0b10, 0, 0b11): 1})
     (row,) = model_tables(graph)[0].rows
     assert (row.before_atoms, row.after_atoms, row.adds, row.deletes) == ("", "p()", "p()", "")
@@ -93,7 +93,7 @@ def test_rules_are_those_of_the_document():
     assert [row.achieving_states for row in rows if row.capability == "p()"] == [1, 1, 0]
 
 
-def test_queries_add_up_to_what_the_run_took(kept):
+def test_queries_add_up_to_the_usage_of_the_run(kept):
     reading, _, _, queries = kept
     assert [row.number for row in queries] == list(range(reading.usage.queries))
     for column in ("executions", "llm_tokens"):
@@ -120,7 +120,7 @@ def test_an_empty_run_has_empty_tables(tmp_path):
         ]
 
 
-def test_names_that_no_file_can_hold_are_spelled_out():
+def test_lone_surrogates_are_escaped():
     graph = StateGraph(Vocabulary.of_atoms(["\ud800"]), [Intent.parse("\ud800")])
     graph.update({(0, 0, 1): 1})
     (row,) = model_tables(graph)[0].rows

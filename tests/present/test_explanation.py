@@ -59,7 +59,7 @@ def test_the_last_query_is_explained_unless_another_is_named(run):
     assert lines_of(run)[0].startswith("query 5: ")
 
 
-def test_the_models_are_those_from_before_the_query(run):
+def test_the_model_is_that_from_before_the_query(run):
     tried = 0
     for number in range(6):
         query = explain_query(run, number)
@@ -72,9 +72,9 @@ def test_what_was_learned_is_what_the_query_added(run):
     first = explain_query(run, 0)
     pairs = {(t.before, t.capability) for t in first.transitions}
     learned = next(line for line in explanation_lines(first) if line.startswith("learned: "))
-    pairs_told, transitions_told = learned.removeprefix("learned: ").split(", ")[:2]
-    assert pairs_told == counted(len(pairs), "new pair")
-    assert transitions_told == counted(len(first.transitions), "new transition")
+    pairs_shown, transitions_shown = learned.removeprefix("learned: ").split(", ")[:2]
+    assert pairs_shown == counted(len(pairs), "new pair")
+    assert transitions_shown == counted(len(first.transitions), "new transition")
 
 
 def test_a_first_try_is_compared_with_the_optimistic_model(run):
@@ -145,7 +145,7 @@ def test_the_command_prints_the_explanation(run):
     assert result.stdout.splitlines() == lines_of(run, 2)
 
 
-def test_the_command_prints_one_json_object_when_told(run):
+def test_the_command_prints_one_json_object_if_requested(run):
     result = CliRunner().invoke(app, ["explain", str(run), "--json"])
     assert result.exit_code == 0
     document = json.loads(result.stdout)
@@ -159,6 +159,6 @@ def test_explaining_changes_nothing_of_a_run(run):
     before = (run / "journal.sqlite").read_bytes()
     lines_of(run)
     assert (run / "journal.sqlite").read_bytes() == before
-    # It is not locked either: a run under way can be explained.
+    # It is not locked either: a running assessment can be explained.
     with RunDirectory.open(run):
         lines_of(run)

@@ -9,7 +9,7 @@ def test_a_finding_is_shown_with_an_example():
     (finding,) = find_findings(graph)
     first, *rest = finding_lines(finding)
     assert first == "side effect"
-    told = " ".join(line.strip() for line in rest)
-    assert told.startswith(finding.sentence)
-    assert "asked for holding(key) in 0x1 (at(nw)): open()" in told
+    shown = " ".join(line.strip() for line in rest)
+    assert shown.startswith(finding.sentence)
+    assert "asked for holding(key) in 0x1 (at(nw)): open()" in shown
     assert all(len(line) <= 96 for line in rest)

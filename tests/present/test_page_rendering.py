@@ -90,8 +90,8 @@ def test_half_a_character_does_not_keep_a_report_from_being_written():
 def test_what_scripts_read_is_what_the_digest_says():
     data = re.search(r'id="digest">(.*?)</script>', report_page(DIGEST), re.DOTALL)[1]
     read = json.loads(data)
-    assert [told["intent"] for told in read["capabilities"]] == [
-        told.intent for told in DIGEST.capabilities
+    assert [capability["intent"] for capability in read["capabilities"]] == [
+        capability.intent for capability in DIGEST.capabilities
     ]
     assert read["map"]["edges"][1] == [0, 2, 0, 0.25, 10]
     assert read["states"][0] == ["s0", ["at(switch)"], 700, DIGEST.states[0].picture]
@@ -112,8 +112,8 @@ def test_not_a_number_is_refused_for_no_browser_could_read_it():
 
 def test_capabilities_that_differ_in_signs_only_have_places_of_their_own():
     names = ["on(a,b)", "on(a, b)", "ON(a,b)", "on-a-b-2", "(…)"]
-    told = tuple(replace(DIG, intent=name) for name in names)
-    page = report_page(replace(DIGEST, capabilities=told))
+    renamed = tuple(replace(DIG, intent=name) for name in names)
+    page = report_page(replace(DIGEST, capabilities=renamed))
     places = re.findall(r'<tbody class="capability" id="([^"]*)"', page)
     assert places == [f"capability-on-a-b{end}" for end in ("", "-2", "-3", "-2-2")] + [
         "capability-"

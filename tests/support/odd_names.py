@@ -1,4 +1,4 @@
-"""Models whose names are fit for no other language, and random ones for exports to be tried on."""
+"""Models with names that other languages do not allow, and random models, for testing exports."""
 
 from collections import Counter
 
@@ -35,7 +35,7 @@ ODD_INTENTS.append(Intent.of([Literal(Atom("@ready?"), False), Literal(Atom("tru
 
 
 def taught(vocabulary, intents, transitions):
-    """Return models that have seen transitions with counts."""
+    """Return a model of transitions with counts."""
     graph = StateGraph(vocabulary, intents)
     graph.update(Counter(transitions))
     return graph
@@ -61,8 +61,8 @@ TOSSED = [Intent.parse(text) for text in ("p", "not q", "p and not r")]
 
 
 def tossed_models():
-    """Models over p, q and r: chance, an untried pair, and a state in which nothing was tried."""
-    words = Vocabulary.of_atoms("pqr")
+    """Models over p, q and r: randomness, an untried pair, and a state with nothing tried."""
+    vocabulary = Vocabulary.of_atoms("pqr")
     counts = {
         Transition(0b000, 0, 0b001): 2,
         Transition(0b000, 0, 0b000): 1,
@@ -73,4 +73,4 @@ def tossed_models():
         Transition(0b001, 2, 0b000): 9,
         Transition(0b011, 1, 0b001): 6,
     }
-    return taught(words, TOSSED, counts)
+    return taught(vocabulary, TOSSED, counts)

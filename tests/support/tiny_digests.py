@@ -1,4 +1,4 @@
-"""Digests of reports, made by hand: one with some of everything, a hostile one, a big one."""
+"""Digests made by hand: one with a bit of everything, a hostile one, a big one."""
 
 from dataclasses import replace
 
@@ -94,7 +94,7 @@ DIGEST = Digest(
         SummarySection(
             "What was assessed", ("An agent with a lamp.", "It was asked for 4 things.")
         ),
-        SummarySection("What remains unknown", ("Whether it can dig.",)),
+        SummarySection("What is unknown", ("Whether it can dig.",)),
     ),
     facts=(("strategy", "adaptive"), ("seed", "0")),
     always=("there(lamp)",),
@@ -131,7 +131,7 @@ EVIL = (
 
 
 def hostile():
-    """Every text that an agent or a problem may choose is an attempt to run a script."""
+    """Return a digest in which every untrusted text tries to run a script."""
     turned = EVIL + "\u202egnp.exe\x1b[31m"
     evil_draw = replace(draw(), ending=turned, detail=turned, transcript=f"{turned}\n\t{turned}")
     evil_rule = RuleDigest(
@@ -165,7 +165,7 @@ def hostile():
 
 
 def big(capabilities=100, rules=12, states=300):
-    """As much as the largest runs have to tell."""
+    """Return a digest as large as that of the largest runs."""
     place = "at(robot,room-{})".format
     told = tuple(
         capability(

@@ -1,8 +1,8 @@
 """A real Chromium for the tests of pages: `pytest_plugins = ["support.visits"]`.
 
-Without one these tests are skipped; where CI is set, that is a failure. A page is opened from a
-file, as a user opens it. Whatever it complains about, and whatever it asks of a network, is
-gathered, and at the end of the test there must be nothing.
+Without Chromium these tests are skipped, or fail if CI is set. A page is opened from a file, as a
+user opens it. Console messages and network requests are collected, and at the end of the test there
+must be none.
 """
 
 import os
@@ -21,7 +21,7 @@ QUIETLY = [
 
 @dataclass
 class Visits:
-    """Pages opened in a test, and what they did that they should not."""
+    """Pages opened in a test, with their console messages and network requests."""
 
     context: object
     folder: object
@@ -50,11 +50,11 @@ class Visits:
 def chromium():
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
-        lacking = (
+        missing = (
             f"none of {', '.join(NAMES)} is on PATH; `make browser` installs one on Debian as root "
             "(apt-get install chromium)"
         )
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(lacking)
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
     with sync_playwright() as playwright:
         # Root has no sandbox, nor do other users in many containers; the pages are our own.
         browser = playwright.chromium.launch(

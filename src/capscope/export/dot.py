@@ -1,11 +1,10 @@
-"""The states visited as a graph for Graphviz: what the agent was seen to do, as a picture.
+"""The states seen, as a graph for Graphviz.
 
-Drawn faithfully, a run is a tangle: a dozen capabilities lead from one state to the same next one,
-most change nothing, and a picture of five hundred states shows none of them. So there is one arrow
-from a state to another, as thick as the likeliest way is likely, and it names the likeliest few
-capabilities; what changes nothing is left out unless asked for; and of many states the most visited
-are drawn. What was left out is said in the title. Hovering over the SVG shows all of a state or an
-arrow.
+A complete drawing of a run is unreadable: a dozen capabilities lead from one state to the same next
+state, most change nothing, and there may be hundreds of states. So there is one arrow between two
+states, as thick as its likeliest capability is likely, labeled with the likeliest few; loops are
+omitted unless requested; and of many states only the most visited are drawn. The title says what is
+omitted. The tooltips of the SVG show everything about a state or an arrow.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _MOST_CAPABILITIES = 4
 
 @dataclass(frozen=True)
 class _Arrow:
-    """What leads from one state to another: capabilities with probabilities, likeliest first."""
+    """Capabilities that lead from one state to another, with probabilities, likeliest first."""
 
     source: State
     target: State
@@ -35,7 +34,7 @@ class _Arrow:
 def dot_graph(
     graph: StateGraph, problem: str, limit: int = MOST_STATES, *, loops: bool = False
 ) -> str:
-    """Draw the most visited states and what leads where among them; `loops`: also what stays."""
+    """Draw the most visited states and the arrows between them, with loops if requested."""
     drawn = _most_visited(graph, limit)
     numbers = {state: i for i, state in enumerate(graph.nodes)}
     arrows = [a for a in _arrows(graph) if loops or a.source != a.target]
@@ -55,7 +54,7 @@ def dot_graph(
 
 
 def _most_visited(graph: StateGraph, limit: int) -> dict[State, StateNode]:
-    """Return where the run began, and the states from which most executions began."""
+    """Return the initial state, and the states from which most executions started."""
     first = graph.first_state
     nodes = sorted(graph.nodes.values(), key=lambda p: (p.state != first, -_visits(p)))
     return {place.state: place for place in nodes[:limit]}
@@ -80,10 +79,10 @@ def _arrows(graph: StateGraph) -> Iterator[_Arrow]:
 
 def _title(graph: StateGraph, problem: str, drawn: int, hidden: int) -> str:
     states = len(graph.nodes)
-    told = f"{problem}: {states} states seen"
+    title = f"{problem}: {states} states seen"
     if drawn < states:
-        told += f", the {drawn} most visited drawn; {hidden} arrows to or from others left out"
-    return dot_string(told)
+        title += f", the {drawn} most visited drawn; {hidden} arrows to or from others omitted"
+    return dot_string(title)
 
 
 def _node(graph: StateGraph, place: StateNode, number: int, always: int) -> str:

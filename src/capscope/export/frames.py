@@ -1,6 +1,6 @@
-"""Tables as pandas data frames, and as Parquet files.
+"""Tables as pandas data frames and Parquet files.
 
-pandas and pyarrow are an extra: they are imported when the first frame is made.
+pandas and pyarrow are an extra and are imported when the first frame is made.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def run_frames(run: Run) -> Frames:
 
 
 def frame(table: Table) -> pandas.DataFrame:
-    """Return a table as a data frame; an empty one has its columns and their types, too."""
+    """Return a table as a data frame, with column types also if it is empty."""
     try:
         import pandas
     except ModuleNotFoundError as error:

@@ -1,11 +1,10 @@
-"""Names that another language takes, made from names that it would not.
+"""Identifiers for languages that do not allow arbitrary names.
 
-Names of predicates, objects and types come from the user and may hold anything: brackets, spaces,
-capital letters that a tool folds, words that the language keeps for itself. Leaving out what is not
-allowed is not enough, for two names may then become one. So each name gets an identifier of its
-own: a name that is legal as it stands keeps it, whoever comes first, and of the others the later
-ones are numbered. What became of which name is written into the export, as JSON strings, so that
-no name can break out of the comment it stands in.
+Names of predicates, objects and types come from the user and may contain anything: brackets,
+spaces, capital letters that a tool folds, reserved words. Removing what is not allowed is not
+enough, since two names may become equal. So each name gets a distinct identifier: a legal name
+keeps its own, and the others are numbered if needed. The export lists the names that changed, as
+JSON strings, so that no name can break out of a comment.
 """
 
 from __future__ import annotations
@@ -17,22 +16,21 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Spelling:
-    """What a language takes for a name: ASCII letters, digits, some signs, and no word of its own.
+class IdentifierSyntax:
+    """The identifiers of a language: ASCII letters, digits, some signs, and no reserved word.
 
-    Identifiers are in small letters and differ by more than case, since languages that fold case
-    would mix them up otherwise.
+    Identifiers are lower case, because some languages ignore case.
     """
 
     signs: str
-    """The signs allowed behind the first letter; the first of them stands for all others."""
+    """The signs allowed after the first letter; the first of them replaces all others."""
     reserved: str
-    """The words that the language keeps for itself, in small letters."""
+    """The reserved words, in lower case."""
 
     def identifiers(self, names: Iterable[str], besides: Iterable[str] = ()) -> dict[str, str]:
-        """Return an identifier for each name, no two alike and none of those given already.
+        """Return distinct identifiers for names, different from those in `besides`.
 
-        >>> Spelling("-_", "and or").identifiers(["on", "On", "and", "on(a,b)"])
+        >>> IdentifierSyntax("-_", "and or").identifiers(["on", "On", "and", "on(a,b)"])
         {'on': 'on', 'On': 'on-2', 'and': 'and-2', 'on(a,b)': 'on-a-b'}
         """
         asked = list(dict.fromkeys(names))
@@ -59,7 +57,7 @@ class Spelling:
 
 
 def name_lines(kind: str, identifiers: Mapping[str, str]) -> Iterator[str]:
-    """Say of each name that could not be kept what it is called now.
+    """Describe each name that was changed.
 
     >>> list(name_lines("object", {"a": "a", "B": "b"}))
     ['object b is "B"']

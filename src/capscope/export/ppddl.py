@@ -1,18 +1,18 @@
 """The learned model as a PPDDL domain and problem, for planners and simulators.
 
-An action is one rule of one capability: applicable where the rule holds, with the rule's outcomes
-as its effect. One action for a capability, with a conditional effect for each rule, would have
-fewer names; but each condition would stand there twice, and many planners do not take conditional
-effects whose effect is a matter of chance. Rules of a capability exclude each other in the states
-observed, so that in each of them a capability is one action at most, or unknown.
+An action is one rule of one capability: applicable if the rule holds, with the rule's outcomes as
+its effect. One action per capability, with a conditional effect for each rule, would have fewer
+names, but each condition would occur twice, and many planners do not support conditional
+probabilistic effects. The rules of a capability exclude each other in the observed states, so at
+most one action of a capability is applicable in each of them; if none is, its outcome is unknown.
 
-Actions are ground and name objects, so all objects are constants of the domain; the problem has
-none of its own (an empty list, which some readers insist on), where the run began, and a goal to be
+Actions are ground and name objects, so all objects are constants of the domain. The problem has no
+objects (an empty list, which some parsers require), the initial state of the run, and a goal to be
 replaced.
 
-PPDDL has no fractions. A probability is written to twelve decimals, rounded down, and the most
-frequent outcome takes what is left, so that the decimals of an action sum to exactly one and none
-is off by more than 10⁻¹² times the number of outcomes.
+PPDDL has no fractions. A probability has twelve decimals, rounded down, and the most frequent
+outcome gets the remainder, so that the decimals of an action sum to exactly one and none is off by
+more than 10⁻¹² times the number of outcomes.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from capscope.export.conditions import ConditionedRules, Conditions, rules_with_conditions
-from capscope.export.identifiers import Spelling, name_lines
+from capscope.export.identifiers import IdentifierSyntax, name_lines
 from capscope.model import Rule, StateGraph
 from capscope.symbolic import Intent, Literal, Vocabulary
 from capscope.symbolic.dnf import Term
 from capscope.symbolic.vocabulary import TYPE_ROOT
 
 DECIMALS = 12
-SPELLING = Spelling(
+SYNTAX = IdentifierSyntax(
     "-_",
     "and assign decrease define domain either exists forall goal-achieved goal-probability "
     "imply increase maximize minimize not number object oneof or probabilistic problem reward "
     "scale-down scale-up total-cost total-time undefined when",
 )
 _NO_ACTIONS = (
-    "  ; Nothing was tried. A domain needs an action, and this one does nothing.",
+    "  ; Nothing was tried. A domain needs an action; this one does nothing.",
     "  (:action do-nothing",
     "    :parameters ()",
     "    :precondition (and)",
     "    :effect (and))",
 )
 _ADVICE = {
-    Conditions.OBSERVED: "exact for the states observed, and no action leads out of these",
-    Conditions.READABLE: "readable, and guesses in states where the capability was never tried",
+    Conditions.OBSERVED: "exact for the observed states, and no action leaves them",
+    Conditions.READABLE: "readable, and guesses in states in which the capability was never tried",
 }
 
 
@@ -62,13 +62,13 @@ def ppddl_files(
     conditions: Conditions = Conditions.OBSERVED,
     goal: Intent | None = None,
 ) -> PpddlFiles:
-    """Write the pessimistic model down as a domain, and where the run began as a problem."""
+    """Return the pessimistic model as a domain, and the initial state of the run as a problem."""
     names = _Names.of(graph, problem)
     rules = {
         intent: rules_with_conditions(graph, intent, conditions) for intent in graph.capabilities
     }
     if goal is not None:
-        graph.vocabulary.literal_masks(goal.literals)  # names an unknown atom
+        graph.vocabulary.literal_masks(goal.literals)  # raises for an unknown atom
     actions = [line for intent in rules for line in _actions(intent, rules[intent], graph, names)]
     domain = [
         *_heading(names, problem, conditions),
@@ -83,7 +83,7 @@ def ppddl_files(
 
 @dataclass(frozen=True)
 class _Names:
-    """What everything is called in the files."""
+    """The identifiers used in the files."""
 
     domain: str
     types: Mapping[str, str]
@@ -93,20 +93,20 @@ class _Names:
 
     @classmethod
     def of(cls, graph: StateGraph, problem: str) -> _Names:
-        words = graph.vocabulary
-        types = {*words.parents, *words.parents.values(), *words.objects.values()}
-        types |= {kind for predicate in words.predicates for kind in predicate.types}
-        ranked = sorted(types - {TYPE_ROOT}, key=lambda kind: _rank(kind, words))
+        vocabulary = graph.vocabulary
+        types = {*vocabulary.parents, *vocabulary.parents.values(), *vocabulary.objects.values()}
+        types |= {kind for predicate in vocabulary.predicates for kind in predicate.types}
+        ranked = sorted(types - {TYPE_ROOT}, key=lambda kind: _rank(kind, vocabulary))
         # Some readers have one set of names for all kinds of things.
-        predicates = SPELLING.identifiers(predicate.name for predicate in words.predicates)
-        objects = SPELLING.identifiers(words.objects, predicates.values())
-        given = SPELLING.identifiers(ranked, (*predicates.values(), *objects.values()))
+        predicates = SYNTAX.identifiers(predicate.name for predicate in vocabulary.predicates)
+        objects = SYNTAX.identifiers(vocabulary.objects, predicates.values())
+        given = SYNTAX.identifiers(ranked, (*predicates.values(), *objects.values()))
         return cls(
-            f"{SPELLING.identifiers([problem])[problem]}-learned",
+            f"{SYNTAX.identifiers([problem])[problem]}-learned",
             {**given, TYPE_ROOT: TYPE_ROOT},
             objects,
             predicates,
-            SPELLING.identifiers(map(str, graph.capabilities)),
+            SYNTAX.identifiers(map(str, graph.capabilities)),
         )
 
     def literal(self, literal: Literal) -> str:
@@ -120,38 +120,38 @@ class _Names:
         return written[0] if len(written) == 1 else f"(and{''.join(f' {w}' for w in written)})"
 
 
-def _rank(kind: str, words: Vocabulary) -> tuple[int, str]:
+def _rank(kind: str, vocabulary: Vocabulary) -> tuple[int, str]:
     """Rank types so that a supertype comes before its subtypes."""
-    steps, above = 0, words.parents.get(kind, TYPE_ROOT)
+    steps, above = 0, vocabulary.parents.get(kind, TYPE_ROOT)
     while above != TYPE_ROOT:
-        steps, above = steps + 1, words.parents.get(above, TYPE_ROOT)
+        steps, above = steps + 1, vocabulary.parents.get(above, TYPE_ROOT)
     return steps, kind
 
 
 def _heading(names: _Names, problem: str, conditions: Conditions) -> Iterator[str]:
-    yield f"; What the agent of {json.dumps(problem)} was seen to do, and nothing else."
-    yield "; An action is one rule of a capability: to ask the agent for the intent named above it."
+    yield f"; What the agent of {json.dumps(problem)} was observed to do, and nothing else."
+    yield "; An action is one rule of a capability: it requests the intent named above it."
     yield f"; Conditions are {_ADVICE[conditions]}."
-    yield "; Where no action of a capability is applicable, what it does there is unknown."
+    yield "; If no action of a capability is applicable, its outcome is unknown."
     renamed = [
         *name_lines("type", names.types),
         *name_lines("object", names.objects),
         *name_lines("predicate", names.predicates),
     ]
     if renamed:
-        yield "; Names that could not be kept:"
+        yield "; Names that were changed:"
         yield from (f";   {line}" for line in renamed)
 
 
 def _requirements(
-    words: Vocabulary, rules: Mapping[Intent, ConditionedRules], goal: Intent | None
+    vocabulary: Vocabulary, rules: Mapping[Intent, ConditionedRules], goal: Intent | None
 ) -> Iterator[str]:
-    """Name what is really used: the fewer, the more tools read it."""
+    """List only what is used: fewer requirements are supported by more tools."""
     used = [pair for pairs in rules.values() for pair in pairs]
     wanted = goal.literals if goal else ()
     literals = [literal for _, when in used for term in when for literal in term]
     yield ":strips"
-    if words.objects or any(predicate.types for predicate in words.predicates):
+    if vocabulary.objects or any(predicate.types for predicate in vocabulary.predicates):
         yield ":typing"
     if any(not literal.positive for literal in (*literals, *wanted)):
         yield ":negative-preconditions"
@@ -161,20 +161,21 @@ def _requirements(
         yield ":probabilistic-effects"
 
 
-def _declarations(words: Vocabulary, names: _Names) -> Iterator[str]:
+def _declarations(vocabulary: Vocabulary, names: _Names) -> Iterator[str]:
     types = [kind for kind in names.types if kind != TYPE_ROOT]
     if types:
         yield "  (:types"
         for kind in types:
-            yield f"    {names.types[kind]} - {names.types[words.parents.get(kind, TYPE_ROOT)]}"
+            parent = vocabulary.parents.get(kind, TYPE_ROOT)
+            yield f"    {names.types[kind]} - {names.types[parent]}"
         yield "  )"
-    if words.objects:
+    if vocabulary.objects:
         yield "  (:constants"
-        for name, kind in words.objects.items():
+        for name, kind in vocabulary.objects.items():
             yield f"    {names.objects[name]} - {names.types[kind]}"
         yield "  )"
     yield "  (:predicates"
-    for predicate in words.predicates:
+    for predicate in vocabulary.predicates:
         arguments = (f" ?x{i} - {names.types[t]}" for i, t in enumerate(predicate.types, 1))
         yield f"    ({names.predicates[predicate.name]}{''.join(arguments)})"
     yield "  )"
@@ -186,7 +187,7 @@ def _actions(
     for number, (rule, when) in enumerate(rules, 1):
         yield ""
         yield f"  ; {json.dumps(str(intent))}, rule {number}"
-        yield f"  ; seen in states: {len(rule.states)}, executions: {rule.executions}"
+        yield f"  ; states: {len(rule.states)}, executions: {rule.executions}"
         yield f"  (:action {names.capabilities[str(intent)]}--{number}"
         yield "    :parameters ()"
         yield f"    :precondition {_disjunction(when, names)}"
@@ -200,8 +201,8 @@ def _disjunction(terms: Sequence[Term], names: _Names) -> str:
     return "\n      ".join(["(or", *written]) + ")"
 
 
-def _effect(rule: Rule, words: Vocabulary, names: _Names) -> str:
-    effects = [names.conjunction(outcome.effect.literals(words)) for outcome in rule.outcomes]
+def _effect(rule: Rule, vocabulary: Vocabulary, names: _Names) -> str:
+    effects = [names.conjunction(outcome.effect.literals(vocabulary)) for outcome in rule.outcomes]
     if len(effects) == 1:
         return effects[0]
     shares = decimal_shares([outcome.count for outcome in rule.outcomes])
@@ -210,7 +211,7 @@ def _effect(rule: Rule, words: Vocabulary, names: _Names) -> str:
 
 
 def decimal_shares(counts: Sequence[int]) -> list[str]:
-    """Write counts as decimal shares that sum to exactly one; the first takes what is left over.
+    """Return counts as decimal shares that sum to exactly one; the first gets the remainder.
 
     >>> decimal_shares([2, 1])
     ['0.666666666667', '0.333333333333']
@@ -226,12 +227,12 @@ def _problem(graph: StateGraph, names: _Names, goal: Intent | None) -> str:
     began = graph.first_state
     lines = [f"(define (problem {names.domain}-problem)", f"  (:domain {names.domain})"]
     if began is None:
-        lines.append("  ; Nothing was tried: where the run would begin is not known.")
+        lines.append("  ; Nothing was tried: the initial state is unknown.")
     lines += ["  (:objects)", "  (:init"]
     held = graph.vocabulary.holding(began or 0)
     lines += [f"    {names.literal(Literal(atom))}" for atom in held]
     lines.append("  )")
     if goal is None:
-        lines.append("  ; Any goal will do; this one holds everywhere.")
+        lines.append("  ; Replace this goal, which holds everywhere.")
     lines.append(f"  (:goal {names.conjunction(goal.literals if goal else ())})")
     return "\n".join([*lines, ")"]) + "\n"

@@ -1,15 +1,15 @@
-"""The learned model in the PRISM language: an MDP that PRISM and Storm load as it stands.
+"""The learned model in the PRISM language: an MDP for PRISM and Storm.
 
-Both also read lists of transitions, but not the same lists, and in a list a state is a number: a
-property would have to name numbers. Here each atom that was seen both ways is a Boolean variable,
-so that a property reads like `Pmax=? [F on_a_b & !clear_c]`, and a rule is one command. The MDP is
-that of the observed states: it begins where the run began, a command holds in the observed states
-of its rule and in no other observed one, and no command leads out of the observed states. What was
-never tried is no choice.
+Both tools also read explicit transition lists, but in different formats, and a property would have
+to refer to states by number. Here each atom that was seen both true and false is a Boolean
+variable, so that a property reads like `Pmax=? [F on_a_b & !clear_c]`, and a rule is one command.
+The MDP covers the observed states: it starts in the initial state of the run, the guard of a
+command holds in the observed states of its rule and in no other observed state, and no command
+leaves the observed states. A capability that was never tried in a state is not available there.
 
-Probabilities are the counts themselves, `7/25`, exact in an exact engine. A state in which nothing
-was tried keeps a loop without a name that costs nothing (a model checker would add one, or refuse),
-and has the label `untried`: what can happen there is unknown.
+Probabilities are fractions of counts such as `7/25`, exact in an exact engine. A state in which
+nothing was tried has an unnamed loop without cost (a model checker would add one, or refuse) and
+the label `untried`: what can happen there is unknown.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from functools import reduce
 from operator import or_
 
 from capscope.export.conditions import Conditions, among_observed, rules_with_conditions
-from capscope.export.identifiers import Spelling
+from capscope.export.identifiers import IdentifierSyntax
 from capscope.model import Rule, StateGraph
 from capscope.symbolic import Atom, Intent
 from capscope.symbolic.dnf import Term
 
-SPELLING = Spelling(
+SYNTAX = IdentifierSyntax(
     "_",
     "agent bool ceil clock const csg ctmc ctmdp deadlock double dtmc endinit endinvariant "
     "endmodule endobservables endplayer endrewards endsystem false filter floor formula func "
@@ -38,10 +38,10 @@ Names = Mapping[str, str]
 
 
 def prism_program(graph: StateGraph, problem: str) -> str:
-    """Write the pessimistic model down as a program of one module."""
-    variables = SPELLING.identifiers(str(atom) for atom in graph.vocabulary.atoms)
-    # An action that had the name of a variable would confuse people if not tools.
-    asked = SPELLING.identifiers(
+    """Return the pessimistic model as a program of one module."""
+    variables = SYNTAX.identifiers(str(atom) for atom in graph.vocabulary.atoms)
+    # An action with the name of a variable would confuse readers.
+    asked = SYNTAX.identifiers(
         (f"ask {intent}" for intent in graph.capabilities), variables.values()
     )
     actions = {intent: asked[f"ask {intent}"] for intent in graph.capabilities}
@@ -66,10 +66,10 @@ def prism_program(graph: StateGraph, problem: str) -> str:
 
 
 def _heading(graph: StateGraph, problem: str) -> Iterator[str]:
-    yield f"// What the agent of {json.dumps(problem)} was seen to do, and nothing else."
-    yield "// An action: to ask the agent for an intent. What was never tried is no choice."
+    yield f"// What the agent of {json.dumps(problem)} was observed to do, and nothing else."
+    yield "// An action asks the agent for an intent. What was never tried is not available."
     if graph.first_state is None:
-        yield "// Nothing was tried: where the run would begin is not known."
+        yield "// Nothing was tried: the initial state is unknown."
 
 
 def _varying(graph: StateGraph) -> int:
@@ -79,8 +79,8 @@ def _varying(graph: StateGraph) -> int:
 
 
 def _constants(graph: StateGraph, variables: Names) -> Iterator[str]:
-    """Declare what was the same in every state observed, so that properties may name it."""
-    for atom, value in _begins(graph, ~_varying(graph)):
+    """Declare the atoms that never changed, so that properties can refer to them."""
+    for atom, value in _initial_values(graph, ~_varying(graph)):
         name = variables[str(atom)]
         yield f"const bool {name} = {_truth(value)};  // {json.dumps(str(atom))}"
     yield ""
@@ -88,15 +88,15 @@ def _constants(graph: StateGraph, variables: Names) -> Iterator[str]:
 
 def _variables(graph: StateGraph, variables: Names) -> Iterator[str]:
     varying = _varying(graph)
-    for atom, value in _begins(graph, varying):
+    for atom, value in _initial_values(graph, varying):
         name = variables[str(atom)]
         yield f"  {name} : bool init {_truth(value)};  // {json.dumps(str(atom))}"
     if not varying:
         yield "  unchanging : bool init true;"
 
 
-def _begins(graph: StateGraph, bits: int) -> Iterator[tuple[Atom, bool]]:
-    """Yield the atoms of some bits, and whether each held where the run began."""
+def _initial_values(graph: StateGraph, bits: int) -> Iterator[tuple[Atom, bool]]:
+    """Yield the atoms of some bits, and whether each held in the initial state."""
     first = graph.first_state or 0
     for i, atom in enumerate(graph.vocabulary.atoms):
         if bits >> i & 1:
@@ -112,7 +112,7 @@ def _commands(graph: StateGraph, intent: Intent, action: str, variables: Names) 
     for number, (rule, when) in enumerate(rules, 1):
         if number == 1:
             yield ""
-            yield f"  // {action} is to ask for {json.dumps(str(intent))}"
+            yield f"  // {action} asks for {json.dumps(str(intent))}"
         yield f"  [{action}] {_guard(when, variables)} -> {_updates(rule, graph, variables)};"
 
 
@@ -146,7 +146,7 @@ def _loops(graph: StateGraph, variables: Names) -> Iterator[str]:
     untried = _untried(graph)
     if untried:
         yield ""
-        yield "  // Nothing was tried here; the loop is there for tools that want one."
+        yield "  // Nothing was tried here; some tools need the loop."
         yield f"  [] {_guard(untried, variables)} -> true;"
 
 

@@ -1,12 +1,12 @@
 """A run as three tables, for spreadsheets, data frames and databases.
 
-A row is a named tuple whose fields are the columns, in order, with their types; so what is written
-as CSV, shown as a frame and stored as Parquet is one and the same. No column is named like a method
-of tuples or of frames, such as `count`.
+A row is a named tuple whose fields are the columns, in order, with their types, so CSV, data frames
+and Parquet files have the same content. No column has the name of a method of tuples or frames,
+such as `count`.
 
-A state is written in hexadecimal, its bits being the atoms of the vocabulary, and beside it as the
-atoms that hold, joined as in an intent: `Intent.parse` reads them back, and no atom at all is an
-empty text. Atoms that held in every state seen are left out there: they would be most of the file.
+A state is given in hexadecimal, with the atoms of the vocabulary as bits, and as the atoms that
+hold, joined as in an intent: `Intent.parse` reads them back, and no atom is an empty text. Atoms
+that held in every state seen are omitted there, since they would be most of the file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class TransitionRow(NamedTuple):
-    """A capability in a state, and one of the states that it led to."""
+    """A capability in a state, and one of the states it led to."""
 
     before: str
     capability: str
@@ -46,9 +46,9 @@ class TransitionRow(NamedTuple):
     share: float
     """times / executions: of this pair alone."""
     probability: float
-    """What the model says: pooled over all states of the rule."""
+    """The probability in the model: pooled over all states of the rule."""
     rule: int
-    """The number of the rule, from 1, in the table of rules."""
+    """The number of the rule in the table of rules, from 1."""
     held_before: bool
     """The intent held before."""
     holds_after: bool
@@ -86,7 +86,7 @@ class RuleRow(NamedTuple):
 
 
 class QueryRow(NamedTuple):
-    """A query, what it took and what it told."""
+    """A query: what it cost and what it showed."""
 
     number: int
     """From 0."""
@@ -100,9 +100,9 @@ class QueryRow(NamedTuple):
     """In the currency of the prices."""
     seconds: float
     predicted: float
-    """What it promised to tell, in the measure of the strategy."""
+    """How informative it was predicted to be, in the measure of the strategy."""
     informative: bool
-    """The promise was above the run's threshold."""
+    """The prediction was above the run's threshold."""
     finished: bool
     new_pairs: int
     """Pairs of state and capability tried for the first time."""
@@ -115,7 +115,7 @@ Row = TransitionRow | RuleRow | QueryRow
 
 @dataclass(frozen=True)
 class Table:
-    """A name, the kind of its rows, and the rows, to be gone through once."""
+    """A name, the type of its rows, and the rows, which can be iterated once."""
 
     name: str
     kind: type[Row]
@@ -141,8 +141,8 @@ def run_tables(run: Run) -> tuple[Table, Table, Table]:
     return (*model_tables(run.graph), queries)
 
 
-class _Words:
-    """Names of states and effects; a state is met again and again."""
+class _StateTexts:
+    """Texts of states and effects, cached because states recur."""
 
     def __init__(self, graph: StateGraph) -> None:
         self._vocabulary = graph.vocabulary
@@ -158,17 +158,22 @@ class _Words:
 
 
 def _transitions(graph: StateGraph) -> Iterator[TransitionRow]:
-    words = _Words(graph)
+    texts = _StateTexts(graph)
     for index, intent in enumerate(graph.capabilities):
         number = {s: k for k, rule in enumerate(graph.rules(intent), 1) for s in rule.states}
         for state, place in graph.nodes.items():
             pair = place.pairs[index]
             if pair is not None:
-                yield from _pair_rows(state, intent, pair, number[state], words, graph.vocabulary)
+                yield from _pair_rows(state, intent, pair, number[state], texts, graph.vocabulary)
 
 
 def _pair_rows(
-    state: State, intent: Intent, pair: PairStats, rule: int, words: _Words, vocabulary: Vocabulary
+    state: State,
+    intent: Intent,
+    pair: PairStats,
+    rule: int,
+    texts: _StateTexts,
+    vocabulary: Vocabulary,
 ) -> Iterator[TransitionRow]:
     held = intent.holds(state, vocabulary)
     for (effect, probability), after in zip(
@@ -178,13 +183,13 @@ def _pair_rows(
         yield TransitionRow(
             hex(state), escape_surrogates(str(intent)), hex(after.state), count, pair.total,
             count / pair.total, probability, rule, held, intent.holds(after.state, vocabulary),
-            words.atoms(state), words.atoms(after.state), *words.changes(effect),
+            texts.atoms(state), texts.atoms(after.state), *texts.changes(effect),
         )  # fmt: skip
 
 
 def _rules(graph: StateGraph) -> Iterator[RuleRow]:
     vocabulary = graph.vocabulary
-    words = _Words(graph)
+    texts = _StateTexts(graph)
     for intent in graph.capabilities:
         rules = graph.rules(intent)
         conditions = readable_conditions(rules, vocabulary)
@@ -196,7 +201,7 @@ def _rules(graph: StateGraph) -> Iterator[RuleRow]:
                     escape_surrogates(str(intent)), number, place, len(rule.states),
                     rule.executions, outcome.count, outcome.probability, *outcome.interval,
                     achieving,
-                    *words.changes(outcome.effect), escape_surrogates(_disjunction(when)),
+                    *texts.changes(outcome.effect), escape_surrogates(_disjunction(when)),
                 )  # fmt: skip
 
 
@@ -205,7 +210,7 @@ def _disjunction(terms: tuple[Term, ...]) -> str:
 
 
 def _queries(run: Run) -> Iterator[QueryRow]:
-    words = _Words(run.graph)
+    texts = _StateTexts(run.graph)
     table, states = run.executions.queries, run.executions.states
     columns = (
         table.start, table.draws, table.executions, table.simulator_steps, table.llm_tokens,
@@ -214,7 +219,7 @@ def _queries(run: Run) -> Iterator[QueryRow]:
     )  # fmt: skip
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for number, (start, *rest) in enumerate(rows):
-        yield QueryRow(number, hex(states[start]), words.atoms(states[start]), *rest)
+        yield QueryRow(number, hex(states[start]), texts.atoms(states[start]), *rest)
 
 
 def _news(executions: ExecutionTable) -> tuple[Integers, Integers]:

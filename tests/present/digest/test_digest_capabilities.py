@@ -25,13 +25,13 @@ def digests(transitions, intents=WISHES, space=1_000_000):
 
 
 SEEN = {
-    # lit(a): works from the dark, with a side effect now and then; nothing to do where it is lit.
+    # lit(a): works from the dark, with a side effect now and then; nothing to do if it is lit.
     Transition(0b000, 0, 0b001): 15,
     Transition(0b000, 0, 0b101): 5,
     Transition(0b001, 0, 0b001): 4,
     # lit(b): acts without success.
     Transition(0b000, 1, 0b001): 8,
-    # not lit(a): works in one state, and nothing in the other.
+    # not lit(a): works in one state, and does nothing in the other.
     Transition(0b001, 2, 0b000): 3,
     Transition(0b101, 2, 0b101): 9,
 }
@@ -63,7 +63,7 @@ def test_failing_in_a_dead_end_does_not_count():
     alive = {Transition(0b000, 0, 0b001): 2, Transition(0b000, 0, 0b100): 8}
     shown = digests(alive | ended(0b100))
     assert (shown["lit(a)"].success, shown["lit(a)"].success_low) == (0.2, 0.0)
-    # Another capability leads away from the state: it is no end of the world, and failing counts.
+    # Another capability leads away from the state, so it is not a dead end, and failing counts.
     shown = digests(alive | ended(0b100) | {Transition(0b100, 1, 0b110): 1})
     assert shown["lit(a)"].success == 0.1
 

@@ -204,12 +204,12 @@ def test_findings_of_several_kinds_are_named_before_more_of_one():
     record = record_in_memory([[draw(*SEEN)]])
     views = capability_views(record.graph)
 
-    class Told:
+    class StubFinding:
         def __init__(self, kind, number):
             self.kind, self.sentence = kind, f"{kind} {number}."
 
-    told = [Told("preference", n) for n in range(4)] + [Told("side effect", 0)]
-    (said,) = (p for p in summary_of(record, views, told) if p.heading == "What was surprising")
+    found = [StubFinding("preference", n) for n in range(4)] + [StubFinding("side effect", 0)]
+    (said,) = (p for p in summary_of(record, views, found) if p.heading == "What was surprising")
     assert said.sentences == (
         "preference 0.", "side effect 0.", "preference 1.", "2 more findings are listed below.",
     )  # fmt: skip

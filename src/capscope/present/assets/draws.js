@@ -33,9 +33,8 @@
   }
 
   function described(draw, mark) {
-    const [query, number, execution] = draw.place;
-    const facts = [draw.ending, counted(draw.steps, "step")];
-    if (draw.tokens) facts.push(counted(draw.tokens, "token"));
+    const facts = [draw.ending, counted(draw.simulator_steps, "step")];
+    if (draw.llm_tokens) facts.push(counted(draw.llm_tokens, "token"));
     if (draw.detail) facts.push(draw.detail);
     return element(
       "div",
@@ -47,7 +46,8 @@
         element(
           "span",
           { class: "soft" },
-          ` · query ${query}, draw ${number}, execution ${execution} · ${facts.join(", ")}`,
+          ` · query ${draw.query}, draw ${draw.draw}, execution ${draw.execution}` +
+            ` · ${facts.join(", ")}`,
         ),
       ),
       ...chain(draw.trajectory),

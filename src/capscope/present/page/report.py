@@ -12,6 +12,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,19 +93,7 @@ def _rule(rule: RuleDigest) -> dict[str, Any]:
     return {
         "marks": [outcome.mark for outcome in rule.outcomes],
         "draws_count": rule.draws_count,
-        "draws": [
-            {
-                "place": [draw.query, draw.draw, draw.execution],
-                "outcome": draw.outcome,
-                "trajectory": draw.trajectory,
-                "ending": draw.ending,
-                "steps": draw.simulator_steps,
-                "tokens": draw.llm_tokens,
-                "detail": draw.detail,
-                "transcript": draw.transcript,
-            }
-            for draw in rule.draws
-        ],
+        "draws": [asdict(draw) for draw in rule.draws],
     }
 
 
