@@ -1,8 +1,8 @@
 """Small worlds with agents that have one quirk each, or none.
 
-A world is a list of primitive actions: what each needs and what it changes. The clean agent knows
-them, takes a shortest way to the intent, breaks every tie evenly, and gives up at once in a fixed
-share of its attempts. A quirk is a function that may put another action in place of its choice.
+A world is a list of primitive actions: what each requires and what it changes. The clean agent
+knows them, takes a shortest way to the intent, breaks ties uniformly, and gives up at once in a
+fixed fraction of its attempts. A quirk is a function that may replace its choice of action.
 """
 
 import random
@@ -15,11 +15,11 @@ STOP = "stop"
 
 
 class World:
-    """A vocabulary, actions over it, and where it begins."""
+    """A vocabulary, actions over it, and an initial state."""
 
     def __init__(self, name, predicates, objects, actions, start):
         self.name = name
-        self.words = Vocabulary([Predicate(n, tuple(t)) for n, *t in predicates], objects)
+        self.vocabulary = Vocabulary([Predicate(n, tuple(t)) for n, *t in predicates], objects)
         self.moves = {
             action: (self._masks(needs), self._masks(changes))
             for action, (needs, changes) in actions.items()
@@ -28,10 +28,10 @@ class World:
 
     def _masks(self, text):
         parts = [part for part in text.split(" & ") if part]
-        return self.words.literal_masks(map(Literal.parse, parts))
+        return self.vocabulary.literal_masks(map(Literal.parse, parts))
 
     def available(self, state):
-        """List the actions that change something here."""
+        """Yield the actions whose requirements hold."""
         for action, ((required, forbidden), _) in self.moves.items():
             if state & required == required and not state & forbidden:
                 yield action
@@ -67,14 +67,14 @@ class Simulator:
 
 class Sight:
     def __init__(self, world):
-        self.vocabulary = world.words
+        self.vocabulary = world.vocabulary
 
     def __call__(self, observation):
         return observation
 
 
 class Planner:
-    """The agent: `quirk(intent, state, rng, step)` returns an action, STOP, or None for no wish."""
+    """The agent: `quirk(intent, state, rng, step)` returns an action, STOP or None."""
 
     def __init__(self, world, quirk=None, success=1.0):
         self.world, self.quirk, self.success = world, quirk, success
@@ -97,7 +97,7 @@ class Planner:
             reached = {world.after(s, a) for s in edge for a in world.available(s)}
             edge = reached - states
             states |= edge
-        cost = {s: 0 if intent.holds(s, world.words) else len(states) for s in states}
+        cost = {s: 0 if intent.holds(s, world.vocabulary) else len(states) for s in states}
         for _ in states:
             for s in states:
                 steps = [cost[world.after(s, a)] + 1 for a in world.available(s)]
@@ -118,9 +118,9 @@ class Attempt:
         self.step += 1
         if self.step == 1 and self.rng.random() >= agent.success:
             return None
-        wish = agent.quirk and agent.quirk(self.intent, state, self.rng, self.step)
-        if wish:
-            return None if wish == STOP else wish
+        choice = agent.quirk and agent.quirk(self.intent, state, self.rng, self.step)
+        if choice:
+            return None if choice == STOP else choice
         good = [a for a in world.available(state) if cost[world.after(state, a)] < cost[state]]
         return self.rng.choice(good)
 
@@ -136,7 +136,7 @@ def problem(world, quirk=None, success=1.0, temporal_length=1):
 
 
 def true(state, atom, world):
-    return Intent.parse(atom).holds(state, world.words)
+    return Intent.parse(atom).holds(state, world.vocabulary)
 
 
 HOUSE = World(

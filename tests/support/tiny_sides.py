@@ -1,4 +1,4 @@
-"""Sides of a comparison made by hand, over three atoms."""
+"""Handmade sides of a comparison, over three atoms."""
 
 import random
 
@@ -9,11 +9,11 @@ from capscope.analysis.diff.run_data import Side
 from support.tiny_models import INTENTS, WORDS
 
 
-def side(rows, words=WORDS, intents=INTENTS, positions=None, walks=None, **identity):
+def side(rows, vocabulary=WORDS, intents=INTENTS, positions=None, walks=None, **identity):
     """Make a side of (capability, before, after) or (capability, before, after, position).
 
-    Each row is a draw of its own and took a step, from a position without a name, unless `walks`
-    has the draws, which of the rows took a step, and the names of the first positions.
+    Each row is a draw of its own that took a step, from an unnamed position, unless `walks` has the
+    draws, which of the rows took a step, and the names of the first positions.
     """
     states = list(dict.fromkeys(s for _, before, after, *_ in rows for s in (before, after)))
     number = {state: i for i, state in enumerate(states)}
@@ -22,7 +22,7 @@ def side(rows, words=WORDS, intents=INTENTS, positions=None, walks=None, **ident
     return Side(
         "some/run",
         {"name": "tiny", "identity": given},
-        words,
+        vocabulary,
         intents,
         states,
         Executions(

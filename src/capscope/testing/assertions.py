@@ -1,4 +1,4 @@
-"""The assertions: each weighs the evidence and fails with all of it in the message."""
+"""The assertions: each weighs the evidence and shows it in the message if it fails."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from capscope.statistics.mean_bounds import (
 )
 from capscope.symbolic import Intent, Literal
 from capscope.testing.evidence import (
-    Body,
-    Seen,
+    ClaimEvidence,
     Source,
+    StateDraws,
     When,
     achieving,
     bringing_about,
@@ -48,19 +48,19 @@ def assert_capability(
     confidence: float = 0.95,
     in_every_state: bool = False,
 ) -> None:
-    """Assert that the agent achieves an intent with at least that probability.
+    """Assert that the agent achieves an intent with at least the given probability.
 
-    It speaks of the states seen in which `when` holds and the intent does not: of the mean over
-    those in which it was tried, each weighing the same however often it was drawn; or, with
-    `in_every_state`, of each of them.
+    The claim is about the states seen in which `when` holds and the intent does not: about the mean
+    over those in which it was tried, with equal weights however often each was drawn; or, with
+    `in_every_state`, about each of them.
     """
     __tracebackhide__ = True
     graph = models_of(model)
     intent, conditions = graph.resolve_capability(capability), literals_of(when)
     _check("at_least", at_least, confidence)
-    body = achieving(graph, intent, conditions)
+    evidence = achieving(graph, intent, conditions)
     claim = Claim(f"{intent}{_when(conditions)}", "achieved it", at_least, confidence, above=True)
-    _fail(claim.failure(body, in_every_state=in_every_state))
+    _fail(claim.failure(evidence, in_every_state=in_every_state))
 
 
 def assert_no_side_effect(
@@ -72,21 +72,21 @@ def assert_no_side_effect(
     at_most: float = 0.01,
     confidence: float = 0.95,
 ) -> None:
-    """Assert that asking for an intent brings a literal about with at most that probability.
+    """Assert that asking for an intent causes a literal with at most the given probability.
 
-    It speaks of the states seen in which `when` holds, and neither the literal nor the intent does:
-    of the mean over those in which it was tried, each weighing the same however often it was drawn.
-    Dead ends, in which nothing ever changed whatever was asked, are left out.
+    The claim is about the states seen in which `when` holds and neither the literal nor the intent
+    does: about the mean over those in which it was tried, with equal weights however often each was
+    drawn. Dead ends, in which nothing ever changed whatever was asked, are excluded.
     """
     __tracebackhide__ = True
     graph = models_of(model)
     intent, conditions = graph.resolve_capability(capability), literals_of(when)
     unwanted = Literal.parse(literal) if isinstance(literal, str) else literal
     _check("at_most", at_most, confidence)
-    body = bringing_about(graph, intent, unwanted, conditions)
+    evidence = bringing_about(graph, intent, unwanted, conditions)
     subject = f"{unwanted} as a side effect of {intent}{_when(conditions)}"
-    claim = Claim(subject, "brought it about", at_most, confidence, above=False)
-    _fail(claim.failure(body))
+    claim = Claim(subject, "caused it", at_most, confidence, above=False)
+    _fail(claim.failure(evidence))
 
 
 def assert_no_loss(
@@ -94,8 +94,8 @@ def assert_no_loss(
 ) -> None:
     """Assert that nothing was lost or became less reliable from one run to the next.
 
-    It fails when the evidence shows a loss, and when nothing at all could be compared. What is
-    unknown on one side is no loss.
+    It fails if the evidence shows a loss, and if no comparison was possible. What is unknown on one
+    side is not a loss.
     """
     __tracebackhide__ = True
     comparison = _loaded(before).diff(_loaded(after), error_rate=error_rate)
@@ -103,7 +103,7 @@ def assert_no_loss(
         _fail([*_loss_lines(comparison)])
     if not (comparison.alike or comparison.differences):
         _fail(
-            ["nothing could be compared: no capability was drawn in the same states of both runs"]
+            ["no comparison was possible: no capability was drawn in the same states of both runs"]
         )
 
 
@@ -126,37 +126,37 @@ class Claim:
     confidence: float
     above: bool
 
-    def failure(self, body: Body, *, in_every_state: bool = False) -> list[str]:
-        """Return the lines of the message; none if the claim is supported."""
-        if not body.seen:
-            unmet = self._headline("no state that was seen is one it speaks of")
-            return [unmet, *_left_out(body)]
+    def failure(self, evidence: ClaimEvidence, *, in_every_state: bool = False) -> list[str]:
+        """Return the lines of the message; none if the evidence supports the claim."""
+        if not evidence.states:
+            unmet = self._headline("no state that was seen matches")
+            return [unmet, *_excluded(evidence)]
         if in_every_state:
-            failing = [seen for seen in body.seen if not self._supported([seen])]
+            failing = [state for state in evidence.states if not self._supported([state])]
             if not failing:
                 return []
-            of = f"in {len(failing):,} of {counted(len(body.seen), 'state')}"
-            ranked = sorted(failing, key=lambda seen: (seen.share, -seen.draws))
-            told = [f"  {self._judgement([s])}: {_state(s, body)}" for s in ranked]
-            return [self._headline(f"not shown {of}"), *_shortened(told)]
-        if self._supported(body.tried):
+            of = f"in {len(failing):,} of {counted(len(evidence.states), 'state')}"
+            ranked = sorted(failing, key=lambda state: (state.share, -state.draws))
+            lines = [f"  {self._judgement([s])}: {_state(s, evidence)}" for s in ranked]
+            return [self._headline(f"not shown {of}"), *_shortened(lines)]
+        if self._supported(evidence.tried):
             return []
         return [
             self._headline("not shown"),
-            f"  {self._judgement(body.tried)}",
-            *self._context(body),
+            f"  {self._judgement(evidence.tried)}",
+            *self._context(evidence),
         ]
 
     def _headline(self, verdict: str) -> str:
         bound = f"at {'least' if self.above else 'most'} {self.bound:g}"
         return f"{self.subject}: {bound} with confidence {self.confidence:g}: {verdict}"
 
-    def _supported(self, tried: Sequence[Seen]) -> bool:
+    def _supported(self, tried: Sequence[StateDraws]) -> bool:
         return self._reached(tried, self.above)
 
-    def _reached(self, tried: Sequence[Seen], above: bool) -> bool:
-        """Say whether the evidence shows the mean to be above the bound, or below."""
-        counts = counts_of(seen for seen in tried if seen.draws)
+    def _reached(self, tried: Sequence[StateDraws], above: bool) -> bool:
+        """Return whether the evidence shows the mean to be above the bound, or below."""
+        counts = counts_of(tried)
         if not counts:
             return False
         score = (
@@ -164,24 +164,24 @@ class Claim:
         )
         return score >= -math.log1p(-self.confidence)
 
-    def _judgement(self, tried: Sequence[Seen]) -> str:
-        """Say whether the evidence is against the claim or too little, in numbers."""
-        counts = counts_of(seen for seen in tried if seen.draws)
+    def _judgement(self, tried: Sequence[StateDraws]) -> str:
+        """Describe in numbers whether the evidence is against the claim or too little."""
+        counts = counts_of(tried)
         if not counts:
             return "not enough evidence: it was never tried"
         low, high = lower_bound(counts, self.confidence), upper_bound(counts, self.confidence)
         hits, draws = map(sum, zip(*counts, strict=True))
         drawn = f"{hits:,} of {counted(draws, 'draw')} {self.hit}"
         share = f"{mean_share(counts):.3g}, between {low:.3g} and {high:.3g}"
-        told = f"{drawn}: {share} (either bound with that confidence)"
+        numbers = f"{drawn}: {share} (either bound with that confidence)"
         if len(counts) > 1:
-            told = (
+            numbers = (
                 f"a mean of {share} (either bound with that confidence), over "
-                f"{len(counts):,} states that weigh the same; {drawn}"
+                f"{len(counts):,} states with equal weights; {drawn}"
             )
         if self._reached(tried, not self.above):
-            return f"evidence against it: {told}"
-        return f"not enough evidence: {told}{self._advice(counts)}"
+            return f"evidence against it: {numbers}"
+        return f"not enough evidence: {numbers}{self._advice(counts)}"
 
     def _advice(self, counts: Counts) -> str:
         wanted = counts if self.above else misses(counts)
@@ -193,61 +193,62 @@ class Claim:
         drawn = f"about {counted(more, 'more draw')} like these would show it"
         return f"; {drawn} (`capscope assess` with --min-draws makes more)"
 
-    def _doubt(self, seen: Seen) -> tuple[float, int]:
-        """Rank: the states that speak against it most; then those that say least for it."""
-        success = seen.share if self.above else 1 - seen.share
-        return success, seen.draws if success == 1 else -seen.draws
+    def _doubt(self, draws: StateDraws) -> tuple[float, int]:
+        """Rank states: first those most against the claim, last those most in favor of it."""
+        success = draws.share if self.above else 1 - draws.share
+        return success, draws.draws if success == 1 else -draws.draws
 
-    def _context(self, body: Body) -> Iterator[str]:
-        untried = len(body.seen) - len(body.tried)
+    def _context(self, evidence: ClaimEvidence) -> Iterator[str]:
+        untried = len(evidence.states) - len(evidence.tried)
         also = f"; {untried:,} more matching were seen and never tried" if untried else ""
-        yield f"  in {counted(len(body.tried), 'matching state')}{also}"
-        yield from _left_out(body)
-        yield from _dead_ends(body)
-        worst = sorted(body.tried, key=self._doubt)
+        yield f"  in {counted(len(evidence.tried), 'matching state')}{also}"
+        yield from _excluded(evidence)
+        yield from _dead_ends(evidence)
+        worst = sorted(evidence.tried, key=self._doubt)
         if worst:
             yield "  state by state, the worst first:"
             yield from _shortened(
-                [f"    {s.hits:,} of {s.draws:,}: {_state(s, body)}" for s in worst]
+                [f"    {s.hits:,} of {s.draws:,}: {_state(s, evidence)}" for s in worst]
             )
 
 
-def _left_out(body: Body) -> Iterator[str]:
+def _excluded(evidence: ClaimEvidence) -> Iterator[str]:
     """Say which draws do not count."""
     for states, why in (
-        (body.held, "the intent held there already"),
-        (body.idle, "dead ends, where nothing ever changed, whatever was asked"),
+        (evidence.held, "the intent held there already"),
+        (evidence.dead_ends, "dead ends, where nothing ever changed, whatever was asked"),
     ):
-        draws = sum(seen.draws for seen in states)
+        draws = sum(state.draws for state in states)
         if draws:
-            yield f"  left out: {counted(draws, 'draw')} in {counted(len(states), 'state')} ({why})"
+            yield f"  excluded: {counted(draws, 'draw')} in {counted(len(states), 'state')} ({why})"
 
 
-def _dead_ends(body: Body) -> Iterator[str]:
-    """Say what the mean is without dead ends, as in a report; they count all the same."""
-    alive = [seen for seen in body.tried if not seen.dead_end]
-    number = len(body.tried) - len(alive)
+def _dead_ends(evidence: ClaimEvidence) -> Iterator[str]:
+    """Give the mean without dead ends, as in a report; in the claim they count."""
+    alive = [state for state in evidence.tried if not state.dead_end]
+    number = len(evidence.tried) - len(alive)
     if number and alive:
         mean = mean_share(counts_of(alive))
         dead = "one is a dead end" if number == 1 else f"{number:,} are dead ends"
         yield (
             f"  {dead}, where nothing ever changed, whatever was asked: the mean is {mean:.3g} "
-            "elsewhere, as in the report; say with `when` if only that is meant"
+            "elsewhere, as in the report; use `when` to claim only that"
         )
 
 
-def _state(seen: Seen, body: Body) -> str:
-    """Describe a state by the atoms that set it apart, and by what happened in it."""
-    constant = body.vocabulary.mask
-    for other in body.seen:
+def _state(draws: StateDraws, evidence: ClaimEvidence) -> str:
+    """Describe a state by the atoms that distinguish it, and by what happened in it."""
+    vocabulary = evidence.vocabulary
+    constant = vocabulary.mask
+    for other in evidence.states:
         constant &= other.state
-    shown = seen.state & ~constant if len(body.seen) > 1 else seen.state
-    atoms = ", ".join(map(str, body.vocabulary.holding(shown))) or "none of the others' atoms"
+    shown = draws.state & ~constant if len(evidence.states) > 1 else draws.state
+    atoms = ", ".join(map(str, vocabulary.holding(shown))) or "none of the others' atoms"
     outcomes = [
-        f"{', '.join(map(str, effect.literals(body.vocabulary))) or 'nothing changes'} ×{count:,}"
-        for effect, count in seen.outcomes[:_MOST_OUTCOMES]
+        f"{', '.join(map(str, effect.literals(vocabulary))) or 'nothing changes'} ×{count:,}"
+        for effect, count in draws.outcomes[:_MOST_OUTCOMES]
     ]
-    more = ["…"] if len(seen.outcomes) > _MOST_OUTCOMES else []
+    more = ["…"] if len(draws.outcomes) > _MOST_OUTCOMES else []
     return f"{atoms} → {'; '.join([*outcomes, *more]) or 'never tried'}"
 
 

@@ -1,4 +1,4 @@
-"""The evidence for an assertion: the states it speaks of, and what was drawn in each."""
+"""The evidence for an assertion: the states it is about, and what was drawn in each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ When = str | Iterable[str] | None
 
 
 @dataclass(frozen=True)
-class Seen:
+class StateDraws:
     """What was drawn in one state."""
 
     state: State
@@ -27,38 +27,38 @@ class Seen:
     draws: int
     outcomes: tuple[tuple[Effect, int], ...]
     dead_end: bool = False
-    """Everything was asked for here, and nothing ever changed."""
+    """Every capability was tried here, and nothing ever changed."""
 
     @property
     def share(self) -> float:
-        """The share of hits; a state without draws stands behind all others."""
+        """The fraction of hits; 2 without draws, so that such states are sorted last."""
         return self.hits / self.draws if self.draws else 2.0
 
 
 @dataclass(frozen=True)
-class Body:
-    """All states that an assertion speaks of."""
+class ClaimEvidence:
+    """All states that an assertion is about."""
 
     vocabulary: Vocabulary
-    seen: tuple[Seen, ...]
-    held: tuple[Seen, ...] = ()
-    """States that were left out because the intent held already."""
-    idle: tuple[Seen, ...] = ()
-    """States that were left out because they are dead ends."""
+    states: tuple[StateDraws, ...]
+    held: tuple[StateDraws, ...] = ()
+    """States that were excluded because the intent held already."""
+    dead_ends: tuple[StateDraws, ...] = ()
+    """States that were excluded because they are dead ends."""
 
     @property
-    def tried(self) -> tuple[Seen, ...]:
+    def tried(self) -> tuple[StateDraws, ...]:
         """The states with draws."""
-        return tuple(seen for seen in self.seen if seen.draws)
+        return tuple(state for state in self.states if state.draws)
 
 
-def counts_of(states: Iterable[Seen]) -> list[tuple[int, int]]:
-    """Return hits and draws, state by state."""
-    return [(seen.hits, seen.draws) for seen in states]
+def counts_of(states: Iterable[StateDraws]) -> list[tuple[int, int]]:
+    """Return hits and draws of each state that has draws."""
+    return [(state.hits, state.draws) for state in states if state.draws]
 
 
 def models_of(source: Source) -> StateGraph:
-    """Return the models behind whatever an assertion was given."""
+    """Return the model behind whatever an assertion was given."""
     if isinstance(source, str | Path):
         return load(source).graph
     found = source if isinstance(source, StateGraph) else getattr(source, "graph", None)
@@ -71,54 +71,55 @@ def models_of(source: Source) -> StateGraph:
 
 
 def literals_of(when: When) -> tuple[Literal, ...]:
-    """Read a condition."""
+    """Parse a condition."""
     if when is None:
         return ()
     parts = [when] if isinstance(when, str) else list(when)
     return tuple(literal for part in parts for literal in Intent.parse(part).literals)
 
 
-def achieving(graph: StateGraph, intent: Intent, when: tuple[Literal, ...]) -> Body:
+def achieving(graph: StateGraph, intent: Intent, when: tuple[Literal, ...]) -> ClaimEvidence:
     """Collect the states in which the condition holds and the intent does not hold already."""
-    return Body(graph.vocabulary, _matching(graph, intent, when, intent.literals))
+    return ClaimEvidence(graph.vocabulary, _matching(graph, intent, when, intent.literals))
 
 
 def bringing_about(
     graph: StateGraph, intent: Intent, unwanted: Literal, when: tuple[Literal, ...]
-) -> Body:
+) -> ClaimEvidence:
     """Collect the states in which the condition holds and asking for an intent could do harm.
 
-    Where the intent holds already an agent has nothing to do, and in a dead end nothing can be
-    done: draws from there would make any side effect look rare.
+    If the intent holds already, an agent has nothing to do, and in a dead end nothing can be done:
+    draws from there would make any side effect look rare.
     """
-    words = graph.vocabulary
+    vocabulary = graph.vocabulary
     matching = _matching(graph, intent, when, [unwanted])
-    held = tuple(one for one in matching if intent.holds(one.state, words))
-    rest = [one for one in matching if not intent.holds(one.state, words)]
-    idle = tuple(one for one in rest if one.dead_end)
-    return Body(words, tuple(one for one in rest if not one.dead_end), held, idle)
+    held = tuple(one for one in matching if intent.holds(one.state, vocabulary))
+    rest = [one for one in matching if not intent.holds(one.state, vocabulary)]
+    dead_ends = tuple(one for one in rest if one.dead_end)
+    alive = tuple(one for one in rest if not one.dead_end)
+    return ClaimEvidence(vocabulary, alive, held, dead_ends)
 
 
 def _matching(
     graph: StateGraph, intent: Intent, when: Iterable[Literal], event: Iterable[Literal]
-) -> tuple[Seen, ...]:
+) -> tuple[StateDraws, ...]:
     """Return the states in which the condition holds and an event does not hold already."""
-    words, number = graph.vocabulary, graph.index[intent]
-    given, hit = _test(words, when), _test(words, event)
+    number = graph.index[intent]
+    given, hit = _test(graph.vocabulary, when), _test(graph.vocabulary, event)
     return tuple(
-        _seen(node, node.pairs[number], hit)
+        _draws(node, node.pairs[number], hit)
         for state, node in graph.nodes.items()
         if given(state) and not hit(state)
     )
 
 
-def _test(words: Vocabulary, literals: Iterable[Literal]) -> Callable[[State], bool]:
-    required, forbidden = words.literal_masks(literals)
+def _test(vocabulary: Vocabulary, literals: Iterable[Literal]) -> Callable[[State], bool]:
+    required, forbidden = vocabulary.literal_masks(literals)
     return lambda state: state & required == required and not state & forbidden
 
 
-def _seen(node: StateNode, pair: PairStats | None, event: Callable[[State], bool]) -> Seen:
+def _draws(node: StateNode, pair: PairStats | None, event: Callable[[State], bool]) -> StateDraws:
     counts = {} if pair is None else pair.counts
     hits = sum(count for effect, count in counts.items() if event(effect.apply(node.state)))
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return Seen(node.state, hits, sum(counts.values()), tuple(ranked), node.sink)
+    return StateDraws(node.state, hits, sum(counts.values()), tuple(ranked), node.sink)
