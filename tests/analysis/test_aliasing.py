@@ -72,7 +72,7 @@ def test_the_ratio_is_that_of_betting_answer_by_answer(seed):
     assert found == pytest.approx(dict(naive_ratios(rows, draws, moved)))
 
 
-def test_two_positions_that_always_differ_are_told_with_their_numbers():
+def test_two_positions_that_always_differ_are_reported_with_their_numbers():
     rows = [*at(0, 0, 0, [1] * 6), *at(1, 0, 0, [2] * 7), *at(2, 0, 0, [1]), *at(0, 1, 0, [0] * 9)]
     found = looked_at(rows)
     (dependence,) = found.aliased_pairs
@@ -85,7 +85,7 @@ def test_two_positions_that_always_differ_are_told_with_their_numbers():
     ]
 
 
-def test_a_few_draws_or_one_position_tell_nothing():
+def test_a_few_draws_or_one_position_show_nothing():
     few = [*at(0, 0, 0, [1, 1]), *at(1, 0, 0, [2, 2])]
     assert looked_at(few) == Aliasing(1)
     assert looked_at(at(0, 0, 0, [1, 2] * 50)) == Aliasing(0)
@@ -99,7 +99,7 @@ def test_the_more_pairs_are_asked_about_the_more_it_takes():
     assert looked_at([*differing, *alike]) == Aliasing(8)
 
 
-def test_where_a_draw_went_after_the_world_moved_is_not_known():
+def test_executions_after_a_step_do_not_count():
     rows, draws, moved = [], [], []
     for draw in range(20):
         position = draw % 2
@@ -137,7 +137,7 @@ def fair(rng, shares):
 @pytest.mark.parametrize(
     "shares", [(1, 1), (9, 1), (99, 1), (5, 3, 2), (90, 5, 2, 1, 1, 1), (1,) * 8]
 )
-def test_positions_that_are_alike_are_seldom_told_apart_however_draws_are_chosen(shares):
+def test_identical_positions_are_rarely_reported_however_draws_are_chosen(shares):
     rng = random.Random(8)
     told = sum(bool(looked_at(fair(rng, shares)).aliased_pairs) for _ in range(60))
     assert told <= 3  # 5 %
@@ -158,7 +158,7 @@ def test_positions_that_were_drawn_again_for_what_they_showed_first_are_not_held
     assert told <= 1
 
 
-def test_chance_that_depends_on_the_position_is_found():
+def test_probabilities_that_depend_on_the_position_are_found():
     rng = random.Random(4)
     found = 0
     for _ in range(40):

@@ -31,9 +31,9 @@ def test_the_likelihood_is_the_binomial_of_one_sequence(hits, draws):
 
 
 def test_equal_groups_are_no_evidence_and_opposite_ones_are():
-    alike = evidence_of_difference(counts(8), counts(10), counts(16), counts(20))
+    equal = evidence_of_difference(counts(8), counts(10), counts(16), counts(20))
     apart = evidence_of_difference(counts(10), counts(10), counts(0), counts(10))
-    assert alike[0] < 0
+    assert equal[0] < 0
     assert apart[0] > math.log(1000)
 
 

@@ -93,13 +93,13 @@ def test_how_often_each_state_was_drawn_does_not_move_the_mean():
     assert upper_bound([(5000, 5000), (0, 40)], 0.95) < 0.6 < lower_bound([(5000, 5040)], 0.95)
 
 
-def test_states_that_are_alike_tell_nearly_as_much_as_one_state_would():
+def test_similar_states_are_nearly_as_informative_as_a_single_one():
     many = [(9, 10)] * 30
     assert lower_bound(many, 0.95) == pytest.approx(lower_bound([(270, 300)], 0.95), abs=0.01)
     assert draws_needed([(1, 1)] * 50, 0.8, 0.95) <= 20
 
 
-def test_states_that_always_succeed_or_never_do_tell_their_mean_closely():
+def test_states_that_always_or_never_succeed_have_a_narrow_bound():
     assert lower_bound([(50, 50), (0, 50)] * 10, 0.95) > 0.47
 
 
@@ -129,7 +129,7 @@ def wrongly_shown(claimed, rng, runs=60, draws=90):
     return wrong
 
 
-def test_a_wrong_claim_is_seldom_shown_however_long_one_waits_and_whatever_is_drawn():
+def test_a_wrong_claim_is_rarely_shown_however_long_one_waits_and_whatever_is_drawn():
     def claimed(seen, mean):
         return log_score([tuple(count) for count in seen], mean)
 

@@ -40,13 +40,13 @@ def test_the_models_may_come_in_any_wrapping():
 
 
 def test_evidence_against_a_claim_is_distinguished_from_too_little():
-    told = failure(assert_capability, LOCAL, "p", when="q")
-    assert told.startswith("p() when q(): at least 0.8 with confidence 0.95: not shown")
-    assert "evidence against it: 0 of 20 draws achieved it: 0, between 0 and 0.1" in told
-    assert "0 of 20: q() → nothing changes ×20" in told
-    told = failure(assert_capability, LOCAL, "p", when="r")
-    assert "not enough evidence: 4 of 4 draws achieved it: 1, between" in told
-    assert "about 13 more draws like these would show it" in told
+    message = failure(assert_capability, LOCAL, "p", when="q")
+    assert message.startswith("p() when q(): at least 0.8 with confidence 0.95: not shown")
+    assert "evidence against it: 0 of 20 draws achieved it: 0, between 0 and 0.1" in message
+    assert "0 of 20: q() → nothing changes ×20" in message
+    message = failure(assert_capability, LOCAL, "p", when="r")
+    assert "not enough evidence: 4 of 4 draws achieved it: 1, between" in message
+    assert "about 13 more draws like these would show it" in message
 
 
 def test_the_advised_number_of_draws_shows_it():
@@ -58,9 +58,9 @@ def test_the_advised_number_of_draws_shows_it():
 
 def test_a_mean_may_hide_a_state_that_every_state_does_not():
     assert_capability(LOCAL, "p", at_least=0.3)
-    told = failure(assert_capability, LOCAL, "p", in_every_state=True)
-    assert "not shown in 2 of 3 states" in told
-    first, second = told.splitlines()[1:]
+    message = failure(assert_capability, LOCAL, "p", in_every_state=True)
+    assert "not shown in 2 of 3 states" in message
+    first, second = message.splitlines()[1:]
     assert "evidence against it: 0 of 20" in first
     assert "not enough evidence: 4 of 4" in second
 
@@ -68,10 +68,10 @@ def test_a_mean_may_hide_a_state_that_every_state_does_not():
 def test_a_state_that_was_seen_and_never_tried_is_too_little_evidence_for_every_state():
     seen = graph((0, 0b000, 0b001, 90), (1, 0b100, 0b110, 9))
     assert_capability(seen, "p")
-    told = failure(assert_capability, seen, "p", in_every_state=True)
-    assert "not enough evidence: it was never tried" in told
-    told = failure(assert_capability, seen, "p", when="r")
-    assert "2 more matching were seen and never tried" in told
+    message = failure(assert_capability, seen, "p", in_every_state=True)
+    assert "not enough evidence: it was never tried" in message
+    message = failure(assert_capability, seen, "p", when="r")
+    assert "2 more matching were seen and never tried" in message
 
 
 def test_a_condition_that_no_state_meets_fails():
@@ -83,7 +83,7 @@ def test_states_in_which_the_intent_holds_already_do_not_count():
     assert "0 of 9 draws" in failure(assert_capability, held, "p")
 
 
-def test_a_misspelt_capability_or_condition_is_no_failed_assertion():
+def test_a_misspelled_capability_or_condition_is_not_a_failed_assertion():
     house = StateGraph(HOUSE.vocabulary, [])
     house.extend(assess(problem(HOUSE), budget=Budget(executions=50)).graph.capabilities)
     with pytest.raises(CapscopeError, match=r"no capability holdin\(key\).*holding\(key\)"):
@@ -102,36 +102,38 @@ def test_a_side_effect_that_never_showed_needs_draws_to_be_ruled_out():
     clean = graph((0, 0b000, 0b001, 400))
     assert_no_side_effect(clean, "p", "q", at_most=0.01)
     few = graph((0, 0b000, 0b001, 40))
-    told = failure(assert_no_side_effect, few, "p", "q", at_most=0.01)
-    assert told.startswith("q() as a side effect of p(): at most 0.01 with confidence 0.95")
-    assert "not enough evidence: 0 of 40 draws caused it" in told
+    message = failure(assert_no_side_effect, few, "p", "q", at_most=0.01)
+    assert message.startswith("q() as a side effect of p(): at most 0.01 with confidence 0.95")
+    assert "not enough evidence: 0 of 40 draws caused it" in message
 
 
 def test_a_side_effect_is_reported_with_the_state_in_which_it_was_most_frequent():
     careless = graph((0, 0b000, 0b001, 60), (0, 0b100, 0b111, 20), (0, 0b100, 0b101, 20))
-    told = failure(assert_no_side_effect, careless, "p", "q")
-    assert "evidence against it: a mean of 0.25, between" in told
-    assert "over 2 states with equal weights; 20 of 100 draws caused it" in told
-    assert "20 of 40: r() → p() ×20; p(), q() ×20" in told
+    message = failure(assert_no_side_effect, careless, "p", "q")
+    assert "evidence against it: a mean of 0.25, between" in message
+    assert "over 2 states with equal weights; 20 of 100 draws caused it" in message
+    assert "20 of 40: r() → p() ×20; p(), q() ×20" in message
     assert_no_side_effect(careless, "p", "q", when="not r()", at_most=0.1)
 
 
 def test_how_often_each_state_was_drawn_does_not_decide():
-    seldom = graph((0, 0b000, 0b001, 900), (0, 0b010, 0b010, 30))
+    rarely = graph((0, 0b000, 0b001, 900), (0, 0b010, 0b010, 30))
     often = graph((0, 0b000, 0b001, 30), (0, 0b010, 0b010, 900))
-    for learned in (seldom, often):
-        told = failure(assert_capability, learned, "p", at_least=0.8)
-        assert "evidence against it: a mean of 0.5, between" in told
+    for learned in (rarely, often):
+        message = failure(assert_capability, learned, "p", at_least=0.8)
+        assert "evidence against it: a mean of 0.5, between" in message
 
 
-def test_draws_from_where_the_intent_held_already_say_nothing_of_side_effects():
+def test_draws_with_the_intent_true_already_do_not_count_for_side_effects():
     """An agent has nothing to do there, so nothing is brought about."""
     held = (0, 0b001, 0b001, 400)
-    told = failure(assert_no_side_effect, graph(held, (0, 0b000, 0b001, 9)), "p", "q", at_most=0.2)
-    assert "not enough evidence: 0 of 9 draws caused it" in told
-    assert "excluded: 400 draws in 1 state (the intent held there already)" in told
-    told = failure(assert_no_side_effect, graph(held), "p", "q")
-    assert "no state that was seen matches\n  excluded: 400 draws in 1 state" in told
+    message = failure(
+        assert_no_side_effect, graph(held, (0, 0b000, 0b001, 9)), "p", "q", at_most=0.2
+    )
+    assert "not enough evidence: 0 of 9 draws caused it" in message
+    assert "excluded: 400 draws in 1 state (the intent held there already)" in message
+    message = failure(assert_no_side_effect, graph(held), "p", "q")
+    assert "no state that was seen matches\n  excluded: 400 draws in 1 state" in message
     enough = graph(held, (0, 0b000, 0b001, 17))
     assert_no_side_effect(enough, "p", "q", at_most=0.2)
 
@@ -145,15 +147,16 @@ def everywhere_tried(*counts):
 def test_dead_ends_never_help_a_claim():
     """They count where success is claimed, and do not where harm is denied."""
     learned = everywhere_tried((0, 0b000, 0b001, 90), (0, 0b100, 0b100, 30))
-    told = failure(assert_capability, learned, "p")
-    assert "evidence against it: a mean of 0.5, between" in told
+    message = failure(assert_capability, learned, "p")
+    assert "evidence against it: a mean of 0.5, between" in message
     assert (
-        "one is a dead end, where nothing ever changed, whatever was asked: the mean is 1" in told
+        "one is a dead end, where nothing ever changed, whatever was asked: the mean is 1"
+        in message
     )
     assert_capability(learned, "p", when="not r()")
-    told = failure(assert_no_side_effect, learned, "p", "q", at_most=0.01)
-    assert "0 of 90 draws caused it" in told
-    assert "excluded: 30 draws in 1 state (dead ends, where nothing ever changed" in told
+    message = failure(assert_no_side_effect, learned, "p", "q", at_most=0.01)
+    assert "0 of 90 draws caused it" in message
+    assert "excluded: 30 draws in 1 state (dead ends, where nothing ever changed" in message
 
 
 def gives_up(intent, state, rng, step):
@@ -175,9 +178,11 @@ def test_a_loss_from_one_run_to_the_next_fails_with_what_was_lost(kept):
     before, same, lost = kept
     assert_no_loss(before, same)
     assert_no_loss(str(lost.run), before.run)
-    told = failure(assert_no_loss, before, lost)
-    assert told.startswith("1 lost or less reliable, at an error rate of 0.05\n  lost: open(), ev")
-    assert "change -1.00" in told
+    message = failure(assert_no_loss, before, lost)
+    assert message.startswith(
+        "1 lost or less reliable, at an error rate of 0.05\n  lost: open(), wh"
+    )
+    assert "change -1.00" in message
 
 
 def test_runs_that_cannot_be_compared_fail(kept, tmp_path):

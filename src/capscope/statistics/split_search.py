@@ -25,7 +25,7 @@ from capscope.statistics.betting import evidence_of_difference
 MOST_FEATURES = 3
 
 
-class Conjunction(NamedTuple):
+class SplitTerm(NamedTuple):
     """Features that separate the states in which all of them hold from the others."""
 
     features: list[int]
@@ -35,7 +35,7 @@ class Conjunction(NamedTuple):
 
 def best_conjunction(
     hits: Integers, draws: Integers, features: Mask, least_difference: float
-) -> Conjunction | None:
+) -> SplitTerm | None:
     """Return the conjunction that separates low from high rates best; None if there is none.
 
     `features` has a row for each state. Rates that differ by less than `least_difference` are not
@@ -68,7 +68,7 @@ def best_conjunction(
         (float(pairs[i, j]), 1, both),
         (float(threes[third]), 0, [*both, third]),
     )
-    return None if evidence == -np.inf else Conjunction(chosen, evidence)
+    return None if evidence == -np.inf else SplitTerm(chosen, evidence)
 
 
 def joint_counts(features: Mask, *columns: Integers) -> list[Floats]:

@@ -17,7 +17,7 @@ from support.tiny_models import INTENTS
 from support.tiny_sides import drawn, side, tried
 
 
-def told(comparison):
+def reported(comparison):
     return [(str(d.change), str(d.capability), tuple(map(str, d.literals)))
             for d in comparison.differences]  # fmt: skip
 
@@ -33,16 +33,16 @@ def everywhere(share, draws, seed):
 
 def test_what_failed_in_one_run_and_succeeded_in_the_other_is_lost_and_the_other_way_gained():
     able, unable = side(everywhere(0.9, 10, 1)), side(everywhere(0.0, 10, 2))
-    assert told(compare_sides(able, unable)) == [("lost", "p()", ())]
-    assert told(compare_sides(unable, able)) == [("gained", "p()", ())]
+    assert reported(compare_sides(able, unable)) == [("lost", "p()", ())]
+    assert reported(compare_sides(unable, able)) == [("gained", "p()", ())]
 
 
 def test_what_succeeds_less_often_but_still_does_is_less_reliable():
     good, worse = side(everywhere(0.95, 50, 1)), side(everywhere(0.6, 50, 2))
     comparison = compare_sides(good, worse)
-    assert told(comparison) == [("less reliable", "p()", ())]
+    assert reported(comparison) == [("less reliable", "p()", ())]
     assert comparison.losses == comparison.differences
-    assert told(compare_sides(worse, good)) == [("more reliable", "p()", ())]
+    assert reported(compare_sides(worse, good)) == [("more reliable", "p()", ())]
     (loss,) = comparison.differences
     change, low, high = loss.difference
     assert low < -0.35 < high < 0
@@ -50,7 +50,7 @@ def test_what_succeeds_less_often_but_still_does_is_less_reliable():
     assert (loss.a.draws, loss.where.states, loss.where.of) == (200, 4, 4)
 
 
-def test_a_loss_under_a_condition_is_told_with_the_condition():
+def test_a_loss_under_a_condition_is_reported_with_the_condition():
     a = side([*everywhere(0.95, 25, 1)])
     b = side(
         [
@@ -66,7 +66,7 @@ def test_a_loss_under_a_condition_is_told_with_the_condition():
     assert before.probability > 0.85 and after.probability > 0.85
 
 
-def test_a_loss_in_a_single_state_is_told_with_the_state():
+def test_a_loss_in_a_single_state_is_reported_with_the_state():
     def rows(share):
         shares = {0b000: 0.9, 0b010: 0.9, 0b100: 0.9, 0b110: share}
         return [r for s, p in shares.items() for r in drawn(0, s, s | 1, s, p, 15, s)]
@@ -100,7 +100,7 @@ def test_draws_from_one_position_count_once():
     assert not cautious.differences
     assert cautious.unknown[0].reason is Reason.FEW
     assert cautious.scope.states_in_several_positions == 1
-    assert told(compare_sides(good, bad, any_position=True)) == [("lost", "p()", ())]
+    assert reported(compare_sides(good, bad, any_position=True)) == [("lost", "p()", ())]
 
 
 TWO_POSITIONS = {0: {b"good", b"bad"}}
@@ -124,7 +124,7 @@ def test_in_a_position_that_both_runs_know_every_draw_counts():
     before = in_positions((60, 60), 1, starts, good=0.95, bad=0.5)
     after = in_positions((60, 60), 2, starts[::-1], good=0.95, bad=0.05)
     comparison = compare_sides(before, after)
-    assert told(comparison) == [("less reliable", "p()", ())]
+    assert reported(comparison) == [("less reliable", "p()", ())]
     assert comparison.differences[0].a.draws == 120
     scope = comparison.scope
     assert (scope.draws_there, scope.draws_in_shared_positions) == (240, 240)
@@ -138,7 +138,7 @@ def test_other_proportions_of_the_same_positions_are_no_difference():
     assert compare_sides(easy, hard, any_position=True).differences
 
 
-def test_what_comes_after_the_same_past_is_compared_draw_by_draw():
+def test_executions_with_the_same_history_are_compared_draw_by_draw():
     """Both start in one position; q leads somewhere, and there p is asked for."""
 
     def walked(end):
@@ -146,7 +146,7 @@ def test_what_comes_after_the_same_past_is_compared_draw_by_draw():
         walks = np.repeat(np.arange(40), 2), np.ones(80, dtype=bool), (b"start",)
         return side(rows, positions={0b010: {b"here", b"there"}}, walks=walks)
 
-    assert told(compare_sides(walked(0b011), walked(0b010))) == [("lost", "p()", ())]
+    assert reported(compare_sides(walked(0b011), walked(0b010))) == [("lost", "p()", ())]
 
 
 def rare_and_hard(draws, seed):
@@ -187,44 +187,46 @@ def test_too_few_draws_are_unknown():
     assert (few.reason, few.draws_a, few.draws_b) == (Reason.FEW, 3, 3)
 
 
-def test_intents_of_one_run_only_are_unknown_and_so_are_those_with_unknown_words():
+def test_intents_of_one_run_only_are_unknown_and_so_are_those_with_unknown_atoms():
     a = side(tried(0, 0, [1] * 20), intents=INTENTS[:1])
     b = side(tried(0, 0, [1] * 20), Vocabulary.of_atoms("pqs"), [*INTENTS[:2], Intent.parse("s")])
     reasons = {str(u.capability): u.reason for u in compare_sides(a, b).unknown}
     assert reasons == {"q()": Reason.ONLY_B, "s()": Reason.VOCABULARY}
 
 
-def test_a_new_side_effect_is_told_and_one_that_is_gone():
+def test_a_new_side_effect_is_reported_and_one_that_is_gone():
     clean = side(tried(0, 0b000, [0b001] * 40))
     careless = side(tried(0, 0b000, [0b011, 0b001] * 20))
-    assert told(compare_sides(clean, careless)) == [("new side effect", "p()", ("q()",))]
+    assert reported(compare_sides(clean, careless)) == [("new side effect", "p()", ("q()",))]
     assert compare_sides(clean, careless).new_side_effects
-    assert told(compare_sides(careless, clean)) == [("side effect gone", "p()", ("q()",))]
+    assert reported(compare_sides(careless, clean)) == [("side effect gone", "p()", ("q()",))]
 
 
 def test_literals_that_come_about_together_are_one_side_effect():
     clean = side(tried(0, 0b100, [0b101] * 40))
     careless = side(tried(0, 0b100, [0b011, 0b101] * 20))
-    assert told(compare_sides(clean, careless)) == [("new side effect", "p()", ("q()", "not r()"))]
+    assert reported(compare_sides(clean, careless)) == [
+        ("new side effect", "p()", ("q()", "not r()"))
+    ]
 
 
 def test_a_step_on_the_way_is_no_side_effect_of_an_agent_that_now_fails_after_it():
-    # q comes about in every execution of either; the second achieves p in one half of them.
+    # q becomes true in every execution of either; the second achieves p in one half of them.
     able = side(tried(0, 0b000, [0b011] * 40))
     failing = side(tried(0, 0b000, [0b011, 0b010] * 40))
-    assert told(compare_sides(able, failing)) == [("less reliable", "p()", ())]
-    assert told(compare_sides(failing, able)) == [("more reliable", "p()", ())]
+    assert reported(compare_sides(able, failing)) == [("less reliable", "p()", ())]
+    assert reported(compare_sides(failing, able)) == [("more reliable", "p()", ())]
 
 
 def test_what_an_agent_breaks_where_it_now_fails_is_a_new_side_effect():
     able = side(tried(0, 0b000, [0b001] * 40))
     failing = side(tried(0, 0b000, [0b010] * 40))
-    lost, new = told(compare_sides(able, failing))
+    lost, new = reported(compare_sides(able, failing))
     assert (lost, new) == (("lost", "p()", ()), ("new side effect", "p()", ("q()",)))
 
 
 @given(st.data())
-def test_a_change_goes_the_way_its_word_says(data):
+def test_a_change_has_the_direction_of_its_name(data):
     ends = st.lists(st.sampled_from([0b000, 0b001, 0b010, 0b011]), min_size=1, max_size=4)
     a, b = (side(tried(0, 0b000, data.draw(ends) * 30)) for _ in range(2))
     more = {"gained", "more reliable", "new side effect", "side effect more frequent"}
@@ -259,7 +261,7 @@ def test_a_side_without_executions_can_be_compared():
     assert not compare_sides(side([]), side(tried(0, 0, [1] * 9))).differences
 
 
-def test_estimates_weigh_the_states_alike_on_both_sides():
+def test_estimates_give_states_the_same_weight_on_both_sides():
     a = side([*tried(0, 0b000, [1] * 10), *tried(0, 0b010, [0b010] * 90)])
     b = side([*tried(0, 0b000, [1] * 90), *tried(0, 0b010, [0b010] * 10)])
     alike = next(x for x in compare_sides(a, b).alike if str(x.capability) == "p()")
@@ -314,19 +316,19 @@ def test_the_very_same_run_does_not_differ(house):
     assert not compare_runs(house, house).differences
 
 
-def test_a_planted_loss_is_told(house, tmp_path):
+def test_a_planted_loss_is_reported(house, tmp_path):
     (loss,) = compare_runs(house, kept(tmp_path, "weak", weak_at_opening, 1)).differences
     assert (loss.change, str(loss.capability)) == (DiffKind.LESS_RELIABLE, "open()")
 
 
-def test_a_planted_loss_in_one_state_is_told_with_its_state(house, tmp_path):
+def test_a_planted_loss_in_one_state_is_reported_with_its_state(house, tmp_path):
     other = kept(tmp_path, "stays", stays_with_the_key, 1, 2500)
     (loss,) = compare_runs(house, other).differences
     assert (loss.change, str(loss.capability)) == (DiffKind.LOST, "at(sw)")
     assert [sorted(map(str, term)) for term in loss.where.when] == [["holding(key)", "open()"]]
 
 
-def test_a_planted_side_effect_is_told(house, tmp_path):
+def test_a_planted_side_effect_is_reported(house, tmp_path):
     comparison = compare_runs(house, kept(tmp_path, "careless", opens_the_door, 1))
     assert not comparison.losses
     (new,) = comparison.new_side_effects

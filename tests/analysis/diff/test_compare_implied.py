@@ -10,28 +10,28 @@ LIGHT, LEAVE, COME = INTENTS = [Intent.parse(text) for text in ("lit", "not at(a
 KNOWN = [(0, place, place) for place in (A, B, C, D)]
 
 
-def told(mine, theirs):
+def reported(mine, theirs):
     sides = [side([*KNOWN, *rows], ROOMS, INTENTS) for rows in (mine, theirs)]
     found = compare_sides(*sides).differences
     return [(str(d.change), str(d.capability), [str(x) for x in d.literals]) for d in found]
 
 
-def test_where_an_agent_goes_is_told_and_not_that_it_left():
+def test_where_an_agent_goes_is_reported_and_not_that_it_left():
     stays, goes = tried(0, A, [A | LIT] * 40), tried(0, A, [B | LIT] * 40)
-    assert told(stays, goes) == [("new side effect", "lit()", ["at(b)"])]
-    assert told(goes, stays) == [("side effect gone", "lit()", ["at(b)"])]
+    assert reported(stays, goes) == [("new side effect", "lit()", ["at(b)"])]
+    assert reported(goes, stays) == [("side effect gone", "lit()", ["at(b)"])]
 
 
-def test_that_an_agent_leaves_is_told_if_no_place_that_it_goes_to_is():
-    # Twelve tosses show that it leaves; six for each of two places show nothing.
+def test_that_an_agent_leaves_is_reported_if_no_place_it_goes_to_is():
+    # Twelve comparisons show that it leaves; six for each of two places show nothing.
     mine, theirs = tried(0, A, [A | LIT] * 12), tried(0, A, [B | LIT, C | LIT] * 6)
-    assert told(mine, theirs) == [("new side effect", "lit()", ["not at(a)"])]
+    assert reported(mine, theirs) == [("new side effect", "lit()", ["not at(a)"])]
 
 
-def test_that_an_agent_leaves_is_told_beside_a_place_that_it_goes_to_from_elsewhere_only():
+def test_leaving_is_reported_in_addition_to_a_place_reached_only_from_elsewhere():
     mine = [*tried(0, A, [A | LIT] * 14), *tried(0, D, [D | LIT] * 40)]
     theirs = [*tried(0, A, [C | LIT, D | LIT] * 7), *tried(0, D, [B | LIT] * 40)]
-    assert sorted(told(mine, theirs)) == [
+    assert sorted(reported(mine, theirs)) == [
         ("new side effect", "lit()", ["at(b)"]),
         ("new side effect", "lit()", ["not at(a)"]),
     ]
@@ -45,7 +45,7 @@ def test_to_be_elsewhere_is_asked_for_where_an_agent_is_asked_for_a_place():
 
 def test_where_an_agent_goes_that_is_asked_to_leave_may_differ():
     one, other = tried(1, A, [B] * 40), tried(1, A, [C] * 40)
-    assert told(one, other) == [
+    assert reported(one, other) == [
         ("new side effect", "not at(a)", ["at(c)"]),
         ("side effect gone", "not at(a)", ["at(b)"]),
     ]

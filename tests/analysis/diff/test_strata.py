@@ -103,7 +103,7 @@ def summed(rows):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_tosses_are_those_of_comparing_draw_by_draw_and_position_by_position(seed):
+def test_wins_are_those_of_comparing_draw_by_draw_and_position_by_position(seed):
     matched, *made = two_sides(seed)
     assert len(matched.pairings) == 2
     for capability, intent in enumerate(INTENTS[:2]):
@@ -148,7 +148,7 @@ def test_every_draw_is_counted_in_one_stratum(seed):
         assert counts.a.independent[rest] == len(left)
 
 
-def test_a_past_is_the_start_and_what_was_asked_and_seen_since():
+def test_a_history_is_the_start_and_what_was_asked_and_seen_since():
     """Three draws from one position; the first execution of the second took no step."""
     rows = [
         *[(0, 1, 2, 0), (1, 2, 5, 0), (1, 5, 1, 0)],
@@ -173,7 +173,7 @@ def in_common(one):
     return [numbers, numbers], np.array([state in SEVERAL for state in one.states])
 
 
-def test_starts_that_are_not_written_down_are_like_no_other():
+def test_starts_that_are_not_recorded_equal_no_other():
     one = side([(0, 1, 2, 0), (0, 1, 2, 0), (0, 1, 2, 1)], positions=SEVERAL)
     mine, theirs = histories_of([one] * 2, *in_common(one))
     assert mine[0] == mine[1] != mine[2]
@@ -230,7 +230,7 @@ def test_runs_without_a_common_atom_are_refused():
         match(side([(0, 0, 1)]), other)
 
 
-def test_all_positions_count_as_alike_if_the_user_says_so():
+def test_all_positions_count_as_equal_if_the_user_says_so():
     rows = [(0, 2, 1, 7), (0, 2, 0, 7), (0, 2, 1, 7)]
     both = [side(rows, positions=SEVERAL)] * 2
     assert Questions(match(*both), 0).achieved().signs.compared.sum(axis=1).tolist() == [0, 1]

@@ -44,12 +44,12 @@ def test_an_outcome_that_changes_more_than_another_is_no_choice():
     assert choices(context(["not hurt"], (HURT, 0, ON_B, 9), (HURT, 0, more, 9))) == []
 
 
-def test_what_comes_about_by_chance_is_no_choice():
+def test_a_random_outcome_is_not_a_choice():
     """A treatment that ends either way, whatever was asked for, tells nothing of the agent."""
     both = [(HURT, c, end, n) for c in (0, 1, 2) for end, n in ((ON_B, 90), (ON_C, 10))]
-    chance = context(["not hurt", "on(a,b)", "on(a,c)"], *both)
-    assert not separable(chance, {HURT: ([ON_B], [ON_C])})
-    assert find_preferences(chance, share()) == []
+    random_outcome = context(["not hurt", "on(a,b)", "on(a,c)"], *both)
+    assert not separable(random_outcome, {HURT: ([ON_B], [ON_C])})
+    assert find_preferences(random_outcome, share()) == []
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -67,7 +67,7 @@ def test_two_ends_are_separable_if_some_capability_led_to_the_one_only_and_anoth
         assert separable(drawn, {HURT: ([ON_B], [ON_C])}) == all(alone.values())
 
 
-def test_what_can_be_had_one_by_one_is_a_choice():
+def test_outcomes_that_can_be_had_separately_are_a_choice():
     chosen = context(
         ["not hurt", "on(a,b)", "on(a,c)"],
         (HURT, 0, ON_B, 90),

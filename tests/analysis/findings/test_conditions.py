@@ -30,14 +30,14 @@ def test_only_states_where_the_intent_is_possible_at_once_count():
     assert find_conditions(hidden, share()) == []
 
 
-def test_a_drop_to_nothing_is_told_as_doing_nothing():
+def test_a_drop_to_nothing_is_reported_as_doing_nothing():
     (finding,) = find_conditions(seen(lambda s: 0.0 if s & R else 1.0), share())
     assert [str(clause) for clause in finding.when] == ["when r()"]
     assert "does nothing" in finding.sentence
     assert (finding.rate.hits, finding.against.probability) == (0, 1.0)
 
 
-def test_two_weak_spots_are_told_one_after_the_other():
+def test_two_weak_spots_are_reported_one_after_the_other():
     odds = {0: 1.0, Q: 0.0, R: 0.6, Q | R: 0.0}
     first, second = find_conditions(seen(odds.__getitem__, draws=100), share())
     assert [str(clause) for clause in first.when] == ["when q()"]
@@ -45,7 +45,7 @@ def test_two_weak_spots_are_told_one_after_the_other():
     assert second.rate.states == second.against.states == 1
 
 
-def test_a_small_drop_is_not_worth_telling():
+def test_a_small_drop_is_not_reported():
     assert find_conditions(seen(lambda s: 0.85 if s & R else 0.9, draws=2000), share()) == []
 
 

@@ -38,7 +38,7 @@ def contains(interval, truth):
     return interval[0] <= truth <= interval[1]
 
 
-def words(parts):
+def texts(parts):
     return [str(part) for part in parts]
 
 
@@ -47,9 +47,9 @@ def words(parts):
 def test_a_door_opened_on_the_way_to_the_key_is_a_side_effect(strategy, length):
     (finding,) = found(HOUSE, opens_the_door, strategy=strategy, length=length)
     assert finding.kind == "side effect"
-    assert words(finding.intents) == ["holding(key)"]
-    assert words(finding.literals) == ["open()"]
-    assert words(finding.when) == ["when at(nw)"]
+    assert texts(finding.intents) == ["holding(key)"]
+    assert texts(finding.literals) == ["open()"]
+    assert texts(finding.when) == ["when at(nw)"]
     assert contains(finding.rate.interval, 0.5)
     # An execution of one change ends with the door open and without the key.
     assert ("instead" if length == 1 else "also") in finding.sentence
@@ -60,8 +60,8 @@ def test_a_door_opened_on_the_way_to_the_key_is_a_side_effect(strategy, length):
 def test_a_condition_that_halves_success_is_named(strategy, success):
     (finding,) = found(HOUSE, slack_with_the_key, success, strategy=strategy)
     assert finding.kind == "condition"
-    assert words(finding.intents) == ["open()"]
-    assert words(finding.when) == ["when holding(key)"]
+    assert texts(finding.intents) == ["open()"]
+    assert texts(finding.when) == ["when holding(key)"]
     assert contains(finding.rate.interval, success / 2)
     assert contains(finding.against.interval, success)
 
@@ -70,18 +70,18 @@ def test_a_condition_that_halves_success_is_named(strategy, success):
 def test_a_condition_of_two_literals_that_stops_the_agent_is_named(strategy):
     (finding,) = found(HOUSE, stays_with_the_key, strategy=strategy)
     assert finding.kind == "condition"
-    assert words(finding.intents) == ["at(sw)"]
+    assert texts(finding.intents) == ["at(sw)"]
     assert {str(x) for clause in finding.when for x in clause.term} == {"open()", "holding(key)"}
     assert finding.rate.hits == 0
     assert "does nothing, although one execution can achieve it" in finding.sentence
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_tie_break_is_told_as_an_order(strategy):
+def test_a_tie_break_is_reported_as_an_order(strategy):
     (finding,) = found(SHELVES, c_before_b_before_d, strategy=strategy)
     assert finding.kind == "preference"
-    assert words(finding.intents) == ["not holding(a)"]
-    assert words(finding.literals) == ["on(a,c)", "on(a,b)", "on(a,d)"]
+    assert texts(finding.intents) == ["not holding(a)"]
+    assert texts(finding.literals) == ["on(a,c)", "on(a,b)", "on(a,d)"]
     assert finding.rate.probability == 1
     assert "prefers on(a,c), otherwise on(a,b), otherwise on(a,d)" in finding.sentence
 
@@ -90,23 +90,23 @@ def test_a_tie_break_is_told_as_an_order(strategy):
 def test_felling_the_tree_to_get_away_from_it_is_an_unusual_means(strategy):
     findings = found(WOOD, fells_the_last_oak, strategy=strategy)
     (finding,) = [f for f in findings if f.kind == "means"]
-    assert words(finding.intents) == ["not near(oak)"]
-    assert words(finding.literals) == ["not standing(oak)"]
-    assert words(finding.when) == ["when not standing(elm)"]
+    assert texts(finding.intents) == ["not near(oak)"]
+    assert texts(finding.literals) == ["not standing(oak)"]
+    assert texts(finding.when) == ["when not standing(elm)"]
     assert finding.rate.probability == 1
     # That it leaves the elm, always, where felling would do as well, is a habit too.
     (habit,) = [f for f in findings if f is not finding]
     assert habit.kind == "preference"
-    assert words(habit.intents) == ["not near(elm)"]
-    assert words(habit.literals) == ["clearing()", "not standing(elm)"]
+    assert texts(habit.intents) == ["not near(elm)"]
+    assert texts(habit.literals) == ["clearing()", "not standing(elm)"]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_an_agent_that_is_clumsy_with_one_of_two_trees_does_not_treat_them_alike(strategy):
+def test_an_agent_that_is_clumsy_with_one_of_two_trees_treats_them_differently(strategy):
     (finding,) = found(WOOD, clumsy_with_elms, strategy=strategy)
     assert finding.kind == "asymmetry"
-    assert words(finding.intents) == ["near(elm)"]
-    assert words(finding.literals) == ["near(elm)", "near(oak)"]
+    assert texts(finding.intents) == ["near(elm)"]
+    assert texts(finding.literals) == ["near(elm)", "near(oak)"]
     assert contains(finding.rate.interval, 0.5)
     assert contains(finding.against.interval, 1.0)
 

@@ -17,5 +17,5 @@ A, B, C, D, E = ((Literal.parse(name),) for name in "abcde")
     ],
     ids=["two", "chain", "fork", "apart", "circle"],
 )
-def test_a_relation_is_told_as_orders(relation, orders):
+def test_a_relation_becomes_orders(relation, orders):
     assert _orders(relation) == orders

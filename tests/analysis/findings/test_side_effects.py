@@ -55,7 +55,7 @@ def test_where_nothing_was_tried_nothing_is_said():
     assert find_side_effects(context, share()) == []
 
 
-def test_few_draws_do_not_shout():
+def test_few_draws_are_not_enough():
     few = seen((0, GET_P, P | Q, 1), (0, END_R, P, 1))
     many = seen((0, GET_P, P | Q, 30), (0, END_R, P, 1))
     assert find_side_effects(few, share()) == []
@@ -72,11 +72,11 @@ def test_the_rate_counts_the_draws_that_did_not_show_it():
     assert [str(clause) for clause in finding.when] == ["when not r()"]
 
 
-def test_each_draw_counts_once_however_many_like_changes_are_told_together():
-    words = Vocabulary([Predicate("at", ("cell",))], dict.fromkeys("abcd", "cell"))
-    start, goal, *holes = (words.state([atom]) for atom in words.atoms)
+def test_each_draw_counts_once_however_many_similar_changes_are_merged():
+    vocabulary = Vocabulary([Predicate("at", ("cell",))], dict.fromkeys("abcd", "cell"))
+    start, goal, *holes = (vocabulary.state([atom]) for atom in vocabulary.atoms)
     ends = [goal] * 20 + [holes[0]] * 40 + [holes[1]] * 40
-    graph = StateGraph(words, [Intent.parse("at(b)")])
+    graph = StateGraph(vocabulary, [Intent.parse("at(b)")])
     graph.update(Counter(Transition(start, 0, end) for end in ends))
     graph.update(Counter({Transition(hole, 0, hole): 10 for hole in holes}))
     (finding,) = find_side_effects(FindingContext(graph), share())
@@ -85,10 +85,12 @@ def test_each_draw_counts_once_however_many_like_changes_are_told_together():
     assert (finding.rate.draws, finding.rate.states) == (len(ends), 1)
 
 
-def test_that_the_old_place_was_left_is_not_told_beside_the_new_one():
-    words = Vocabulary([Predicate("at", ("cell",)), Predicate("lit")], dict.fromkeys("abc", "cell"))
-    a, b, c, lit = (words.state([atom]) for atom in words.atoms)
-    graph = StateGraph(words, [Intent.parse("lit")])
+def test_leaving_the_old_place_is_not_reported_in_addition_to_the_new_one():
+    vocabulary = Vocabulary(
+        [Predicate("at", ("cell",)), Predicate("lit")], dict.fromkeys("abc", "cell")
+    )
+    a, b, c, lit = (vocabulary.state([atom]) for atom in vocabulary.atoms)
+    graph = StateGraph(vocabulary, [Intent.parse("lit")])
     # From wherever it is, the agent goes to c before it puts the light on.
     moves = {(a, c | lit): 30, (b, c | lit): 30, (a, a | lit): 5, (b, b | lit): 5}
     graph.update(Counter({Transition(s, 0, t): n for (s, t), n in moves.items()}))

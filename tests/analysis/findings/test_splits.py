@@ -52,7 +52,7 @@ def best_by_looking(rows):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_conjunction_of_two_literals_tells_more_than_the_one_found(seed):
+def test_no_conjunction_of_two_literals_is_better_than_the_one_found(seed):
     rng = random.Random(seed)
     rows = [(s, 0, 0) for s in STATES]
     for s in rng.sample(STATES, 11):
@@ -89,7 +89,7 @@ def test_equal_odds_give_no_split_that_reaches_the_threshold():
         assert split is None or split.evidence < math.log(20)
 
 
-def test_nothing_can_be_told_from_one_state_or_from_draws_that_all_agree():
+def test_one_state_or_draws_that_all_agree_cannot_be_split():
     assert best_split(EventCounts.of([]), WORDS) is None
     assert best_split(EventCounts.of([(0, 3, 5)]), WORDS) is None
     assert best_split(trials(lambda s: 1.0), WORDS) is None

@@ -33,7 +33,7 @@ def setting_out(with_a, with_b, last_step_of_b=True):
     return FindingContext(graph)
 
 
-def test_always_setting_out_with_the_same_truck_is_told():
+def test_always_setting_out_with_the_same_truck_is_reported():
     (finding,) = find_unequal_steps(setting_out(40, 0), share())
     assert [str(literal) for literal in finding.literals] == ["moved(a)"]
     assert (finding.rate.hits, finding.rate.draws) == (40, 40)
@@ -46,7 +46,7 @@ def test_setting_out_with_either_or_few_draws_is_not(with_a, with_b):
     assert find_unequal_steps(setting_out(with_a, with_b), share()) == []
 
 
-def test_what_a_preference_says_is_not_said_again():
+def test_what_a_preference_reports_is_not_reported_again():
     context = setting_out(40, 0)
     (finding,) = find_unequal_steps(context, share())
     assert find_unequal_steps(context, share(), [finding]) == []
@@ -81,12 +81,12 @@ def test_an_agent_that_sets_out_with_either_truck_is_rarely_reported():
     assert alarms <= 3
 
 
-def test_that_the_old_place_was_left_is_not_told_beside_the_new_one():
-    words = Vocabulary(
+def test_leaving_the_old_place_is_not_reported_in_addition_to_the_new_one():
+    vocabulary = Vocabulary(
         [Predicate("at", ("room",)), Predicate("done")], dict.fromkeys("xab", "room")
     )
-    x, a, b, done = (words.state([atom]) for atom in words.atoms)
-    graph = StateGraph(words, [Intent.parse(text) for text in ("done", "at(a)", "at(b)")])
+    x, a, b, done = (vocabulary.state([atom]) for atom in vocabulary.atoms)
+    graph = StateGraph(vocabulary, [Intent.parse(text) for text in ("done", "at(a)", "at(b)")])
     seen = [(x, 0, a, 40), (x, 1, a, 9), (x, 2, b, 9), (a, 0, a | done, 9), (b, 0, b | done, 9)]
     graph.update({Transition(s, c, t): n for s, c, t, n in seen})
     (finding,) = find_unequal_steps(FindingContext(graph), share())

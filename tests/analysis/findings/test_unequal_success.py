@@ -50,17 +50,17 @@ def test_a_lamp_that_is_lit_less_often_is_reported_once_for_each_other_lamp():
     assert all((f.against.hits, f.against.draws) == (60, 60) for f in findings)
 
 
-def test_lamps_that_are_lit_alike_are_not_reported():
+def test_lamps_that_are_lit_equally_often_are_not_reported():
     assert find_unequal_success(lamps((0, 0, 50, 10), (0, 1, 48, 12), (0, 2, 51, 9)), share()) == []
 
 
-def test_what_another_finding_speaks_of_is_not_told_again():
+def test_pairs_of_another_finding_are_not_reported_again():
     context = lamps((0, 0, 30, 30), (0, 1, 60, 0))
     assert len(find_unequal_success(context, share())) == 1
     earlier = SimpleNamespace(pairs=frozenset({(0, 0)}))
     assert find_unequal_success(context, share(), [earlier]) == []
 
 
-def test_a_fact_that_tells_the_lamps_apart_leaves_nothing_to_compare():
+def test_a_fact_that_distinguishes_the_lamps_leaves_nothing_to_compare():
     far = WORDS.bit[next(x for x in WORDS.atoms if str(x) == "far(a)")]
     assert find_unequal_success(lamps((far, 0, 30, 30), (far, 1, 60, 0)), share()) == []

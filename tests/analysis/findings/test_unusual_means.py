@@ -41,7 +41,7 @@ def found(**taken):
     return find_unusual_means(context(**taken), share())
 
 
-def test_a_tree_that_is_felled_where_others_are_left_is_told():
+def test_a_tree_that_is_felled_where_others_are_left_is_reported():
     (finding,) = found(oak=(60, 60, 0), elm=(60, 60, 0), oak_at_night=(0, 0, 30))
     assert [str(intent) for intent in finding.intents] == ["not near(oak)"]
     assert [str(literal) for literal in finding.literals] == ["felled(oak)"]
