@@ -20,13 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capscope.analysis.diff.comparison import Alike, Comparison, Reason, Scope, Unknown
-from capscope.analysis.diff.difference import (
-    Difference,
-    DiffKind,
-    Estimate,
-    Where,
-    state_counts,
-)
+from capscope.analysis.diff.difference import Difference, DiffKind, Estimate, Where, state_counts
 from capscope.analysis.diff.matching import MatchedRuns, match
 from capscope.analysis.diff.run_data import RunData
 from capscope.analysis.diff.strata import QuestionCounts, Questions

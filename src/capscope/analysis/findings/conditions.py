@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.finding import Example, Finding, best_examples, conditional, named
+from capscope.analysis.findings.finding import Finding, conditional, named
 from capscope.analysis.findings.grouping import Ends, FindingCase, merged
 from capscope.analysis.findings.kind import FindingKind
 from capscope.analysis.findings.splits import Clause, EventCounts, best_split
 from capscope.statistics.error_budget import Share
-from capscope.symbolic import State
+from capscope.symbolic import Effect, State
 
+NOTHING = Effect(0, 0)
 _MOST_CONDITIONS = 3
 
 
@@ -56,7 +57,7 @@ def _cases(
         split = best_split(counts, context.vocabulary)
         if split is None or split.evidence < threshold:
             return
-        idle = all(_idle(context, capability, state) for state in split.low.states)
+        idle = all(context.pair(capability, s).counts.keys() == {NOTHING} for s in split.low.states)
         # What was ruled out before is named only if it makes a difference.
         again = [s for s in everywhere.states if split.when_low.covers(s, context.vocabulary)]
         apart = ruled_out if len(again) > len(split.low.states) else []
@@ -66,7 +67,7 @@ def _cases(
             frozenset((capability, state) for state in split.low.states),
             (split.when_low, *apart),
             (),
-            _failures(context, capability, split.low),
+            context.failures((capability, state) for state in split.low.states),
             detail=(idle, bool(ruled_out)),
         )
         ruled_out.append(split.when_high)
@@ -75,26 +76,9 @@ def _cases(
 
 def _ends(context: FindingContext, capability: int, state: State) -> Ends:
     """Return where a capability led; successes are the hits."""
-    pair = context.graph.pair(state, capability)
-    assert pair is not None
+    pair = context.pair(capability, state)
     counts = {effect.apply(state): n for effect, n in pair.counts.items()}
     return Ends(counts, frozenset(end for end in counts if context.holds(capability, end)))
-
-
-def _idle(context: FindingContext, capability: int, state: State) -> bool:
-    pair = context.graph.pair(state, capability)
-    return pair is not None and all(not e.adds and not e.deletes for e in pair.counts)
-
-
-def _failures(context: FindingContext, capability: int, counts: EventCounts) -> tuple[Example, ...]:
-    intent, examples = context.intents[capability], []
-    for state in counts.states:
-        ends = _ends(context, capability, state)
-        for after, count in ends.counts.items():
-            if after not in ends.shown:
-                example = Example(intent, state, after, count, ends.draws, context.vocabulary)
-                examples.append(example)
-    return best_examples(examples)
 
 
 def _finding(case: FindingCase) -> Finding:

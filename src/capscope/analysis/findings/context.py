@@ -19,17 +19,18 @@ thousand pairs, so each answer is computed once for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
+from capscope.analysis.findings.finding import Example, best_examples
 from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats, StateNode
 from capscope.statistics.arrays import Floats
-from capscope.symbolic import ExactlyOne, Intent, State, Vocabulary
+from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
 
 DISCOUNT = 0.95
 SHORT = 3
@@ -83,6 +84,30 @@ class FindingContext:
             self._computed[compute] = compute(self)
         found: T = self._computed[compute]
         return found
+
+    def pair(self, capability: int, state: State) -> PairStats:
+        """Return what was seen of a capability in a state in which it was tried."""
+        pair = self.graph.pair(state, capability)
+        assert pair is not None
+        return pair
+
+    def example(self, capability: int, state: State, after: State, draws: int = 0) -> Example:
+        """Return an outcome as an example; `draws` are all of the pair unless given."""
+        pair = self.pair(capability, state)
+        count = pair.counts.get(Effect.between(state, after), 0)
+        intent = self.intents[capability]
+        return Example(intent, state, after, count, draws or pair.total, self.vocabulary)
+
+    def failures(self, pairs: Iterable[tuple[int, State]]) -> tuple[Example, ...]:
+        """Return the best examples of outcomes of some pairs that did not achieve the intent."""
+        return best_examples(
+            [
+                self.example(capability, state, after)
+                for capability, state in pairs
+                for effect in self.pair(capability, state).counts
+                if not self.holds(capability, after := effect.apply(state))
+            ]
+        )
 
     @property
     def vocabulary(self) -> Vocabulary:

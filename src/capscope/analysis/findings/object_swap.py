@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from capscope.analysis.findings.context import FindingContext
 from capscope.analysis.findings.finding import Pairs
-from capscope.model.state_graph import PairStats
 from capscope.symbolic import Atom, Effect, Intent, Literal, State, Vocabulary
 
 
@@ -133,13 +132,6 @@ def mirror_pairs(
                 sides = (capability, node.state), (mirrored, partner)
                 if reported.isdisjoint(sides):
                     yield MirrorPair(schema, *sides[0], *sides[1])
-
-
-def stats_of(context: FindingContext, side: tuple[int, State]) -> PairStats:
-    """Return what was seen on one side of a mirror pair."""
-    pair = context.graph.pair(side[1], side[0])
-    assert pair is not None
-    return pair
 
 
 def _belongs_to_image(

@@ -20,14 +20,7 @@ from dataclasses import dataclass
 
 from capscope.analysis.findings.choice import Name, OutcomeChoice, choices, separable
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.finding import (
-    Example,
-    Finding,
-    best_examples,
-    conditional,
-    joined,
-    pairs_of,
-)
+from capscope.analysis.findings.finding import Finding, best_examples, conditional, joined, pairs_of
 from capscope.analysis.findings.kind import FindingKind
 from capscope.analysis.findings.rate import Rate
 from capscope.analysis.findings.splits import Clause, EventCounts, best_split
@@ -212,9 +205,8 @@ def _finding(
         draws += taken
         pairs.add((choice.capability, choice.state))
         best = max(ranks[0], key=lambda name: choice.taken[name])
-        intent, after = context.intents[choice.capability], choice.options[best]
-        count = choice.taken[best]
-        examples.append(Example(intent, choice.state, after, count, taken, context.vocabulary))
+        after = choice.options[best]
+        examples.append(context.example(choice.capability, choice.state, after, taken))
     rate = Rate(hits, draws, len({state for _, state in pairs}))
     intents = tuple(context.intents[c] for c in sorted({c for c, _ in pairs}))
     return Finding(

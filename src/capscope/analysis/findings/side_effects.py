@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.finding import Example, Finding, best_examples
+from capscope.analysis.findings.finding import Finding, best_examples
 from capscope.analysis.findings.grouping import Ends, FindingCase, merged
 from capscope.analysis.findings.kind import FindingKind
 from capscope.analysis.findings.rate import LEAST_RATE
@@ -43,7 +43,6 @@ class AvoidableOutcome:
     after: State
     excess: Effect
     count: int
-    draws: int
 
 
 def find_side_effects(
@@ -96,7 +95,7 @@ def _outcomes(context: FindingContext, capability: int) -> Iterator[AvoidableOut
             excess = NOTHING
             if after != node.state:
                 excess = avoidable(context, capability, node.state, after)
-            yield AvoidableOutcome(node.state, after, excess, count, pair.total)
+            yield AvoidableOutcome(node.state, after, excess, count)
 
 
 def _candidates(outcomes: list[AvoidableOutcome], groups: ExactlyOne) -> list[Effect]:
@@ -148,11 +147,10 @@ def _case(
         return None
     within = set(counts.states)
     shown = [o for o in outcomes if o.state in within and _contains(o.excess, excess)]
-    intent = context.intents[capability]
-    examples = [Example(intent, o.state, o.after, o.count, o.draws, vocabulary) for o in shown]
+    examples = [context.example(capability, o.state, o.after) for o in shown]
     whole = sum(o.count for o in shown if o.excess == Effect.between(o.state, o.after))
     return FindingCase(
-        (intent,),
+        (context.intents[capability],),
         {(capability, state): ends for state, ends in seen.items()},
         frozenset((capability, state) for state in within),
         tuple(when),

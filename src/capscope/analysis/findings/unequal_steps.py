@@ -23,22 +23,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.finding import (
-    Example,
-    Finding,
-    Pairs,
-    best_examples,
-    joined,
-    pairs_of,
-)
+from capscope.analysis.findings.finding import Finding, Pairs, joined, pairs_of
 from capscope.analysis.findings.kind import FindingKind
-from capscope.analysis.findings.object_swap import (
-    MirrorPair,
-    ObjectSwap,
-    mirror_pairs,
-    stats_of,
-    swaps,
-)
+from capscope.analysis.findings.object_swap import MirrorPair, ObjectSwap, mirror_pairs, swaps
 from capscope.analysis.findings.preferences import PREFERENCE
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE, Rate
 from capscope.analysis.findings.unequal_success import UNEQUAL_SUCCESS
@@ -126,7 +113,7 @@ def _groups(context: FindingContext, swap: ObjectSwap, reported: Pairs) -> list[
 
 def _lopsided(context: FindingContext, swap: ObjectSwap, pair: MirrorPair) -> bool:
     """Return whether a pair that is its own mirror image has outcomes that are not."""
-    effects = stats_of(context, pair.sides[0]).counts
+    effects = context.pair(*pair.sides[0]).counts
     return any(swap.effect(effect) != effect for effect in effects)
 
 
@@ -134,7 +121,7 @@ def _counts(
     context: FindingContext, swap: ObjectSwap, pair: MirrorPair
 ) -> tuple[EffectCounts, EffectCounts]:
     """Return the counts of a pair, and those of its mirror image with the effects mirrored."""
-    one, other = (stats_of(context, side).counts for side in pair.sides)
+    one, other = (context.pair(*side).counts for side in pair.sides)
     images = {swap.effect(effect): n for effect, n in other.items()}
     open_to_both = {e for e in one.keys() | images.keys() if _equivalent(context, swap, pair, e)}
     return (
@@ -194,7 +181,7 @@ def _finding(context: FindingContext, group: MirrorGroup) -> Finding | None:
         f"{context.intents[mirrored]} in the mirrored state, it causes "
         f"{joined(image) or 'nothing'} with probability {against.text}."
     )
-    example = Example(intent, state, effect.apply(state), rate.hits, rate.draws, vocabulary)
+    example = context.example(capability, state, effect.apply(state), rate.draws)
     return Finding(
         UNEQUAL_STEPS.label,
         (intent,),
@@ -203,7 +190,7 @@ def _finding(context: FindingContext, group: MirrorGroup) -> Finding | None:
         against,
         (),
         literals,
-        best_examples([example]),
+        (example,),
         frozenset(pair.sides),
         strength=max(rate.interval[0] - against.interval[1], 0.0),
     )

@@ -15,15 +15,9 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.finding import Example, Finding, Pairs, best_examples, pairs_of
+from capscope.analysis.findings.finding import Finding, Pairs, pairs_of
 from capscope.analysis.findings.kind import FindingKind
-from capscope.analysis.findings.object_swap import (
-    MirrorPair,
-    ObjectSwap,
-    mirror_pairs,
-    stats_of,
-    swaps,
-)
+from capscope.analysis.findings.object_swap import MirrorPair, ObjectSwap, mirror_pairs, swaps
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE, Rate
 from capscope.statistics.error_budget import Share
 from capscope.statistics.odds_ratio import PairedCounts, evidence_of_odds_ratio
@@ -116,7 +110,7 @@ def _event_to_count(context: FindingContext, pair: MirrorPair) -> str | None:
 def _paired_counts(context: FindingContext, pair: MirrorPair, event: Event) -> PairedCounts:
     numbers: list[int] = []
     for capability, state in pair.sides:
-        stats = stats_of(context, (capability, state))
+        stats = context.pair(capability, state)
         counted = (n for e, n in stats.counts.items() if event(capability, state, e.apply(state)))
         numbers += (sum(counted), stats.total)
     return PairedCounts(*numbers)
@@ -148,18 +142,7 @@ def _finding(
         other,
         (),
         intents[0].literals + mirrored.literals,
-        _examples(context, sides),
+        context.failures(sides),
         frozenset(side for other in related for pair in other.pairs for side in pair.sides),
         strength=max(other.interval[0] - one.interval[1], 0.0),
     )
-
-
-def _examples(context: FindingContext, sides: list[tuple[int, State]]) -> tuple[Example, ...]:
-    found = []
-    for capability, state in sides:
-        stats = stats_of(context, (capability, state))
-        for effect, count in stats.counts.items():
-            after, intent = effect.apply(state), context.intents[capability]
-            if not context.holds(capability, after):
-                found.append(Example(intent, state, after, count, stats.total, context.vocabulary))
-    return best_examples(found)

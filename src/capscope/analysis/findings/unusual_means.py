@@ -20,7 +20,7 @@ from functools import cached_property
 
 from capscope.analysis.findings.choice import Name, OutcomeChoice, choices, separable
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.finding import Example, Finding, best_examples, joined
+from capscope.analysis.findings.finding import Finding, best_examples, joined
 from capscope.analysis.findings.grouping import (
     Ends,
     FindingCase,
@@ -168,16 +168,15 @@ def _case(context: FindingContext, forks: list[Fork], threshold: float) -> Findi
     uniform = [f.uniform for f in inside]
     if not _surprising(counts.rate, min(uniform), max(uniform), threshold):
         return None
-    intent = context.intents[capability]
     shown = sorted(inside, key=lambda f: (-f.row[1], f.row))
     examples = [
-        Example(intent, f.choice.state, f.choice.options[name], taken, f.row[2], context.vocabulary)
+        context.example(capability, f.choice.state, f.choice.options[name], f.row[2])
         for f in shown
         for name in f.unusual
-        if (taken := f.choice.taken[name])
+        if f.choice.taken[name]
     ]
     return FindingCase(
-        (intent,),
+        (context.intents[capability],),
         {(capability, f.choice.state): f.ends for f in forks if f.row[2]},
         frozenset((capability, state) for state in within),
         tuple(when),
