@@ -15,13 +15,12 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capscope import load
 from capscope.assessment import Event, RunSpec, run_assessment
 from capscope.model import ExtremeModels, StateGraph
 from capscope.problems import load_problem, source_slug
-from capscope.record.run_directory import RunDirectory
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget, Usage
 from capscope.strategy.registry import RANDOM
@@ -31,6 +30,9 @@ from capscope_experiments.jobs import Report
 from capscope_experiments.measure import SEQUENCES, AgreementMeasure, MeasuredProblem, measure_of
 from capscope_experiments.result_cache import load_result, save_result
 from capscope_experiments.saved_runs import finished_stages, open_or_create, stages_within
+
+if TYPE_CHECKING:
+    from capscope.record.run_directory import RunDirectory
 
 CURVE = "curve.json"
 _UNLIMITED = 10**9

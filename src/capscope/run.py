@@ -11,9 +11,6 @@ journal once; each derived fact is computed when it is first asked for, and kept
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -36,7 +33,7 @@ from capscope.record.agent_failures import AgentFailure, find_agent_failures
 from capscope.record.execution_table import ExecutionTable
 from capscope.record.identity import InitialPositions, RunIdentity, RunMeta
 from capscope.record.journal import Journal
-from capscope.record.run_directory import RunDirectory, write_atomically
+from capscope.record.run_directory import RunDirectory, TemporaryRun, write_atomically
 from capscope.record.settings import Settings
 from capscope.record.stop_reason import StopReason
 from capscope.record.usage import Budget, Usage
@@ -70,7 +67,7 @@ class Run:
         graph: StateGraph,
         *,
         evidence: Evidence | None = None,
-        temporary: _TemporaryRun | None = None,
+        temporary: TemporaryRun | None = None,
     ) -> None:
         self.path = path
         """The run directory."""
@@ -159,7 +156,7 @@ class Run:
 
     @cached_property
     def agent_failures(self) -> tuple[AgentFailure, ...]:
-        """The ways in which the agent failed: it raised, or chose an action that is not available."""
+        """The ways in which the agent failed: it raised, or chose an unavailable action."""
         with self.open_journal() as journal:
             return find_agent_failures(
                 self.executions, journal, self.capabilities, self.graph.vocabulary
@@ -186,12 +183,12 @@ class Run:
 
     @contextmanager
     def open_journal(self) -> Iterator[Journal]:
-        """Open the journal for what the table does not hold: trajectories, transcripts, positions."""
+        """Open the journal for what the table lacks: trajectories, transcripts, positions."""
         with RunDirectory.open(self.path, read_only=True) as opened:
             yield opened.journal
 
     def within(self, executions: int) -> Run:
-        """Return the run as it was at the end of the last query within so many executions."""
+        """Return the run as it was at the end of the last query within this many executions."""
         table = self.executions.within(executions)
         graph = _graph(self.meta, self.capabilities)
         graph.update(table.transitions())
@@ -240,8 +237,8 @@ class Run:
     def plan(self, goal: str, *, start: str | None = None) -> Plan:
         """Plan with the pessimistic model: the most reliable policy of capabilities for a goal.
 
-        `goal` is a conjunction of literals. `start` is one too, or a state as in model.json; without
-        it the plan begins where the run did. Needs the extra `plan`.
+        `goal` is a conjunction of literals. `start` is one too, or a state as in model.json; by
+        default the plan begins where the run did. Needs the extra `plan`.
         """
         wanted = Goal.parse(goal, self.graph.vocabulary)
         starts = [self.first_state] if start is None else matching_states(start, self.graph)
@@ -348,7 +345,7 @@ class Run:
     def _load_problem(self, problem: Problem | None) -> Problem:
         loaded = problem or load_problem(self.identity.source)
         with RunDirectory.open(self.path, read_only=True) as opened:
-            opened.require_same(_spec(self.meta, loaded).identity)
+            opened.require_same(RunSpec.continuing(self.meta, loaded).identity)
         return loaded
 
     def __repr__(self) -> str:
@@ -403,11 +400,11 @@ def assess(
         budget or Budget(),
         _copies(problem, workers - 1),
     )
-    if run is not None:
-        with RunDirectory.create(Path(run), spec.meta()) as opened:
-            return _carry_out(opened, spec, listener, None)
-    temporary = _TemporaryRun()
-    with RunDirectory.create(temporary.path, spec.meta()) as opened:
+    temporary = None
+    if run is None:
+        temporary = TemporaryRun()
+        run = temporary.path
+    with RunDirectory.create(Path(run), spec.meta()) as opened:
         return _carry_out(opened, spec, listener, temporary)
 
 
@@ -418,7 +415,7 @@ def resume(
     budget: Budget | None = None,
     listener: Listener = ignore,
     workers: int = 1,
-    _temporary: _TemporaryRun | None = None,
+    _temporary: TemporaryRun | None = None,
 ) -> Run:
     """Continue a run; only budget and workers may differ from what it was started with.
 
@@ -428,7 +425,7 @@ def resume(
         meta = opened.journal.read_meta()
         loaded = problem or load_problem(meta.identity.source)
         copies = _copies(problem or meta.identity.source, workers - 1)
-        spec = _spec(meta, loaded, budget, copies)
+        spec = RunSpec.continuing(meta, loaded, budget, copies)
         opened.admit(spec.identity, spec.budget)
         return _carry_out(opened, spec, listener, _temporary)
 
@@ -441,29 +438,11 @@ def _graph(meta: RunMeta, intents: Sequence[Intent]) -> StateGraph:
     return graph
 
 
-def _spec(
-    meta: RunMeta,
-    problem: Problem,
-    budget: Budget | None = None,
-    copies: tuple[Problem, ...] = (),
-) -> RunSpec:
-    identity = meta.identity
-    return RunSpec(
-        problem,
-        identity.source,
-        identity.strategy,
-        identity.seed,
-        identity.settings,
-        budget or meta.budget,
-        copies,
-    )
-
-
 def _carry_out(
     opened: RunDirectory,
     spec: RunSpec,
     listener: Listener,
-    temporary: _TemporaryRun | None,
+    temporary: TemporaryRun | None,
 ) -> Run:
     _record_file_digest(opened.journal, spec.source)
     try:
@@ -487,7 +466,7 @@ def _carry_out(
 def _finished(
     opened: RunDirectory,
     state: RunState,
-    temporary: _TemporaryRun | None,
+    temporary: TemporaryRun | None,
 ) -> Run:
     """Take over what a live run has built; reading it back would build the same again."""
     evidence: Evidence | None = getattr(state.strategy, "evidence", None)
@@ -524,16 +503,3 @@ def _copies(problem: str | Problem, number: int) -> tuple[Problem, ...]:
         )
     source = problem if isinstance(problem, str) else problem.name
     return tuple(load_problem(canonical_source([source])) for _ in range(number))
-
-
-class _TemporaryRun:
-    """A directory that is removed with the last run in it."""
-
-    def __init__(self) -> None:
-        try:
-            self.path = Path(tempfile.mkdtemp(prefix="capscope-"))
-        except OSError as error:
-            raise RunError(
-                f"cannot make a temporary directory: {error}; name a run directory"
-            ) from error
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)

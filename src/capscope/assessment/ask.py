@@ -117,7 +117,7 @@ def _restored(problem: Problem, start: Start, seed: int) -> Position:
     if state != start.state:
         differing = problem.vocabulary.holding(state ^ start.state)
         raise ProblemError(
-            f"restoring a snapshot of {problem.name} gave another state than the one it was taken in "
+            f"restoring a snapshot of {problem.name} gave another state than before "
             f"({', '.join(map(str, differing))} differ); run `capscope check` on the problem, fix "
             "restore() and resume"
         )

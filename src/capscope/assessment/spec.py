@@ -36,6 +36,18 @@ class RunSpec:
         object.__setattr__(self, "intents", intents)
         find_strategy(self.strategy).check(self.settings, 1 + len(self.copies))
 
+    @classmethod
+    def continuing(
+        cls,
+        meta: RunMeta,
+        problem: Problem,
+        budget: Budget | None = None,
+        copies: tuple[Problem, ...] = (),
+    ) -> RunSpec:
+        """Return what an existing run was started with, but for the budget and the copies."""
+        was, budget = meta.identity, budget or meta.budget
+        return cls(problem, was.source, was.strategy, was.seed, was.settings, budget, copies)
+
     @property
     def identity(self) -> RunIdentity:
         """What must not change between start and resume."""

@@ -77,7 +77,8 @@ def _why_not(plan: Plan) -> str:
         reason = "the goal was seen to hold elsewhere, but nothing that was tried leads there. "
     else:
         reason = "the goal holds in none of the states seen. "
-    return f"{reason}Whether the agent can achieve it is unknown. {_optimistic_path_text(plan, plan.optimistic_search)}"
+    path = _optimistic_path_text(plan, plan.optimistic_search)
+    return f"{reason}Whether the agent can achieve it is unknown. {path}"
 
 
 def _optimistic_path_text(plan: Plan, optimistic_search: OptimisticSearch | None) -> str:

@@ -30,7 +30,7 @@ class AgentFailure:
     ending: Ending
     executions: int
     acting: int
-    """Executions of the run in which the agent had to act, or failed although it did not have to."""
+    """Executions in which the agent had to act, or failed without having to."""
     capability: Intent
     """What the agent was asked for in the first of them."""
     detail: str

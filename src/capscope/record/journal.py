@@ -7,9 +7,9 @@ was never interrupted.
 
 SQLite in write-ahead mode: a kill cannot tear a transaction, and a reader may look while a run is
 under way. States and start positions are stored once and referred to by number. An attempt is a row
-of JSON, `[capability, [states…], simulator_steps, ending]`, followed by `llm_tokens` and `detail` if
-there are any, so the file can be read with the sqlite3 shell alone. Transcripts of attempts are kept
-separately and compressed.
+of JSON, `[capability, [states…], simulator_steps, ending]`, followed by `llm_tokens` and `detail`
+if there are any, so the file can be read with the sqlite3 shell alone. Transcripts of attempts are
+kept separately and compressed.
 """
 
 from __future__ import annotations

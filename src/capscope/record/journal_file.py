@@ -1,9 +1,8 @@
-"""The file of a journal: its tables, how it is recognized, how it is brought up to date, and what is
-said when it fails.
+"""The file of a journal: its tables, how it is recognized and converted, and its error messages.
 
 Format 1 kept a position's name as a prefix of its snapshot, and where a draw started only for the
 first draw of a query. A journal of format 1 is converted when it is opened: in place, in one
-transaction, if it is opened for writing; otherwise as a copy in memory, and the file stays as it is.
+transaction, if it is opened for writing; otherwise as a copy in memory, and the file stays.
 """
 
 from __future__ import annotations

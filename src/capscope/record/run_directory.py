@@ -1,7 +1,7 @@
 """The run directory: the journal, a summary for people, and a lock.
 
-`journal.sqlite` is the truth; `run.json` is a copy of its settings for people. A run is resumed only
-with what it was started with (`RunIdentity`).
+`journal.sqlite` is the truth; `run.json` is a copy of its settings for people. A run is resumed
+only with what it was started with (`RunIdentity`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
+import tempfile
+import weakref
 from contextlib import ExitStack, suppress
 from importlib import metadata
 from pathlib import Path
@@ -124,6 +127,19 @@ class RunDirectory:
                     path.rmdir() if path == self.path else path.unlink()
         if self._lock is not None:
             os.close(self._lock)
+
+
+class TemporaryRun:
+    """A run directory that is removed with the last object that refers to it."""
+
+    def __init__(self) -> None:
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix="capscope-"))
+        except OSError as error:
+            raise RunError(
+                f"cannot make a temporary directory: {error}; name a run directory"
+            ) from error
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

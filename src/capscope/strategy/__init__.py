@@ -1,4 +1,4 @@
-"""What to ask next. There is no simulator here: a strategy sees the state graph and positions only."""
+"""What to ask next. A strategy sees the state graph and positions, never the simulator."""
 
 from capscope.strategy.base import Strategy, StrategyContext
 from capscope.strategy.policy import Policy, PolicySearch, QueryPlan, Walk

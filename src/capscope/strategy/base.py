@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from capscope.model import Learned, StateGraph
 from capscope.record.journal import QueryRecord, Start
@@ -19,7 +19,9 @@ from capscope.record.settings import Settings
 from capscope.record.stop_reason import StopReason
 from capscope.strategy.policy import Policy
 from capscope.symbolic import State
-from capscope.world.positions import SavedPosition
+
+if TYPE_CHECKING:
+    from capscope.world.positions import SavedPosition
 
 RESTORED_ELSEWHERE = (
     "most likely a reset or a restore of the simulator led elsewhere this time, with the same "

@@ -11,10 +11,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from capscope.model import StateGraph
 from capscope.symbolic import State
-from capscope.world.positions import SavedPosition
+
+if TYPE_CHECKING:
+    from capscope.world.positions import SavedPosition
 
 
 @dataclass(frozen=True, slots=True)
