@@ -3,45 +3,33 @@
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
-from capscope.present.digest.record import Record
-
+from capscope import Budget, Run, Settings
 from capscope.model import StateGraph
-from capscope.record.execution_table import Dataset, ExecutionTable
-from capscope.record.journal import Draw, Execution, Journal, QueryRecord
-from capscope.record.settings import Settings
-from capscope.record.usage import Usage
+from capscope.record.execution_table import ExecutionTableBuilder
+from capscope.record.identity import RunIdentity, RunMeta
+from capscope.record.journal import Draw, Execution, Journal, QueryRecord, Start
+from capscope.record.stop_reason import StopReason
 from capscope.symbolic import Intent, Predicate, Vocabulary
 from capscope.world import Attempt, Ending
+from capscope.world.positions import SavedPosition
 
 LAMPS = Vocabulary(
     [Predicate("lit", ("lamp",)), Predicate("broken")], {"a": "lamp", "b": "lamp"}
 )  # lit(a) is bit 0, lit(b) bit 1, broken() bit 2
 WISHES = [Intent.parse(text) for text in ("lit(a)", "lit(b)", "not lit(a)", "broken()")]
-NO_BUDGET = dict.fromkeys(("queries", "executions", "simulator_steps", "llm_tokens", "seconds"))
+DARK = SavedPosition.unnamed(b"dark")
 
 
 def meta(vocabulary=LAMPS, *, strategy="adaptive", length=1, budget=None, stopped=None, **changed):
-    """Return what a journal says of its run; `changed` settings differ from the defaults."""
-    allowed = {**NO_BUDGET, **(budget or {})}
-    known = {
-        "identity": {
-            "problem": "lamps.py:lamps",
-            "problem fingerprint": "",
-            "vocabulary": vocabulary.fingerprint,
-            "strategy": strategy,
-            "seed": 7,
-            "temporal length": length,
-            "horizon": 100,
-            "reset every": None,
-            "settings": Settings(**changed).as_dict(),
-        },
-        "name": "lamps",
-        "vocabulary": vocabulary.as_dict(),
-        "budget": allowed,
-        "versions": {"python": "3.11", "capscope": "0.1.0", "numpy": "2"},
-    }
-    return known | ({"stopped": {"because": stopped, "budget": allowed}} if stopped else {})
+    """Return what a journal says about its run; `changed` settings differ from the defaults."""
+    allowed = Budget(**budget or {})
+    settings = Settings(**changed)
+    identity = RunIdentity(
+        "lamps.py:lamps", "", vocabulary.fingerprint, strategy, 7, length, settings=settings
+    )
+    versions = {"python": "3.11", "capscope": "0.1.0", "numpy": "2"}
+    reason = stopped and (StopReason.from_stored(stopped), allowed)
+    return RunMeta(identity, "lamps", vocabulary, allowed, versions, stopped=reason)
 
 
 def execution(before, capability, after, **parts):
@@ -62,17 +50,21 @@ def draw(*executions):
 def small_run(path, queries, intents=WISHES, snapshots=None, **said):
     """Write a run of queries, each a list of draws; return its directory."""
     path.mkdir(parents=True)
-    with closing(Journal.create(path / "journal.sqlite", meta(**said))) as journal:
+    about = meta(**said)
+    with closing(Journal.create(path / "journal.sqlite", about)) as journal:
         if intents:
             journal.add_discovery(intents, 20)
         for state, snapshot in (snapshots or {0: b"dark"}).items():
-            journal.keep_snapshot(state, 0, snapshot)
-        start, *_ = snapshots or [0]
+            journal.keep_position(state, 0, SavedPosition.unnamed(snapshot))
+        first, *_ = snapshots or [0]
+        start = Start(first, DARK)
         for number, draws in enumerate(queries):
-            journal.begin_query(number, QueryRecord(start, b"dark", 0, 0.0, 1.0, True))
+            journal.begin_query(number, QueryRecord(start, 0, 0.0, 1.0, True))
             for index, made in enumerate(draws):
-                journal.add_draw(number, index, made, {})
+                journal.add_draw((number, index), start, made, {})
             journal.finish_query(number, {"kind": "sequence"}, 1.5)
+        if about.stopped:
+            journal.set_stopped(*about.stopped)
     return path
 
 
@@ -86,19 +78,28 @@ def executions_of(queries):
     ]
 
 
-def record_in_memory(queries, intents=WISHES, **said):
-    """Make what is read of such a run, without its journal: writing a thousand of them is slow."""
-    rows, states = [], {0: 0}
-    for place, (capability, attempt) in executions_of(queries):
+class NumberedStates:
+    """Numbers states as a journal does."""
+
+    def __init__(self):
+        self.states = {0: 0}
+
+    def state_number(self, state):
+        return self.states.setdefault(state, len(self.states))
+
+
+def run_in_memory(queries, intents=WISHES, **said):
+    """Return the run of such queries without a journal: writing a thousand of them is slow."""
+    numbered, builder, start = NumberedStates(), ExecutionTableBuilder(), Start(0, DARK)
+    for _, (_, attempt) in executions_of(queries):
         for state in attempt.trajectory:
-            states.setdefault(state, len(states))
-        ends = states[attempt.trajectory[0]], states[attempt.trajectory[-1]]
-        cut = attempt.ending is Ending.CUT
-        rows.append((*place, capability, *ends, attempt.simulator_steps, cut))
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 8).T
-    table = ExecutionTable(list(states), *columns[:7], columns[7] > 0)
-    dataset, graph = Dataset(), StateGraph(LAMPS, intents)
-    dataset.record(table.transitions())
+            numbered.state_number(state)
+    for number, draws in enumerate(queries):
+        record = QueryRecord(start, 0, 0.0, 1.0, True)
+        builder.add_query(number, record, [start] * len(draws), draws, numbered, 0.0)
+    table = builder.table(list(numbered.states))
+    graph = StateGraph(LAMPS, intents)
     graph.update(table.transitions())
-    usage = Usage(queries=len(queries), executions=len(rows))
-    return Record(Reading(Path(), meta(**said), dataset, graph, usage), table, None)
+    run = Run(Path(), meta(**said), table, graph)
+    run.agent_failures = ()  # their messages are in the journal, and there is none
+    return run

@@ -1,10 +1,10 @@
 """Which draws are shown for a rule, compared with choosing them one by one."""
 
 import numpy as np
-from capscope.present.digest.record import opened_record
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capscope import load
 from capscope.present.digest.build import digest_of, digest_run
 from capscope.present.digest.capabilities import capability_digests
 from capscope.present.digest.draw_samples import (
@@ -17,7 +17,7 @@ from capscope.present.digest.draw_samples import (
 from capscope.present.digest.size_budget import SizeBudget
 from capscope.present.text import capability_views
 from capscope.world import Ending
-from support.small_runs import LAMPS, draw, execution, executions_of, record_in_memory, small_run
+from support.small_runs import LAMPS, draw, execution, executions_of, run_in_memory, small_run
 
 EXECUTIONS = st.builds(
     lambda before, c, after, ending, words: execution(
@@ -49,12 +49,12 @@ def naive_choice(executions, states, capability, effect):
 @given(QUERIES)
 def test_the_chosen_draws_are_those_that_the_naive_choice_gives(queries):
     executions = executions_of(queries)
-    record = record_in_memory(queries)
-    views = capability_views(record.graph)
-    digests = capability_digests(views, LAMPS, SizeBudget(10**6))
+    run = run_in_memory(queries)
+    views = capability_views(run.graph)
+    told = capability_digests(views, LAMPS, SizeBudget(10**6))
     written = np.array([bool(made.attempt.transcript) for _, made in executions], dtype=bool)
-    for (c, r, o), chosen in choose_draws(record, views, digests, written):
-        rule, capability = views[c].rules[r].rule, record.graph.index[views[c].intent]
+    for (c, r, o), chosen in choose_draws(run, views, told, written):
+        rule, capability = views[c].rules[r].rule, run.graph.index[views[c].intent]
         expected = naive_choice(executions, rule.states, capability, rule.outcomes[o].effect)
         assert [executions[i][0] for i in chosen] == expected
 
@@ -62,10 +62,13 @@ def test_the_chosen_draws_are_those_that_the_naive_choice_gives(queries):
 def test_executions_with_a_transcript_are_found(tmp_path):
     spoken, silent = execution(0, 0, 1, transcript="hm"), execution(0, 0, 1)
     queries = [[draw(silent, spoken), draw(spoken)], [], [draw(silent), draw(spoken, silent)]]
-    with opened_record(small_run(tmp_path / "run", queries)) as record:
-        assert with_transcript(record).tolist() == [False, True, True, False, True, False]
-    with opened_record(small_run(tmp_path / "mute", [[draw(silent)]])) as record:
-        assert with_transcript(record).tolist() == [False]
+    for name, asked, expected in [
+        ("run", queries, [False, True, True, False, True, False]),
+        ("mute", [[draw(silent)]], [False]),
+    ]:
+        run = load(small_run(tmp_path / name, asked))
+        with run.open_journal() as journal:
+            assert with_transcript(run.executions, journal).tolist() == expected
 
 
 def test_the_best_of_every_outcome_comes_before_the_second_of_any():
@@ -79,7 +82,8 @@ def test_a_draw_is_shown_with_its_trajectory_and_its_ending(tmp_path):
         ending=Ending.AGENT_RAISED, llm_tokens=70, detail="ValueError: <b>\x1b[2J",
         transcript="Hm.",
     )  # fmt: skip
-    digest = digest_run(small_run(tmp_path / "run", [[draw((0, 1, 2), failed)]], length=None))
+    run = load(small_run(tmp_path / "run", [[draw((0, 1, 2), failed)]], length=None))
+    digest = digest_run(run)
     (shown,) = digest.capabilities[0].rules[0].draws
     assert digest.capabilities[0].intent == "lit(a)"
     assert (shown.query, shown.draw, shown.execution, shown.outcome) == (0, 0, 1, 0)
@@ -108,7 +112,7 @@ def talkative_run(path, outcomes=40, letters=20_000):
 def test_a_long_transcript_is_shortened_and_a_shared_beginning_is_shown_once(
     tmp_path,
 ):
-    digest = digest_run(talkative_run(tmp_path / "run"))
+    digest = digest_run(load(talkative_run(tmp_path / "run")))
     texts = [d.transcript for c in digest.capabilities for r in c.rules for d in r.draws]
     whole = [text for text in texts if text.startswith("line 0 that is always the same")]
     assert len(whole) == 1
@@ -122,9 +126,9 @@ def test_a_long_transcript_is_shortened_and_a_shared_beginning_is_shown_once(
 
 
 def test_transcripts_that_do_not_fit_are_counted(tmp_path):
-    path = talkative_run(tmp_path / "run")
-    with opened_record(path) as record:
-        digest = digest_of(record, None, SizeBudget(60_000))
+    run = load(talkative_run(tmp_path / "run"))
+    with run.open_journal() as journal:
+        digest = digest_of(run, journal, None, SizeBudget(60_000))
     texts = [d.transcript for c in digest.capabilities for r in c.rules for d in r.draws]
     omitted = texts.count(OMITTED)
     assert 0 < omitted < len(texts)
@@ -133,10 +137,10 @@ def test_transcripts_that_do_not_fit_are_counted(tmp_path):
 
 def test_draws_that_do_not_fit_are_counted(tmp_path):
     queries = [[draw(*[(s, c, (s + d) % 8) for s in range(8) for c in range(4)])] for d in range(8)]
-    path = small_run(tmp_path / "run", queries)
-    with opened_record(path) as record:
-        whole = digest_of(record, None, SizeBudget(10**6))
-        digest = digest_of(record, None, SizeBudget(60_000))
+    run = load(small_run(tmp_path / "run", queries))
+    with run.open_journal() as journal:
+        whole = digest_of(run, journal, None, SizeBudget(10**6))
+        digest = digest_of(run, journal, None, SizeBudget(60_000))
     kept, all_of_them = (
         sum(len(r.draws) for c in d.capabilities for r in c.rules) for d in (digest, whole)
     )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from capscope.present.digest.learning import learning_curve
 from capscope.world import Ending
-from support.small_runs import draw, execution, executions_of, record_in_memory
+from support.small_runs import draw, execution, executions_of, run_in_memory
 
 ENDINGS = st.sampled_from([Ending.STOPPED, Ending.STOPPED, Ending.CUT])
 EXECUTIONS = st.builds(
@@ -69,7 +69,7 @@ def as_tuple(point):
 @given(QUERIES)
 def test_the_curve_is_what_counting_again_at_each_point_gives(queries):
     executions = [made for _, made in executions_of(queries)]
-    curve = learning_curve(record_in_memory(queries).executions, 20)
+    curve = learning_curve(run_in_memory(queries).executions, 20)
     assert [point.executions for point in curve][-1:] == [len(executions)][: len(curve)]
     stops = [point.executions for point in curve]
     assert list(map(as_tuple, curve)) == list(naive_points(executions, stops))
@@ -78,7 +78,7 @@ def test_the_curve_is_what_counting_again_at_each_point_gives(queries):
 
 def test_a_long_run_has_about_sixty_points_many_of_them_early():
     made = draw(*[(n % 3, 0, (n + 1) % 3) for n in range(2000)])
-    curve = learning_curve(record_in_memory([[made]]).executions)
+    curve = learning_curve(run_in_memory([[made]]).executions)
     stops = [point.executions for point in curve]
     assert 50 <= len(stops) <= 62
     assert stops == sorted(set(stops))

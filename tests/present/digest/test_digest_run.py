@@ -1,22 +1,23 @@
 """Whole digests: of runs as they are made, and of directories that are odd in some way."""
 
+import gzip
 import json
 import shutil
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
-from capscope.assessment.reading import read_run
 
-from capscope import Budget, Settings, assess
-from capscope.analysis.findings import find_findings
+from capscope import Budget, Settings, assess, load
+from capscope.analysis.findings import find_surprises
 from capscope.assessment.spec import RunSpec
 from capscope.errors import CapscopeError
 from capscope.present.digest import Digest, digest_run
 from capscope.present.digest.shape import Mark
 from capscope.present.digest.size_budget import WHOLE
 from capscope.record.run_directory import RunDirectory
-from capscope.strategy import STRATEGIES
+from capscope.strategy.registry import strategies
 from capscope.symbolic import Intent, Predicate, Vocabulary
 from capscope.world import DrawsPictures, Limits, Problem, picture_of
 from capscope_experiments.accounting import where_executions_went
@@ -25,6 +26,7 @@ from support.quirky_worlds import HOUSE, opens_the_door, problem
 from support.small_runs import draw, execution, small_run
 from support.toy_worlds import Board, Presser, Seen, board_problem, board_with_a_diary
 
+FORMAT_1 = Path(__file__).parents[2] / "record" / "format_1"
 SMALL = Settings(draws=3, iterations=20, depth=5, random_length=6, walks=2, walk_steps=10)
 
 
@@ -58,26 +60,25 @@ def check(digest):
     return digest
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", strategies())
 @pytest.mark.parametrize("limit", [{"executions": 150}, {"simulator_steps": 77}])
 def test_a_digest_agrees_with_the_run(tmp_path, strategy, limit):
-    path = made(tmp_path / "run", strategy, **limit)
-    digest, reading = check(digest_run(path)), read_run(path)
-    graph = reading.graph
+    run = load(made(tmp_path / "run", strategy, **limit))
+    digest, graph, complete = check(digest_run(run)), run.graph, run.executions.complete
     assert {c.intent for c in digest.capabilities} == set(map(str, graph.capabilities))
-    assert sum(c.executions for c in digest.capabilities) == reading.dataset.size
+    assert sum(c.executions for c in digest.capabilities) == len(complete)
     last = digest.learning[-1]
     assert last.agreement == 1.0
     assert (last.executions, last.simulator_steps) == (
-        reading.usage.executions, reading.usage.simulator_steps,
+        run.usage.executions, run.usage.simulator_steps,
     )  # fmt: skip
     assert (last.pairs, last.transitions, last.states) == (
-        graph.pairs_tried, reading.dataset.distinct, len(reading.dataset.states),
+        graph.pairs_tried, graph.distinct_transitions, len({*complete.before, *complete.after}),
     )  # fmt: skip
-    assert sum(part.executions for part in digest.spending) == reading.usage.executions
-    assert digest.spending[0].executions == where_executions_went(read_queries(path)).new
-    with RunDirectory.open(path, read_only=True) as run:
-        start = run.journal.query(0).start
+    assert sum(part.executions for part in digest.spending) == run.usage.executions
+    with run.open_journal() as journal:
+        assert digest.spending[0].executions == where_executions_went(journal).new
+        start = journal.query(0).start.state
     assert digest.states[0].atoms == tuple(map(str, graph.vocabulary.holding(start)))
     assert digest.coverage.pairs_seen == len(graph.nodes) * len(graph.capabilities)
     assert sum(number for _, number in digest.coverage.draws_per_pair) == digest.coverage.pairs_seen
@@ -89,14 +90,14 @@ def test_a_digest_agrees_with_the_run(tmp_path, strategy, limit):
 
 
 def test_the_draws_shown_are_in_the_journal_and_show_their_outcome(tmp_path):
-    path = made(tmp_path / "run", problem=board_with_a_diary())
-    digest, words = check(digest_run(path)), read_run(path).graph.vocabulary
+    run = load(made(tmp_path / "run", problem=board_with_a_diary()))
+    digest, words = check(digest_run(run)), run.graph.vocabulary
     shown = [(c, rule, one) for c in digest.capabilities for rule in c.rules for one in rule.draws]
     assert shown
-    with RunDirectory.open(path, read_only=True) as run:
+    with run.open_journal() as journal:
         for capability, rule, one in shown:
-            made_then = run.journal.draws(one.query)[one.draw].executions[one.execution]
-            assert str(run.journal.intents()[made_then.capability]) == capability.intent
+            made_then = journal.draws(one.query)[one.draw].executions[one.execution]
+            assert str(journal.intents()[made_then.capability]) == capability.intent
             seen = [tuple(map(str, words.holding(s))) for s in made_then.attempt.trajectory]
             assert [digest.states[i].atoms for i in one.trajectory] == seen
             outcome = rule.outcomes[one.outcome]
@@ -110,9 +111,10 @@ def test_the_draws_shown_are_in_the_journal_and_show_their_outcome(tmp_path):
 
 
 def test_findings_come_with_an_example_and_their_error_rate(tmp_path):
-    path = made(tmp_path / "run", problem=problem(HOUSE, opens_the_door, 1.0, 1), executions=2400)
-    digest = check(digest_run(path))
-    found = find_findings(read_run(path).graph, temporal_length=1)
+    house = problem(HOUSE, opens_the_door, 1.0, 1)
+    run = load(made(tmp_path / "run", problem=house, executions=2400))
+    digest = check(digest_run(run))
+    found = find_surprises(run.graph, temporal_length=1)
     assert [f.sentence for f in digest.findings] == [f.sentence for f in found]
     (finding,) = digest.findings
     assert (finding.kind, finding.intents) == ("side effect", ("holding(key)",))
@@ -127,13 +129,13 @@ def test_findings_come_with_an_example_and_their_error_rate(tmp_path):
 
 def test_a_run_that_was_only_created(tmp_path):
     RunDirectory.create(tmp_path / "run", RunSpec(board_problem(), "board").meta()).close()
-    digest = check(digest_run(tmp_path / "run"))
+    digest = check(digest_run(load(tmp_path / "run")))
     assert (digest.capabilities, digest.states, digest.learning, digest.findings) == ((),) * 4
     assert digest.coverage.pairs_seen == 0
 
 
 def test_a_run_that_has_asked_nothing_yet(tmp_path):
-    digest = check(digest_run(made(tmp_path / "run", simulator_steps=20)))
+    digest = check(digest_run(load(made(tmp_path / "run", simulator_steps=20))))
     assert digest.capabilities
     assert all(not c.rules and c.success is None for c in digest.capabilities)
     assert [state.name for state in digest.states] == ["s0"]
@@ -141,16 +143,18 @@ def test_a_run_that_has_asked_nothing_yet(tmp_path):
 
 
 def test_a_run_in_which_no_capability_was_found(tmp_path):
-    digest = check(digest_run(small_run(tmp_path / "run", [], intents=[])))
+    digest = check(digest_run(load(small_run(tmp_path / "run", [], intents=[]))))
     assert digest.capabilities == ()
 
 
 def test_a_run_of_an_earlier_release(tmp_path):
-    path = made(tmp_path / "run", problem=board_with_a_diary())
-    whole = digest_run(path)
-    with closing(sqlite3.connect(path / "journal.sqlite")) as db:
-        for executions in ("costs", "transcripts", "starts"):
-            db.execute(f"DROP TABLE {executions}")
+    (tmp_path / "run").mkdir()
+    content = gzip.decompress((FORMAT_1 / "adaptive.sqlite.gz").read_bytes())
+    (tmp_path / "run" / "journal.sqlite").write_bytes(content)
+    whole = digest_run(load(tmp_path / "run"))
+    with closing(sqlite3.connect(tmp_path / "run" / "journal.sqlite")) as db:
+        for later in ("costs", "transcripts", "starts"):
+            db.execute(f"DROP TABLE {later}")
         (identity,) = db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
         identity = json.loads(identity)
         for later in ("batch", "epsilon", "delta", "precision", "starts"):
@@ -158,7 +162,7 @@ def test_a_run_of_an_earlier_release(tmp_path):
         db.execute("UPDATE meta SET value = ? WHERE key = 'identity'", (json.dumps(identity),))
         db.execute("DELETE FROM meta WHERE key = 'stopped'")
         db.commit()
-    digest = check(digest_run(path))
+    digest = check(digest_run(load(tmp_path / "run")))
     assert digest.learning == whole.learning
     assert not any(d.transcript for c in digest.capabilities for r in c.rules for d in r.draws)
     assert digest.summary[1].sentences[-1].startswith("The run has not finished")
@@ -169,7 +173,7 @@ def test_a_run_under_way_is_read_as_it_is_at_one_moment(tmp_path):
 
     def look(event):
         if event.usage.queries % 20 == 1:
-            seen.append((check(digest_run(tmp_path / "run")), event))
+            seen.append((check(digest_run(load(tmp_path / "run"))), event))
 
     assess(
         board_problem(Board(slip=0.3)), settings=SMALL, budget=Budget(executions=150),
@@ -185,7 +189,7 @@ def test_the_problem_is_not_needed_and_nothing_is_written(tmp_path):
     path = made(tmp_path / "run")
     shutil.rmtree(tmp_path / "elsewhere", ignore_errors=True)
     before = {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()}
-    assert isinstance(digest_run(path), Digest)
+    assert isinstance(digest_run(load(path)), Digest)
     after = {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()}
     assert {n: after[n] for n in before} == before
     assert not {n for n in after.keys() - before.keys() if not n.startswith("journal.sqlite-")}
@@ -193,7 +197,7 @@ def test_the_problem_is_not_needed_and_nothing_is_written(tmp_path):
 
 def test_a_directory_without_a_run_is_refused(tmp_path):
     with pytest.raises(CapscopeError, match="no run directory"):
-        digest_run(tmp_path / "nowhere")
+        load(tmp_path / "nowhere")
 
 
 # Untrusted text.
@@ -203,7 +207,7 @@ HOSTILE = "</script><script>alert(1)</script>\x00\x1b[2J\u202e\ud800 &amp; ünï
 
 def test_hostile_text_passes_and_breaks_neither_json_nor_utf8(tmp_path):
     said = execution(0, 0, 1, detail=HOSTILE, transcript=HOSTILE * 2, llm_tokens=3)
-    digest = check(digest_run(small_run(tmp_path / "run", [[draw(said)]])))
+    digest = check(digest_run(load(small_run(tmp_path / "run", [[draw(said)]]))))
     (one,) = digest.capabilities[0].rules[0].draws
     for text in (one.detail, one.transcript):
         assert "</script><script>alert(1)</script>" in text
@@ -218,7 +222,7 @@ def test_hostile_names_pass_too(tmp_path):
     path = small_run(
         tmp_path / "run", [[draw((0, 0, 1))]], intents=[Intent.parse(str(atom))], vocabulary=words
     )
-    digest = check(digest_run(path))
+    digest = check(digest_run(load(path)))
     assert digest.capabilities[0].intent == "<img/src=x>(\\x1b]0;\\x07\\u202e)"
     assert all(s.isprintable() for passage in digest.summary for s in passage.sentences)
 
@@ -238,7 +242,7 @@ def test_a_run_with_huge_transcripts_and_many_rules_stays_small(tmp_path):
     ]  # fmt: skip
     path = small_run(tmp_path / "run", [draws], intents=intents, vocabulary=words)
     noise = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
-    digest = check(digest_run(path, lambda snapshot: noise))
+    digest = check(digest_run(load(path), lambda snapshot: noise))
     assert len(json.dumps(digest.as_dict())) > 1_000_000
     assert any("omitted (size limit)" in note for note in digest.notes)
     assert digest.map.omitted > 0
@@ -256,7 +260,7 @@ def test_a_simulator_with_pictures_is_known_by_its_method(tmp_path):
     pictured = Problem("board", PicturedBoard(), Presser(), Seen(), Limits())
     assert isinstance(pictured.simulator, DrawsPictures)
     path = made(tmp_path / "run", problem=pictured)
-    digest = check(digest_run(path, picture_of(pictured)))
+    digest = check(digest_run(load(path), picture_of(pictured)))
     assert all(state.picture.startswith("data:image/png;base64,") for state in digest.states)
     assert picture_of(board_problem()) is None
 
@@ -269,6 +273,6 @@ def test_the_grid_world_is_pictured(tmp_path):
     path = tmp_path / "run"
     assess(grid, budget=Budget(executions=60), run=path)
     here = grid.simulator.snapshot()
-    digest = check(digest_run(path, picture_of(grid)))
+    digest = check(digest_run(load(path), picture_of(grid)))
     assert grid.simulator.snapshot() == here
     assert sum(bool(state.picture) for state in digest.states) > 1

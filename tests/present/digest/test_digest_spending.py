@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from capscope.present.digest.spending import spending_parts
 from capscope.world import Ending
 from capscope_experiments.accounting import Shares, shares_of
-from support.small_runs import draw, execution, executions_of, record_in_memory
+from support.small_runs import draw, execution, executions_of, run_in_memory
 
 TRIPLES = st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 2))
 QUERIES = st.lists(
@@ -15,7 +15,7 @@ QUERIES = st.lists(
 
 
 def spent(queries, strategy):
-    executions = record_in_memory(queries).executions
+    executions = run_in_memory(queries).executions
     return {part.name: part.executions for part in spending_parts(executions, strategy)}
 
 

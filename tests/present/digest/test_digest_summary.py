@@ -1,22 +1,25 @@
 """The sentences at the top of a report, of runs whose every execution is known."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.analysis.findings import find_findings
+from capscope import Budget
+from capscope.analysis.findings import find_surprises
 from capscope.present.digest.summary import summary_of
 from capscope.present.text import capability_views
+from capscope.record.stop_reason import StopReason
 from capscope.symbolic import Intent
 from capscope.world import Ending
-from support.small_runs import draw, execution, record_in_memory
+from support.small_runs import draw, execution, run_in_memory
 
 
 def summary(queries, **said):
-    record = record_in_memory(queries, **said)
-    passages = summary_of(record, capability_views(record.graph), find_findings(record.graph))
+    run = run_in_memory(queries, **said)
+    passages = summary_of(run, capability_views(run.graph), find_surprises(run.graph))
     return {passage.heading: list(passage.sentences) for passage in passages}
 
 
@@ -77,7 +80,7 @@ def test_the_story_of_a_small_run():
 def test_a_run_of_one_execution_has_its_singulars():
     said = summary([[draw((0, 0, 1))]])
     assert said["What it cost"] == [
-        "1 execution in 1 query, chosen by the strategy adaptive, took 0 simulator steps and less "
+        "1 execution in 1 query, chosen by the strategy adaptive, took 1 simulator step and less "
         "than 0.1 seconds.",
         "The run has not finished: it is still running or was interrupted.",
     ]
@@ -157,11 +160,11 @@ def test_the_reason_for_stopping_is_given(said, end):
     assert summary([[draw(*SEEN)]], **said)["What it cost"][-1] == end
 
 
-def test_a_run_that_went_on_with_a_larger_budget_has_not_ended():
-    record = record_in_memory([], stopped="budget of queries spent", budget={"queries": 1})
-    assert record.stop_reason == "budget of queries spent"
-    record.reading.meta["budget"] = {"queries": 2}
-    assert record.stop_reason is None
+def test_a_run_that_continued_with_a_larger_budget_has_not_ended():
+    run = run_in_memory([], stopped="budget of queries spent", budget={"queries": 1})
+    assert run.stop_reason == StopReason.budget("queries")
+    run.meta = replace(run.meta, budget=Budget(queries=2))
+    assert run.stop_reason is None
 
 
 def test_settled_evidence_is_called_settled_by_its_own_criterion():
@@ -201,15 +204,15 @@ def test_no_sentence_says_cannot_and_all_are_sentences(queries):
 
 
 def test_findings_of_several_kinds_are_named_before_more_of_one():
-    record = record_in_memory([[draw(*SEEN)]])
-    views = capability_views(record.graph)
+    run = run_in_memory([[draw(*SEEN)]])
+    views = capability_views(run.graph)
 
     class StubFinding:
         def __init__(self, kind, number):
             self.kind, self.sentence = kind, f"{kind} {number}."
 
-    found = [StubFinding("preference", n) for n in range(4)] + [StubFinding("side effect", 0)]
-    (said,) = (p for p in summary_of(record, views, found) if p.heading == "What was surprising")
+    told = [Told("preference", n) for n in range(4)] + [Told("side effect", 0)]
+    (said,) = (p for p in summary_of(run, views, told) if p.heading == "What was surprising")
     assert said.sentences == (
         "preference 0.", "side effect 0.", "preference 1.", "2 more findings are listed below.",
     )  # fmt: skip
