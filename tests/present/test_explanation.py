@@ -3,20 +3,20 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from capscope import Budget, assess
+from capscope import Budget, assess, load
 from capscope.cli.main import app
 from capscope.errors import CapscopeError
-from capscope.present.explanation import explain_query, explanation_lines
+from capscope.model import StateGraph
 from capscope.present.text import counted
 from capscope.record.run_directory import RunDirectory
 from capscope.record.settings import Settings
-from capscope.strategy import STRATEGIES
+from capscope.strategy.registry import strategies
 from support.toy_worlds import SWITCHES, Board, Scripted, board_problem
 
 SETTINGS = Settings(draws=3, batch=3, iterations=30, depth=4, random_length=4)
 
 
-@pytest.fixture(scope="module", params=STRATEGIES)
+@pytest.fixture(scope="module", params=strategies())
 def run(request, tmp_path_factory):
     """A finished run of six queries on a board whose switches slip."""
     path = tmp_path_factory.mktemp("runs") / request.param
@@ -28,7 +28,7 @@ def run(request, tmp_path_factory):
 
 
 def lines_of(path, number=None):
-    return list(explanation_lines(explain_query(path, number)))
+    return load(path).explain(number).lines
 
 
 def part(lines, head):
@@ -59,22 +59,37 @@ def test_the_last_query_is_explained_unless_another_is_named(run):
     assert lines_of(run)[0].startswith("query 5: ")
 
 
-def test_the_model_is_that_from_before_the_query(run):
-    tried = 0
-    for number in range(6):
-        query = explain_query(run, number)
-        assert query.before.pairs_tried == tried
-        query.before.update(query.transitions)
-        tried = query.before.pairs_tried
+def test_the_models_are_those_from_before_the_query(run):
+    loaded = load(run)
+    graph = StateGraph(loaded.graph.vocabulary, loaded.capabilities)
+    for number, transitions in enumerate(loaded.executions.transitions_by_query()):
+        known = {
+            (node.state, capability, effect.apply(node.state))
+            for node in graph.nodes.values()
+            for capability, pair in enumerate(node.pairs)
+            if pair is not None
+            for effect in pair.counts
+        }
+        query = loaded.explain(number)
+        assert set(query.news) == set(transitions) - known
+        assert query.learned == graph.update(transitions)
 
 
 def test_what_was_learned_is_what_the_query_added(run):
-    first = explain_query(run, 0)
-    pairs = {(t.before, t.capability) for t in first.transitions}
-    learned = next(line for line in explanation_lines(first) if line.startswith("learned: "))
-    pairs_shown, transitions_shown = learned.removeprefix("learned: ").split(", ")[:2]
-    assert pairs_shown == counted(len(pairs), "new pair")
-    assert transitions_shown == counted(len(first.transitions), "new transition")
+    first = load(run).explain(0)
+    transitions = next(load(run).executions.transitions_by_query())
+    pairs = {(t.before, t.capability) for t in transitions}
+    learned = next(line for line in first.lines if line.startswith("learned: "))
+    pairs_told, transitions_told = learned.removeprefix("learned: ").split(", ")[:2]
+    assert pairs_told == counted(len(pairs), "new pair")
+    assert transitions_told == counted(len(transitions), "new transition")
+
+
+def test_showing_an_explanation_twice_gives_the_same_lines(run):
+    query = load(run).explain(3)
+    assert query.lines == query.lines
+    assert str(query) == "\n".join(query.lines)
+    assert query.as_dict() == query.as_dict()
 
 
 def test_a_first_try_is_compared_with_the_optimistic_model(run):
@@ -89,24 +104,24 @@ def test_a_first_try_is_compared_with_the_optimistic_model(run):
 
 
 def test_an_informative_query_shows_the_choice_for_what_is_seen(run):
-    query = explain_query(run, 0)
+    query = load(run).explain(0)
     if query.record.informative:
-        asked = part(list(explanation_lines(query)), "asked:")
+        asked = part(query.lines, "asked:")
         assert asked[0].startswith("  1. seeing the start state: ")
-        first = query.before.capabilities[query.draws[0].executions[0].capability]
+        first = query.capabilities[query.draws[0].executions[0].capability]
         assert asked[0].split(": ")[1].split(" (")[0] == str(first)
 
 
 def test_an_unknown_query_is_refused_with_the_known_range(run):
     for number in (-1, 6, 99):
         with pytest.raises(CapscopeError, match=f"has queries 0 to 5; there is no query {number}"):
-            explain_query(run, number)
+            load(run).explain(number)
 
 
 def test_a_run_without_a_query_says_so(tmp_path):
     assess(board_problem(), settings=SETTINGS, budget=Budget(queries=0), run=tmp_path / "run")
     with pytest.raises(CapscopeError, match="has no query yet"):
-        explain_query(tmp_path / "run", None)
+        load(tmp_path / "run").explain()
 
 
 def test_a_query_that_a_budget_cut_is_explained_as_far_as_it_went(tmp_path):
@@ -145,7 +160,7 @@ def test_the_command_prints_the_explanation(run):
     assert result.stdout.splitlines() == lines_of(run, 2)
 
 
-def test_the_command_prints_one_json_object_if_requested(run):
+def test_the_command_prints_one_json_object_if_asked_to(run):
     result = CliRunner().invoke(app, ["explain", str(run), "--json"])
     assert result.exit_code == 0
     document = json.loads(result.stdout)

@@ -4,9 +4,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from capscope.present.digest.record import opened_record
 
-from capscope import Intent, Settings, assess
+from capscope import Intent, Settings, assess, load
 from capscope.analysis.aliasing import AliasedPair, Aliasing, Position
 from capscope.analysis.diff import compare_sides
 from capscope.present.difference import comparison_lines
@@ -54,9 +53,9 @@ def test_an_agent_that_always_fails_is_reported():
 def test_the_report_warns_and_lists_the_number_among_its_facts(tmp_path):
     raised = execution(0, 1, 0, ending=Ending.AGENT_RAISED, detail="KeyError: <b>")
     run = small_run(tmp_path / "run", [[draw((0, 0, 1)), draw(raised), draw((1, 0, 1))]])
-    with opened_record(run) as record:
-        said = {passage.heading: passage.sentences for passage in summary_of(record, [], [])}
-        facts = dict(facts_of(record))
+    run = load(run)
+    said = {passage.heading: passage.sentences for passage in summary_of(run, [], [])}
+    facts = dict(facts_of(run))
     first, second = said["What was surprising"]
     assert first == (
         "Warning: 1 of 2 executions in which the agent had to act ended because it raised "
@@ -69,9 +68,9 @@ def test_the_report_warns_and_lists_the_number_among_its_facts(tmp_path):
 
 
 def test_a_report_without_agent_failures_has_no_warning(tmp_path):
-    with opened_record(small_run(tmp_path / "run", [[draw((0, 0, 1))]])) as record:
-        said = str(summary_of(record, [], []))
-        facts = dict(facts_of(record))
+    run = load(small_run(tmp_path / "run", [[draw((0, 0, 1))]]))
+    said = str(summary_of(run, [], []))
+    facts = dict(facts_of(run))
     assert "Warning" not in said
     assert not [name for name in facts if name.startswith("executions in which")]
 
@@ -131,9 +130,9 @@ def test_aliasing_is_reported_wherever_a_run_is_shown(strategy, capscope, tmp_pa
     assert DEPENDS in (run / "report.html").read_text(encoding="utf-8")
     assert DEPENDS in capscope("show", run).out
     assert DEPENDS in capscope("show", run, "--surprises").out
-    shown = json.loads(capscope("show", run, "--surprises", "--json").out)["left_out"]
+    shown = json.loads(capscope("show", run, "--surprises", "--json").out)["aliasing"]
     assert shown == result.aliasing.as_dict()
-    assert len(shown["dependences"]) > 0
+    assert len(shown["aliased_pairs"]) > 0
 
 
 def test_randomness_alone_is_not_aliasing():
