@@ -51,9 +51,9 @@ def test_the_chosen_draws_are_those_that_the_naive_choice_gives(queries):
     executions = executions_of(queries)
     run = run_in_memory(queries)
     views = capability_views(run.graph)
-    told = capability_digests(views, LAMPS, SizeBudget(10**6))
+    digests = capability_digests(views, LAMPS, SizeBudget(10**6))
     written = np.array([bool(made.attempt.transcript) for _, made in executions], dtype=bool)
-    for (c, r, o), chosen in choose_draws(run, views, told, written):
+    for (c, r, o), chosen in choose_draws(run, views, digests, written):
         rule, capability = views[c].rules[r].rule, run.graph.index[views[c].intent]
         expected = naive_choice(executions, rule.states, capability, rule.outcomes[o].effect)
         assert [executions[i][0] for i in chosen] == expected

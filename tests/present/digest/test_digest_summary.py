@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Budget
-from capscope.analysis.findings import find_surprises
+from capscope.analysis.findings import find_findings
 from capscope.present.digest.summary import summary_of
 from capscope.present.text import capability_views
 from capscope.record.stop_reason import StopReason
@@ -19,7 +19,7 @@ from support.small_runs import draw, execution, run_in_memory
 
 def summary(queries, **said):
     run = run_in_memory(queries, **said)
-    passages = summary_of(run, capability_views(run.graph), find_surprises(run.graph))
+    passages = summary_of(run, capability_views(run.graph), find_findings(run.graph))
     return {passage.heading: list(passage.sentences) for passage in passages}
 
 
@@ -211,8 +211,8 @@ def test_findings_of_several_kinds_are_named_before_more_of_one():
         def __init__(self, kind, number):
             self.kind, self.sentence = kind, f"{kind} {number}."
 
-    told = [Told("preference", n) for n in range(4)] + [Told("side effect", 0)]
-    (said,) = (p for p in summary_of(run, views, told) if p.heading == "What was surprising")
+    found = [StubFinding("preference", n) for n in range(4)] + [StubFinding("side effect", 0)]
+    (said,) = (p for p in summary_of(run, views, found) if p.heading == "What was surprising")
     assert said.sentences == (
         "preference 0.", "side effect 0.", "preference 1.", "2 more findings are listed below.",
     )  # fmt: skip
