@@ -93,10 +93,11 @@ class KnownPositions:
         """Choose one of the positions kept for a state that was seen."""
         positions = self._journal.positions(state)
         if not positions:
+            holding = map(str, self._journal.read_meta().vocabulary.holding(state))
             raise JournalError(
-                f"{self._journal.path} holds no position of state {state:#x}, from which the run "
-                f"is to continue; {RESTORED_ELSEWHERE}. If that finds nothing, the journal was "
-                "changed by something else"
+                f"{self._journal.path} holds no position of state {state:#x} "
+                f"({', '.join(holding)}), from which the run is to continue; {RESTORED_ELSEWHERE}. "
+                "If that finds nothing, the journal was changed by something else"
             )
         return Start(state, rng.choice(positions))
 
