@@ -2,42 +2,27 @@ import math
 import random
 from collections import Counter, defaultdict
 
-import numpy as np
 import pytest
 
-from capscope.analysis.aliasing import Aliasing, aliasing_in, outcome_counts
-from support.tiny_sides import side, tried
+from capscope.analysis.aliasing import Aliasing, find_aliasing, outcome_counts
+from support.tiny_models import INTENTS, WORDS
+from support.tiny_run_data import execution_table, tried
 
-FROM = (b"here", b"there", b"yonder", b"anywhere", b"somewhere")
-
-
-def run_of(rows, draws=None, moved=None, starts=FROM):
-    """Make a run of (capability, before, after, position), each a draw of its own."""
-    walks = (
-        np.arange(len(rows)) if draws is None else np.array(draws, dtype=np.int64),
-        np.ones(len(rows), dtype=bool) if moved is None else np.array(moved, dtype=bool),
-        starts,
-    )
-    return side(rows, walks=walks)
+POSITIONS = HERE, THERE, *_ = (b"here", b"there", b"left", b"right", b"above")
 
 
-def looked_at(*args, **options):
-    """Look for aliasing in a run."""
-    run = run_of(*args, **options)
-    return aliasing_in(run.executions, run.states, run.intents, run.vocabulary)
-
-
-def at(position, capability, before, ends):
-    return [(*row, position) for row in tried(capability, before, ends)]
+def aliasing_in(rows, draws=None, moved=None):
+    """Look for aliasing in executions of ⟨capability, before, after, position⟩."""
+    return find_aliasing(execution_table(rows, draws, moved), INTENTS, WORDS)
 
 
 def naive_ratios(rows, draws, moved):
-    """Walk through the draws one by one; bet on each answer by what its position showed before."""
-    kept, stood_still = [], {}
+    """Go through the draws one by one; bet on each outcome by what its position showed before."""
+    kept, at_start = [], {}
     for row, draw, step in zip(rows, draws, moved, strict=True):
-        if stood_still.setdefault(draw, True) and row[3] < len(FROM):
+        if at_start.setdefault(draw, True) and row[3] is not None:
             kept.append(row)
-        stood_still[draw] &= not step
+        at_start[draw] &= not step
     seen = defaultdict(list)
     for capability, before, after, position in kept:
         seen[before, capability].append((position, after))
@@ -56,81 +41,84 @@ def naive_ratios(rows, draws, moved):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_ratio_is_that_of_betting_answer_by_answer(seed):
+def test_the_ratio_is_that_of_betting_outcome_by_outcome(seed):
     rng = random.Random(seed)
     rows, draws, moved = [], [], []
     for draw in range(rng.choice([3, 30, 120])):
-        position = rng.randrange(len(FROM) + 1)  # the last one has no name
+        position = rng.choice([*POSITIONS, None])  # None: not recorded
         for _ in range(rng.randint(1, 3)):
             rows.append((rng.randrange(2), rng.randrange(2), rng.randrange(4), position))
             draws.append(draw)
             moved.append(rng.random() < 0.5)
-    run = run_of(rows, draws, moved)
-    counts = outcome_counts(run.executions)
-    pairs = zip((run.states[i] for i in counts.before), counts.capability.tolist(), strict=True)
+    table = execution_table(rows, draws, moved)
+    counts = outcome_counts(table)
+    pairs = zip((table.states[i] for i in counts.before), counts.capability.tolist(), strict=True)
     found = dict(zip(pairs, counts.evidence.tolist(), strict=True))
     assert found == pytest.approx(dict(naive_ratios(rows, draws, moved)))
 
 
 def test_two_positions_that_always_differ_are_reported_with_their_numbers():
-    rows = [*at(0, 0, 0, [1] * 6), *at(1, 0, 0, [2] * 7), *at(2, 0, 0, [1]), *at(0, 1, 0, [0] * 9)]
-    found = looked_at(rows)
-    (dependence,) = found.aliased_pairs
+    rows = [*tried(0, 0, [1] * 6, HERE), *tried(0, 0, [2] * 7, THERE)]
+    rows += [*tried(0, 0, [1], b"left"), *tried(1, 0, [0] * 9, HERE)]
+    found = aliasing_in(rows)
+    (aliased,) = found.aliased_pairs
     assert found.pairs == 1
-    assert (str(dependence.intent), dependence.state, dependence.positions) == ("p()", 0, 3)
-    assert [position.outcomes for position in dependence.contrast] == [{2: 7}, {1: 6}]
-    assert dependence.as_dict()["contrast"] == [
+    assert (str(aliased.intent), aliased.state, aliased.positions) == ("p()", 0, 3)
+    assert [position.outcomes for position in aliased.contrast] == [{2: 7}, {1: 6}]
+    assert aliased.as_dict()["contrast"] == [
         [{"after": "0x2", "changes": ["q()"], "count": 7}],
         [{"after": "0x1", "changes": ["p()"], "count": 6}],
     ]
 
 
 def test_a_few_draws_or_one_position_show_nothing():
-    few = [*at(0, 0, 0, [1, 1]), *at(1, 0, 0, [2, 2])]
-    assert looked_at(few) == Aliasing(1)
-    assert looked_at(at(0, 0, 0, [1, 2] * 50)) == Aliasing(0)
-    assert looked_at([]) == Aliasing()
+    few = [*tried(0, 0, [1, 1], HERE), *tried(0, 0, [2, 2], THERE)]
+    assert aliasing_in(few) == Aliasing(1)
+    assert aliasing_in(tried(0, 0, [1, 2] * 50, HERE)) == Aliasing(0)
+    assert aliasing_in([]) == Aliasing()
 
 
-def test_the_more_pairs_are_asked_about_the_more_it_takes():
-    differing = [*at(0, 0, 0, [1] * 5), *at(1, 0, 0, [2] * 5)]
-    alike = [row for s in range(1, 8) for at_ in (0, 1) for row in at(at_, 1, s, [s] * 2)]
-    assert len(looked_at(differing).aliased_pairs) == 1
-    assert looked_at([*differing, *alike]) == Aliasing(8)
+def test_more_tested_pairs_require_more_evidence():
+    differing = [*tried(0, 0, [1] * 5, HERE), *tried(0, 0, [2] * 5, THERE)]
+    alike = [
+        row for s in range(1, 8) for name in (HERE, THERE) for row in tried(1, s, [s] * 2, name)
+    ]
+    assert len(aliasing_in(differing).aliased_pairs) == 1
+    assert aliasing_in([*differing, *alike]) == Aliasing(8)
 
 
 def test_executions_after_a_step_do_not_count():
     rows, draws, moved = [], [], []
     for draw in range(20):
-        position = draw % 2
-        rows += [(1, 4, 0, position), (0, 0, 1 + position, position)]
+        position = POSITIONS[draw % 2]
+        rows += [(1, 4, 0, position), (0, 0, 1 + draw % 2, position)]
         draws += [draw] * 2
         moved += [True, True]
-    assert looked_at(rows, draws, moved) == Aliasing(1)
-    # An execution without a step leaves the world where it is.
-    assert len(looked_at(rows, draws, [False, True] * 20).aliased_pairs) == 1
+    assert aliasing_in(rows, draws, moved) == Aliasing(1)
+    # An execution without a step leaves the simulator where it is.
+    assert len(aliasing_in(rows, draws, [False, True] * 20).aliased_pairs) == 1
 
 
 def test_of_many_positions_two_that_differ_are_named():
-    rows = [row for position in range(4) for row in at(position, 0, 0, [1, 1, 1, 2] * 10)]
-    rows += at(4, 0, 0, [2] * 20)
-    (dependence,) = looked_at(rows).aliased_pairs
-    assert [position.outcomes for position in dependence.contrast] == [{1: 30, 2: 10}, {2: 20}]
+    rows = [row for name in POSITIONS[:4] for row in tried(0, 0, [1, 1, 1, 2] * 10, name)]
+    rows += tried(0, 0, [2] * 20, POSITIONS[4])
+    (aliased,) = aliasing_in(rows).aliased_pairs
+    assert [position.outcomes for position in aliased.contrast] == [{1: 30, 2: 10}, {2: 20}]
 
 
 def fair(rng, shares):
-    """Draw a world in which positions do not matter, again wherever an answer surprises."""
+    """Draw outcomes that do not depend on the position, again after a surprising one."""
     rows = []
     for pair in range(4):
-        told = Counter()
-        position = 0
+        seen = Counter()
+        position = HERE
         for _ in range(150):
             after = rng.choices(range(len(shares)), shares)[0]
             rows.append((0, pair, after, position))
-            told[after] += 1
-            # Whoever draws on while the rarest comes makes its position look odd.
-            if after != min(told, key=told.get):
-                position = rng.randrange(len(FROM))
+            seen[after] += 1
+            # Drawing on while the rarest outcome comes makes its position look odd.
+            if after != min(seen, key=seen.get):
+                position = rng.choice(POSITIONS)
     return rows
 
 
@@ -139,31 +127,30 @@ def fair(rng, shares):
 )
 def test_identical_positions_are_rarely_reported_however_draws_are_chosen(shares):
     rng = random.Random(8)
-    told = sum(bool(looked_at(fair(rng, shares)).aliased_pairs) for _ in range(60))
-    assert told <= 3  # 5 %
+    reported = sum(bool(aliasing_in(fair(rng, shares)).aliased_pairs) for _ in range(60))
+    assert reported <= 3  # 5 %
 
 
-def test_positions_that_were_drawn_again_for_what_they_showed_first_are_not_held_to_differ():
+def test_positions_that_were_drawn_again_because_of_their_first_outcome_are_not_reported():
     rng = random.Random(2)
-    starts = [b"%d" % number for number in range(200)]
-    told = 0
+    reported = 0
     for _ in range(20):
-        rows = [(0, 0, int(rng.random() < 0.02), 0) for _ in range(400)]
-        for position in range(1, len(starts)):
-            rows.append((0, 0, int(rng.random() < 0.02), position))
+        rows = [(0, 0, int(rng.random() < 0.02), HERE) for _ in range(400)]
+        for number in range(1, 200):
+            rows.append((0, 0, int(rng.random() < 0.02), b"%d" % number))
             if rows[-1][2]:
-                rows.append((0, 0, int(rng.random() < 0.02), position))
-        told += bool(looked_at(rows, starts=starts).aliased_pairs)
-    # Most would be told if only positions drawn twice counted: all their first answers are rare.
-    assert told <= 1
+                rows.append((0, 0, int(rng.random() < 0.02), b"%d" % number))
+        reported += bool(aliasing_in(rows).aliased_pairs)
+    # Most would be reported if only positions drawn twice counted: their first outcomes are rare.
+    assert reported <= 1
 
 
 def test_probabilities_that_depend_on_the_position_are_found():
     rng = random.Random(4)
     found = 0
     for _ in range(40):
-        often = [rng.choice([0.1, 0.9]) for _ in FROM]
-        spots = [rng.randrange(len(FROM)) for _ in range(100)]
-        rows = [(0, 0, int(rng.random() < often[spot]), spot) for spot in spots]
-        found += bool(looked_at(rows).aliased_pairs) == (len(set(often)) > 1)
+        often = {name: rng.choice([0.1, 0.9]) for name in POSITIONS}
+        starts = [rng.choice(POSITIONS) for _ in range(100)]
+        rows = [(0, 0, int(rng.random() < often[name]), name) for name in starts]
+        found += bool(aliasing_in(rows).aliased_pairs) == (len(set(often.values())) > 1)
     assert found >= 38

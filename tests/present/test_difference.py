@@ -1,17 +1,16 @@
-import numpy as np
 import pytest
 
 from capscope import Intent, Vocabulary
-from capscope.analysis.diff import compare_sides
+from capscope.analysis.diff import compare_data
 from capscope.present.difference import comparison_lines
 from capscope.present.page.difference import difference_page
-from support.tiny_sides import drawn, side, tried
+from support.tiny_run_data import drawn, run_data, tried
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
 
 
 def lines(a, b, **options):
-    return list(comparison_lines(compare_sides(a, b, **options)))
+    return list(comparison_lines(compare_data(a, b, **options)))
 
 
 @pytest.fixture
@@ -20,7 +19,7 @@ def pair():
     states = (0b000, 0b010, 0b100, 0b110)
     a = [r for s in states for r in drawn(0, s, s | 1, s, 0.95, 30, s)]
     b = [r for s in states for r in drawn(0, s, s | 1, s, 0.3 if s & 2 else 0.95, 30, s + 9)]
-    return side(a), side(b)
+    return run_data(a), run_data(b)
 
 
 def test_a_difference_is_shown_with_its_condition_and_both_estimates(pair):
@@ -54,8 +53,8 @@ def test_without_differences_the_largest_change_that_may_be_missed_is_given(pair
 
 def test_atoms_of_one_run_and_several_positions_are_mentioned():
     known = {0: {b"x", b"y"}}
-    a = side(tried(0, 0, [1] * 9), positions=known)
-    b = side(tried(0, 0, [1] * 9), Vocabulary.of_atoms("pqrs"), positions=known)
+    a = run_data(tried(0, 0, [1] * 9), known=known)
+    b = run_data(tried(0, 0, [1] * 9), Vocabulary.of_atoms("pqrs"), known=known)
     text = " ".join(lines(a, b))
     assert "only B has s(); states are compared without these atoms" in text
     assert (
@@ -66,8 +65,7 @@ def test_atoms_of_one_run_and_several_positions_are_mentioned():
 
 
 def test_shared_positions_need_no_option():
-    known, walks = {0: {b"x", b"y"}}, (np.arange(9), np.ones(9, dtype=bool), (b"x",))
-    one = side(tried(0, 0, [1] * 9), positions=known, walks=walks)
+    one = run_data(tried(0, 0, [1] * 9, b"x"), known={0: {b"x", b"y"}})
     text = " ".join(lines(one, one))
     assert "18 of 18 draws there started from positions that occur in both runs, and each" in text
     assert "--any-position" not in text
@@ -77,7 +75,7 @@ def hostile_pair():
     words = Vocabulary.of_atoms([HOSTILE, "q"])
     intents = [Intent.parse("q")]
     a, b = tried(0, 0b00, [0b10] * 30), tried(0, 0b00, [0b01] * 30)
-    return side(a, words, intents), side(b, words, intents)
+    return run_data(a, words, intents), run_data(b, words, intents)
 
 
 def test_hostile_names_are_sanitized_in_the_text():
@@ -87,7 +85,7 @@ def test_hostile_names_are_sanitized_in_the_text():
 
 
 def test_hostile_names_are_sanitized_in_the_page():
-    page = difference_page(compare_sides(*hostile_pair()))
+    page = difference_page(compare_data(*hostile_pair()))
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert" not in page
     assert "\x1b" not in page and "\u202e" not in page
@@ -95,21 +93,21 @@ def test_hostile_names_are_sanitized_in_the_page():
 
 
 def test_the_page_says_what_the_text_says(pair):
-    page = difference_page(compare_sides(*pair))
+    page = difference_page(compare_data(*pair))
     said = ["less reliable", "p(), when q()", "of 60 draws)", "The states compared"]
     said += ["never tried on both sides", "Error rate 0.05", "1 difference in 1 capability"]
     assert [words for words in said if words not in page] == []
 
 
 def test_a_page_without_differences_says_so(pair):
-    page = difference_page(compare_sides(pair[0], pair[0]))
+    page = difference_page(compare_data(pair[0], pair[0]))
     assert "None that the evidence supports" in page
 
 
 def test_different_strategies_in_aliased_states_are_mentioned():
     known = {0: {b"x", b"y"}}
     a, b = (
-        side(tried(0, 0, [1] * 9), positions=known, strategy=name) for name in ("random", "mcqs-s")
+        run_data(tried(0, 0, [1] * 9), known=known, strategy=name) for name in ("random", "mcqs-s")
     )
     assert "may be due to the positions" in " ".join(lines(a, b))
     assert "may be due to the positions" not in " ".join(lines(a, a))

@@ -7,7 +7,7 @@ import pytest
 
 from capscope import Intent, Settings, assess, load
 from capscope.analysis.aliasing import AliasedPair, Aliasing, Position
-from capscope.analysis.diff import compare_sides
+from capscope.analysis.diff import compare_data
 from capscope.present.difference import comparison_lines
 from capscope.present.digest.summary import facts_of, summary_of
 from capscope.present.notes import agent_failure_warnings, aliasing_notes
@@ -16,7 +16,7 @@ from capscope.record.agent_failures import AgentFailure
 from capscope.world import Ending
 from support.small_runs import draw, execution, small_run
 from support.tiny_models import WORDS
-from support.tiny_sides import side, tried
+from support.tiny_run_data import run_data, tried
 from support.toy_worlds import Board, BoardLaidOutAnew, board_problem
 
 SETTINGS = Settings(resets=5, intents=("lit(a)", "not lit(b)"))
@@ -76,8 +76,8 @@ def test_a_report_without_agent_failures_has_no_warning(tmp_path):
 
 
 def test_a_comparison_warns_about_the_run_with_agent_failures():
-    a, b = side(tried(0, 0, [1] * 9)), side(tried(0, 0, [0] * 9))
-    comparison = compare_sides(a, replace(b, agent_failures=(replace(RAISED, detail="<b>\x1b"),)))
+    a, b = run_data(tried(0, 0, [1] * 9)), run_data(tried(0, 0, [0] * 9))
+    comparison = compare_data(a, replace(b, agent_failures=(replace(RAISED, detail="<b>\x1b"),)))
     text = " ".join(comparison_lines(comparison))
     assert "B: warning: 1,234 of 5,678 executions in which the agent had to act ended" in text
     assert r"it raised an exception (first: <b>\x1b;" in text

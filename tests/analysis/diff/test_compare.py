@@ -1,20 +1,19 @@
 import math
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Budget, Intent, Settings, assess
-from capscope.analysis.diff import DiffKind, compare_runs, compare_sides
+from capscope.analysis.diff import DiffKind, compare_data, compare_runs
 from capscope.analysis.diff.comparison import Reason
 from capscope.analysis.diff.difference import Estimate, change_between
 from capscope.errors import CapscopeError
 from capscope.symbolic import Vocabulary
 from support.quirky_worlds import HOUSE, STOP, opens_the_door, problem, stays_with_the_key
 from support.tiny_models import INTENTS
-from support.tiny_sides import drawn, side, tried
+from support.tiny_run_data import drawn, run_data, tried
 
 
 def reported(comparison):
@@ -31,18 +30,18 @@ def everywhere(share, draws, seed):
     ]
 
 
-def test_what_failed_in_one_run_and_succeeded_in_the_other_is_lost_and_the_other_way_gained():
-    able, unable = side(everywhere(0.9, 10, 1)), side(everywhere(0.0, 10, 2))
-    assert reported(compare_sides(able, unable)) == [("lost", "p()", ())]
-    assert reported(compare_sides(unable, able)) == [("gained", "p()", ())]
+def test_what_failed_in_one_run_and_succeeded_in_the_other_is_lost_and_the_reverse_is_gained():
+    able, unable = run_data(everywhere(0.9, 10, 1)), run_data(everywhere(0.0, 10, 2))
+    assert reported(compare_data(able, unable)) == [("lost", "p()", ())]
+    assert reported(compare_data(unable, able)) == [("gained", "p()", ())]
 
 
 def test_what_succeeds_less_often_but_still_does_is_less_reliable():
-    good, worse = side(everywhere(0.95, 50, 1)), side(everywhere(0.6, 50, 2))
-    comparison = compare_sides(good, worse)
+    good, worse = run_data(everywhere(0.95, 50, 1)), run_data(everywhere(0.6, 50, 2))
+    comparison = compare_data(good, worse)
     assert reported(comparison) == [("less reliable", "p()", ())]
     assert comparison.losses == comparison.differences
-    assert reported(compare_sides(worse, good)) == [("more reliable", "p()", ())]
+    assert reported(compare_data(worse, good)) == [("more reliable", "p()", ())]
     (loss,) = comparison.differences
     change, low, high = loss.difference
     assert low < -0.35 < high < 0
@@ -51,15 +50,15 @@ def test_what_succeeds_less_often_but_still_does_is_less_reliable():
 
 
 def test_a_loss_under_a_condition_is_reported_with_the_condition():
-    a = side([*everywhere(0.95, 25, 1)])
-    b = side(
+    a = run_data([*everywhere(0.95, 25, 1)])
+    b = run_data(
         [
             row
             for state in (0b000, 0b010, 0b100, 0b110)
             for row in drawn(0, state, state | 1, state, 0.3 if state & 2 else 0.95, 25, state)
         ]
     )
-    (loss,) = compare_sides(a, b).differences
+    (loss,) = compare_data(a, b).differences
     assert [[str(literal) for literal in term] for term in loss.where.when] == [["q()"]]
     assert (loss.where.states, loss.where.of) == (2, 4)
     before, after = loss.where.elsewhere
@@ -71,14 +70,14 @@ def test_a_loss_in_a_single_state_is_reported_with_the_state():
         shares = {0b000: 0.9, 0b010: 0.9, 0b100: 0.9, 0b110: share}
         return [r for s, p in shares.items() for r in drawn(0, s, s | 1, s, p, 15, s)]
 
-    (loss,) = compare_sides(side(rows(1.0)), side(rows(0.0))).differences
+    (loss,) = compare_data(run_data(rows(1.0)), run_data(rows(0.0))).differences
     assert loss.change is DiffKind.LOST
     assert [[str(literal) for literal in term] for term in loss.where.when] == [["q()", "r()"]]
     assert [counts.state for counts in loss.counts] == [0b110]
 
 
-def test_other_proportions_of_the_same_states_are_no_difference():
-    """Simpson's trap: A draws mostly where it is easy, B mostly where it is hard."""
+def test_other_proportions_of_the_same_states_are_not_a_difference():
+    """Simpson's paradox: A draws mostly where it is easy, B mostly where it is hard."""
     easy, hard = (0b000, 0.95), (0b100, 0.2)
 
     def rows(draws_easy, draws_hard, seed):
@@ -88,91 +87,87 @@ def test_other_proportions_of_the_same_states_are_no_difference():
             for row in drawn(0, state, state | 1, state, share, draws, seed + state)
         ]
 
-    assert not compare_sides(side(rows(400, 40, 1)), side(rows(40, 400, 2))).differences
-
-
-def test_draws_from_one_position_count_once():
-    """All that one run saw came from a position where it fails; that is one witness."""
-    positions = {0: {b"good", b"bad"}}
-    good = side([(0, 0, 1, 1)] * 200, positions=positions)
-    bad = side([(0, 0, 0, 1)] * 200, positions=positions)
-    cautious = compare_sides(good, bad)
-    assert not cautious.differences
-    assert cautious.unknown[0].reason is Reason.FEW
-    assert cautious.scope.states_in_several_positions == 1
-    assert reported(compare_sides(good, bad, any_position=True)) == [("lost", "p()", ())]
+    assert not compare_data(run_data(rows(400, 40, 1)), run_data(rows(40, 400, 2))).differences
 
 
 TWO_POSITIONS = {0: {b"good", b"bad"}}
 
 
+def test_draws_from_one_position_count_once():
+    """Everything that one run saw came from a position where it fails: one observation."""
+    good = run_data(tried(0, 0, [1] * 200, b"good"), known=TWO_POSITIONS)
+    bad = run_data(tried(0, 0, [0] * 200, b"bad"), known=TWO_POSITIONS)
+    cautious = compare_data(good, bad)
+    assert not cautious.differences
+    assert cautious.unknown[0].reason is Reason.FEW
+    assert cautious.scope.states_in_several_positions == 1
+    assert reported(compare_data(good, bad, any_position=True)) == [("lost", "p()", ())]
+
+
 def in_positions(draws, seed, starts, **shares):
-    """Draw p in one state, in each position as often and with as much success as it says."""
+    """Draw p in one state, in each position the given number of times with the given share."""
     rng = random.Random(seed)
     rows = [
-        (0, 0, int(rng.random() < shares[name.decode()]), at)
-        for at, (name, times) in enumerate(zip(starts, draws, strict=True))
+        (0, 0, int(rng.random() < shares[name.decode()]), name)
+        for name, times in zip(starts, draws, strict=True)
         for _ in range(times)
     ]
     rng.shuffle(rows)
-    walks = np.arange(len(rows)), np.ones(len(rows), dtype=bool), starts
-    return side(rows, positions=TWO_POSITIONS, walks=walks)
+    return run_data(rows, known=TWO_POSITIONS)
 
 
 def test_in_a_position_that_both_runs_know_every_draw_counts():
     starts = (b"good", b"bad")
     before = in_positions((60, 60), 1, starts, good=0.95, bad=0.5)
     after = in_positions((60, 60), 2, starts[::-1], good=0.95, bad=0.05)
-    comparison = compare_sides(before, after)
+    comparison = compare_data(before, after)
     assert reported(comparison) == [("less reliable", "p()", ())]
     assert comparison.differences[0].a.draws == 120
     scope = comparison.scope
     assert (scope.draws_there, scope.draws_in_shared_positions) == (240, 240)
 
 
-def test_other_proportions_of_the_same_positions_are_no_difference():
+def test_other_proportions_of_the_same_positions_are_not_a_difference():
     starts = (b"good", b"bad")
     easy = in_positions((400, 40), 1, starts, good=0.95, bad=0.2)
     hard = in_positions((40, 400), 2, starts, good=0.95, bad=0.2)
-    assert not compare_sides(easy, hard).differences
-    assert compare_sides(easy, hard, any_position=True).differences
+    assert not compare_data(easy, hard).differences
+    assert compare_data(easy, hard, any_position=True).differences
 
 
 def test_executions_with_the_same_history_are_compared_draw_by_draw():
     """Both start in one position; q leads somewhere, and there p is asked for."""
 
     def walked(end):
-        rows = [(1, 0b000, 0b010, 0), (0, 0b010, end, 0)] * 40
-        walks = np.repeat(np.arange(40), 2), np.ones(80, dtype=bool), (b"start",)
-        return side(rows, positions={0b010: {b"here", b"there"}}, walks=walks)
+        rows = [(1, 0b000, 0b010, b"start"), (0, 0b010, end)] * 40
+        draws = [draw for draw in range(40) for _ in range(2)]
+        return run_data(rows, draws=draws, known={0b010: {b"here", b"there"}})
 
-    assert reported(compare_sides(walked(0b011), walked(0b010))) == [("lost", "p()", ())]
+    assert reported(compare_data(walked(0b011), walked(0b010))) == [("lost", "p()", ())]
 
 
 def rare_and_hard(draws, seed):
-    """Half of the draws are from a hundred positions, where p is easy; half from endless others."""
+    """Draw half from a hundred positions, where p is easy, and half from endless others."""
     rng = random.Random(seed)
-    names = {}
     rows = []
     for _ in range(draws):
         name = rng.randrange(100) if rng.random() < 0.5 else -rng.getrandbits(60)
-        rows.append((0, 0, int(name >= 0), names.setdefault(b"%d" % name, len(names))))
-    walks = np.arange(draws), np.ones(draws, dtype=bool), tuple(names)
-    return side(rows, positions=TWO_POSITIONS, walks=walks)
+        rows.append((0, 0, int(name >= 0), b"%d" % name))
+    return run_data(rows, known=TWO_POSITIONS)
 
 
-def test_a_long_run_is_not_ahead_of_a_short_one_for_knowing_more_positions():
-    """What the short run alone knows is hard; of what the long one alone knows half is easy."""
+def test_a_long_run_is_not_ahead_because_it_knows_more_positions():
+    """Positions that only the short run knows are hard; of the others half are easy."""
     for seed in range(20):
-        assert not compare_sides(
+        assert not compare_data(
             rare_and_hard(60, seed), rare_and_hard(1500, 100 + seed)
         ).differences
 
 
 def test_what_only_one_run_tried_is_unknown_and_never_a_difference():
-    a = side(tried(0, 0b000, [0b001] * 50))
-    b = side([*tried(0, 0b100, [0b100] * 50), *tried(1, 0b000, [0b000] * 50)])
-    comparison = compare_sides(a, b)
+    a = run_data(tried(0, 0b000, [0b001] * 50))
+    b = run_data([*tried(0, 0b100, [0b100] * 50), *tried(1, 0b000, [0b000] * 50)])
+    comparison = compare_data(a, b)
     assert not comparison.differences
     assert {str(u.capability): u.reason for u in comparison.unknown} == {
         "p()": Reason.APART,
@@ -182,94 +177,96 @@ def test_what_only_one_run_tried_is_unknown_and_never_a_difference():
 
 
 def test_too_few_draws_are_unknown():
-    a, b = side(tried(0, 0b000, [0b001] * 3)), side(tried(0, 0b000, [0b000] * 3))
-    (few, *_) = [u for u in compare_sides(a, b).unknown if str(u.capability) == "p()"]
+    a, b = run_data(tried(0, 0b000, [0b001] * 3)), run_data(tried(0, 0b000, [0b000] * 3))
+    (few, *_) = [u for u in compare_data(a, b).unknown if str(u.capability) == "p()"]
     assert (few.reason, few.draws_a, few.draws_b) == (Reason.FEW, 3, 3)
 
 
 def test_intents_of_one_run_only_are_unknown_and_so_are_those_with_unknown_atoms():
-    a = side(tried(0, 0, [1] * 20), intents=INTENTS[:1])
-    b = side(tried(0, 0, [1] * 20), Vocabulary.of_atoms("pqs"), [*INTENTS[:2], Intent.parse("s")])
-    reasons = {str(u.capability): u.reason for u in compare_sides(a, b).unknown}
+    a = run_data(tried(0, 0, [1] * 20), intents=INTENTS[:1])
+    b = run_data(
+        tried(0, 0, [1] * 20), Vocabulary.of_atoms("pqs"), [*INTENTS[:2], Intent.parse("s")]
+    )
+    reasons = {str(u.capability): u.reason for u in compare_data(a, b).unknown}
     assert reasons == {"q()": Reason.ONLY_B, "s()": Reason.VOCABULARY}
 
 
 def test_a_new_side_effect_is_reported_and_one_that_is_gone():
-    clean = side(tried(0, 0b000, [0b001] * 40))
-    careless = side(tried(0, 0b000, [0b011, 0b001] * 20))
-    assert reported(compare_sides(clean, careless)) == [("new side effect", "p()", ("q()",))]
-    assert compare_sides(clean, careless).new_side_effects
-    assert reported(compare_sides(careless, clean)) == [("side effect gone", "p()", ("q()",))]
+    clean = run_data(tried(0, 0b000, [0b001] * 40))
+    careless = run_data(tried(0, 0b000, [0b011, 0b001] * 20))
+    assert reported(compare_data(clean, careless)) == [("new side effect", "p()", ("q()",))]
+    assert compare_data(clean, careless).new_side_effects
+    assert reported(compare_data(careless, clean)) == [("side effect gone", "p()", ("q()",))]
 
 
-def test_literals_that_come_about_together_are_one_side_effect():
-    clean = side(tried(0, 0b100, [0b101] * 40))
-    careless = side(tried(0, 0b100, [0b011, 0b101] * 20))
-    assert reported(compare_sides(clean, careless)) == [
+def test_literals_that_become_true_together_are_one_side_effect():
+    clean = run_data(tried(0, 0b100, [0b101] * 40))
+    careless = run_data(tried(0, 0b100, [0b011, 0b101] * 20))
+    assert reported(compare_data(clean, careless)) == [
         ("new side effect", "p()", ("q()", "not r()"))
     ]
 
 
-def test_a_step_on_the_way_is_no_side_effect_of_an_agent_that_now_fails_after_it():
+def test_an_intermediate_step_is_not_a_side_effect_of_an_agent_that_now_fails_after_it():
     # q becomes true in every execution of either; the second achieves p in one half of them.
-    able = side(tried(0, 0b000, [0b011] * 40))
-    failing = side(tried(0, 0b000, [0b011, 0b010] * 40))
-    assert reported(compare_sides(able, failing)) == [("less reliable", "p()", ())]
-    assert reported(compare_sides(failing, able)) == [("more reliable", "p()", ())]
+    able = run_data(tried(0, 0b000, [0b011] * 40))
+    failing = run_data(tried(0, 0b000, [0b011, 0b010] * 40))
+    assert reported(compare_data(able, failing)) == [("less reliable", "p()", ())]
+    assert reported(compare_data(failing, able)) == [("more reliable", "p()", ())]
 
 
-def test_what_an_agent_breaks_where_it_now_fails_is_a_new_side_effect():
-    able = side(tried(0, 0b000, [0b001] * 40))
-    failing = side(tried(0, 0b000, [0b010] * 40))
-    lost, new = reported(compare_sides(able, failing))
+def test_harm_done_by_an_agent_that_now_fails_is_a_new_side_effect():
+    able = run_data(tried(0, 0b000, [0b001] * 40))
+    failing = run_data(tried(0, 0b000, [0b010] * 40))
+    lost, new = reported(compare_data(able, failing))
     assert (lost, new) == (("lost", "p()", ()), ("new side effect", "p()", ("q()",)))
 
 
 @given(st.data())
 def test_a_change_has_the_direction_of_its_name(data):
     ends = st.lists(st.sampled_from([0b000, 0b001, 0b010, 0b011]), min_size=1, max_size=4)
-    a, b = (side(tried(0, 0b000, data.draw(ends) * 30)) for _ in range(2))
+    a, b = (run_data(tried(0, 0b000, data.draw(ends) * 30)) for _ in range(2))
     more = {"gained", "more reliable", "new side effect", "side effect more frequent"}
-    for difference in compare_sides(a, b).differences:
+    for difference in compare_data(a, b).differences:
         change, low, high = difference.difference
         assert (low > 0) if str(difference.change) in more else (high < 0), (change, low, high)
 
 
 @pytest.mark.parametrize("limit", ["temporal length", "horizon"])
-def test_runs_with_other_limits_are_refused(limit):
-    rows = tried(0, 0, [1])
+def test_runs_with_different_limits_are_refused(limit):
+    rows, name = tried(0, 0, [1]), limit.replace(" ", "_")
     with pytest.raises(CapscopeError, match=f"{limit} 100.*has 7.*same limits"):
-        compare_sides(side(rows, **{limit: 100}), side(rows, **{limit: 7}))
+        compare_data(run_data(rows, **{name: 100}), run_data(rows, **{name: 7}))
 
 
 @pytest.mark.parametrize("rate", [0, 1, -0.1, math.nan])
-def test_an_error_rate_that_is_none_is_refused(rate):
+def test_an_invalid_error_rate_is_refused(rate):
     with pytest.raises(CapscopeError, match="between 0 and 1"):
-        compare_sides(side([(0, 0, 1)]), side([(0, 0, 1)]), error_rate=rate)
+        compare_data(run_data([(0, 0, 1)]), run_data([(0, 0, 1)]), error_rate=rate)
 
 
-def test_a_smaller_error_rate_asks_for_more():
-    a, b = side(tried(0, 0, [1] * 9)), side(tried(0, 0, [0] * 9))
-    assert compare_sides(a, b).differences
-    assert not compare_sides(a, b, error_rate=1e-9).differences
-    (loss,) = compare_sides(a, b).differences
-    assert compare_sides(a, b, error_rate=loss.adjusted_p * 1.001).differences
-    assert not compare_sides(a, b, error_rate=loss.adjusted_p * 0.999).differences
+def test_a_smaller_error_rate_requires_more_evidence():
+    a, b = run_data(tried(0, 0, [1] * 9)), run_data(tried(0, 0, [0] * 9))
+    assert compare_data(a, b).differences
+    assert not compare_data(a, b, error_rate=1e-9).differences
+    (loss,) = compare_data(a, b).differences
+    assert compare_data(a, b, error_rate=loss.adjusted_p * 1.001).differences
+    assert not compare_data(a, b, error_rate=loss.adjusted_p * 0.999).differences
 
 
-def test_a_side_without_executions_can_be_compared():
-    assert not compare_sides(side([]), side(tried(0, 0, [1] * 9))).differences
+def test_a_run_without_executions_can_be_compared():
+    assert not compare_data(run_data([]), run_data(tried(0, 0, [1] * 9))).differences
 
 
 def test_estimates_give_states_the_same_weight_on_both_sides():
-    a = side([*tried(0, 0b000, [1] * 10), *tried(0, 0b010, [0b010] * 90)])
-    b = side([*tried(0, 0b000, [1] * 90), *tried(0, 0b010, [0b010] * 10)])
-    alike = next(x for x in compare_sides(a, b).alike if str(x.capability) == "p()")
+    a = run_data([*tried(0, 0b000, [1] * 10), *tried(0, 0b010, [0b010] * 90)])
+    b = run_data([*tried(0, 0b000, [1] * 90), *tried(0, 0b010, [0b010] * 10)])
+    alike = next(x for x in compare_data(a, b).alike if str(x.capability) == "p()")
     assert alike.a.probability == alike.b.probability == 0.5
     assert (alike.a.hits, alike.a.draws) == (10, 100)
 
 
-def test_the_interval_of_a_change_holds_both_ends():
+def test_the_interval_of_a_change_contains_the_change():
     one, other = Estimate(1.0, 0.9, 1.0, 20, 20), Estimate(0.0, 0.0, 0.1, 0, 20)
     change, low, high = change_between(one, other)
     assert -1 <= low <= change == -1 < high < -0.8
@@ -281,7 +278,7 @@ THOROUGH = Settings(precision=0.001)
 
 
 def kept(folder, name, quirk=None, seed=0, executions=1500, strategy="adaptive"):
-    assess(
+    return assess(
         problem(HOUSE, quirk, success=0.9),
         strategy=strategy,
         seed=seed,
@@ -289,7 +286,6 @@ def kept(folder, name, quirk=None, seed=0, executions=1500, strategy="adaptive")
         budget=Budget(executions=executions),
         run=folder / name,
     )
-    return folder / name
 
 
 @pytest.fixture(scope="module")
@@ -312,7 +308,7 @@ def test_an_agent_does_not_differ_from_itself(house, tmp_path, strategy):
         assert len(comparison.alike) == 8
 
 
-def test_the_very_same_run_does_not_differ(house):
+def test_a_run_does_not_differ_from_itself(house):
     assert not compare_runs(house, house).differences
 
 

@@ -1,8 +1,8 @@
-from capscope.analysis.diff import compare_sides
+from capscope.analysis.diff import compare_data
 from capscope.analysis.diff.matching import match
 from capscope.analysis.diff.strata import Questions
 from capscope.symbolic import ExactlyOne, Intent, Predicate, Vocabulary
-from support.tiny_sides import side, tried
+from support.tiny_run_data import run_data, tried
 
 ROOMS = Vocabulary([Predicate("at", ("cell",)), Predicate("lit")], dict.fromkeys("abcd", "cell"))
 A, B, C, D, LIT = (ROOMS.state([atom]) for atom in ROOMS.atoms)
@@ -11,8 +11,8 @@ KNOWN = [(0, place, place) for place in (A, B, C, D)]
 
 
 def reported(mine, theirs):
-    sides = [side([*KNOWN, *rows], ROOMS, INTENTS) for rows in (mine, theirs)]
-    found = compare_sides(*sides).differences
+    runs = [run_data([*KNOWN, *rows], ROOMS, INTENTS) for rows in (mine, theirs)]
+    found = compare_data(*runs).differences
     return [(str(d.change), str(d.capability), [str(x) for x in d.literals]) for d in found]
 
 
@@ -38,7 +38,7 @@ def test_leaving_is_reported_in_addition_to_a_place_reached_only_from_elsewhere(
 
 
 def test_to_be_elsewhere_is_asked_for_where_an_agent_is_asked_for_a_place():
-    matched = match(*[side([*KNOWN, *tried(2, A, [B, C])], ROOMS, INTENTS)] * 2)
+    matched = match(*[run_data([*KNOWN, *tried(2, A, [B, C])], ROOMS, INTENTS)] * 2)
     groups = ExactlyOne.seen_in(matched.states, ROOMS)
     assert [str(x) for x in Questions(matched, 2).literals_changed(groups)] == ["at(c)"]
 
