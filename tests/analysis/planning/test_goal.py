@@ -2,11 +2,13 @@ from contextlib import closing
 
 import pytest
 
+from capscope import load
 from capscope.analysis.planning import Goal
-from capscope.analysis.planning.goal import first_state, matching_states
-from capscope.assessment import RunDirectory, RunSpec
+from capscope.analysis.planning.goal import matching_states
+from capscope.assessment import RunSpec
 from capscope.errors import CapscopeError, RunError, VocabularyError
 from capscope.record.execution_table import Transition
+from capscope.record.run_directory import RunDirectory
 from support.tiny_models import learned
 from support.toy_worlds import WORDS, board_problem
 
@@ -78,5 +80,8 @@ def test_a_start_that_was_never_seen_is_rejected():
 def test_a_run_without_queries_has_no_first_state(tmp_path):
     with closing(RunDirectory.create(tmp_path / "run", RunSpec(board_problem(), "board").meta())):
         pass
-    with pytest.raises(RunError, match="has no queries yet"):
-        first_state(tmp_path / "run")
+    run = load(tmp_path / "run")
+    with pytest.raises(RunError, match="has asked nothing yet; continue it with"):
+        _ = run.first_state
+    with pytest.raises(RunError, match="has asked nothing yet"):
+        run.plan("lit(a)")

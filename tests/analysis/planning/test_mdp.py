@@ -1,6 +1,7 @@
 import random
 
 from capscope.analysis.planning.mdp import observed_mdp
+from capscope.model import ExtremeModels
 from capscope.record.execution_table import Transition
 from support.tiny_models import INTENTS, learned, random_models
 
@@ -16,13 +17,10 @@ def choices_in(mdp, state):
 def test_choices_match_the_predictions_of_the_pessimistic_model():
     for seed in range(5):
         graph = random_models(random.Random(seed), share=0.6)
-        mdp = observed_mdp(graph)
+        mdp, model = observed_mdp(graph), ExtremeModels(graph).pessimistic
         assert set(mdp.states) == set(graph.nodes)
         for state in mdp.states:
-            predicted = {
-                c: dict(graph.pessimistic.predict(state, intent))
-                for c, intent in enumerate(INTENTS)
-            }
+            predicted = {c: dict(model.predict(state, intent)) for c, intent in enumerate(INTENTS)}
             # Untried pairs predict nothing; pairs without effect predict their own state.
             assert choices_in(mdp, state) == {
                 c: ends for c, ends in predicted.items() if ends and set(ends) != {state}

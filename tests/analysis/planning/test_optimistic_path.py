@@ -10,6 +10,7 @@ from support.tiny_models import ALL, INTENTS, WORDS, learned, random_models
 def test_a_path_is_found_exactly_if_the_optimistic_model_has_one():
     for seed in range(30):
         graph = random_models(random.Random(seed), share=0.3)
+        models = ExtremeModels(graph)
         for goal_state in ALL:
             literals = ((1 << i, name) for i, name in enumerate("pqr"))
             text = " and ".join(n if goal_state & bit else f"not {n}" for bit, n in literals)
@@ -21,15 +22,15 @@ def test_a_path_is_found_exactly_if_the_optimistic_model_has_one():
                         after
                         for state in edge
                         for intent in INTENTS
-                        for after in graph.optimistic.predict(state, intent)
+                        for after in models.optimistic.predict(state, intent)
                     } - reached
                     reached |= edge
-                search = OptimisticSearch.of(ExtremeModels(graph), goal, start)
+                search = OptimisticSearch.of(models, goal, start)
                 assert search.searched_all == (goal_state not in reached)
                 if search.path is not None:
                     assert goal_state in reached
                     where, what = search.path.untried_in, search.path.untried
-                    assert graph.pessimistic.predict(where, what) == {}
+                    assert models.pessimistic.predict(where, what) == {}
 
 
 def test_a_capability_that_was_never_tried_is_assumed_to_work():

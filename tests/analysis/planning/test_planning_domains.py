@@ -2,7 +2,7 @@
 
 import pytest
 
-from capscope import Budget, assess, plan, try_plan
+from capscope import Budget, assess
 from capscope.analysis.planning import TrialSettings
 from capscope.analysis.planning.trial import TrialVerdict
 from capscope.problems import load_problem
@@ -10,17 +10,13 @@ from capscope.symbolic import Intent
 
 
 @pytest.fixture(scope="module")
-def blocks(tmp_path_factory):
-    path = tmp_path_factory.mktemp("blocks") / "run"
-    assess("blocksworld", budget=Budget(executions=1500), run=path)
-    return path
+def blocks():
+    return assess("blocksworld", budget=Budget(executions=1500))
 
 
 @pytest.fixture(scope="module")
-def tires(tmp_path_factory):
-    path = tmp_path_factory.mktemp("tires") / "run"
-    assess("tireworld", budget=Budget(executions=2000), run=path)
-    return path
+def tires():
+    return assess("tireworld", budget=Budget(executions=2000))
 
 
 def true_success(name, goal, start):
@@ -41,25 +37,25 @@ def true_success(name, goal, start):
 
 
 def test_a_tower_is_built_by_a_sequence_that_always_works(blocks):
-    made = plan(blocks, "on(a,b) and on(b,c)")
+    made = blocks.plan("on(a,b) and on(b,c)")
     assert made.is_sequence
     assert made.success == 1.0
     way = made.most_likely_way()
     assert len(way) == round(made.executions) == 4
-    trial = try_plan(blocks, made, TrialSettings(10))
+    trial = blocks.try_plan(made, TrialSettings(10))
     assert trial.successes == 10
     assert trial.executions == 40
 
 
 def test_a_tower_from_another_start_takes_other_steps(blocks):
-    made = plan(blocks, "on(a,b) and on(b,c)", start="holding(a) and on(b,c)")
+    made = blocks.plan("on(a,b) and on(b,c)", start="holding(a) and on(b,c)")
     assert [str(step.capability) for step in made.most_likely_way()] == ["on(a,b)"]
     assert len(made.starts) == 1
 
 
 def test_the_longer_route_with_spares_is_taken(tires):
     # The short route has two drives, the first with a flat tire in 80 % of cases and no spare.
-    made = plan(tires, "vehicle-at(l-1-3)")
+    made = tires.plan("vehicle-at(l-1-3)")
     assert made.success == true_success("tireworld", "vehicle-at(l-1-3)", made.start) == 1.0
     vocabulary = made.goal.vocabulary
     visited = {str(atom) for state in made.visits for atom in vocabulary.holding(state)}
@@ -71,19 +67,19 @@ def test_the_longer_route_with_spares_is_taken(tires):
 
 def test_a_goal_without_spares_succeeds_by_luck_only(tires):
     goal = "vehicle-at(l-1-3) and spare-in(l-2-2) and spare-in(l-3-1)"
-    made = plan(tires, goal)
+    made = tires.plan(goal)
     truth = true_success("tireworld", goal, made.start)
     assert truth == pytest.approx(0.2)
     assert made.interval[0] < truth < made.interval[1]
     assert sum(made.dead_ends.values()) == pytest.approx(1 - made.success)
-    assert try_plan(tires, made, TrialSettings(200)).verdict is TrialVerdict.AS_PREDICTED
+    assert tires.try_plan(made, TrialSettings(200)).verdict is TrialVerdict.AS_PREDICTED
 
 
 def test_the_interval_of_an_uncertain_goal_contains_the_truth(tires):
     goals = ["not not-flattire()", "vehicle-at(l-1-2) and not-flattire()"]
     goals += ["vehicle-at(l-2-2) and spare-in(l-3-1) and not-flattire()"]
     for goal in goals:
-        made = plan(tires, goal)
+        made = tires.plan(goal)
         truth = true_success("tireworld", goal, made.start)
         low, high = made.interval
         assert 0 < truth < 1

@@ -6,7 +6,7 @@ from math import comb
 
 import pytest
 
-from capscope import Budget, assess, plan, try_plan
+from capscope import Budget, assess, load
 from capscope.analysis.planning import Goal, PlanAttempt, Trial, TrialSettings, plan_for
 from capscope.analysis.planning.trial import (
     PlanAttemptEnd,
@@ -20,6 +20,7 @@ from capscope.model import ExtremeModels
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent
 from capscope.world import Allowance, Ending
+from capscope.world.positions import SavedPosition
 from support.plan_worlds import ALL_LIT, brittle_board, hasty_board
 from support.tiny_models import WORDS, learned
 from support.toy_worlds import Board, Presser, Pressing, board_problem
@@ -28,21 +29,21 @@ from support.toy_worlds import Board, Presser, Pressing, board_problem
 @pytest.fixture(scope="module")
 def brittle(tmp_path_factory):
     """A run on the board before it broke."""
-    path = tmp_path_factory.mktemp("brittle") / "run"
-    assess(brittle_board(), budget=Budget(executions=300), run=path)
-    return path
+    run = tmp_path_factory.mktemp("brittle") / "run"
+    return assess(brittle_board(), budget=Budget(executions=300), run=run)
 
 
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory):
-    path = tmp_path_factory.mktemp("hasty") / "run"
-    assess(hasty_board(), budget=Budget(executions=1500), run=path)
-    return path
+    """A run that is loaded from its directory."""
+    run = tmp_path_factory.mktemp("hasty") / "run"
+    assess(hasty_board(), budget=Budget(executions=1500), run=run)
+    return load(run)
 
 
 def test_an_unchanged_agent_does_as_predicted(hasty):
-    made = plan(hasty, "lit(a) and lit(b)")
-    trial = try_plan(hasty, made, TrialSettings(200), problem=hasty_board())
+    made = hasty.plan("lit(a) and lit(b)")
+    trial = hasty.try_plan(made, TrialSettings(200), problem=hasty_board())
     assert trial.successes == 200
     assert trial.verdict is TrialVerdict.AS_PREDICTED
     assert trial.executions / 200 == pytest.approx(made.executions, rel=0.1)
@@ -51,8 +52,8 @@ def test_an_unchanged_agent_does_as_predicted(hasty):
 
 
 def test_short_attempts_are_compared_with_a_prediction_for_short_attempts(hasty):
-    made = plan(hasty, "lit(a) and lit(b)")
-    trial = try_plan(hasty, made, TrialSettings(300, longest=2), problem=hasty_board())
+    made = hasty.plan("lit(a) and lit(b)")
+    trial = hasty.try_plan(made, TrialSettings(300, longest=2), problem=hasty_board())
     assert made.success == 1.0
     assert trial.predicted == pytest.approx(0.49, abs=0.06)
     assert trial.verdict is TrialVerdict.AS_PREDICTED
@@ -65,9 +66,9 @@ def test_short_attempts_are_compared_with_a_prediction_for_short_attempts(hasty)
 
 
 def test_a_changed_agent_is_detected(brittle):
-    made = plan(brittle, "lit(a) and not lit(b)")
+    made = brittle.plan("lit(a) and not lit(b)")
     assert made.success == 1.0
-    trial = try_plan(brittle, made, TrialSettings(60), problem=brittle_board(0.4))
+    trial = brittle.try_plan(made, TrialSettings(60), problem=brittle_board(0.4))
     assert trial.verdict is TrialVerdict.LOWER
     assert trial.tail < 0.001
     assert 20 < trial.successes < 50
@@ -78,34 +79,34 @@ def test_a_changed_agent_is_detected(brittle):
 
 
 def test_the_plan_continues_after_an_unforeseen_outcome(brittle):
-    made = plan(brittle, "lit(a) and lit(b)")
+    made = brittle.plan("lit(a) and lit(b)")
     slipping = board_problem(Board(slip=0.5), horizon=1)
-    trial = try_plan(brittle, made, TrialSettings(50), problem=slipping)
+    trial = brittle.try_plan(made, TrialSettings(50), problem=slipping)
     assert trial.successes == 50
     assert sum(trial.unforeseen.values()) > 50
     assert all(execution.before == execution.after for execution in trial.unforeseen)
 
 
 def test_a_trial_is_not_recorded(hasty):
-    before = {file.name: file.read_bytes() for file in hasty.iterdir()}
-    made = plan(hasty, "lit(c)")
-    try_plan(hasty, made, TrialSettings(5), problem=hasty_board())
-    assert {file.name: file.read_bytes() for file in hasty.iterdir()} == before
+    before = {file.name: file.read_bytes() for file in hasty.path.iterdir()}
+    made = hasty.plan("lit(c)")
+    hasty.try_plan(made, TrialSettings(5), problem=hasty_board())
+    assert {file.name: file.read_bytes() for file in hasty.path.iterdir()} == before
 
 
 def test_the_seed_determines_the_attempts_and_more_attempts_extend_fewer(hasty):
-    made = plan(hasty, "lit(a) and lit(c)")
+    made = hasty.plan("lit(a) and lit(c)")
 
     def tries(number, seed):
-        return try_plan(hasty, made, TrialSettings(number, seed=seed), problem=hasty_board()).tries
+        return hasty.try_plan(made, TrialSettings(number, seed=seed), problem=hasty_board()).tries
 
     assert tries(20, 1) == tries(20, 1) != tries(20, 2)
     assert tries(20, 1)[:5] == tries(5, 1)
 
 
 def test_each_attempt_is_reported_as_it_is_made(hasty):
-    made, reported = plan(hasty, "lit(a)"), []
-    trial = try_plan(hasty, made, TrialSettings(4), problem=hasty_board(), heard=reported.append)
+    made, reported = hasty.plan("lit(a)"), []
+    trial = hasty.try_plan(made, TrialSettings(4), problem=hasty_board(), heard=reported.append)
     assert tuple(reported) == trial.tries
 
 
@@ -117,25 +118,22 @@ def test_attempts_start_at_all_positions_of_the_start(hasty):
             restored.append(snapshot)
             return super().restore(snapshot[:1], seed)
 
-    made = plan(hasty, "lit(a)")
-    list(
-        attempt_plan(
-            board_problem(RestoresRecorded()), made, [b"\0one", b"\0two"], TrialSettings(30)
-        )
-    )
+    made = hasty.plan("lit(a)")
+    positions = [SavedPosition.unnamed(snapshot) for snapshot in (b"\0one", b"\0two")]
+    list(attempt_plan(board_problem(RestoresRecorded()), made, positions, TrialSettings(30)))
     assert set(restored) == {b"\0one", b"\0two"}
     assert len(restored) == 30
 
 
 def test_a_different_problem_is_rejected(hasty):
-    made = plan(hasty, "lit(a)")
+    made = hasty.plan("lit(a)")
     with pytest.raises(RunError, match="was started differently: horizon was 1, now 100"):
-        try_plan(hasty, made, TrialSettings(1), problem=board_problem())
+        hasty.try_plan(made, TrialSettings(1), problem=board_problem())
 
 
 def test_a_problem_that_is_not_given_must_be_found(hasty):
     with pytest.raises(ProblemError, match="no problem 'board'"):
-        try_plan(hasty, plan(hasty, "lit(a)"), TrialSettings(1))
+        hasty.try_plan(hasty.plan("lit(a)"), TrialSettings(1))
 
 
 def test_a_trial_needs_a_plan_and_a_position(hasty, brittle):
@@ -143,12 +141,12 @@ def test_a_trial_needs_a_plan_and_a_position(hasty, brittle):
         ExtremeModels(learned({Transition(0, 0, 1): 3})), Goal.parse("r", WORDS), [0]
     )
     with pytest.raises(RunError, match="no way to the goal is known"):
-        try_plan(hasty, nothing, TrialSettings(1), problem=hasty_board())
+        hasty.try_plan(nothing, TrialSettings(1), problem=hasty_board())
     elsewhere = plan_for(
         ExtremeModels(learned({Transition(8, 0, 9): 3})), Goal.parse("p", WORDS), [8]
     )
     with pytest.raises(RunError, match="no position of the start is known"):
-        try_plan(hasty, elsewhere, TrialSettings(1), problem=hasty_board())
+        hasty.try_plan(elsewhere, TrialSettings(1), problem=hasty_board())
 
 
 class Paying(Presser):
@@ -169,10 +167,10 @@ class Spender(Pressing):
 
 
 def test_a_trial_ends_when_the_allowance_is_spent_and_drops_the_last_attempt(brittle):
-    made = plan(brittle, "lit(a) and lit(b)")
+    made = brittle.plan("lit(a) and lit(b)")
     paying = board_problem(Board(), Paying(), horizon=1)
     settings = TrialSettings(50, allowance=Allowance(tokens=13))
-    trial = try_plan(brittle, made, settings, problem=paying)
+    trial = brittle.try_plan(made, settings, problem=paying)
     assert 0 < len(trial.tries) < 13
     assert trial.successes == len(trial.tries)
 
