@@ -58,7 +58,7 @@ def test_a_local_model_is_assessed_end_to_end(capscope, tmp_path):
     assert found["llm_tokens"] > 3 * 900  # each prompt includes the rules
     assert found["llm_cost"] == 0
     with closing(Journal.open(tmp_path / "run" / JOURNAL, read_only=True)) as journal:
-        fingerprint = journal.read_meta()["identity"]["problem fingerprint"]
+        fingerprint = journal.read_meta().identity.fingerprint
         texts = [journal.transcript(0, draw, 0) for draw in range(3)]
     assert SMALL_MODEL.name in fingerprint
     # The grammar enforces the format, so every answer that was not cut off is a plan.

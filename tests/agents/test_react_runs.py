@@ -9,8 +9,8 @@ import sys
 from contextlib import closing
 
 import pytest
-from capscope.api import resume
 
+from capscope import resume
 from capscope.cli import main
 from capscope.environments.minigrid import ACTIONS
 from capscope.errors import LlmError, RunError

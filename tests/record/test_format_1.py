@@ -93,3 +93,24 @@ def test_settings_that_did_not_exist_yet_have_their_defaults(unpacked):
         db.execute("UPDATE meta SET value = ? WHERE key = 'identity'", (json.dumps(stored),))
         db.commit()
     assert load(folder).identity.settings == Settings()
+
+
+def test_costs_are_kept_and_journals_from_before_there_were_costs_have_none(unpacked):
+    folder = unpacked("adaptive")
+    with closing(sqlite3.connect(folder / "journal.sqlite")) as db:
+        db.execute("INSERT INTO costs SELECT query, draw, 0.5 FROM draws")
+        db.commit()
+    before = load(folder)
+    assert before.usage.llm_cost == 0.5 * before.executions.queries.draws.sum() > 0
+    with closing(sqlite3.connect(folder / "journal.sqlite")) as db:
+        db.execute("DROP TABLE costs")
+        (budget,) = db.execute("SELECT value FROM meta WHERE key = 'budget'").fetchone()
+        earlier = budget.replace(', "llm_cost": null', "")
+        assert earlier != budget
+        db.execute("UPDATE meta SET value = ? WHERE key = 'budget'", (earlier,))
+        db.commit()
+    run = load(folder)
+    assert run.usage.llm_cost == 0
+    assert run.budget == before.budget
+    assert run.graph.distinct_transitions == before.graph.distinct_transitions
+    assert resume(folder).usage.llm_cost == 0
