@@ -27,7 +27,7 @@ def runs(tmp_path_factory):
     return folder
 
 
-def test_a_difference_is_printed_and_no_failure_unless_asked_for(capscope, runs):
+def test_a_difference_is_printed_and_is_not_a_failure_unless_asked_for(capscope, runs):
     done = capscope("diff", runs / "a", runs / "lost")
     assert done.code == 0
     assert "lost\n  open(), everywhere" in done.out
@@ -45,7 +45,7 @@ def test_a_new_side_effect_exits_with_one_if_asked_for(capscope, runs):
     assert capscope("diff", runs / "careless", runs / "a", "--fail-on-side-effects").code == 0
 
 
-def test_json_has_the_numbers_of_both_sides_and_says_which_test(capscope, runs):
+def test_json_has_the_numbers_of_both_runs_and_names_the_test(capscope, runs):
     done = capscope("diff", runs / "a", runs / "lost", "--json", "--error-rate", "0.01")
     assert done.out.count("\n") == 1
     found = json.loads(done.out)
@@ -61,7 +61,7 @@ def test_json_has_the_numbers_of_both_sides_and_says_which_test(capscope, runs):
     assert {row["capability"] for row in found["alike"]} >= {"at(sw)", "holding(key)"}
 
 
-def test_a_page_is_written_where_it_is_wanted(capscope, runs, tmp_path):
+def test_a_page_is_written_to_the_given_file(capscope, runs, tmp_path):
     done = capscope("diff", runs / "a", runs / "lost", "--html", "diff.html")
     assert done.out.endswith("written: diff.html\n")
     page = (tmp_path / "diff.html").read_text(encoding="utf-8")
@@ -75,13 +75,15 @@ def test_runs_of_different_worlds_are_refused(refusal, capscope, runs, tmp_path)
     assert "no atom in common" in line
 
 
-def test_what_is_no_run_is_refused(refusal, runs):
+def test_a_missing_run_or_an_invalid_error_rate_is_refused(refusal, runs):
     assert "no run directory nowhere" in refusal("diff", runs / "a", "nowhere")
     assert "between 0 and 1" in refusal("diff", runs / "a", runs / "a", "--error-rate", "2")
 
 
-def test_nothing_is_vouched_for_where_nothing_can_be_compared(refusal, capscope, runs, tmp_path):
+def test_if_nothing_can_be_compared_a_check_for_losses_is_refused(
+    refusal, capscope, runs, tmp_path
+):
     assess(problem(HOUSE), budget=Budget(executions=2), run=tmp_path / "short")
     assert capscope("diff", runs / "a", tmp_path / "short").code == 0
     line = refusal("diff", runs / "a", tmp_path / "short", "--fail-on-loss")
-    assert "nothing could be compared" in line
+    assert "no comparison was possible" in line
