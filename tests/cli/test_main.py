@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import capscope as package
+from support.processes import SECONDS
 
 COMMAND = "import sys; from capscope.cli import main; sys.argv[0] = 'capscope'; main()"
 
@@ -18,6 +19,10 @@ def test_the_shell_completes_the_name_of_a_command(capscope):
     assert "--install-completion" in capscope("--help").out
     asked = {"_CAPSCOPE_COMPLETE": "complete_bash", "COMP_WORDS": "capscope ev", "COMP_CWORD": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", COMMAND], env=os.environ | asked, capture_output=True, text=True
+        [sys.executable, "-c", COMMAND],
+        env=os.environ | asked,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
     )
     assert done.stdout.split() == ["evaluate"]
