@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope import Budget, Intent, Settings, assess
+from capscope import Budget, Intent, Settings, assess, load
 from capscope.analysis.diff import DiffKind, compare_data, compare_runs
 from capscope.analysis.diff.comparison import Reason
 from capscope.analysis.diff.difference import Estimate, change_between
@@ -310,6 +310,13 @@ def test_an_agent_does_not_differ_from_itself(house, tmp_path, strategy):
 
 def test_a_run_does_not_differ_from_itself(house):
     assert not compare_runs(house, house).differences
+
+
+def test_a_run_that_was_just_made_compares_like_the_same_run_loaded(house, tmp_path):
+    other = kept(tmp_path, "weak", weak_at_opening, 1, 800)
+    made = compare_runs(house, other)
+    assert compare_runs(load(house.path), load(other.path)) == made
+    assert house.diff(other.path) == made
 
 
 def test_a_planted_loss_is_reported(house, tmp_path):
