@@ -10,13 +10,13 @@ from contextlib import closing
 from statistics import mean
 
 import pytest
-from capscope.assessment.inquiry import inquiry_for
 
 from capscope import Budget, Settings, Vocabulary, assess, resume
-from capscope.assessment import RunDirectory, RunSpec, run_assessment
+from capscope.assessment import RunSpec, run_assessment
 from capscope.assessment.loop import recall
 from capscope.record.journal import Journal
-from capscope.strategy.adaptive import choose_batch
+from capscope.record.run_directory import RunDirectory
+from capscope.record.stop_reason import StopKind, StopReason
 from capscope.world import Limits, Problem
 
 WORDS = Vocabulary.of_atoms("pqr")
@@ -178,7 +178,7 @@ def learned_odds(result):
 
 
 def assert_settled(result):
-    assert "budget" not in result.stopped_because
+    assert result.stop_reason.kind is StopKind.SETTLED
     assert result.verdict.reached, str(result.verdict)
 
 
@@ -205,7 +205,7 @@ def test_a_deterministic_agent_is_known_exactly(tmp_path):
     assert 2 <= min(Counter(pairs).values()) <= max(Counter(pairs).values()) <= 15
 
 
-def test_the_surer_it_is_to_be_the_more_it_asks():
+def test_a_stricter_criterion_takes_more_executions():
     spent = [
         run_table(DETERMINISTIC, epsilon=epsilon, delta=delta).usage.executions
         for epsilon, delta in [(0.5, 0.5), (0.2, 0.5), (0.2, 0.1), (0.05, 0.1)]
@@ -220,7 +220,7 @@ def test_a_stochastic_agent_is_known_to_the_precision_asked_for():
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_an_agent_that_is_both_is_known_in_both(seed, tmp_path):
+def test_an_agent_that_is_partly_deterministic_is_known_in_both_parts(seed, tmp_path):
     run = tmp_path / "run"
     result = run_table(MIXED, run, seed=seed, **{**SURE, "precision": 0.12})
     assert_settled(result)
@@ -260,7 +260,7 @@ def test_intents_that_are_discovered_on_the_way_are_settled_too():
 @pytest.mark.parametrize(
     ("world", "batch"), [("mixed", 1), ("mixed", 3), ("mixed", 7), ("tangled", 7)]
 )
-def test_a_batch_of_any_size_settles_it_with_pairs_that_are_all_different(world, batch, tmp_path):
+def test_a_batch_of_any_size_settles_everything_with_different_pairs(world, batch, tmp_path):
     run = tmp_path / "run"
     result = run_table(WORLDS[world], run, batch=batch, **SURE)
     assert_settled(result)
@@ -290,7 +290,7 @@ def test_one_seed_one_journal(world, batch, tmp_path):
     assert one != other
 
 
-def test_of_positions_that_look_alike_the_seed_chooses_too(tmp_path):
+def test_the_seed_also_chooses_among_positions_of_one_state(tmp_path):
     settings = Settings(intents=INTENTS, **COARSE, batch=3, depth=1)
     for name, executions in [("whole", 90), ("again", 90), ("parts", 50)]:
         assess(
@@ -303,7 +303,7 @@ def test_of_positions_that_look_alike_the_seed_chooses_too(tmp_path):
     assert whole == queries(tmp_path / "again") == queries(tmp_path / "parts")
 
 
-# Budgets and going on.
+# Budgets and resuming.
 
 
 def ends_of_draws(run):
@@ -325,15 +325,15 @@ def run_in_parts(odds, run, budgets, **chosen):
 
 def assert_same_end(result, run, whole, whole_run):
     assert queries(run) == queries(whole_run)
-    assert result.stopped_because == whole.stopped_because
+    assert result.stop_reason == whole.stop_reason
     assert (run / "model.json").read_bytes() == (whole_run / "model.json").read_bytes()
 
 
 @pytest.mark.parametrize("batch", [1, 4])
 @pytest.mark.parametrize("allowed", [1, 10, 57])
-def test_a_budget_ends_a_run_that_has_not_settled_it(batch, allowed, tmp_path):
+def test_a_budget_ends_a_run_that_has_not_settled_everything(batch, allowed, tmp_path):
     result = run_table(MIXED, tmp_path / "run", batch=batch, budget=Budget(executions=allowed))
-    assert result.stopped_because == "budget of executions spent"
+    assert result.stop_reason == StopReason.budget("executions")
     assert result.usage.executions == len(asked(tmp_path / "run")) == allowed
     assert not result.verdict.reached
     assert str(result.verdict).startswith("still open: ")
@@ -365,7 +365,7 @@ def test_a_run_resumed_again_and_again_ends_like_one_never_stopped(batch, tmp_pa
 
 
 @pytest.mark.parametrize("batch", [1, 4])
-def test_a_run_cut_within_a_draw_settles_it_all_the_same(batch, tmp_path):
+def test_a_run_cut_within_a_draw_settles_everything_nevertheless(batch, tmp_path):
     run = tmp_path / "run"
     budgets = [*(Budget(executions=cut) for cut in (5, 18, 31, 77)), Budget()]
     result = run_in_parts(DETERMINISTIC, run, budgets, batch=batch)
@@ -375,17 +375,17 @@ def test_a_run_cut_within_a_draw_settles_it_all_the_same(batch, tmp_path):
     assert learned_odds(result) == DETERMINISTIC
 
 
-def test_a_settled_run_has_nothing_to_go_on_with(tmp_path):
+def test_a_settled_run_has_nothing_left_to_ask(tmp_path):
     run = tmp_path / "run"
     first = run_table(DETERMINISTIC, run)
     before = queries(run)
     again = resume(run, problem=table(DETERMINISTIC))
     assert queries(run) == before
-    assert again.stopped_because == first.stopped_because
+    assert again.stop_reason == first.stop_reason
     assert_settled(again)
 
 
-def test_now_and_then_a_resumed_run_would_ask_what_this_one_asked(tmp_path):
+def test_a_resumed_run_would_ask_what_this_one_asked(tmp_path):
     settings = Settings(intents=INTENTS, **COARSE, batch=3)
     spec = RunSpec(table(WORLDS["tangled"]), "table", "adaptive", 0, settings)
     expected = {}
@@ -393,14 +393,13 @@ def test_now_and_then_a_resumed_run_would_ask_what_this_one_asked(tmp_path):
     def note(event):
         number = event.usage.queries
         if number % 7 == 0:
-            run_state = recall(run.journal, spec)
-            if inquiry_for(spec).finished_because(run_state) is None:
-                batch = choose_batch(run_state.graph, run_state.evidence, settings)
-                targets = [policy.target for policy in batch]
+            strategy = recall(run.journal, spec).strategy
+            if strategy.finished() is None:
+                targets = [task.policy.target for task in strategy.next(number).tasks]
                 expected[number] = [(t.state, INTENTS[t.capability]) for t in targets]
 
     with RunDirectory.create(tmp_path / "run", spec.meta()) as run:
-        run_assessment(run, spec, note)
+        run_assessment(run.journal, spec, note)
     found = queries(tmp_path / "run")
     assert len(expected) >= 5
     for number, targets in expected.items():

@@ -3,10 +3,15 @@ from contextlib import closing
 import pytest
 
 from capscope import Budget, CapscopeError, Settings, Usage, Vocabulary, assess, resume
-from capscope.assessment import RunDirectory, RunSpec, run_assessment
+from capscope.assessment import RunSpec, run_assessment
 from capscope.assessment import ask as asking
-from capscope.record.journal import Journal
-from capscope.world import Ending
+from capscope.assessment.loop import discover, recall
+from capscope.record.journal import Draw, Execution, Journal, QueryRecord
+from capscope.record.run_directory import RunDirectory
+from capscope.record.stop_reason import StopKind, StopReason
+from capscope.strategy.base import QueryChoice, Task
+from capscope.strategy.policy import SequencePolicy
+from capscope.world import Attempt, Ending
 from support.toy_worlds import Board, Scripted, Seen, board_problem
 
 SMALL = Settings(draws=3, random_length=4, walks=2, walk_steps=6, patience=5)
@@ -47,8 +52,8 @@ def spent(run):
 def test_a_budget_is_never_exceeded_and_is_spent_to_the_last(currency, allowed, tmp_path):
     result = run_board(tmp_path / "run", Budget(**{currency: allowed}))
     assert getattr(result.usage, currency) <= allowed
-    if result.stopped_because != "no news":
-        assert result.stopped_because == f"budget of {currency} spent"
+    if result.stop_reason.kind is not StopKind.NO_NEWS:
+        assert result.stop_reason == StopReason.budget(currency)
         assert getattr(result.usage, currency) == allowed
     if allowed >= WALKED or currency != "simulator_steps":
         counted = spent(tmp_path / "run")
@@ -56,7 +61,7 @@ def test_a_budget_is_never_exceeded_and_is_spent_to_the_last(currency, allowed, 
 
 
 @pytest.mark.parametrize("executions", [1, 4, 5, 11, 13])
-def test_the_query_under_way_is_cut_and_recorded_as_cut(executions, tmp_path):
+def test_the_current_query_is_cut_and_recorded_as_cut(executions, tmp_path):
     run_board(tmp_path / "run", Budget(executions=executions))
     queries, draws = recorded(tmp_path / "run")
     *whole, last = queries
@@ -68,7 +73,7 @@ def test_the_query_under_way_is_cut_and_recorded_as_cut(executions, tmp_path):
     assert not any(draw.cut for of_query in draws for draw in of_query[:-1])
 
 
-def test_an_attempt_cut_by_the_step_budget_is_recorded_but_not_taken_for_an_outcome(tmp_path):
+def test_an_attempt_cut_by_the_step_budget_is_recorded_but_is_not_an_outcome(tmp_path):
     problem = board_problem(Board(), Scripted(forever="wait"), horizon=50)
     result = run_board(tmp_path / "run", Budget(simulator_steps=WALKED + 60), problem)
     _, draws = recorded(tmp_path / "run")
@@ -81,8 +86,27 @@ def test_an_attempt_cut_by_the_step_budget_is_recorded_but_not_taken_for_an_outc
     assert result.usage.executions == 2
 
 
+def test_an_attempt_cut_by_a_budget_teaches_nothing(tmp_path):
+    settings = Settings(intents=("lit(b)",), patience=4)
+    spec = RunSpec(board_problem(), "board", "random", 0, settings)
+    with closing(Journal.create(tmp_path / "journal.sqlite", spec.meta())) as journal:
+        discover(journal, spec)
+        state = recall(journal, spec)
+        (start,) = state.positions.initial
+        record = QueryRecord(start, 0, 0.0, 1.0, True)
+        cut = Draw((Execution(0, Attempt((0, 2), 1, Ending.CUT)),), 1, 0, 0.0, True)
+        journal.begin_query(0, record)
+        journal.add_draw((0, 0), start, cut, {})
+        state.absorb(0, QueryChoice(record, [Task(start, SequencePolicy((0,)))]), [cut], 0.0)
+        table = state.table()
+    assert (len(table), len(table.complete)) == (1, 0)
+    assert state.graph.pairs_tried == 0
+    assert state.usage.executions == 1
+    assert state.strategy.status(record)["queries without news"] == "1 of 4"
+
+
 @pytest.mark.parametrize("currency", ["queries", "executions", "simulator_steps"])
-def test_a_raised_budget_goes_on_and_keeps_what_was_recorded_as_it_was(currency, tmp_path):
+def test_a_raised_budget_continues_and_keeps_what_was_recorded(currency, tmp_path):
     run = tmp_path / "run"
     before = ([], [])
     for allowed in (17, 18, 29, 40):
@@ -90,14 +114,10 @@ def test_a_raised_budget_goes_on_and_keeps_what_was_recorded_as_it_was(currency,
         result = resume(run, problem=board(), budget=budget) if run.exists() else None
         result = result or run_board(run, budget)
         after = recorded(run)
-        if result.stopped_because != "no news":
+        if result.stop_reason.kind is not StopKind.NO_NEWS:
             assert getattr(result.usage, currency) == allowed
         for old, new in zip(before[0], after[0], strict=False):
-            assert (old.start, old.start_snapshot, old.xi) == (
-                new.start,
-                new.start_snapshot,
-                new.xi,
-            )
+            assert (old.start, old.xi) == (new.start, new.xi)
         for old, new in zip(before[1], after[1], strict=False):
             # Ends are kept of the latest query only.
             seen = [(draw.executions, draw.seconds, draw.cut) for draw in old]
@@ -114,30 +134,30 @@ def test_resuming_with_the_same_budget_does_nothing_more(budget, tmp_path):
     for given in (None, budget):
         again = resume(run, problem=board(), budget=given)
         assert (recorded(run), (run / "model.json").read_bytes()) == before
-        assert again.stopped_because == first.stopped_because
+        assert again.stop_reason == first.stop_reason
         for currency in ("queries", "executions", "simulator_steps"):
             assert getattr(again.usage, currency) == getattr(first.usage, currency)
 
 
-def test_raising_a_budget_query_by_query_ends_like_never_having_had_one(tmp_path):
+def test_raising_a_budget_query_by_query_ends_like_a_run_without_one(tmp_path):
     whole, patched = tmp_path / "whole", tmp_path / "patched"
     run_board(whole, None)
     result = run_board(patched, Budget(queries=1))
-    while result.stopped_because != "no news":
+    while result.stop_reason.kind is not StopKind.NO_NEWS:
         budget = Budget(queries=result.usage.queries + 3)
         result = resume(patched, problem=board(), budget=budget)
     assert (patched / "model.json").read_bytes() == (whole / "model.json").read_bytes()
 
 
 def test_the_time_that_draws_took_before_an_interruption_counts(tmp_path):
-    """Else a slow agent's query would be left behind unfinished, and the next one begun."""
+    """Otherwise a slow agent's query would be left unfinished, and the next one begun."""
     run = tmp_path / "run"
     run_board(run, Budget(executions=13))  # one query, and a draw and a bit of the next
     with closing(Journal.open(run / "journal.sqlite")) as journal:
         journal._db.execute("UPDATE draws SET seconds = 100 WHERE query = 1")
     before = recorded(run)[1]
     result = resume(run, problem=board(), budget=Budget(seconds=90.0))
-    assert result.stopped_because == "budget of seconds spent"
+    assert result.stop_reason == StopReason.budget("seconds")
     assert recorded(run)[1] == before
     result = resume(run, problem=board(), budget=Budget(executions=24))
     queries, _ = recorded(run)
@@ -190,7 +210,7 @@ def test_what_a_cut_query_discovered_keeps_its_number_when_the_query_is_complete
 def test_llm_tokens_are_counted_and_end_a_run(tmp_path):
     problem = board_problem(Board(), Scripted("a", tokens=10))
     result = run_board(tmp_path / "run", Budget(llm_tokens=35), problem)
-    assert result.stopped_because == "budget of llm_tokens spent"
+    assert result.stop_reason == StopReason.budget("llm_tokens")
     # What an attempt will use is not known before: the one under way may go beyond.
     assert result.usage.llm_tokens == 40
 
@@ -199,12 +219,12 @@ def test_a_draw_stops_when_its_time_is_over(monkeypatch, tmp_path):
     clock = iter(range(0, 10_000, 7))
     monkeypatch.setattr(asking.time, "perf_counter", lambda: next(clock))
     result = run_board(tmp_path / "run", Budget(seconds=50.0))
-    assert result.stopped_because == "budget of seconds spent"
+    assert result.stop_reason == StopReason.budget("seconds")
     assert recorded(tmp_path / "run")[1][-1][-1].cut
 
 
 @pytest.mark.parametrize("allowed", [-1, -0.5, float("nan")])
-def test_a_budget_that_nobody_can_keep_is_refused(allowed):
+def test_an_invalid_budget_is_refused(allowed):
     with pytest.raises(CapscopeError, match="cannot be spent"):
         Budget(executions=allowed)
 
@@ -213,7 +233,7 @@ def test_a_run_without_patience_left_says_no_news(tmp_path):
     spec = RunSpec(board_problem(Board()), "board", "random", 0, SMALL)
     with RunDirectory.create(tmp_path / "run", spec.meta()) as run:
         heard = []
-        assessment = run_assessment(run, spec, heard.append)
-    assert assessment.stopped_because == "no news"
+        state = run_assessment(run.journal, spec, heard.append)
+    assert state.stop_reason() == StopReason(StopKind.NO_NEWS)
     assert [event.usage.queries for event in heard] == list(range(1, len(heard) + 1))
-    assert heard[-1].quiet_queries == SMALL.patience
+    assert heard[-1].status["queries without news"] == f"{SMALL.patience} of {SMALL.patience}"

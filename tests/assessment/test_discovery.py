@@ -1,7 +1,6 @@
 from contextlib import closing
 
 import pytest
-from capscope.assessment.reading import read_run
 
 from capscope import (
     Budget,
@@ -12,6 +11,7 @@ from capscope import (
     Settings,
     Vocabulary,
     assess,
+    load,
 )
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.record.journal import Journal
@@ -58,7 +58,7 @@ def test_walks_take_the_steps_they_say_and_report_each_effect_once():
     assert set(effects) == {e for i in range(3) for e in (Effect(1 << i, 0), Effect(0, 1 << i))}
 
 
-def test_a_walk_ends_with_its_world_and_the_next_begins_anew():
+def test_a_walk_ends_with_its_world_and_the_next_begins_again():
     effects, steps = random_walks(
         board_problem(Board(ends_at=0b001)), Settings(walks=20, walk_steps=30), seed=0
     )
@@ -78,18 +78,18 @@ def test_the_same_seed_walks_the_same_way():
     assert walks[0] == walks[1] != walks[2]
 
 
-def test_walks_cost_steps_and_never_enter_the_dataset(tmp_path):
+def test_walks_cost_steps_and_are_not_executions(tmp_path):
     idle = board_problem(Board(), Scripted())
     result = assess(idle, strategy="random", settings=SMALL, run=tmp_path / "run")
     assert result.usage.simulator_steps == 16
-    assert result.states == 1  # all changes were seen by the walks, none by the agent
-    reading = read_run(tmp_path / "run")
-    assert {before == after for (before, _, after), _ in reading.dataset} == {True}
-    assert reading.usage.simulator_steps == 16
+    assert len(result.graph.nodes) == 1  # all changes were seen by the walks, none by the agent
+    loaded = load(tmp_path / "run")
+    assert (loaded.executions.before == loaded.executions.after).all()
+    assert loaded.usage.simulator_steps == 16
     assert len(result.graph.capabilities) == 6
 
 
-def test_what_an_agent_is_seen_to_bring_about_is_assessed_too(tmp_path):
+def test_what_an_agent_is_seen_to_achieve_is_assessed_too(tmp_path):
     class LightsOnly(Board):
         """At random only the first switch can be pressed, and only once."""
 
@@ -110,11 +110,12 @@ def test_what_an_agent_is_seen_to_bring_about_is_assessed_too(tmp_path):
     names = [str(intent) for intent in result.graph.capabilities]
     assert names == [*(f"lit({s})" for s in "abc"), *(f"not lit({s})" for s in "abc")]
     with closing(Journal.open(tmp_path / "run" / "journal.sqlite")) as journal:
-        assert journal.read_meta()["discovery"] == {"intents": 3, "simulator_steps": 1}
+        meta = journal.read_meta()
+        assert (meta.discovered, meta.discovery_steps) == (3, 1)
         assert journal.intents() == result.graph.capabilities
 
 
-def test_intents_of_ones_own_replace_discovery_and_are_not_extended():
+def test_given_intents_replace_discovery_and_are_not_extended():
     own = Settings(
         draws=2, random_length=6, patience=4, intents=("lit(b) and not lit(a)", "lit(a)", "lit(a)")
     )
@@ -130,7 +131,7 @@ class StillBoard(Board):
         return self.lit
 
 
-def test_a_world_without_change_is_told_in_one_line_with_what_to_do():
+def test_a_world_without_change_is_reported_in_one_line_with_what_to_do():
     with pytest.raises(CapscopeError) as refused:
         assess(board_problem(StillBoard()), strategy="random", settings=SMALL)
     message = str(refused.value)
@@ -139,7 +140,7 @@ def test_a_world_without_change_is_told_in_one_line_with_what_to_do():
     assert "--intents" in message
 
 
-def test_a_run_too_poor_for_discovery_leaves_the_way_free_for_a_richer_one(tmp_path):
+def test_a_run_without_budget_for_discovery_leaves_nothing_in_the_way_of_the_next(tmp_path):
     given = {"strategy": "random", "settings": SMALL}
     with pytest.raises(CapscopeError, match="no change was seen in 0 random steps"):
         assess(board_problem(), budget=Budget(simulator_steps=0), run=tmp_path / "run", **given)

@@ -1,16 +1,15 @@
-"""A world whose reset draws where it leads is assessed from several of its beginnings."""
+"""A world whose reset draws where it leads is assessed from several initial positions."""
 
 import random
 from contextlib import closing
 
 import pytest
-from capscope.assessment.reading import read_run
-from capscope.record.initial_positions import InitialPositions
 
-from capscope import Budget, Settings, assess, resume
+from capscope import Budget, Settings, assess, load, resume
+from capscope.record.identity import InitialPositions, RunMeta
 from capscope.record.journal import Journal
-from capscope.strategy import STRATEGIES
-from capscope.world.positions import named, without_name
+from capscope.strategy.registry import strategies
+from support.small_runs import meta
 from support.toy_worlds import Board, Scripted, board_problem
 
 SMALL = {"draws": 2, "depth": 3, "iterations": 20, "random_length": 3, "patience": 3}
@@ -27,69 +26,69 @@ class BoardLitByChance(Board):
 
 
 class BoardThatWritesAStory(BoardLitByChance):
-    """Honest; a snapshot also tells which reset it came from, and its name does not."""
+    """Honest; a snapshot also says which reset it came from, and the name of a position does not."""
 
     def reset(self, seed):
         self.story = seed.to_bytes(16, "big")
         return super().reset(seed)
 
     def snapshot(self):
-        return named(bytes([self.lit]) + self.story, bytes([self.lit]))
+        return bytes([self.lit]) + self.story
+
+    def position_name(self):
+        return bytes([self.lit])
 
     def restore(self, snapshot, seed):
-        self.story = without_name(snapshot)[1:]
-        return super().restore(without_name(snapshot), seed)
+        self.story = snapshot[1:]
+        return super().restore(snapshot, seed)
 
 
 def problem(board=BoardLitByChance):
     return board_problem(board(slip=0.2))
 
 
-def told(run, *queries):
-    """Ask the journal of a run."""
-    with closing(Journal.open(run / "journal.sqlite", read_only=True)) as journal:
-        return [list(journal.select(query)) for query in queries]
-
-
 def starts(run):
     """List the states that the queries of a run started in."""
-    with closing(Journal.open(run / "journal.sqlite", read_only=True)) as journal:
-        return [journal.states[start] for (start,) in journal.select("SELECT start FROM queries")]
+    table = load(run).executions
+    return [table.states[start] for start in table.queries.start]
 
 
 def rows(run):
-    """List everything that was seen in a run."""
-    draws = "SELECT query, draw, attempts, simulator_steps, cut FROM draws"
-    tables = (f"SELECT * FROM {table}" for table in ("states", "intents", "snapshots"))
-    return told(run, draws, *tables), starts(run)
+    """List everything that was observed in a run."""
+    draws = "SELECT query, draw, position, attempts, simulator_steps, cut FROM draws"
+    tables = ("states", "intents", "snapshots", "positions")
+    with closing(Journal.open(run / "journal.sqlite", read_only=True)) as journal:
+        selected = (draws, *(f"SELECT * FROM {table}" for table in tables))
+        return [list(journal.select(query)) for query in selected], starts(run)
 
 
 @pytest.mark.parametrize("board", [BoardLitByChance, BoardThatWritesAStory])
-@pytest.mark.parametrize("strategy", [*STRATEGIES])
+@pytest.mark.parametrize("strategy", strategies())
 def test_a_run_begins_from_each_of_the_positions_that_its_resets_lead_to(strategy, board, tmp_path):
     settings = Settings(resets=40, **SMALL, **ASKED)
     result = assess(problem(board), strategy=strategy, settings=settings, run=tmp_path / "run")
     # Forty draws among eight miss one of them with a probability of 4 %; this seed misses none.
-    assert result.initial_positions == InitialPositions(8, others=False)
+    began = result.initial_positions
+    assert (began.positions, began.others, sorted(began.states)) == (8, False, [*range(8)])
     begun = starts(tmp_path / "run")
     if strategy == "adaptive":
         assert set(begun) == set(range(8))
     else:
         assert len(set(begun[:8])) == 8
     # Nobody asks for what leads back: without these resets most states would never be met.
-    assert result.states == 8
+    assert len(result.graph.nodes) == 8
 
 
-def test_one_reset_is_the_default_and_others_are_told_of(capscope, tmp_path):
+def test_one_reset_is_the_default_and_others_are_reported(capscope, tmp_path):
     result = assess(problem(), settings=Settings(**ASKED), run=tmp_path / "run")
-    assert result.initial_positions == InitialPositions(1, others=True)
+    assert result.initial_positions == InitialPositions(1, others=True, states=(3,))
     assert "the run started from 1 position " in result._repr_html_()
     note = "resets lead to further positions: the run started from 1 position"
     assert note in capscope("show", tmp_path / "run").out
     assert f"R{note[1:]}" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_world_that_always_begins_alike_has_one_beginning_however_often_it_is_reset(tmp_path):
+def test_a_world_that_always_resets_to_one_position_has_one_however_often_it_is_reset(tmp_path):
     once, often = (
         assess(
             board_problem(Board(slip=0.2)),
@@ -98,13 +97,13 @@ def test_a_world_that_always_begins_alike_has_one_beginning_however_often_it_is_
         )
         for resets in (1, 20)
     )
-    assert once.initial_positions == often.initial_positions == InitialPositions(1, others=False)
+    assert once.initial_positions == often.initial_positions == InitialPositions(states=(0,))
     assert rows(tmp_path / "1") == rows(tmp_path / "20")
 
 
-@pytest.mark.parametrize("strategy", [*STRATEGIES])
+@pytest.mark.parametrize("strategy", strategies())
 @pytest.mark.parametrize("spent", [1, 2, 3, 5, 8])
-def test_a_run_that_goes_on_begins_from_the_same_positions(strategy, spent, tmp_path):
+def test_a_resumed_run_begins_from_the_same_positions(strategy, spent, tmp_path):
     settings = Settings(resets=12, **SMALL, **ASKED)
     whole = assess(problem(), strategy=strategy, settings=settings, run=tmp_path / "whole")
     assess(
@@ -119,14 +118,16 @@ def test_a_run_that_goes_on_begins_from_the_same_positions(strategy, spent, tmp_
     assert parts.initial_positions == whole.initial_positions
 
 
-def test_a_run_of_before_began_at_one_position():
-    assert InitialPositions.of({}) == InitialPositions(1, others=False)
+def test_a_run_that_does_not_say_where_it_began_started_from_one_position():
+    stored = RunMeta.from_stored(meta().as_stored())
+    assert stored.initial_positions == InitialPositions(1, others=False)
 
 
-def test_a_position_that_was_never_asked_in_is_no_state_seen(tmp_path):
+def test_a_position_that_was_never_asked_in_is_open_in_all_capabilities(tmp_path):
     idle = board_problem(BoardLitByChance(), Scripted())
     settings = Settings(resets=40, **ASKED)
     assess(idle, settings=settings, budget=Budget(executions=3), run=tmp_path / "run")
-    reading = read_run(tmp_path / "run")
-    assert len(reading.dataset.states) <= 3
-    assert not reading.verdict.reached
+    run = load(tmp_path / "run")
+    assert len({*run.executions.before, *run.executions.after}) <= 3
+    assert run.verdict.untried == 8 * 2 - run.graph.pairs_tried
+    assert not run.verdict.reached

@@ -14,11 +14,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from capscope.api import resume
 
+from capscope import resume
 from capscope.cli import main
 from capscope.record.journal import Journal
-from capscope.strategy import STRATEGIES
+from capscope.strategy.registry import strategies
 from support.processes import SECONDS
 
 # A board whose switches wear out (unseen, but part of the position), and an agent that fumbles, so
@@ -203,7 +203,7 @@ def drive(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def undisturbed(world, drive, tmp_path_factory):
-    """Make a run that nothing disturbs; return it and how much of each kind passed by in it."""
+    """Make a run that nothing disturbs; return it and how many events of each kind it had."""
     folder = tmp_path_factory.mktemp("undisturbed")
     kinds = ("statement", "step", "file")
     codes, counts, _ = drive([job(world, folder / kind, kind) for kind in kinds])
@@ -225,7 +225,7 @@ def dump(run):
         return content
 
 
-def assert_ended_alike(run, other):
+def assert_same_end(run, other):
     left, right = dump(run), dump(other)
     assert left.keys() == right.keys()
     for table, rows in left.items():
@@ -254,7 +254,7 @@ def seeded(world, drive, tmp_path_factory):
     for process in ("one", "other"):
         jobs = [
             job(world, folder / process / f"{strategy}-{seed}", strategy=strategy, seed=seed)
-            for strategy in STRATEGIES
+            for strategy in strategies()
             for seed in (0, 1)
         ]
         codes, _, errors = drive(jobs, hash_seed=len(process))
@@ -262,14 +262,14 @@ def seeded(world, drive, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", strategies())
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_same_seed_gives_the_same_journal_in_another_process(strategy, seed, seeded):
     name = f"{strategy}-{seed}"
-    assert_ended_alike(seeded / "one" / name, seeded / "other" / name)
+    assert_same_end(seeded / "one" / name, seeded / "other" / name)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", strategies())
 def test_another_seed_gives_another_journal(strategy, seeded):
     one, other = (dump(seeded / "one" / f"{strategy}-{seed}") for seed in (0, 1))
     assert one["draws"] != other["draws"]
@@ -290,7 +290,7 @@ def test_a_run_killed_at_any_of_twenty_moments_ends_like_one_never_killed(
     codes, _, errors = drive([one | {"kind": None} for one in jobs])
     assert codes == [0] * most, errors
     for moment in moments:
-        assert_ended_alike(tmp_path / f"{moment}", whole)
+        assert_same_end(tmp_path / f"{moment}", whole)
 
 
 @pytest.mark.parametrize("strategy", ["random", "mcqs-s"])
@@ -304,7 +304,7 @@ def test_a_run_killed_again_and_again_ends_like_one_never_killed(strategy, world
     )
     assert codes[0] == codes[-1] == 0, errors
     assert codes.count(-9) >= 4
-    assert_ended_alike(patched, whole)
+    assert_same_end(patched, whole)
 
 
 def test_a_kill_right_behind_a_finished_query_loses_no_intent_that_it_discovered(
@@ -315,10 +315,10 @@ def test_a_kill_right_behind_a_finished_query_loses_no_intent_that_it_discovered
     assert set(drive(jobs)[0]) == {-9}
     assert set(drive([one | {"kind": None} for one in jobs])[0]) == {0}
     for one in jobs:
-        assert_ended_alike(Path(one["run"]), undisturbed[0])
+        assert_same_end(Path(one["run"]), undisturbed[0])
 
 
-def test_ctrl_c_keeps_everything_and_names_the_command_that_goes_on(
+def test_ctrl_c_keeps_everything_and_names_the_command_that_continues(
     world, drive, undisturbed, tmp_path
 ):
     whole, counts = undisturbed
@@ -329,14 +329,14 @@ def test_ctrl_c_keeps_everything_and_names_the_command_that_goes_on(
     ]
     codes, _, errors = drive(jobs)
     assert set(codes) == {130}
-    line = "interrupted; everything seen is kept. Go on with: capscope resume {}"
+    line = "interrupted; everything observed is kept. Continue with: capscope resume {}"
     assert sorted(errors.splitlines()) == sorted(line.format(one["run"]) for one in jobs)
     assert set(drive([one | {"kind": None} for one in jobs])[0]) == {0}
     for one in jobs:
-        assert_ended_alike(Path(one["run"]), whole)
+        assert_same_end(Path(one["run"]), whole)
 
 
-def test_ctrl_c_before_there_is_a_run_does_not_offer_to_go_on_with_it(world, drive, tmp_path):
+def test_ctrl_c_before_there_is_a_run_does_not_offer_to_resume_it(world, drive, tmp_path):
     codes, _, errors = drive([job(world, tmp_path / "run", "statement", 3, "SIGINT")])
     assert codes == [130]
     assert len(errors.splitlines()) == 1
@@ -355,7 +355,7 @@ def assess_here(monkeypatch, *given):
     return 0
 
 
-def test_a_full_disk_stops_a_run_in_one_line_and_it_goes_on_to_the_same_end(
+def test_a_full_disk_stops_a_run_in_one_line_and_it_resumes_to_the_same_end(
     world, tmp_path, monkeypatch, capsys
 ):
     more = ["--draws", "20", "--random-length", "30"]
@@ -379,7 +379,7 @@ def test_a_full_disk_stops_a_run_in_one_line_and_it_goes_on_to_the_same_end(
         assert len(output.err.splitlines()) == 1
         assert "the disk is full; all finished draws are kept: free some space" in output.err
         resume(run)
-        assert_ended_alike(run, whole)
+        assert_same_end(run, whole)
 
 
 @pytest.mark.parametrize("name", ["run.json", "model.json", "report.html"])
@@ -404,5 +404,5 @@ def test_a_disk_full_for_a_copy_stops_a_run_in_one_line_and_leaves_no_half_file(
     assert f"{run / name}: No space left on device" in error
     assert not [each for each in names_in(run) if name in each]
     resume(run)
-    assert_ended_alike(run, whole)
+    assert_same_end(run, whole)
     assert names_in(run) == names_in(whole)

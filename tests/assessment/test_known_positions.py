@@ -1,11 +1,17 @@
+import random
 from collections import Counter
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from capscope.assessment.known_positions import Reservoir
+from capscope import Settings
+from capscope.assessment.known_positions import KnownPositions, Reservoir
+from capscope.errors import JournalError
+from capscope.record.journal import Journal
+from support.small_journals import META, START, at
 
 
 def kept_visits(reservoir, state, visits):
@@ -41,7 +47,7 @@ def test_which_slot_a_visit_goes_to_is_uniform():
     assert chisquare([slots[slot] for slot in range(4)]).pvalue > 0.001
 
 
-def test_pairs_of_visits_are_kept_together_as_often_as_chance_has_it():
+def test_pairs_of_visits_are_kept_together_as_often_as_in_a_uniform_sample():
     reservoir = Reservoir(2, seed=3)
     pairs = Counter()
     for state in range(4000):
@@ -84,3 +90,22 @@ def test_kept_visits_grow_with_the_logarithm_of_all_visits():
     kept = sum(reservoir.count_visit(0) is not None for _ in range(20_000))
     # 4 · (1 + ln(20000 / 4)) ≈ 38 are expected.
     assert 15 < kept < 80
+
+
+def test_one_of_the_positions_kept_for_a_state_is_chosen(tmp_path):
+    with closing(Journal.create(tmp_path / "journal.sqlite", META)) as journal:
+        known = KnownPositions([START], journal, Settings(), 0)
+        known.count_initial_visits(keep=True)
+        assert known.choose(START.state, random.Random(0)) == START
+        journal.keep_position(START.state, 1, at(b"other"))
+        chosen = {known.choose(START.state, random.Random(seed)) for seed in range(20)}
+        assert {start.position for start in chosen} == {START.position, at(b"other")}
+
+
+def test_a_state_without_a_known_position_is_an_error_of_the_journal(tmp_path):
+    with closing(Journal.create(tmp_path / "journal.sqlite", META)) as journal:
+        known = KnownPositions([START], journal, Settings(), 0)
+        known.count_initial_visits(keep=False)
+        message = r"holds no position of state 0x5 \(done\(\), open\(\)\).*capscope check"
+        with pytest.raises(JournalError, match=message):
+            known.choose(START.state, random.Random(0))

@@ -1,4 +1,4 @@
-"""An agent's failure is data; a broken simulator stops the run and keeps what was seen."""
+"""An agent's failure is data; a broken simulator stops the run and keeps what was observed."""
 
 import re
 from contextlib import closing
@@ -8,6 +8,7 @@ import pytest
 from capscope import Budget, Settings, assess, resume
 from capscope.errors import JournalError, ProblemError
 from capscope.record.journal import Journal
+from capscope.record.stop_reason import StopKind
 from capscope.world import Ending
 from support.toy_worlds import (
     RAISES_HERE,
@@ -43,10 +44,10 @@ class RaisesNowAndThen(Presser):
         return Pressing(intent)
 
 
-def test_an_agent_that_raises_is_recorded_with_its_words_and_the_run_goes_on(tmp_path):
+def test_an_agent_that_raises_is_recorded_with_its_message_and_the_run_continues(tmp_path):
     problem = board_problem(agent=RaisesNowAndThen(), temporal_length=None)
     result = assess(problem, run=tmp_path / "run", **GIVEN)
-    assert result.stopped_because == "no news"
+    assert result.stop_reason.kind is StopKind.NO_NEWS
     raised = [a for a in attempts(tmp_path / "run") if a.ending is Ending.AGENT_RAISED]
     assert raised
     (words,) = {a.detail for a in raised}
@@ -60,8 +61,8 @@ def test_an_agent_that_raises_is_recorded_with_its_words_and_the_run_goes_on(tmp
 
 def test_an_agent_that_raises_at_once_fails_everywhere_and_changes_nothing(tmp_path):
     result = assess(board_problem(agent=RaisesAtOnce()), run=tmp_path / "run", **GIVEN)
-    assert result.stopped_because == "no news"
-    assert result.states == 1
+    assert result.stop_reason.kind is StopKind.NO_NEWS
+    assert len(result.graph.nodes) == 1
     assert {a.detail for a in attempts(tmp_path / "run")} == {
         f"RuntimeError ({RAISES_HERE}): no idea"
     }
@@ -70,12 +71,12 @@ def test_an_agent_that_raises_at_once_fails_everywhere_and_changes_nothing(tmp_p
 def test_an_agent_that_loops_forever_ends_at_the_horizon(tmp_path):
     problem = board_problem(agent=Scripted(forever="wait"), horizon=7)
     result = assess(problem, run=tmp_path / "run", **GIVEN)
-    assert result.stopped_because == "no news"
+    assert result.stop_reason.kind is StopKind.NO_NEWS
     seen = {(a.ending, a.simulator_steps) for a in attempts(tmp_path / "run")}
     assert seen == {(Ending.HORIZON, 7)}
 
 
-def test_an_impossible_action_ends_the_attempt_with_the_simulators_words(tmp_path):
+def test_an_invalid_action_ends_the_attempt_with_the_message_of_the_simulator(tmp_path):
     problem = board_problem(agent=Scripted("zzz"))
     assess(problem, run=tmp_path / "run", **GIVEN)
     found = attempts(tmp_path / "run")
@@ -89,7 +90,7 @@ def test_a_simulator_whose_restore_lies_stops_the_run_and_the_atoms_are_named(ly
     with pytest.raises(ProblemError) as stopped:
         assess(problem, run=tmp_path / "run", **GIVEN)
     message = str(stopped.value)
-    assert "restoring a snapshot of board gave another state than it was taken in" in message
+    assert "restoring a snapshot of board gave another state than the one it was taken in" in message
     assert "lit(" in message
     assert "capscope check" in message
 
@@ -116,14 +117,14 @@ class BreaksAfter(Board):
 
 
 @pytest.mark.parametrize("where", ["step", "actions"])
-def test_a_simulator_that_raises_stops_the_run_and_it_goes_on_once_mended(where, tmp_path):
+def test_a_simulator_that_raises_stops_the_run_which_resumes_once_it_is_fixed(where, tmp_path):
     whole, patched = tmp_path / "whole", tmp_path / "patched"
     assess(board_problem(Board(slip=0.2)), run=whole, **GIVEN)
     with pytest.raises(ProblemError) as stopped:
         assess(board_problem(BreaksAfter(40, where)), run=patched, **GIVEN)
     message = str(stopped.value)
     assert "OSError: the robot's battery is empty" in message
-    assert "what was seen so far is kept" in message
+    assert "what was observed so far is kept" in message
     kept = attempts(patched)
     assert kept
     resume(patched, problem=board_problem(Board(slip=0.2)))
@@ -169,14 +170,14 @@ class BoardThatBegins(Board):
 LIGHT_A = Settings(intents=("lit(a)",))
 
 
-def test_a_reset_that_leads_elsewhere_when_a_run_is_resumed_is_said_to(tmp_path):
-    """Nobody changed the journal, so nobody is to look there first."""
+def test_a_reset_that_leads_elsewhere_on_resume_is_reported(tmp_path):
+    """Nobody changed the journal, so the message blames the simulator first."""
     given = {"run": tmp_path / "run", "settings": LIGHT_A, "budget": Budget(executions=3)}
     assess(board_problem(BoardThatBegins(0)), **given)
     elsewhere = board_problem(BoardThatBegins(6))
     with pytest.raises(JournalError, match=r"led elsewhere this time.*capscope check") as told:
         resume(tmp_path / "run", problem=elsewhere, budget=Budget(executions=500))
-    assert "no snapshot of state 0x6 (lit(b), lit(c))" in str(told.value)
+    assert "no position of state 0x6 (lit(b), lit(c))" in str(told.value)
 
 
 class BoardThatBreaks(BoardThatBegins):

@@ -4,7 +4,7 @@ from capscope import Budget, assess, resume
 from capscope.errors import RunError
 from capscope.record.journal import Journal
 from capscope.record.settings import Settings
-from capscope.strategy import STRATEGIES
+from capscope.strategy.registry import strategies
 from support.toy_worlds import board_problem
 
 BOARD = "tests/support/toy_worlds.py:slippery_board"
@@ -12,19 +12,19 @@ SETTINGS = Settings(draws=4, batch=4, depth=4, random_length=5, iterations=30)
 
 
 def recorded(path):
-    """Everything that a journal says of a run, times apart."""
+    """Return everything that a journal says about a run except times."""
     journal = Journal.open(path / "journal.sqlite", read_only=True)
     queries = []
     while (record := journal.query(len(queries))) is not None:
         draws = journal.draws(len(queries))
         queries.append(
-            (record.start, record.start_snapshot, record.policy, [d.executions for d in draws])
+            (record.start, record.policy, [d.executions for d in draws])
         )
     journal.close()
     return queries
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", strategies())
 @pytest.mark.parametrize("limit", [Budget(executions=150), Budget(simulator_steps=90)])
 def test_the_number_of_workers_changes_nothing_in_the_journal(strategy, limit, tmp_path, request):
     source = f"{request.config.rootpath}/{BOARD}"
@@ -37,7 +37,7 @@ def test_the_number_of_workers_changes_nothing_in_the_journal(strategy, limit, t
     assert runs[0] == runs[1] == runs[2] == runs[3]
 
 
-def test_a_run_goes_on_with_another_number_of_workers(tmp_path, request):
+def test_a_run_continues_with_another_number_of_workers(tmp_path, request):
     source = f"{request.config.rootpath}/{BOARD}"
     whole = tmp_path / "whole"
     assess(source, strategy="adaptive", settings=SETTINGS, budget=Budget(queries=30), run=whole)
