@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, CapscopeError, Limits, Settings, Vocabulary, assess, resume
-from capscope.assessment import RunDirectory, RunSpec
+from capscope.assessment import RunSpec
 from capscope.errors import JournalError, RunError
 from capscope.problems import load_problem
-from capscope.record.run_directory import write_atomically
+from capscope.record.run_directory import RunDirectory, write_atomically
 from support.processes import SECONDS, started
 from support.toy_worlds import Board, Seen, SeenWithAnUndeclaredAtom, board_problem
 
@@ -23,7 +23,7 @@ GIVEN = {"strategy": "random", "settings": SMALL, "seed": 5}
 
 
 def admit(opened, spec):
-    opened.admit(spec.identity(), spec.budget)
+    opened.admit(spec.identity, spec.budget)
 
 
 def spec(problem=None, **changed):
@@ -41,10 +41,10 @@ class OtherWords(Seen):
 
 
 DIFFERENCES = {
-    "problem": (spec(source="table"), "problem was 'board', now 'table'"),
+    "source": (spec(source="table"), "source was 'board', now 'table'"),
     "fingerprint": (
         spec(replace(board_problem(), fingerprint="new")),
-        "problem fingerprint was '', now 'new'",
+        "fingerprint was '', now 'new'",
     ),
     "vocabulary": (spec(board_problem(abstraction=OtherWords())), "vocabulary was '"),
     "strategy": (spec(strategy="mcqs-s"), "strategy was 'random', now 'mcqs-s'"),
@@ -55,16 +55,16 @@ DIFFERENCES = {
         "temporal length was 1, now None",
     ),
     "reset every": (spec(board_problem(reset_every=9)), "reset every was None, now 9"),
-    "setting": (spec(settings=replace(SMALL, draws=4)), "settings draws was 2, now 4"),
+    "setting": (spec(settings=replace(SMALL, draws=4)), "setting draws was 2, now 4"),
     "intents": (
         spec(settings=replace(SMALL, intents=("lit(a)",))),
-        "settings intents was [], now ['lit(a)']",
+        "setting intents was [], now ['lit(a)']",
     ),
 }
 
 
 @pytest.mark.parametrize(("other", "named"), DIFFERENCES.values(), ids=DIFFERENCES)
-def test_a_run_is_not_gone_on_with_as_another_and_the_difference_is_named(run, other, named):
+def test_a_run_is_not_resumed_as_another_and_the_difference_is_named(run, other, named):
     before = (run / "journal.sqlite").read_bytes(), (run / "run.json").read_bytes()
     with RunDirectory.open(run) as opened, pytest.raises(RunError) as refused:
         admit(opened, other)
@@ -78,14 +78,14 @@ def test_a_run_is_not_gone_on_with_as_another_and_the_difference_is_named(run, o
 def test_every_difference_is_named(run):
     with RunDirectory.open(run) as opened, pytest.raises(RunError) as refused:
         admit(opened, spec(seed=6, settings=replace(SMALL, draws=4, patience=7)))
-    for named in ("seed was 5", "settings draws was 2", "settings patience was 3, now 7"):
+    for named in ("seed was 5", "setting draws was 2", "setting patience was 3, now 7"):
         assert named in str(refused.value)
 
 
-def test_a_budget_is_no_difference(run):
+def test_a_budget_is_not_a_difference(run):
     with RunDirectory.open(run) as opened:
         admit(opened, spec(budget=Budget(executions=99)))
-        assert opened.journal.read_meta()["budget"]["executions"] == 99
+        assert opened.journal.read_meta().budget == Budget(executions=99)
     assert json.loads((run / "run.json").read_text())["budget"]["executions"] == 99
 
 
@@ -112,7 +112,7 @@ def test_a_changed_domain_file_is_refused_with_the_difference_named(tmp_path):
     now = load_problem(source).fingerprint
     with pytest.raises(RunError) as refused:
         resume(tmp_path / "run")
-    assert f"problem fingerprint was {was!r}, now {now!r}" in str(refused.value)
+    assert f"fingerprint was {was!r}, now {now!r}" in str(refused.value)
     (tmp_path / "domain.pddl").write_text(DOMAIN)
     resume(tmp_path / "run")
 
@@ -131,11 +131,11 @@ def test_assess_does_not_touch_a_directory_that_holds_a_run(run):
     before = (run / "journal.sqlite").read_bytes()
     with pytest.raises(RunError) as refused:
         assess(board_problem(), run=run, **GIVEN)
-    assert f"holds a run already; go on with `capscope resume {run}`" in str(refused.value)
+    assert f"already holds a run; continue it with `capscope resume {run}`" in str(refused.value)
     assert (run / "journal.sqlite").read_bytes() == before
 
 
-# Two at one run.
+# Two processes and one run.
 
 
 def test_a_second_handle_on_a_run_is_refused_and_a_reader_is_not(run):
@@ -189,10 +189,10 @@ def test_a_run_that_could_not_be_made_is_not_locked(tmp_path):
     resume(tmp_path / "run", problem=board_problem())
 
 
-# Directories that are somebody else's.
+# Directories that are not runs.
 
 
-def test_nothing_is_left_behind_in_a_directory_that_is_no_run(tmp_path):
+def test_nothing_is_left_in_a_directory_that_is_not_a_run(tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
     for read_only in (True, False):
         with pytest.raises(JournalError, match=r"is .* a run directory"):
@@ -229,12 +229,12 @@ def left_of(folder):
 BEFORE_ASKING = {
     "an unknown atom": (board_problem(abstraction=SeenWithAnUndeclaredAtom()), r"lit\(z\)"),
     "no change on the walk": (board_problem(BoardThatNeverChanges()), "no change was seen"),
-    "a reset that raises": (board_problem(BoardThatDoesNotBegin()), "OSError: no power.*mend it$"),
+    "a reset that raises": (board_problem(BoardThatDoesNotBegin()), "OSError: no power.*fix it$"),
 }
 
 
 @pytest.mark.parametrize("name", BEFORE_ASKING)
-def test_a_run_that_fails_before_it_asks_leaves_the_way_free_for_the_next(tmp_path, name):
+def test_a_run_that_fails_before_its_first_query_leaves_nothing_in_the_way(tmp_path, name):
     problem, words = BEFORE_ASKING[name]
     with pytest.raises(CapscopeError, match=words):
         assess(problem, run=tmp_path / "runs" / "mine")
@@ -242,7 +242,7 @@ def test_a_run_that_fails_before_it_asks_leaves_the_way_free_for_the_next(tmp_pa
     assess(board_problem(), run=tmp_path / "runs" / "mine")
 
 
-def test_what_was_there_before_a_run_that_fails_stays_there(tmp_path):
+def test_files_that_existed_before_a_run_that_fails_stay(tmp_path):
     run = tmp_path / "mine"
     run.mkdir()
     (run / "notes.txt").write_text("mine")
@@ -265,9 +265,9 @@ def test_a_run_that_has_asked_something_is_never_removed(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         assess(board_problem(), run=tmp_path / "mine", listener=stop)
     assert "mine/journal.sqlite" in left_of(tmp_path)
-    with pytest.raises(RunError, match="holds a run already"):
+    with pytest.raises(RunError, match="already holds a run"):
         assess(board_problem(), run=tmp_path / "mine")
-    # A mistake in going on with it, or in beginning another there, is no reason either.
+    # A mistake in resuming it, or in starting another there, is not a reason either.
     with pytest.raises(RunError, match="was started differently"):
         resume(tmp_path / "mine", problem=board_problem(horizon=7))
     assert resume(tmp_path / "mine", problem=board_problem()).usage.executions > 0
@@ -283,12 +283,12 @@ def test_a_path_that_cannot_be_a_directory_is_an_error_of_the_run(tmp_path, name
 
 
 @pytest.mark.parametrize("key", ["identity", "name", "vocabulary", "budget", "versions"])
-def test_a_journal_that_does_not_say_what_it_is_is_refused(run, key):
+def test_a_journal_without_a_required_entry_is_refused(run, key):
     with closing(sqlite3.connect(run / "journal.sqlite")) as db:
         db.execute("DELETE FROM meta WHERE key = ?", (key,))
         db.commit()
     for read_only in (True, False):
-        with pytest.raises(JournalError, match=f"does not say its {key}"):
+        with pytest.raises(JournalError, match=f"lacks its {key}"):
             RunDirectory.open(run, read_only=read_only)
 
 
@@ -303,19 +303,19 @@ def test_a_journal_that_does_not_say_what_it_is_is_refused(run, key):
         ({"settings": replace(SMALL, intents=("lit(a) and lit(a)", "lit("))}, "is not an atom"),
     ],
 )
-def test_a_wrong_name_leaves_no_directory_behind(tmp_path, wrong, named):
+def test_a_wrong_name_leaves_no_directory(tmp_path, wrong, named):
     with pytest.raises(CapscopeError, match=named):
         assess(board_problem(), run=tmp_path / "run", **GIVEN | wrong)
     assert not (tmp_path / "run").exists()
 
 
-def test_limits_that_nothing_could_keep_are_refused():
+def test_invalid_limits_are_refused():
     for name in ("temporal_length", "horizon", "reset_every"):
         with pytest.raises(ValueError, match=f"{name} must be at least 1, not 0"):
             Limits(**{name: 0})
 
 
-# Files written at once or not at all.
+# Files written as a whole or not at all.
 
 
 def test_a_file_is_replaced_and_no_draft_is_left(tmp_path):
@@ -335,7 +335,7 @@ def test_a_failed_write_leaves_the_old_text(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "write_bytes", full)
-        with pytest.raises(RunError, match="file: No space left on device; everything seen is"):
+        with pytest.raises(RunError, match="file: No space left on device; everything observed"):
             write_atomically(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -367,6 +367,6 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
-def test_a_run_of_another_board_with_the_same_words_is_told_apart_by_its_fingerprint(run):
-    with pytest.raises(RunError, match="problem fingerprint was '', now 'v2'"):
+def test_a_run_of_another_board_with_the_same_predicates_differs_in_its_fingerprint(run):
+    with pytest.raises(RunError, match="fingerprint was '', now 'v2'"):
         resume(run, problem=replace(board_problem(Board(0.5)), fingerprint="v2"))

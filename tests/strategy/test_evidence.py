@@ -134,6 +134,13 @@ def assert_same_counts(evidence, other):
     assert mine == others
 
 
+def standings(evidence):
+    """Return the bucket in which each pair waits, and the counts it was placed by."""
+    return {
+        pair: (waiting.bucket, counts) for pair, (waiting, counts) in evidence._standings.items()
+    }
+
+
 def assert_same_verdict(evidence, twin):
     verdict = evidence.verdict()
     assert verdict.untried == twin.untried
@@ -175,7 +182,7 @@ def test_evidence_kept_up_counts_like_a_recount_and_like_evidence_from_scratch(s
     scratch = Evidence.of(graph, SETTINGS)
     assert_same_counts(evidence, Recount(graph).groups)
     assert_same_counts(evidence, scratch._groups)
-    assert evidence._standings == scratch._standings
+    assert standings(evidence) == standings(scratch)
     assert evidence.verdict().untried == scratch.verdict().untried == Recount(graph).untried
     opened = {node for node in graph.nodes.values() if untried(node)}
     assert set(evidence.frontier) == set(scratch.frontier) == opened
@@ -297,7 +304,7 @@ def test_targets_are_different_pairs_whether_beliefs_are_new_or_not(seed):
     def check(evidence):
         targets = evidence.targets(30)
         assert len({(t.state, t.capability) for t in targets}) == len(targets) <= 30
-        graph = evidence._models
+        graph = evidence._graph
         for target in targets:
             pair = graph.pair(target.state, target.capability)
             assert target.gain == (evidence.gain_of(pair) if pair else 1.0)
@@ -387,5 +394,5 @@ def test_a_pair_is_asked_first_whose_hidden_outcome_would_lead_to_a_state_never_
 
 def test_beside_doing_nothing_no_effect_says_where_to_look():
     evidence = Evidence.of(seen_together(IDLE, B), SETTINGS)
-    assert B.apply(4) not in evidence._models.nodes
+    assert B.apply(4) not in evidence._graph.nodes
     assert not evidence._openings()

@@ -1,23 +1,61 @@
 import pytest
 
-from capscope.world.positions import name_of, named, without_name
+from capscope.world.positions import SavedPosition, save_position
+from support.toy_worlds import Board
+
+NAME = bytes(range(16))
 
 
-def test_snapshots_of_one_position_have_one_name_and_remain_what_they_were():
-    there, back = named(b"left, right", b"at 0"), named(b"up, down", b"at 0")
-    assert name_of(there) == name_of(back) != name_of(named(b"left", b"at -1"))
-    assert (without_name(there), without_name(back)) == (b"left, right", b"up, down")
+class NamedBoard(Board):
+    """Knows how it got where it is, and names its position."""
+
+    path = b""
+
+    def step(self, action):
+        self.path += action.encode()
+        return super().step(action)
+
+    def snapshot(self):
+        return self.path
+
+    def position_name(self):
+        return bytes([self.lit])
+
+
+def test_a_position_has_the_name_that_the_simulator_gives_it():
+    saved = []
+    for actions in ("ab", "ba", "a"):
+        board = NamedBoard()
+        board.reset(0)
+        for action in actions:
+            board.step(action)
+        saved.append(save_position(board))
+    there, back, elsewhere = saved
+    assert there.name == back.name != elsewhere.name
+    assert [position.snapshot for position in saved] == [b"ab", b"ba", b"a"]
+
+
+def test_a_simulator_that_names_no_position_is_identified_by_its_snapshot():
+    class SometimesNamed(NamedBoard):
+        def position_name(self):
+            return None
+
+    for board in (Board(), SometimesNamed()):
+        board.reset(0)
+        board.step("b")
+        assert save_position(board) == SavedPosition(board.snapshot(), board.snapshot())
 
 
 @pytest.mark.parametrize(
     "snapshot", [b"", b"at 0", b"position 12, 7", b"position " + b"x" * 33, b"position " * 9]
 )
-def test_a_snapshot_without_a_name_is_its_own_name_whatever_it_looks_like(snapshot):
-    assert name_of(snapshot) == without_name(snapshot) == snapshot
-    assert without_name(named(snapshot, b"here")) == snapshot
+def test_a_snapshot_of_format_1_without_a_name_is_its_own_name_whatever_it_looks_like(snapshot):
+    assert SavedPosition.from_format_1(snapshot) == SavedPosition.unnamed(snapshot)
+    named = b"position " + NAME.hex().encode() + b" " + snapshot
+    assert SavedPosition.from_format_1(named) == SavedPosition(snapshot, NAME)
 
 
-def test_a_snapshot_may_be_empty_or_hold_any_bytes():
+def test_a_named_snapshot_of_format_1_may_hold_any_bytes():
     everything = bytes(range(256))
-    assert without_name(named(everything, everything)) == everything
-    assert name_of(named(b"", b"here")) == name_of(named(everything, b"here"))
+    stored = b"position " + NAME.hex().encode() + b" " + everything
+    assert SavedPosition.from_format_1(stored) == SavedPosition(everything, NAME)
