@@ -62,7 +62,8 @@ def evaluate_run(
 ) -> dict[str, Any]:
     """Compare the pessimistic model of a run with the agent; JSON-ready.
 
-    The dataset is kept in the folder `datasets` beside the run directory.
+    The dataset is kept in the folder `datasets` beside the run directory; that of a run that is not
+    kept, in it.
     """
     identity, capabilities = run.identity, run.capabilities
     _require_same(problem, identity, run.path)
@@ -73,7 +74,8 @@ def evaluate_run(
     sample = None
     if measure.sequences and intents:
         recipe = Recipe.of(problem, identity.source, intents, measure.seed, measure.sequences)
-        folder = run.path.resolve().parent / DATASETS
+        beside = run.path.resolve().parent if run.kept else run.path
+        folder = beside / DATASETS
         sample = build(recipe, folder, rebuild=measure.rebuild, heard=heard)
     return {
         "problem": run.problem,
