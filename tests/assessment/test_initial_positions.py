@@ -26,7 +26,7 @@ class BoardLitByChance(Board):
 
 
 class BoardThatWritesAStory(BoardLitByChance):
-    """Honest; a snapshot also says which reset it came from, and the name of a position does not."""
+    """Honest; a snapshot also says which reset it came from; the name of a position does not."""
 
     def reset(self, seed):
         self.story = seed.to_bytes(16, "big")

@@ -89,7 +89,9 @@ def test_after_a_random_query_the_next_starts_at_a_state_seen_before(tmp_path):
 
 
 @pytest.mark.parametrize("strategy", ["random", "mcqs-s"])
-def test_a_problem_that_is_reset_starts_only_at_ends_of_the_last_query_or_initially(strategy, tmp_path):
+def test_a_problem_that_is_reset_starts_only_at_ends_of_the_last_query_or_initially(
+    strategy, tmp_path
+):
     problem = board_problem(Board(slip=0.2), reset_every=10)
     assess(problem, strategy=strategy, settings=SMALL, run=tmp_path / "run")
     found = queries(tmp_path / "run")

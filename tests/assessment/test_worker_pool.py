@@ -17,9 +17,7 @@ def recorded(path):
     queries = []
     while (record := journal.query(len(queries))) is not None:
         draws = journal.draws(len(queries))
-        queries.append(
-            (record.start, record.policy, [d.executions for d in draws])
-        )
+        queries.append((record.start, record.policy, [d.executions for d in draws]))
     journal.close()
     return queries
 

@@ -41,6 +41,9 @@ ASSESSED = {
     "seed",
     "run",
     "stopped_because",
+    "agent_failures",
+    "initial_positions",
+    "aliasing",
     "queries",
     "executions",
     "simulator_steps",
@@ -112,7 +115,7 @@ def test_show_and_export_print_the_model(answer, capscope):
     assert json.loads(Path("copy.json").read_text()) == model
 
 
-def test_show_surprises_tells_what_is_surprising(answer, capscope):
+def test_show_surprises_lists_the_findings(answer, capscope):
     source = f"{TOYS.with_name('quirky_worlds.py')}:careless_house"
     run = answer("assess", source, "--max-executions", 1000)["run"]
     found = answer("show", run, "--surprises")
@@ -136,7 +139,7 @@ def test_explain_says_what_was_asked(answer, capscope):
     assert capscope("explain", run, 0).out.startswith("query 0: ")
 
 
-def test_evaluate_compares_with_the_truth_where_it_is_known(answer, capscope):
+def test_evaluate_compares_with_the_truth_if_it_is_known(answer, capscope):
     run = answer("assess", "tireworld", *SMALL, "--max-queries", 5)["run"]
     found = answer("evaluate", run, "--sequences", 10)
     assert found.keys() >= EVALUATED
@@ -150,7 +153,7 @@ def test_evaluate_compares_with_the_truth_where_it_is_known(answer, capscope):
     assert "unknown" in capscope("evaluate", other, "--sequences", 10).out
 
 
-def test_check_exits_with_0_where_nothing_is_wrong_and_with_1_where_something_is(
+def test_check_exits_with_0_if_nothing_is_wrong_and_with_1_if_something_is(
     answer, capscope, monkeypatch
 ):
     monkeypatch.setenv("PYTHONPATH", str(TOYS.parents[1]), prepend=os.pathsep)
@@ -209,7 +212,7 @@ def test_an_agent_that_raises_does_not_stop_a_run_on_the_command_line(capscope, 
         ),
     ],
 )
-def test_an_agent_that_breaks_down_is_warned_of_wherever_its_run_is_shown(
+def test_agent_failures_are_warned_about_wherever_a_run_is_shown(
     capscope, answer, tmp_path, agent, ending, said, detail
 ):
     (tmp_path / "mine.py").write_text(
@@ -227,23 +230,23 @@ def test_an_agent_that_breaks_down_is_warned_of_wherever_its_run_is_shown(
     diff = capscope("diff", "broken", "broken").out.replace("\n", " ")
     assert f"A: {warning}" in diff
     assert f"B: {warning}" in diff
-    (failure,) = answer("resume", "broken")["mishaps"]
+    (failure,) = answer("resume", "broken")["agent_failures"]
     assert (failure["ending"], failure["detail"]) == (ending, detail)
     assert failure["executions"] == int(number)
-    assert answer("show", "broken", "--surprises")["mishaps"] == [failure]
+    assert answer("show", "broken", "--surprises")["agent_failures"] == [failure]
     # The command that the warning names works.
     assert ending in capscope("show", "broken", failure["capability"], "--draws").out
 
 
-def test_an_agent_that_copes_is_warned_of_nowhere(capscope, answer):
+def test_a_run_without_agent_failures_has_no_warning(capscope, answer):
     source = f"{TOYS}:slippery_board"
     assert "warning" not in capscope("assess", source, *SMALL, "--run", "fine").out
-    assert answer("resume", "fine")["mishaps"] == []
+    assert answer("resume", "fine")["agent_failures"] == []
     assert "warning" not in capscope("show", "fine").out
     assert "warning" not in capscope("diff", "fine", "fine").out
 
 
-def test_a_simulator_that_raises_stops_a_run_in_one_line_and_it_goes_on_once_mended(
+def test_a_simulator_that_raises_stops_a_run_in_one_line_and_it_resumes_once_fixed(
     capscope, tmp_path
 ):
     source = """
@@ -264,11 +267,11 @@ def make(): return board_problem(Fragile(slip=0.3))
     assert (done.code, done.out) == (2, "")
     assert len(done.err.splitlines()) == 1
     assert "OSError: the robot's battery is empty" in done.err
-    assert "what was seen so far is kept" in done.err
+    assert "what was observed so far is kept" in done.err
     (tmp_path / "mine.py").write_text(source.format(0))
     done = capscope("resume", "broken")
     assert done.code == 0
-    assert "mine.py:make has changed since the run was begun" in done.err
+    assert "mine.py:make has changed since the run was started" in done.err
     assert capscope("resume", "broken").err == ""
     assert "changed during the run to" in Path("broken/report.html").read_text()
     assert "changed during the run to" not in Path("whole/report.html").read_text()
@@ -287,7 +290,7 @@ def test_show_prints_the_same_for_a_run_whose_problem_is_gone(capscope, tmp_path
     assert {done.err for done in before} == {""}
 
 
-def test_show_can_be_limited_and_says_what_is_left_out(capscope):
+def test_show_can_be_limited_and_says_what_is_omitted(capscope):
     capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run")
     text = capscope("show", "run", "--limit", 2).out
     assert "4 more: capscope show run" in text
@@ -311,17 +314,17 @@ def test_progress_goes_to_standard_error_in_plain_lines(capscope, monkeypatch):
     assert len(lines) == found["queries"]
     assert all("query" in line and "executions" in line for line in lines)
     assert "\x1b" not in done.err
-    assert lines[-1].split("quiet")[0].endswith("2/2 ")
+    assert "queries without news 2 of 2" in lines[-1]
 
 
-def test_progress_of_a_resumed_run_knows_its_patience(capscope, monkeypatch):
+def test_progress_of_a_resumed_run_shows_its_patience(capscope, monkeypatch):
     capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--max-queries", 1, "--run", "run")
     monkeypatch.setattr(output, "_SECONDS_BETWEEN_LINES", 0)
     done = capscope("resume", "run", "--max-queries", 2)
-    assert "/2 quiet" in done.err
+    assert " of 2, predicted disagreement" in done.err
 
 
-def test_a_reader_that_goes_away_is_no_error(capscope, tmp_path):
+def test_a_closed_pipe_is_not_an_error(capscope, tmp_path):
     capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run")
     script = "import sys; from capscope.cli import main; main()"
     with started(
@@ -342,7 +345,7 @@ def test_the_help_is_printed_for_no_command_at_all(capscope):
         assert "--json" in done.out
 
 
-def test_one_of_a_kind_is_not_told_as_several(capscope, tmp_path):
+def test_singular_nouns_are_used_for_one(capscope, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from support.toy_worlds import *\ndef make(): return board_problem(agent=Scripted())"
     )

@@ -45,7 +45,7 @@ def test_an_unknown_problem_comes_with_a_suggestion(refusal, command):
 
 
 @pytest.mark.parametrize("command", TAKES_PROBLEM)
-def test_a_problem_like_no_other_points_to_the_list(refusal, command):
+def test_an_unknown_problem_without_a_similar_name_points_to_the_list(refusal, command):
     assert "`capscope list` shows them." in refusal(command, "xyzzy")
     assert "no problem ''" in refusal(command, "")
 
@@ -69,7 +69,7 @@ FILES = {
 
 @pytest.mark.parametrize("command", TAKES_PROBLEM)
 @pytest.mark.parametrize(("source", "named"), FILES.values(), ids=FILES)
-def test_a_factory_that_fails_is_told_with_its_file(refusal, tmp_path, command, source, named):
+def test_a_factory_that_fails_is_reported_with_its_file(refusal, tmp_path, command, source, named):
     (tmp_path / "mine.py").write_text(source)
     line = refusal(command, "mine.py:make")
     assert named in line
@@ -102,7 +102,7 @@ def test_a_domain_file_needs_a_problem_file(refusal, command):
 
 
 @pytest.mark.parametrize("command", TAKES_PROBLEM)
-def test_two_problems_are_one_too_many(refusal, command):
+def test_two_problems_are_refused(refusal, command):
     assert "name one problem" in refusal(command, "blocksworld", "tireworld")
     assert "name one problem" in refusal(command, "blocksworld", "problem.pddl")
 
@@ -134,7 +134,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("given", "named"), MISTAKES.items(), ids=" ".join)
-def test_a_bad_option_is_named_and_nothing_is_begun(refusal, tmp_path, given, named):
+def test_a_bad_option_is_named_and_nothing_is_started(refusal, tmp_path, given, named):
     assert named in refusal("assess", BOARD, *given)
     assert not (tmp_path / "runs").exists()
 
@@ -160,7 +160,7 @@ def test_a_command_line_that_cannot_be_read_points_to_the_help(capscope, argumen
     assert "Traceback" not in done.err
 
 
-def test_a_world_without_change_is_told(refusal, tmp_path):
+def test_a_world_without_change_is_reported(refusal, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from support.toy_worlds import *\n"
         "class Still(Board):\n"
@@ -188,7 +188,7 @@ def test_a_run_that_does_not_exist_is_named(refusal, tmp_path, command):
 
 
 @pytest.mark.parametrize("command", TAKES_RUN)
-def test_a_foreign_directory_is_left_as_it_is(refusal, tmp_path, command):
+def test_a_foreign_directory_is_left_untouched(refusal, tmp_path, command):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "a").write_text("dear")
     assert "is letters a run directory?" in refusal(command, "letters")
@@ -196,7 +196,7 @@ def test_a_foreign_directory_is_left_as_it_is(refusal, tmp_path, command):
 
 
 @pytest.mark.parametrize("command", TAKES_RUN)
-def test_a_foreign_database_is_left_as_it_is(refusal, tmp_path, command):
+def test_a_foreign_database_is_left_untouched(refusal, tmp_path, command):
     (tmp_path / "mine").mkdir()
     journal = tmp_path / "mine" / "journal.sqlite"
     with closing(sqlite3.connect(journal)) as db:
@@ -207,7 +207,7 @@ def test_a_foreign_database_is_left_as_it_is(refusal, tmp_path, command):
 
 
 @pytest.mark.parametrize("command", TAKES_RUN)
-def test_a_truncated_journal_is_told_and_left_as_it_is(refusal, run, command):
+def test_a_truncated_journal_is_reported_and_left_untouched(refusal, run, command):
     journal = run / "journal.sqlite"
     journal.write_bytes(journal.read_bytes()[:9000])
     before = journal.read_bytes()
@@ -231,7 +231,7 @@ CHANGES = [
 
 @pytest.mark.parametrize("command", TAKES_RUN)
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_something_else_wrote_into_a_journal_is_told(refusal, run, command, change):
+def test_what_something_else_wrote_into_a_journal_is_reported(refusal, run, command, change):
     with closing(sqlite3.connect(run / "journal.sqlite")) as db:
         db.execute(change)
         db.commit()
@@ -241,12 +241,12 @@ def test_what_something_else_wrote_into_a_journal_is_told(refusal, run, command,
 def test_assess_on_a_directory_that_holds_a_run_names_resume(refusal, run):
     before = (run / "journal.sqlite").read_bytes()
     line = refusal("assess", BOARD, *SMALL, "--run", run)
-    assert f"holds a run already; go on with `capscope resume {run}`" in line
+    assert f"already holds a run; continue it with `capscope resume {run}`" in line
     assert (run / "journal.sqlite").read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["file", "file/below", "x" * 300])
-def test_a_run_directory_that_cannot_be_made_is_told(refusal, tmp_path, name):
+def test_a_run_directory_that_cannot_be_made_is_reported(refusal, tmp_path, name):
     (tmp_path / "file").touch()
     assert "cannot make the run directory" in refusal("assess", BOARD, *SMALL, "--run", name)
 
@@ -289,7 +289,7 @@ def test_an_unknown_format_comes_with_those_there_are(refusal, run):
 
 
 @pytest.mark.parametrize("output", ["nowhere/model.json", "file/model.json", "folder", ".", ""])
-def test_an_output_that_cannot_be_written_is_told(refusal, run, tmp_path, output):
+def test_an_output_that_cannot_be_written_is_reported(refusal, run, tmp_path, output):
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
     assert "cannot write " in refusal("export", run, "--output", output)

@@ -27,12 +27,12 @@ def checked(capscope, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("restore", ["replay", "copy"])
-def test_a_problem_as_it_stands_in_a_file_is_restored_in_another_process(checked, restore):
+def test_a_problem_from_a_file_is_restored_in_another_process(checked, restore):
     done = checked(f"problem = odd.corridor_problem(restore={restore!r})")
     assert (done.code, done.out) == (0, "Corridor: nothing wrong found\n")
 
 
-def test_what_may_surprise_is_noted(checked):
+def test_what_may_surprise_a_user_is_noted(checked):
     parts = "'FrozenLake-v1', odd.VOCABULARY, lambda _: [], lambda _: 0"
     done = checked(f"problem = odd.gymnasium_problem({parts})")
     first, *notes = done.out.splitlines()
@@ -40,20 +40,20 @@ def test_what_may_surprise_is_noted(checked):
     assert notes[0].startswith(NOTE)
 
 
-def test_what_is_wrong_is_one_line_and_exit_code_1(checked):
+def test_a_failed_check_is_one_line_and_exit_code_1(checked):
     done = checked("problem = odd.corridor_problem(odd.CorridorThatRemembersEpisodes)")
     assert done.code == 1
     assert done.out.startswith("restore: ")
     assert ".tired" in done.out
 
 
-def test_a_missing_way_back_is_told_without_a_traceback(checked):
+def test_a_missing_restore_is_reported_without_a_traceback(checked):
     done = checked("problem = odd.corridor_problem(restore='native')")
     assert done.code == 1
     assert done.out.startswith('walk: restore="native" needs Corridor to have get_state()')
 
 
-def test_an_agent_whose_actions_there_are_not_is_exit_code_1(checked):
+def test_an_agent_that_chooses_unavailable_actions_is_exit_code_1(checked):
     done = checked("problem = odd.corridor_problem(policy=lambda cell: 7)")
     assert done.code == 1
     assert done.out.startswith("agent: asked for ")

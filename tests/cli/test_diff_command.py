@@ -27,7 +27,7 @@ def runs(tmp_path_factory):
     return folder
 
 
-def test_a_difference_is_printed_and_is_not_a_failure_unless_asked_for(capscope, runs):
+def test_a_difference_is_printed_and_is_not_a_failure_by_default(capscope, runs):
     done = capscope("diff", runs / "a", runs / "lost")
     assert done.code == 0
     assert "lost\n  open(), everywhere" in done.out
@@ -75,14 +75,12 @@ def test_runs_of_different_worlds_are_refused(refusal, capscope, runs, tmp_path)
     assert "no atom in common" in line
 
 
-def test_a_missing_run_or_an_invalid_error_rate_is_refused(refusal, runs):
+def test_a_path_that_is_not_a_run_is_refused(refusal, runs):
     assert "no run directory nowhere" in refusal("diff", runs / "a", "nowhere")
     assert "between 0 and 1" in refusal("diff", runs / "a", runs / "a", "--error-rate", "2")
 
 
-def test_if_nothing_can_be_compared_a_check_for_losses_is_refused(
-    refusal, capscope, runs, tmp_path
-):
+def test_a_gate_fails_if_no_comparison_was_possible(refusal, capscope, runs, tmp_path):
     assess(problem(HOUSE), budget=Budget(executions=2), run=tmp_path / "short")
     assert capscope("diff", runs / "a", tmp_path / "short").code == 0
     line = refusal("diff", runs / "a", tmp_path / "short", "--fail-on-loss")

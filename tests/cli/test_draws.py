@@ -50,7 +50,7 @@ def test_the_draws_of_a_capability_are_those_that_its_rules_count(run, document)
                 assert len(showing) == outcome["count"]
 
 
-def test_draws_are_listed_below_their_rule_with_the_state_they_began_in(run, capscope, document):
+def test_draws_are_listed_below_their_rule_with_the_state_they_started_in(run, capscope, document):
     shown = capscope("show", run, "lit(a)", "--draws").out
     draws = document(run, "lit(a)", "--draws")["draws"]
     lines = shown.splitlines()
@@ -74,7 +74,7 @@ def test_a_limit_says_how_many_more_there_are(run, capscope, document):
     assert f"{len(every) - 2} more draws" in shown
 
 
-def test_transcripts_are_shown_harmless_and_what_they_share_is_shown_once(run, capscope, document):
+def test_transcripts_are_sanitized_and_what_they_share_is_shown_once(run, capscope, document):
     shown = capscope("show", run, "lit(a)", "--transcript").out
     assert all(character.isprintable() or character == "\n" for character in shown)
     assert r"\x1b[2J\x1b]0;mine\x07 \u202eloof" in shown
@@ -88,7 +88,7 @@ def test_transcripts_are_shown_harmless_and_what_they_share_is_shown_once(run, c
     assert "transcript" not in document(run, "lit(a)", "--draws")["draws"][0]
 
 
-def test_what_is_left_out_of_a_transcript_ends_where_a_part_of_it_ends(capscope):
+def test_what_is_omitted_from_a_transcript_ends_at_the_end_of_a_part(capscope):
     Path("talk.py").write_text(
         "from support.toy_worlds import Presser, Pressing, board_problem\n"
         "class Talker(Presser):\n"
@@ -106,10 +106,10 @@ def test_what_is_left_out_of_a_transcript_ends_where_a_part_of_it_ends(capscope)
     assert second.startswith("  asked:\n    now\n    by ")
 
 
-def test_an_agent_without_a_transcript_is_said_to_have_none(capscope):
+def test_an_agent_without_a_transcript_is_reported_to_have_none(capscope):
     assert capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run").code == 0
     shown = capscope("show", "run", "lit(a)", "--transcript").out
-    assert shown.endswith("the agent wrote nothing down of these\n")
+    assert shown.endswith("there is no transcript of these draws\n")
 
 
 def test_draws_need_a_capability_that_the_run_has(run, refusal):
@@ -147,6 +147,6 @@ def test_an_execution_that_a_budget_cut_is_shown_and_counts_for_no_rule(capscope
         ("\U000e0041", r"\U000e0041"),
     ],
 )
-def test_what_does_not_show_is_spelled_out(text, shown):
+def test_invisible_characters_are_escaped(text, shown):
     assert sanitize(text) == shown
     assert sanitize(text).isprintable()

@@ -71,7 +71,7 @@ def test_the_dataset_is_built_once_beside_the_runs(capscope, run):
     assert "20 sequences" in capscope("evaluate", run, "--sequences", 20).out
 
 
-def test_what_takes_so_long_is_said_at_the_beginning_and_only_if_it_is_made(capscope, run):
+def test_a_long_computation_is_announced_only_if_it_is_made(capscope, run):
     done = capscope("evaluate", run, "--sequences", 20)
     assert done.err.startswith("building the independent dataset: 20 random sequences of capab")
     assert "--sequences makes it smaller; it can be interrupted, and the same command" in done.err
@@ -97,7 +97,7 @@ def test_a_run_directory_named_by_a_dot_has_its_datasets_beside_it_too(capscope,
     assert resets() == 20
 
 
-def test_an_interrupt_keeps_what_was_built_and_says_how_to_go_on(capscope, run):
+def test_an_interrupt_keeps_what_was_built_and_says_how_to_continue(capscope, run):
     Path("interrupt-at").write_text("9")
     done = capscope("evaluate", run, "--sequences", 20)
     assert done.code == 130
@@ -119,7 +119,7 @@ def test_a_damaged_dataset_is_one_line_and_can_be_rebuilt(capscope, run):
     assert capscope("evaluate", run, "--sequences", 20, "--rebuild").code == 0
 
 
-def test_an_earlier_point_says_how_many_executions_it_really_was(capscope, run):
+def test_an_earlier_point_shows_its_actual_number_of_executions(capscope, run):
     whole = json.loads(capscope("evaluate", run, "--sequences", 20, "--json").out)
     point = ["evaluate", run, "--sequences", 20, "--after-executions", 25]
     early = json.loads(capscope(*point, "--json").out)
@@ -137,7 +137,7 @@ def test_without_sequences_nothing_is_executed(capscope, run):
     assert not Path("runs/datasets").exists()
 
 
-def test_progress_is_told_in_plain_lines_away_from_a_terminal(capscope, run, monkeypatch):
+def test_progress_is_plain_lines_without_a_terminal(capscope, run, monkeypatch):
     monkeypatch.setattr(output, "_SECONDS_BETWEEN_LINES", 0.0)
     done = capscope("evaluate", run, "--sequences", 20)
     assert done.err.splitlines()[-1] == "independent dataset: 20 of 20 sequences"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from capscope import Budget, Settings, assess
+from capscope import Budget, Settings, assess, load
 from capscope.errors import install_hint
 from capscope.export.conditions import Conditions
 from capscope.export.dot import dot_graph
@@ -44,7 +44,7 @@ def run(made, tmp_path):
 
 @pytest.mark.parametrize("to", ["json", "prism", "dot"])
 def test_one_text_goes_to_standard_output_or_into_a_file(to, run, capscope):
-    reading = read_run(run)
+    graph = load(run).graph
     printed = capscope("export", run, "--to", to)
     assert printed.err == ""
     told = capscope("export", run, "--to", to, "--output", "made.txt")
@@ -52,9 +52,9 @@ def test_one_text_goes_to_standard_output_or_into_a_file(to, run, capscope):
     text = Path("made.txt").read_text()
     assert text == printed.out
     expected = {
-        "json": json.dumps(model_document(reading.graph, "board"), indent=1) + "\n",
-        "prism": prism_program(reading.graph, "board"),
-        "dot": dot_graph(reading.graph, "board"),
+        "json": json.dumps(model_document(graph, "board"), indent=1) + "\n",
+        "prism": prism_program(graph, "board"),
+        "dot": dot_graph(graph, "board"),
     }
     assert text == expected[to]
     one = json.loads(capscope("export", run, "--to", to, "--json").out)
@@ -81,19 +81,18 @@ def test_several_files_go_into_a_directory(to, output, run, capscope):
 def test_the_files_hold_what_the_exports_give(run, capscope):
     for to in ("csv", "ppddl"):
         assert capscope("export", run, "--to", to).code == 0
-    with run_tables(run) as tables:
-        for table in tables:
-            written = (run / "export" / f"{table.name}.csv").read_bytes().decode()
-            assert written == csv_text(table)
+    for table in run_tables(load(run)):
+        written = (run / "export" / f"{table.name}.csv").read_bytes().decode()
+        assert written == csv_text(table)
     with (run / "export" / "queries.csv").open(newline="") as rows:
         assert sum(int(row["executions"]) for row in csv.DictReader(rows)) == 100
-    files = ppddl_files(read_run(run).graph, "board")
+    files = ppddl_files(load(run).graph, "board")
     assert (run / "export" / "domain.pddl").read_text() == files.domain
     assert (run / "export" / "problem.pddl").read_text() == files.problem
 
 
 def test_options_reach_their_format(run, capscope):
-    graph = read_run(run).graph
+    graph = load(run).graph
     capscope("export", run, "--to", "ppddl", "--conditions", "readable", "--goal", "not lit(a)")
     files = ppddl_files(graph, "board", Conditions.READABLE, Intent.parse("not lit(a)"))
     assert (run / "export" / "domain.pddl").read_text() == files.domain

@@ -68,13 +68,13 @@ def test_a_plan_is_tried_on_the_agent(capscope, run):
     assert json.loads(capscope("plan", run, *command, "--seed", 1).out)["trial"] != trial
 
 
-def test_tries_may_be_kept_short(capscope, run):
+def test_the_length_of_attempts_can_be_limited(capscope, run):
     done = capscope("plan", run, "--goal", "lit(a) and lit(b)", "--try", 50, "--longest", 2)
     assert "was predicted for 2 executions, which agrees" in done.out
     assert "not finished after 2 executions: " in done.out
 
 
-def test_an_agent_that_has_changed_is_told(capscope, run, monkeypatch):
+def test_an_agent_that_has_changed_is_reported(capscope, run, monkeypatch):
     # Switches that were lit are put out again: nothing that was learned holds any more.
     monkeypatch.setattr(toy_worlds.Pressing, "act", lambda self, observation: None)
     done = capscope("plan", run, "--goal", "lit(a)", "--try", 30)
@@ -109,7 +109,7 @@ def test_ctrl_c_keeps_what_was_tried(capscope, run, monkeypatch):
     assert json.loads(done.out)["trial"]["verdict"] is None
 
 
-def test_no_way_is_an_answer_and_not_a_mistake(capscope, tmp_path):
+def test_that_there_is_no_plan_is_an_answer_and_not_an_error(capscope, tmp_path):
     run = tmp_path / "short"
     assess(f"{WORLDS}:hasty_board", budget=Budget(executions=2), run=run)
     done = capscope("plan", run, "--goal", "lit(a) and lit(b) and lit(c)", "--try", 5)

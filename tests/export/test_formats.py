@@ -5,9 +5,8 @@ import json
 from importlib import metadata
 
 import pytest
-from capscope.assessment.reading import read_run
 
-from capscope import Budget, Settings, assess
+from capscope import Budget, Settings, assess, load
 from capscope.errors import CapscopeError
 from capscope.export import formats
 from capscope.export.formats import FORMATS, ExportFormat, export_formats
@@ -23,7 +22,7 @@ def run(tmp_path_factory):
     path = tmp_path_factory.mktemp("formats") / "run"
     problem = board_problem(Board(slip=0.3))
     assess(problem, strategy="random", settings=SMALL, budget=Budget(executions=60), run=path)
-    return read_run(path)
+    return load(path)
 
 
 @pytest.mark.parametrize("name", FORMATS)

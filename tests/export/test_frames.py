@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from capscope import Budget, assess
 from capscope.errors import CapscopeError, install_hint
-from capscope.export.frames import frame, model_frames, parquet_bytes, run_frames
+from capscope.export.frames import frame, parquet_bytes
 from capscope.export.tables import model_tables, run_tables
 from capscope.model import StateGraph
 from support.odd_names import ODD, odd_models, tossed_models
@@ -27,10 +27,8 @@ def check_same(made, table):
 @given(odd_models())
 @settings(max_examples=20)
 def test_frames_hold_the_rows_of_the_tables(graph):
-    made = model_frames(graph)
-    for kept, table in zip((made.transitions, made.rules), model_tables(graph), strict=True):
-        check_same(kept, table)
-    assert made.queries is None
+    for table, again in zip(model_tables(graph), model_tables(graph), strict=True):
+        check_same(frame(table), again)
 
 
 @given(odd_models())
@@ -42,20 +40,22 @@ def test_parquet_files_hold_them_too(graph):
 
 @pytest.mark.parametrize("graph", [StateGraph(ODD, []), tossed_models()], ids=["empty", "tossed"])
 def test_types_do_not_depend_on_the_rows(graph):
-    made = model_frames(graph).transitions
+    made = frame(model_tables(graph)[0])
     kinds = {name: made[name].dtype.kind for name in ("times", "share", "held_before")}
     assert kinds == {"times": "i", "share": "f", "held_before": "b"}
     assert pandas.api.types.is_string_dtype(made["before"])
 
 
-def test_a_kept_run_has_its_queries_in_a_frame(tmp_path):
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_run_has_its_tables_in_frames(kept, tmp_path):
     problem = board_problem(Board(slip=0.3))
-    assess(problem, budget=Budget(executions=60), run=tmp_path / "run")
-    made = run_frames(tmp_path / "run")
+    directory = tmp_path / "run" if kept else None
+    run = assess(problem, budget=Budget(executions=60), run=directory)
+    made = run.frames()
     assert made.queries["executions"].sum() == 60
-    with run_tables(tmp_path / "run") as tables:
-        for kept, table in zip((made.transitions, made.rules, made.queries), tables, strict=True):
-            check_same(kept, table)
+    frames = (made.transitions, made.rules, made.queries)
+    for one, table in zip(frames, run_tables(run), strict=True):
+        check_same(one, table)
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
-from capscope.assessment.reading import read_run
 from hypothesis import given, settings
 
-from capscope import Budget, assess
+from capscope import Budget, assess, load
 from capscope.environments.pddl import PddlSimulator, load_task
 from capscope.errors import VocabularyError
 from capscope.export.conditions import Conditions
 from capscope.export.ppddl import decimal_shares, ppddl_files
 from capscope.model import StateGraph
+from capscope.model.extreme_models import PessimisticModel
 from capscope.symbolic import Intent, Predicate, Vocabulary
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
 from support.toy_worlds import Board, board_problem
@@ -110,7 +110,7 @@ def check_same_model(graph, files, *, silent_elsewhere=True):
     assert len(set(facts.values())) == len(facts)
     assert set(read.intent) == set(read.actions) - {"do-nothing"}
     for state, intent in itertools.product(graph.nodes, graph.capabilities):
-        expected = graph.pessimistic.predict(state, intent)
+        expected = PessimisticModel(graph).predict(state, intent)
         own = [read.actions[name] for name, text in read.intent.items() if text == str(intent)]
         found = [a for a in own if true(a.precondition, facts[state])]
         if not expected:
@@ -143,7 +143,7 @@ def test_readable_conditions_are_the_same_model_where_something_was_tried(graph)
 def test_readable_conditions_cover_states_in_which_nothing_was_tried():
     graph = tossed_models()
     untried = Intent.parse("not q"), 0b001
-    assert not graph.pessimistic.predict(untried[1], untried[0])
+    assert not PessimisticModel(graph).predict(untried[1], untried[0])
     check_same_model(graph, ppddl_files(graph, "toss"))
     with pytest.raises(AssertionError):
         check_same_model(graph, ppddl_files(graph, "toss", Conditions.READABLE))
@@ -193,8 +193,8 @@ def tireworld(tmp_path_factory):
     """A run with much chance in it, read back; its files, and the task they compile to."""
     path = tmp_path_factory.mktemp("tireworld")
     assess("tireworld", budget=Budget(executions=1500), run=path / "run")
-    reading = read_run(path / "run")
-    return reading.graph, *compiled(ppddl_files(reading.graph, reading.problem), path)
+    run = load(path / "run")
+    return run.graph, *compiled(ppddl_files(run.graph, run.problem), path)
 
 
 def compiled(files, path):
@@ -219,7 +219,7 @@ def test_our_own_reader_gives_the_same_distributions(tireworld):
     operators = operators_of(task, files)
     stochastic = 0
     for state, intent in itertools.product(graph.nodes, graph.capabilities):
-        expected = graph.pessimistic.predict(state, intent)
+        expected = PessimisticModel(graph).predict(state, intent)
         own = [o for o in operators.get(str(intent), []) if o.applicable(state)]
         assert len(own) == bool(expected)
         if own:
@@ -242,7 +242,7 @@ def test_our_own_simulator_draws_from_the_same_distribution(tireworld):
         simulator.restore(simulator.snapshot_of(place.state), rng.getrandbits(32))
         after = simulator.step(operator)
         seen[after] = seen.get(after, 0) + 1 / 4000
-    assert seen == pytest.approx(graph.pessimistic.predict(place.state, intent), abs=0.03)
+    assert seen == pytest.approx(PessimisticModel(graph).predict(place.state, intent), abs=0.03)
 
 
 def test_an_exported_run_can_itself_be_assessed(tmp_path):

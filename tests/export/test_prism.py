@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from capscope import Budget, assess
 from capscope.export.prism import prism_program
 from capscope.model import StateGraph
+from capscope.model.extreme_models import PessimisticModel
 from capscope.symbolic import Intent, Vocabulary
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
 from support.toy_worlds import Board, board_problem
@@ -133,7 +134,7 @@ def most_likely(graph, holds, sweeps=60):
             chances = [
                 sum(p * value[after] for after, p in prediction.items())
                 for intent in graph.capabilities
-                if (prediction := graph.pessimistic.predict(state, intent))
+                if (prediction := PessimisticModel(graph).predict(state, intent))
             ]
             value[state] = max([value[state], *chances])
     return value[graph.first_state]

@@ -1,13 +1,13 @@
 """The tables, compared with the dataset, the model and the document."""
 
 import pytest
-from capscope.assessment.reading import read_run
 from hypothesis import given
 
-from capscope import Budget, Settings, assess
+from capscope import Budget, Settings, assess, load
 from capscope.export.model_json import model_document
 from capscope.export.tables import QueryRow, RuleRow, TransitionRow, model_tables, run_tables
 from capscope.model import StateGraph
+from capscope.model.extreme_models import PessimisticModel
 from capscope.symbolic import Intent, Vocabulary
 from support.odd_names import ODD, odd_models, taught, tossed_models
 from support.toy_worlds import Board, board_problem
@@ -17,20 +17,19 @@ SMALL = Settings(draws=3, random_length=6, walks=2, walk_steps=10, patience=3)
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """A kept run, its reading and its three tables as lists of rows."""
+    """A loaded run and its three tables as lists of rows."""
     path = tmp_path_factory.mktemp("kept") / "run"
     problem = board_problem(Board(slip=0.3))
     assess(problem, strategy="random", settings=SMALL, budget=Budget(executions=333), run=path)
-    with run_tables(path) as tables:
-        return read_run(path), *([*table.rows] for table in tables)
+    run = load(path)
+    return run, *([*table.rows] for table in run_tables(run))
 
 
-def test_transitions_are_those_of_the_dataset(kept):
-    reading, transitions, _, _ = kept
-    capabilities = reading.graph.capabilities
+def test_transitions_are_those_of_the_run(kept):
+    run, transitions, _, _ = kept
     counts = {
-        (hex(t.before), str(capabilities[t.capability]), hex(t.after)): n
-        for t, n in reading.dataset
+        (hex(t.before), str(run.capabilities[t.capability]), hex(t.after)): n
+        for t, n in run.executions.transitions().items()
     }
     assert {(row.before, row.capability, row.after): row.times for row in transitions} == counts
     assert len(transitions) == len(counts)
@@ -57,13 +56,13 @@ def test_a_transition_has_the_probability_of_the_model(graph):
         predicted.setdefault((before, intent), {})[after] = row.probability
     for state in graph.nodes:
         for intent in graph.capabilities:
-            expected = graph.pessimistic.predict(state, intent)
+            expected = PessimisticModel(graph).predict(state, intent)
             assert predicted.get((state, intent), {}) == expected
 
 
 def test_atoms_that_always_hold_are_omitted(kept):
-    reading, transitions, _, _ = kept
-    vocabulary = reading.graph.vocabulary
+    run, transitions, _, _ = kept
+    vocabulary = run.graph.vocabulary
     for row in transitions:
         state = int(row.before, 16)
         named = Intent.parse(row.before_atoms).literals if row.before_atoms else ()
@@ -94,30 +93,30 @@ def test_rules_are_those_of_the_document():
 
 
 def test_queries_add_up_to_the_usage_of_the_run(kept):
-    reading, _, _, queries = kept
-    assert [row.number for row in queries] == list(range(reading.usage.queries))
+    run, _, _, queries = kept
+    assert [row.number for row in queries] == list(range(run.usage.queries))
     for column in ("executions", "llm_tokens"):
-        assert sum(getattr(row, column) for row in queries) == getattr(reading.usage, column)
-    walked = reading.meta["discovery"]["simulator_steps"]
-    assert sum(row.simulator_steps for row in queries) == reading.usage.simulator_steps - walked
-    assert sum(row.seconds for row in queries) == pytest.approx(reading.usage.seconds)
-    assert sum(row.new_pairs for row in queries) == reading.graph.pairs_tried
-    assert queries[0].start == hex(reading.graph.first_state)
+        assert sum(getattr(row, column) for row in queries) == getattr(run.usage, column)
+    walked = run.meta.discovery_steps
+    assert sum(row.simulator_steps for row in queries) == run.usage.simulator_steps - walked
+    assert sum(row.seconds for row in queries) == pytest.approx(run.usage.seconds)
+    assert sum(row.new_pairs for row in queries) == run.graph.pairs_tried
+    assert queries[0].start == hex(run.graph.first_state)
 
 
 def test_an_empty_run_has_empty_tables(tmp_path):
     assess(board_problem(), settings=SMALL, budget=Budget(executions=0), run=tmp_path / "run")
-    with run_tables(tmp_path / "run") as tables:
-        assert [(t.name, [*t.rows]) for t in tables] == [
-            ("transitions", []),
-            ("rules", []),
-            ("queries", []),
-        ]
-        assert [tuple(t.columns) for t in tables] == [
-            TransitionRow._fields,
-            RuleRow._fields,
-            QueryRow._fields,
-        ]
+    tables = run_tables(load(tmp_path / "run"))
+    assert [(t.name, [*t.rows]) for t in tables] == [
+        ("transitions", []),
+        ("rules", []),
+        ("queries", []),
+    ]
+    assert [tuple(t.columns) for t in tables] == [
+        TransitionRow._fields,
+        RuleRow._fields,
+        QueryRow._fields,
+    ]
 
 
 def test_lone_surrogates_are_escaped():

@@ -102,7 +102,7 @@ def test_settings_survive_the_way_through_json(chosen):
     assert Settings.from_dict(json.loads(json.dumps(written))) == chosen
 
 
-def test_settings_left_out_are_the_defaults():
+def test_missing_settings_have_their_defaults():
     assert Settings.from_dict({}) == Settings()
     assert Settings.from_dict({"draws": 3}) == Settings(draws=3)
 

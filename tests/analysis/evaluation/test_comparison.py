@@ -10,6 +10,7 @@ from capscope.analysis.evaluation.reference import Counts, Reference
 from capscope.analysis.evaluation.truth import TrueModel
 from capscope.analysis.evaluation.variational_distance import distance
 from capscope.model import StateGraph
+from capscope.model.extreme_models import PessimisticModel
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
 
@@ -32,7 +33,7 @@ TRANSITIONS = st.dictionaries(
 def learned(transitions, intents=INTENTS):
     graph = StateGraph(WORDS, intents)
     graph.update(Counter(transitions))
-    return graph.pessimistic
+    return PessimisticModel(graph)
 
 
 def in_truth(model, truth):

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from capscope import Budget, Effect, Settings, assess
-from capscope.analysis.evaluation.evaluate import Measure, evaluate
+from capscope import Budget, Effect, Settings, assess, load
+from capscope.analysis.evaluation.evaluate import Measure
 from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.assessment.discovery import intents_of
@@ -43,7 +43,7 @@ class Certain(BoardTruth):
 
 
 def evaluated(run, problem, sequences=50, **how):
-    return evaluate(run, lambda source: problem, Measure(sequences, seed=7, **how))
+    return load(run).evaluate(Measure(sequences, seed=7, **how), problem=problem)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_without_a_known_truth_the_exact_agreement_is_unknown(thorough):
     assert found["model_agreement_sampled"] == 1
 
 
-def test_intents_of_ones_own_are_all_that_counts(tmp_path):
+def test_given_intents_are_all_that_counts(tmp_path):
     own = replace(SMALL, intents=("lit(a)", "not lit(c)"), patience=12)
     assess(board(), strategy="random", settings=own, run=tmp_path / "run")
     found = evaluated(tmp_path / "run", board())
@@ -139,7 +139,7 @@ def test_a_run_that_tried_nothing_gains_nothing_from_the_filter(tmp_path):
     assert found["model_agreement"] == found["model_agreement_sampled"] == 0
 
 
-def test_runs_side_by_side_share_one_dataset(thorough):
+def test_runs_in_one_folder_share_one_dataset(thorough):
     class Counted(Board):
         resets = 0
 
@@ -180,7 +180,7 @@ def test_without_a_known_truth_the_exact_metrics_are_unknown(thorough):
 @pytest.mark.parametrize(
     ("other", "named"),
     [
-        (replace(board(), fingerprint="new"), "its problem fingerprint was '', now 'new'"),
+        (replace(board(), fingerprint="new"), "its fingerprint was '', now 'new'"),
     ],
 )
 def test_a_run_is_not_compared_with_another_problem(thorough, other, named):

@@ -18,6 +18,7 @@ from capscope.analysis.evaluation.variational_distance import (
     mean_total_variation,
 )
 from capscope.model import StateGraph
+from capscope.model.extreme_models import PessimisticModel
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
 
@@ -44,12 +45,6 @@ def learned(transitions, intents=INTENTS):
     return graph
 
 
-def recorded(transitions):
-    dataset = Dataset()
-    dataset.record(transitions)
-    return dataset
-
-
 # Exactly.
 
 
@@ -73,19 +68,24 @@ def test_the_exact_distance_of_a_model_made_by_hand():
         }
     )
     # |.5 - .75| + |.5 - .25|, 0, |1 - .5| + |0 - .5|, and the pair never tried counts in full.
-    assert exact_distance(graph.pessimistic, truth) == pytest.approx((0.5 + 0 + 1.0 + 1.0) / 6)
+    assert exact_distance(PessimisticModel(graph), truth) == pytest.approx(
+        (0.5 + 0 + 1.0 + 1.0) / 6
+    )
 
 
 @given(TRANSITIONS, TRUTHS)
 def test_the_exact_distance_is_the_mean_over_all_true_transitions(transitions, truth):
     graph = learned(transitions)
     distances = [
-        abs(probability - (graph.pessimistic.predict(s, c).get(after, 0) if c in INTENTS else 0))
+        abs(
+            probability
+            - (PessimisticModel(graph).predict(s, c).get(after, 0) if c in INTENTS else 0)
+        )
         for (s, c), spread in truth.table.items()
         for after, probability in spread.items()
     ]
     mean = sum(distances) / len(distances) if distances else 0.0
-    assert exact_distance(graph.pessimistic, truth) == pytest.approx(mean)
+    assert exact_distance(PessimisticModel(graph), truth) == pytest.approx(mean)
     assert truth.transitions == len(distances)
 
 
@@ -93,28 +93,28 @@ def test_the_exact_distance_is_the_mean_over_all_true_transitions(transitions, t
 def test_a_model_that_saw_nothing_is_off_by_all_there_is(truth):
     everything = sum(p for spread in truth.table.values() for p in spread.values())
     expected = everything / truth.transitions if truth.table else 0.0
-    assert exact_distance(learned({}).pessimistic, truth) == pytest.approx(expected)
+    assert exact_distance(PessimisticModel(learned({})), truth) == pytest.approx(expected)
 
 
 @given(st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, 1)), st.integers(0, 3)))
 def test_a_model_that_saw_every_pair_of_a_deterministic_agent_is_not_off_at_all(outcomes):
     graph = learned({Transition(s, c, after): 1 for (s, c), after in outcomes.items()})
     table = {(s, INTENTS[c]): {after: 1.0} for (s, c), after in outcomes.items()}
-    assert exact_distance(graph.pessimistic, TrueModel(INTENTS, range(4), table)) == 0
+    assert exact_distance(PessimisticModel(graph), TrueModel(INTENTS, range(4), table)) == 0
 
 
 def test_an_intent_that_the_learner_never_met_counts_as_disagreement():
     known = {(0, P): {1: 1.0}}
     graph = learned({Transition(0, 0, 1): 5}, [P])
-    assert exact_distance(graph.pessimistic, TrueModel([P], [0], known)) == 0
+    assert exact_distance(PessimisticModel(graph), TrueModel([P], [0], known)) == 0
     more = known | {(0, Q): {2: 1.0}, (0, NOT_P): {0: 1.0}}
     truth = TrueModel([P, Q, NOT_P], [0], more)
-    assert exact_distance(graph.pessimistic, truth) == pytest.approx(2 / 3)
+    assert exact_distance(PessimisticModel(graph), truth) == pytest.approx(2 / 3)
 
 
 @given(TRANSITIONS, TRUTHS)
 def test_the_exact_distance_is_the_weighted_mean_with_equal_weights(transitions, truth):
-    model = learned(transitions).pessimistic
+    model = PessimisticModel(learned(transitions))
     mean = distance(compare(model, Reference.of_truth(truth, WORDS)))
     assert (mean or 0.0) == pytest.approx(exact_distance(model, truth))
     assert (mean is None) == (not truth.transitions)
@@ -138,11 +138,13 @@ def largest_difference(prediction, outcomes):
 def test_the_mean_total_variation_is_that_of_the_definition(transitions, truth):
     graph = learned(transitions)
     distances = [
-        largest_difference(dict(graph.pessimistic.predict(s, c)) if c in INTENTS else {}, spread)
+        largest_difference(
+            dict(PessimisticModel(graph).predict(s, c)) if c in INTENTS else {}, spread
+        )
         for (s, c), spread in truth.table.items()
     ]
     mean = sum(distances) / len(distances) if distances else 0.0
-    assert mean_total_variation(graph.pessimistic, truth) == pytest.approx(mean)
+    assert mean_total_variation(PessimisticModel(graph), truth) == pytest.approx(mean)
 
 
 def test_a_pair_never_tried_is_off_by_one_and_every_pair_weighs_alike():
@@ -158,7 +160,7 @@ def test_a_pair_never_tried_is_off_by_one_and_every_pair_weighs_alike():
     )
     seen = {Transition(0, 0, 1): 1, Transition(0, 0, 0): 1, Transition(1, 0, 1): 1}
     # Off by a quarter, right, never tried, and an intent never met.
-    found = mean_total_variation(learned(seen).pessimistic, truth)
+    found = mean_total_variation(PessimisticModel(learned(seen)), truth)
     assert found == pytest.approx((0.25 + 0 + 1 + 1) / 4)
 
 
@@ -187,7 +189,11 @@ def sampled_distance(model, sample, learned_from=None):
     reference = Reference.of_counts(Counts.of(sample), INTENTS, WORDS)
     if learned_from is None:
         return distance(compare(model, reference))
-    seen = lambda state, intent: learned_from.outcomes(state, INTENTS.index(intent))  # noqa: E731
+
+    def seen(state, intent):
+        pair = state, INTENTS.index(intent)
+        return {t.after: n for t, n in learned_from.items() if (t.before, t.capability) == pair}
+
     return distance(compare(model, reference), learned_weights(reference, seen))
 
 
@@ -196,7 +202,7 @@ def formula(graph, sample, weight):
     total = weights = Fraction(0)
     for (s, c, after), count in sample.items():
         tried = sum(n for t, n in sample.items() if (t.before, t.capability) == (s, c))
-        predicted = Fraction(graph.pessimistic.predict(s, INTENTS[c]).get(after, 0.0))
+        predicted = Fraction(PessimisticModel(graph).predict(s, INTENTS[c]).get(after, 0.0))
         share = weight.get((s, c, after), 0)
         total += share * abs(Fraction(count, tried) - predicted)
         weights += share
@@ -206,8 +212,8 @@ def formula(graph, sample, weight):
 @given(TRANSITIONS, TRANSITIONS)
 def test_the_sampled_distance_follows_the_printed_formula_in_both_weightings(seen, sample):
     graph = learned(seen)
-    by_sample = sampled_distance(graph.pessimistic, sample)
-    by_learner = sampled_distance(graph.pessimistic, sample, recorded(seen))
+    by_sample = sampled_distance(PessimisticModel(graph), sample)
+    by_learner = sampled_distance(PessimisticModel(graph), sample, seen)
     for found, weight in ((by_sample, sample), (by_learner, seen)):
         expected = formula(graph, sample, weight)
         assert found == (None if expected is None else pytest.approx(expected))
@@ -216,7 +222,7 @@ def test_the_sampled_distance_follows_the_printed_formula_in_both_weightings(see
 @given(TRANSITIONS, TRANSITIONS)
 def test_the_sampled_distance_is_the_mean_over_single_executions(seen, sample):
     """The twin: every execution of 𝒟′ on its own, uncounted."""
-    model = learned(seen).pessimistic
+    model = PessimisticModel(learned(seen))
     executions = [t for t, count in sample.items() for _ in range(count)]
     gaps = []
     for s, c, after in executions:
@@ -231,23 +237,23 @@ def test_what_was_never_explored_weighs_by_the_sample_and_not_by_the_learner():
     seen = {Transition(0, 0, 1): 10}
     sample = {Transition(0, 0, 1): 3, Transition(2, 1, 3): 1}
     graph = learned(seen)
-    assert sampled_distance(graph.pessimistic, sample) == pytest.approx(1 / 4)
-    assert sampled_distance(graph.pessimistic, sample, recorded(seen)) == 0
+    assert sampled_distance(PessimisticModel(graph), sample) == pytest.approx(1 / 4)
+    assert sampled_distance(PessimisticModel(graph), sample, seen) == 0
 
 
 def test_what_the_learner_saw_often_weighs_by_the_learner_and_not_by_the_sample():
     seen = {Transition(0, 0, 1): 90, Transition(0, 0, 0): 10, Transition(2, 1, 3): 1}
     sample = {Transition(0, 0, 1): 1, Transition(0, 0, 0): 1, Transition(2, 1, 3): 98}
-    model = learned(seen).pessimistic
+    model = PessimisticModel(learned(seen))
     # Both outcomes of the first pair are off by 0.4; the second pair is right.
     assert sampled_distance(model, sample) == pytest.approx(2 * 0.4 / 100)
-    assert sampled_distance(model, sample, recorded(seen)) == pytest.approx(100 * 0.4 / 101)
+    assert sampled_distance(model, sample, seen) == pytest.approx(100 * 0.4 / 101)
 
 
 @given(TRANSITIONS, TRANSITIONS, st.integers(1, 5))
 def test_the_weightings_agree_where_the_learner_saw_what_is_in_the_sample(seen, sample, times):
-    model = learned(seen).pessimistic
-    same = recorded({transition: times * count for transition, count in sample.items()})
+    model = PessimisticModel(learned(seen))
+    same = {transition: times * count for transition, count in sample.items()}
     by_learner = sampled_distance(model, sample, same)
     by_sample = sampled_distance(model, sample)
     assert by_learner == (None if by_sample is None else pytest.approx(by_sample))
@@ -256,9 +262,9 @@ def test_the_weightings_agree_where_the_learner_saw_what_is_in_the_sample(seen, 
 def test_there_is_no_distance_where_the_weights_leave_nothing_to_compare():
     graph = learned({Transition(0, 0, 1): 10})
     sample = {Transition(2, 1, 3): 4}
-    assert sampled_distance(graph.pessimistic, sample, recorded({})) is None
-    assert sampled_distance(graph.pessimistic, {}) is None
-    assert sampled_distance(graph.pessimistic, sample) == 1.0
+    assert sampled_distance(PessimisticModel(graph), sample, {}) is None
+    assert sampled_distance(PessimisticModel(graph), {}) is None
+    assert sampled_distance(PessimisticModel(graph), sample) == 1.0
 
 
 # The paper's filter.
@@ -273,8 +279,8 @@ def test_the_filter_drops_the_rules_that_never_achieve_their_intent():
             Transition(0b00, 1, 0b00): 1,  # q is never achieved
         }
     )
-    kept = AchievingOnly(graph.pessimistic, WORDS)
-    assert kept.predict(0b00, P) == graph.pessimistic.predict(0b00, P)
+    kept = AchievingOnly(PessimisticModel(graph), WORDS)
+    assert kept.predict(0b00, P) == PessimisticModel(graph).predict(0b00, P)
     assert kept.predict(0b10, P) == {}
     assert kept.predict(0b00, Q) == {}
     assert kept.predict(0b11, P) == {}
@@ -298,7 +304,7 @@ def test_a_pair_that_the_filter_keeps_counts_in_full_where_the_filtered_model_is
         }
         reference = Reference.of_counts(Counts.of(counts), INTENTS, WORDS)
     graph = learned({Transition(0, 0, 1): 1, Transition(0, 0, 0): 1, Transition(0b10, 0, 0b10): 5})
-    model = AchievingOnly(graph.pessimistic, WORDS)
+    model = AchievingOnly(PessimisticModel(graph), WORDS)
     found = distance(compare(model, reference.achieving()))
     of_five_transitions = (0 + 0 + 0.5 + 0.5 + 1.0) / 5
     of_twelve_executions = (0 + 0 + 2 * 0.5 + 2 * 0.5 + 4 * 1.0) / 12
