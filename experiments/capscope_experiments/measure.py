@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from capscope.analysis.evaluation.comparison import compare
 from capscope.analysis.evaluation.evaluate import DATASETS
 from capscope.analysis.evaluation.evaluate import Measure as EvaluationSettings
+from capscope.analysis.evaluation.metrics import compare, distance
 from capscope.analysis.evaluation.reference import Reference
-from capscope.analysis.evaluation.sample import Recipe
-from capscope.analysis.evaluation.sampling import Heard, build, unheard
+from capscope.analysis.evaluation.sample import Heard, Recipe, build, unheard
 from capscope.analysis.evaluation.truth import TrueModel, enumerate_truth
-from capscope.analysis.evaluation.variational_distance import distance, exact_distance
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
@@ -20,6 +18,7 @@ from capscope.record.settings import Settings
 from capscope.symbolic import Effect, Intent
 from capscope.world import Problem
 from capscope_experiments.curve import Agreement
+from capscope_experiments.exact_distances import exact_distance
 from capscope_experiments.jobs import Report
 
 SEQUENCES = EvaluationSettings.sequences

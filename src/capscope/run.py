@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from capscope.analysis.aliasing import Aliasing, find_aliasing
 from capscope.analysis.evaluation.evaluate import Measure, evaluate_run
-from capscope.analysis.evaluation.sampling import Heard, unheard
+from capscope.analysis.evaluation.sample import Heard, unheard
 from capscope.analysis.findings import Finding, find_findings
 from capscope.analysis.planning import Goal, Plan, PlanAttempt, Trial, TrialSettings, plan_for
 from capscope.analysis.planning.goal import matching_states

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from capscope.model import ExtremeModels
 from capscope import Budget, Settings, assess
 from capscope.analysis.evaluation.truth import enumerate_truth
-from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.errors import CapscopeError
+from capscope.model import ExtremeModels
 from capscope.problems import load_problem
 from capscope_experiments.bench_runs import CURVE, BenchRun, make_run, saved_curve
+from capscope_experiments.exact_distances import exact_distance
 from capscope_experiments.measure import least_executions
 from capscope_experiments.saved_runs import read
 

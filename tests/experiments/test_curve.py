@@ -6,10 +6,10 @@ import pytest
 
 from capscope import Budget, Settings, Usage, assess
 from capscope.analysis.evaluation.truth import enumerate_truth
-from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.problems import load_problem
 from capscope_experiments.accounting import Shares
 from capscope_experiments.curve import Curve, Milestones, Point, learning_points, point_at
+from capscope_experiments.exact_distances import exact_distance
 from capscope_experiments.saved_runs import read_stages
 
 SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.analysis.evaluation.truth import enumerate_truth
-from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.symbolic import Effect, Intent
 from capscope_experiments.baselines.qace import QaceSettings, learn_qace
 from capscope_experiments.baselines.qace.learning import LearningOutcome, tail
 from capscope_experiments.baselines.qace.model import Conjunction
+from capscope_experiments.exact_distances import exact_distance
 from support.rule_worlds import (
     NOTHING,
     STATES,

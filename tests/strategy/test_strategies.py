@@ -10,13 +10,13 @@ import pytest
 
 from capscope import Budget, assess
 from capscope.analysis.evaluation.truth import enumerate_truth
-from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.errors import CapscopeError
 from capscope.model import ExtremeModels
 from capscope.problems import load_problem
 from capscope.record.journal import Journal
 from capscope.record.settings import Settings
 from capscope.strategy import find_strategy, strategies
+from capscope_experiments.exact_distances import exact_distance
 from support.toy_worlds import Board, board_problem, slippery_board
 
 SETTINGS = Settings(draws=3, iterations=40, depth=6, random_length=8, patience=6)

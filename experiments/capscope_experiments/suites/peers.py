@@ -10,7 +10,6 @@ from typing import Any
 
 from capscope import load
 from capscope.analysis.evaluation.truth import TrueModel, enumerate_truth
-from capscope.analysis.evaluation.variational_distance import mean_total_variation
 from capscope.errors import CapscopeError
 from capscope.problems import load_problem
 from capscope.strategy.registry import DEFAULT_STRATEGY
@@ -18,6 +17,7 @@ from capscope_experiments.baselines.aalpy import METHODS, NOTE, PeerSettings, le
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.curve import learning_points
+from capscope_experiments.exact_distances import mean_total_variation
 from capscope_experiments.jobs import Report
 from capscope_experiments.result_cache import load_result, save_result
 from capscope_experiments.table import markdown_table, spread, spread_of_reached, write_csv

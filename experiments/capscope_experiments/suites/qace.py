@@ -13,13 +13,13 @@ from typing import Any
 
 from capscope import load
 from capscope.analysis.evaluation.truth import enumerate_truth
-from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.problems import load_problem
 from capscope.record.usage import Budget
 from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.baselines.qace import QaceProgress, QaceSettings, learn_qace
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
+from capscope_experiments.exact_distances import exact_distance
 from capscope_experiments.jobs import Report
 from capscope_experiments.result_cache import load_result, save_result
 from capscope_experiments.table import markdown_table, write_csv

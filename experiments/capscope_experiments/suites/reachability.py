@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from capscope import load
-from capscope.analysis.evaluation.variational_distance import achieves
+from capscope.analysis.evaluation.metrics import achieves
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.model import CapabilityModel
 from capscope.model.capability_model import sample

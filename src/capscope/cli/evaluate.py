@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from capscope.analysis.evaluation.evaluate import Measure
-from capscope.analysis.evaluation.sampling import Heard
+from capscope.analysis.evaluation.sample import Heard
 from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import amount_done, print_json, print_line
 from capscope.present.text import counted

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.analysis.evaluation.calibration import Bin, calibration
-from capscope.analysis.evaluation.comparison import compare
+from capscope.analysis.evaluation.metrics import Bin, calibration, compare
 from capscope.analysis.evaluation.reference import Counts, Reference
 from capscope.analysis.evaluation.truth import TrueModel
 from capscope.record.execution_table import Transition

@@ -4,11 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.analysis.evaluation.calibration import calibration
-from capscope.analysis.evaluation.comparison import compare
+from capscope.analysis.evaluation.metrics import calibration, compare, distance
 from capscope.analysis.evaluation.reference import Counts, Reference
 from capscope.analysis.evaluation.truth import TrueModel
-from capscope.analysis.evaluation.variational_distance import distance
 from capscope.model import StateGraph
 from capscope.model.extreme_models import PessimisticModel
 from capscope.record.execution_table import Transition

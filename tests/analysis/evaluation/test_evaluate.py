@@ -5,10 +5,10 @@ import pytest
 from capscope import Budget, Effect, Settings, assess, load
 from capscope.analysis.evaluation.evaluate import Measure
 from capscope.analysis.evaluation.truth import enumerate_truth
-from capscope.analysis.evaluation.variational_distance import exact_distance
 from capscope.assessment.discovery import intents_of
 from capscope.errors import ProblemError, RunError
 from capscope.world import KnownTruth
+from capscope_experiments.exact_distances import exact_distance
 from support.toy_worlds import Board, BrokenBoard, board_problem
 
 SMALL = Settings(draws=4, random_length=10, walks=3, walk_steps=20, patience=4)
@@ -207,5 +207,5 @@ def test_the_truth_of_the_board_is_a_known_truth():
     assert isinstance(BoardTruth(0.1), KnownTruth)
     truth = enumerate_truth(BoardTruth(0.25))
     assert len(truth.table) == 48
-    assert truth.transitions == 24 + 24 * 2
+    assert sum(map(len, truth.table.values())) == 24 + 24 * 2
     assert truth.predict(99, truth.capabilities[0]) == {}

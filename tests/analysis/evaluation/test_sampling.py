@@ -3,8 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from capscope.analysis.evaluation.sample import Recipe, load
-from capscope.analysis.evaluation.sampling import build
+from capscope.analysis.evaluation.sample import Recipe, build, load
 from capscope.errors import CapscopeError, ProblemError
 from capscope.symbolic import Intent
 from capscope.world import Position
@@ -124,7 +123,7 @@ class Killed(BaseException):
 
 def test_a_kill_loses_only_what_was_built_since_the_last_save(tmp_path, monkeypatch):
     """A sequence takes three seconds by this clock, so a save is due at every second one."""
-    from capscope.analysis.evaluation import sampling
+    from capscope.analysis.evaluation import sample as sampling
 
     now = 0.0
     saved = []
@@ -150,7 +149,7 @@ def test_a_kill_loses_only_what_was_built_since_the_last_save(tmp_path, monkeypa
 
 
 def test_saving_waits_until_it_costs_a_tenth_of_the_time(tmp_path, monkeypatch):
-    from capscope.analysis.evaluation import sampling
+    from capscope.analysis.evaluation import sample as sampling
 
     now = 0.0
     saved = []
@@ -176,7 +175,7 @@ def test_an_interrupt_while_a_sequence_is_taken_in_does_not_count_it_twice(tmp_p
             if transitions and self.total() > 100:
                 raise KeyboardInterrupt
 
-    from capscope.analysis.evaluation import sampling
+    from capscope.analysis.evaluation import sample as sampling
 
     monkeypatch.setattr(sampling, "Counter", Torn)
     with pytest.raises(KeyboardInterrupt):

@@ -6,21 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.analysis.evaluation.comparison import compare
-from capscope.analysis.evaluation.reference import Counts, Reference
-from capscope.analysis.evaluation.truth import TrueModel
-from capscope.analysis.evaluation.variational_distance import (
+from capscope.analysis.evaluation.metrics import (
     AchievingOnly,
     achieves,
+    compare,
     distance,
-    exact_distance,
     learned_weights,
-    mean_total_variation,
 )
+from capscope.analysis.evaluation.reference import Counts, Reference
+from capscope.analysis.evaluation.truth import TrueModel
 from capscope.model import StateGraph
 from capscope.model.extreme_models import PessimisticModel
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
+from capscope_experiments.exact_distances import exact_distance, mean_total_variation
 
 WORDS = Vocabulary.of_atoms(["p", "q"])
 P, Q, NOT_P = map(Intent.parse, ("p", "q", "not p"))

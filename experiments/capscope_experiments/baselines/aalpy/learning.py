@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from capscope.analysis.evaluation.truth import TrueModel
-from capscope.analysis.evaluation.variational_distance import exact_distance, mean_total_variation
 from capscope.errors import CapscopeError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent
@@ -18,6 +17,7 @@ from capscope_experiments.baselines import BudgetSpent
 from capscope_experiments.baselines.aalpy.learned_mdp import LearnedMdp, MdpState
 from capscope_experiments.baselines.aalpy.peer_run import PeerPoint, PeerRun, PeerSettings
 from capscope_experiments.baselines.aalpy.system import AgentSystem
+from capscope_experiments.exact_distances import exact_distance, mean_total_variation
 
 WORLD, LEARNER, INPUTS = range(3)
 """Child seeds of a run: the simulator and agent, AALpy's own randomness, Alergia's inputs."""

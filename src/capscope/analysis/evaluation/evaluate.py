@@ -1,13 +1,10 @@
-"""Evaluate a run: exactly where the truth is known, and on an independent dataset everywhere.
+"""Evaluate a run: exactly if the truth is known, and on an independent dataset.
 
 The model is read from the journal, so a finished run can be evaluated as it was at any point
-without asking the agent again. What it is measured against are two references: the enumerated
-truth, and a dataset that is built once and kept beside the runs. For a model that comes from
-elsewhere, `compare` it with a `Reference` and take the metrics from there.
+without asking the agent again. To evaluate a model from elsewhere, `compare` it with a `Reference`.
 
-The paper's filter concerns the three agreements. Calibration and the shares are always of
-everything: pairs chosen because the intent was achieved in them would make any model look as if it
-promised too little.
+The paper's filter applies to the three agreements only. Pairs chosen because the intent was
+achieved in them would make any model look miscalibrated.
 """
 
 from __future__ import annotations
@@ -17,18 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capscope.analysis.evaluation.calibration import calibration
-from capscope.analysis.evaluation.comparison import Comparison, compare
-from capscope.analysis.evaluation.reference import Reference
-from capscope.analysis.evaluation.sample import IndependentSample, Recipe
-from capscope.analysis.evaluation.sampling import Heard, build, unheard
-from capscope.analysis.evaluation.truth import enumerate_truth
-from capscope.analysis.evaluation.variational_distance import (
+from capscope.analysis.evaluation.metrics import (
     AchievingOnly,
+    ModelComparison,
     Seen,
+    calibration,
+    compare,
     distance,
     learned_weights,
 )
+from capscope.analysis.evaluation.reference import Reference
+from capscope.analysis.evaluation.sample import Heard, IndependentSample, Recipe, build, unheard
+from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.errors import RunError
 from capscope.model.capability_model import CapabilityModel
 from capscope.record.identity import RunIdentity
@@ -46,15 +43,15 @@ class Measure:
     """How to evaluate a run."""
 
     sequences: int = 100_000
-    """Random capability sequences in the independent dataset; 0 leaves sampled metrics out."""
+    """Random capability sequences in the independent dataset; with 0, no sampled metrics."""
     seed: int = 1_000_003
     """Seed of those sequences."""
     achieving_only: bool = False
     """Apply the paper's filter to the agreements."""
     rebuild: bool = False
-    """Build the dataset anew even if there is one."""
+    """Build the dataset again even if there is one."""
     after_executions: int | None = None
-    """Evaluate what was known after so many executions; None is the end of the run."""
+    """Evaluate what was known after this many executions; None is the end of the run."""
 
 
 def evaluate_run(
@@ -91,8 +88,9 @@ def evaluate_run(
 
 def _exactly(run: Run, exact: Reference | None, achieving_only: bool) -> dict[str, Any]:
     if exact is None:
-        keys = ("model_agreement", "support_right", "unknown_share", "pairs_reachable")
-        return dict.fromkeys(keys)
+        return dict.fromkeys(
+            ("model_agreement", "support_right", "unknown_share", "pairs_reachable")
+        )
     model = run.model
     whole = compare(model, exact)
     judged = _filtered(model, exact) if achieving_only else whole
@@ -134,7 +132,7 @@ def _sampled(run: Run, sample: IndependentSample | None, achieving_only: bool) -
     }
 
 
-def _filtered(model: CapabilityModel, reference: Reference) -> Comparison:
+def _filtered(model: CapabilityModel, reference: Reference) -> ModelComparison:
     return compare(AchievingOnly(model, reference.vocabulary), reference.achieving())
 
 

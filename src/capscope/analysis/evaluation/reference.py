@@ -1,14 +1,12 @@
-"""What a model is measured against: how each pair ends, and how much each transition weighs.
+"""What a model is compared with: how each pair ends, and how much each transition weighs.
 
-Two things can stand for the agent. Where its truth can be enumerated, a pair's outcomes have exact
-probabilities and every transition weighs the same. Elsewhere an independent dataset 𝒟′ of
-executions stands in: outcomes have frequencies, and a transition weighs as often as it was seen.
-Every metric is a weighted mean over one of the two.
+If the agent's truth can be enumerated, a pair's outcomes have exact probabilities and every
+transition has the same weight. Otherwise an independent dataset 𝒟′ of executions takes its place:
+outcomes have frequencies, and the weight of a transition is its count. Every metric is a weighted
+mean over one of the two.
 
-A dictionary of dictionaries would say the same, but two million transitions take a gigabyte that
-way, and each metric would ask the model again. Here pairs and transitions are parallel arrays, the
-transitions sorted by pair: the model is asked once for each pair (`comparison`), and a metric is a
-line of NumPy.
+As dictionaries of dictionaries, two million transitions would take a gigabyte. Here pairs and
+transitions are parallel arrays, sorted by pair, so a metric (`metrics`) is a line of NumPy.
 """
 
 from __future__ import annotations
@@ -16,33 +14,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capscope.analysis.evaluation.truth import TrueModel
 from capscope.record.execution_table import Transition
+from capscope.statistics.arrays import Floats, Integers, Mask
 from capscope.symbolic import Intent, State, Vocabulary
-
-Numbers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class Counts(NamedTuple):
-    """Distinct transitions and how often each was seen, as parallel arrays."""
+    """Distinct transitions and their counts, as parallel arrays."""
 
     states: Sequence[State]
-    before: Numbers
-    """Which of the states; so is `after`."""
-    capability: Numbers
-    after: Numbers
-    times: Numbers
+    before: Integers
+    """By index of the state; so is `after`."""
+    capability: Integers
+    after: Integers
+    times: Integers
 
     @classmethod
     def of(cls, transitions: Mapping[Transition, int]) -> Counts:
-        """Lay counted transitions out, states and transitions in ascending order."""
+        """Convert counted transitions; states and transitions are in ascending order."""
         states = sorted({state for before, _, after in transitions for state in (before, after)})
         place = {state: i for i, state in enumerate(states)}
         before = _numbers(place[before] for before, _, _ in transitions)
@@ -60,16 +55,13 @@ class Reference:
     vocabulary: Vocabulary
     intents: Sequence[Intent]
     states: Sequence[State]
-    before: Numbers
-    """Of each pair: which state."""
-    intent: Numbers
-    """Of each pair: which intent."""
+    before: Integers
+    intent: Integers
     pair_weight: Floats
-    """Of each pair: 1, or its executions."""
-    pair: Numbers
-    """Of each transition: which pair; never falls."""
-    after: Numbers
-    """Of each transition: which state it ends in."""
+    """Of each pair: the state and the intent by index; 1, or its executions."""
+    pair: Integers
+    after: Integers
+    """Of each transition: its pair, in ascending order, and the state it ends in, by index."""
     probability: Floats
     """Of each transition: how often its pair ends so."""
     weight: Floats
@@ -77,7 +69,7 @@ class Reference:
 
     @classmethod
     def of_truth(cls, truth: TrueModel, vocabulary: Vocabulary) -> Reference:
-        """Take the exact truth: pairs weigh alike, and so do transitions."""
+        """Take the exact truth: all pairs have weight 1, and so have all transitions."""
         states: dict[State, int] = {}
         index = {intent: i for i, intent in enumerate(truth.capabilities)}
         before, intents, pair, after = [], [], [], []
@@ -136,32 +128,26 @@ class Reference:
         """Of each pair: whether the intent holds already."""
         return self._holding(self.before, self.intent)
 
-    def _holding(self, states: Numbers, intents: Numbers) -> Mask:
+    def _holding(self, states: Integers, intents: Integers) -> Mask:
         masks = [self.vocabulary.literal_masks(intent.literals) for intent in self.intents]
-        known = self.states
-        holding = np.zeros(len(states), dtype=np.bool_)
-        for i, (number, intent) in enumerate(zip(states.tolist(), intents.tolist(), strict=True)):
-            required, forbidden = masks[intent]
-            state = known[number]
-            holding[i] = state & required == required and not state & forbidden
-        return holding
+
+        def holds(state: State, required: State, forbidden: State) -> bool:
+            return state & required == required and not state & forbidden
+
+        rows = zip(states.tolist(), intents.tolist(), strict=True)
+        held = (holds(self.states[state], *masks[intent]) for state, intent in rows)
+        return np.fromiter(held, dtype=np.bool_, count=len(states))
 
     def rows(self) -> Iterator[tuple[State, int, Sequence[State]]]:
-        """Yield each pair, its intent by number, with the states that it ends in."""
-        states = self.states
-        ends = [states[i] for i in self.after.tolist()]
+        """Yield the state of each pair, its intent by index, and the states that it ends in."""
+        ends = [self.states[i] for i in self.after.tolist()]
         borders = np.searchsorted(self.pair, np.arange(len(self.before) + 1)).tolist()
-        befores, intents = self.before.tolist(), self.intent.tolist()
-        first = 0
-        for before, intent, end in zip(befores, intents, borders[1:], strict=True):
-            yield states[before], intent, ends[first:end]
-            first = end
+        rows = zip(self.before.tolist(), self.intent.tolist(), pairwise(borders), strict=True)
+        for before, intent, (first, end) in rows:
+            yield self.states[before], intent, ends[first:end]
 
     def achieving(self) -> Reference:
-        """Apply the paper's filter: keep the pairs in which the intent is achieved at least once.
-
-        An intent that holds before and after is achieved, too.
-        """
+        """Keep the pairs that achieved the intent at least once (the paper's filter)."""
         kept = np.zeros(len(self.before), dtype=np.bool_)
         kept[self.pair[self.achieved & (self.probability > 0)]] = True
         left = kept[self.pair]
@@ -177,5 +163,5 @@ class Reference:
         )
 
 
-def _numbers(values: Iterable[int]) -> Numbers:
+def _numbers(values: Iterable[int]) -> Integers:
     return np.fromiter(values, dtype=np.int64)

@@ -1,13 +1,16 @@
-"""The independent dataset 𝒟′ as a value and as a file.
+"""The independent dataset 𝒟′: random sequences of capabilities, executed once and saved.
 
-A hundred thousand sequences are two million executions but far fewer distinct transitions, so what
-is kept are these with their counts. The file is a NumPy archive without pickled objects: the states
-as bytes of fixed width, least significant first, three arrays of indices, the counts, and a header
-in JSON that says what the dataset was made of. Its name says the same in a hash, so two runs that
+A sequence is 10 to 30 capabilities, each drawn uniformly, executed one after the other from the
+initial state. Its number seeds all its randomness, so it does not matter when or by which process
+it is executed: a dataset whose building was interrupted is completed to the same dataset. It is
+saved every few seconds and when building ends for whatever reason. Saving takes longer as the
+dataset grows, so it is done only as often as it costs a tenth of the time.
+
+A hundred thousand sequences are two million executions but far fewer distinct transitions, so only
+these are kept, with counts. The file is a NumPy archive without pickled objects: the states as
+bytes of fixed width, least significant first, three arrays of indices, the counts, and a JSON
+header with everything that the dataset depends on. Its name has a hash of the same, so runs that
 found the same intents, in whatever order, share one dataset.
-
-The number of sequences belongs to what a dataset is: another number is another file, built from its
-first sequence on. A file may hold fewer sequences than it will: then its building was interrupted.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ import hashlib
 import io
 import json
 import os
+import random
 import re
+import time
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,15 +33,23 @@ from typing import Any
 
 import numpy as np
 
-from capscope.analysis.evaluation.reference import Counts, Numbers, Reference
+from capscope.analysis.evaluation.reference import Counts, Reference
+from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import SampleError
 from capscope.record.execution_table import Transition
+from capscope.seeds import child_seed
+from capscope.statistics.arrays import Integers
 from capscope.symbolic import Intent, State, Vocabulary
-from capscope.world import Problem
+from capscope.world import Position, Problem
+from capscope.world.attempt import pursue
 
 SHORTEST, LONGEST = 10, 30  # capabilities in a sequence, as in the paper
 _FORMAT, _VERSION = "capscope independent sample", 1
 _BROKEN = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
+SECONDS_BETWEEN_SAVES = 5.0
+Heard = Callable[[int, int], None]
+"""Called with the number of sequences that are done, and of all."""
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -45,7 +58,7 @@ class Recipe:
 
     problem: Problem
     source: str
-    """How the problem is found again."""
+    """From which the problem can be loaded again."""
     intents: tuple[Intent, ...]
     """In canonical order."""
     seed: int
@@ -55,7 +68,7 @@ class Recipe:
     def of(
         cls, problem: Problem, source: str, intents: Sequence[Intent], seed: int, sequences: int
     ) -> Recipe:
-        """Put the intents in order, so that the order in which they were found does not matter."""
+        """Sort the intents, so that the order in which they were found does not matter."""
         return cls(problem, source, tuple(sorted(set(intents))), seed, sequences)
 
     def identity(self) -> dict[str, Any]:
@@ -73,7 +86,7 @@ class Recipe:
 
     @property
     def file_name(self) -> str:
-        """The name of its file: for people, then a hash for certainty."""
+        """The name of its file: the problem, the seed, and a hash of the identity."""
         slug = re.sub(r"[^A-Za-z0-9]+", "-", self.problem.name).strip("-")
         text = json.dumps(self.identity(), sort_keys=True)
         return f"{slug}-{self.seed}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.npz"
@@ -85,17 +98,16 @@ class IndependentSample:
 
     intents: tuple[Intent, ...]
     sequences: int
-    """How many it holds."""
     counts: Counts
     file_name: str
 
     @property
     def executions(self) -> int:
-        """How many executions it holds."""
+        """The number of executions."""
         return int(self.counts.times.sum())
 
     def reference(self, vocabulary: Vocabulary) -> Reference:
-        """Return it as something to measure a model against."""
+        """Return it as a reference to compare a model with."""
         return Reference.of_counts(self.counts, self.intents, vocabulary)
 
     def transitions(self) -> Counter[Transition]:
@@ -107,7 +119,7 @@ class IndependentSample:
 
 
 def save(sample: IndependentSample, recipe: Recipe, folder: Path) -> None:
-    """Write a sample so that a reader, or a crash, sees the old file or the new, never a part."""
+    """Write a sample atomically."""
     path = folder / recipe.file_name
     header = {
         "format": _FORMAT,
@@ -126,7 +138,7 @@ def save(sample: IndependentSample, recipe: Recipe, folder: Path) -> None:
         states=np.frombuffer(packed, dtype=np.uint8).reshape(-1, width),
         **arrays,
     )
-    # Two processes may be building the same dataset: each has a draft of its own.
+    # Two processes may build the same dataset, so each writes its own draft.
     draft = folder / f".{path.name}.{os.getpid()}.draft"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -139,18 +151,18 @@ def save(sample: IndependentSample, recipe: Recipe, folder: Path) -> None:
             raise
     except OSError as error:
         raise SampleError(
-            f"cannot write {path}: {error.strerror}; what was written before is kept: mend the "
-            "path, its permissions or the space left, and do it again"
+            f"cannot write {path}: {error.strerror}; what was written before is kept. Fix the "
+            "path, its permissions or the free space, and try again"
         ) from error
 
 
-def _narrow(numbers: Numbers) -> Any:
-    """Store four bytes a number, which is enough for indices and counts of up to 2³²."""
+def _narrow(numbers: Integers) -> Any:
+    """Use four bytes per number if that is enough."""
     return numbers.astype("<u4") if not len(numbers) or numbers.max() < 2**32 else numbers
 
 
 def load(recipe: Recipe, folder: Path) -> IndependentSample | None:
-    """Read the sample of a recipe back, finished or not; None if it was never begun."""
+    """Load the sample of a recipe, finished or not; None if it was never begun."""
     path = folder / recipe.file_name
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -163,7 +175,7 @@ def load(recipe: Recipe, folder: Path) -> IndependentSample | None:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise SampleError(
             f"{path} is damaged or not an evaluation dataset of this capscope ({reason}); delete "
-            "it, or build it anew with --rebuild"
+            "it, or build it again with --rebuild"
         ) from error
 
 
@@ -172,7 +184,7 @@ def _understood(archive: Any, recipe: Recipe) -> IndependentSample:
     if (header["format"], header["version"]) != (_FORMAT, _VERSION):
         raise ValueError(f"format {header['format']!r}, version {header['version']}")
     if header["made of"] != recipe.identity():
-        raise ValueError("it was made of something else")
+        raise ValueError("it was made with other settings")
     done = header["done"]
     states = _states(archive["states"])
     columns = [archive[name].astype(np.int64) for name in Counts._fields[1:]]
@@ -185,7 +197,7 @@ def _understood(archive: Any, recipe: Recipe) -> IndependentSample:
     sample = IndependentSample(recipe.intents, done, counts, recipe.file_name)
     likely = SHORTEST * done <= sample.executions <= LONGEST * done
     if not (inside and likely and 0 <= done <= recipe.sequences and np.all(counts.times > 0)):
-        raise ValueError("its numbers do not fit together")
+        raise ValueError("its numbers are inconsistent")
     return sample
 
 
@@ -194,3 +206,104 @@ def _states(packed: Any) -> list[State]:
         raise ValueError("its states are not bytes")
     width, text = packed.shape[1], packed.tobytes()
     return [int.from_bytes(text[i : i + width], "little") for i in range(0, len(text), width)]
+
+
+def unheard(done: int, of: int) -> None:
+    """Ignore the progress."""
+
+
+def build(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    rebuild: bool = False,
+    heard: Heard = unheard,
+    clock: Clock = time.monotonic,
+) -> IndependentSample:
+    """Return the sample of a recipe: loaded from the folder, completed, or built.
+
+    A change of the agent's code that does not change the problem's fingerprint goes unnoticed;
+    `rebuild` starts again.
+    """
+    if rebuild:
+        _delete(folder / recipe.file_name)
+    begun = load(recipe, folder)
+    if begun is not None and begun.sequences == recipe.sequences:
+        return begun
+    builder = _SampleBuilder(recipe, folder, begun, clock)
+    builder.save()  # fails at once if the folder cannot be written to
+    try:
+        heard(builder.done, recipe.sequences)
+        for sequence in range(builder.done, recipe.sequences):
+            builder.add(_walk(recipe, sequence))
+            heard(builder.done, recipe.sequences)
+            if builder.due:
+                builder.save()
+    except BaseException:
+        with suppress(SampleError):
+            builder.save()
+        raise
+    return builder.save()
+
+
+def _delete(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise SampleError(f"cannot replace {path}: {error.strerror}") from error
+
+
+class _SampleBuilder:
+    """A dataset that is being built."""
+
+    def __init__(
+        self, recipe: Recipe, folder: Path, begun: IndependentSample | None, clock: Clock
+    ) -> None:
+        self._recipe = recipe
+        self._folder = folder
+        self._clock = clock
+        self._counts = begun.transitions() if begun else Counter()
+        self._whole = True
+        self._next_save = 0.0
+        self.done = begun.sequences if begun else 0
+
+    def add(self, sequence: list[Transition]) -> None:
+        """Add a sequence; if this is interrupted, the counts must not be saved."""
+        self._whole = False
+        self._counts.update(sequence)
+        self.done += 1
+        self._whole = True
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save."""
+        return self._clock() >= self._next_save
+
+    def save(self) -> IndependentSample:
+        """Save the current state, unless an interrupt left it between two sequences."""
+        begun = self._clock()
+        counts = Counts.of(self._counts)
+        name = self._recipe.file_name
+        sample = IndependentSample(self._recipe.intents, self.done, counts, name)
+        if self._whole:
+            save(sample, self._recipe, self._folder)
+        now = self._clock()
+        self._next_save = now + max(SECONDS_BETWEEN_SAVES, 10 * (now - begun))
+        return sample
+
+
+def _walk(recipe: Recipe, sequence: int) -> list[Transition]:
+    """Execute one sequence."""
+    problem, intents = recipe.problem, recipe.intents
+    place = child_seed(recipe.seed, sequence)
+    rng = random.Random(place)
+    with report_simulator_errors(problem, "when it was reset"):
+        observation = problem.simulator.reset(child_seed(place, 0))
+        position = Position(observation, problem.abstraction(observation))
+    walked = []
+    for i in range(1, 1 + rng.randint(SHORTEST, LONGEST)):
+        capability = rng.randrange(len(intents))
+        before = position.state
+        _, position = pursue(problem, intents[capability], position, child_seed(place, i))
+        walked.append(Transition(before, capability, position.state))
+    return walked

@@ -1,4 +1,4 @@
-"""The exact capability model of an agent, enumerated, for problems that know their truth."""
+"""The exact capability model of an agent, for problems whose truth can be enumerated."""
 
 from __future__ import annotations
 
@@ -18,17 +18,12 @@ class TrueModel:
     table: Mapping[tuple[State, Intent], Mapping[State, float]]
 
     def predict(self, state: State, capability: Intent) -> Mapping[State, float]:
-        """Look the exact distribution up; empty for a state that cannot be reached."""
+        """Return the exact distribution; empty for a state that cannot be reached."""
         return self.table.get((state, capability), {})
-
-    @property
-    def transitions(self) -> int:
-        """The size of 𝒟★."""
-        return sum(len(outcomes) for outcomes in self.table.values())
 
 
 def enumerate_truth(truth: KnownTruth, intents: Sequence[Intent] | None = None) -> TrueModel:
-    """Write the true model down, for all its intents or for a list of one's own."""
+    """Enumerate the true model, for all its intents or for the given ones."""
     chosen = tuple(truth.intents() if intents is None else intents)
     states = truth.reachable_states()
     table = {(s, intent): truth.outcomes(s, intent) for s in states for intent in chosen}

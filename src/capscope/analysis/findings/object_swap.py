@@ -87,10 +87,7 @@ class MirrorPair(NamedTuple):
     @property
     def sides(self) -> tuple[tuple[int, State], tuple[int, State]]:
         """The capability and the state of either."""
-        return (
-            (self.capability, self.state),
-            (self.mirrored_capability, self.mirrored_state),
-        )
+        return ((self.capability, self.state), (self.mirrored_capability, self.mirrored_state))
 
     @property
     def same_intent(self) -> bool:

@@ -20,14 +20,7 @@ from capscope.analysis.findings.unusual_means import MEANS
 from capscope.errors import CapscopeError
 
 ENTRY_POINTS = "capscope.finding_kinds"
-BUILT_IN = (
-    SIDE_EFFECT,
-    CONDITION,
-    MEANS,
-    PREFERENCE,
-    UNEQUAL_SUCCESS,
-    UNEQUAL_STEPS,
-)
+BUILT_IN = (SIDE_EFFECT, CONDITION, MEANS, PREFERENCE, UNEQUAL_SUCCESS, UNEQUAL_STEPS)
 
 
 def finding_kinds() -> tuple[FindingKind, ...]:
