@@ -58,7 +58,7 @@ def test_json_has_the_numbers_of_both_runs_and_names_the_test(capscope, runs):
     assert loss["b"]["hits"] == 0 < loss["a"]["hits"] == loss["a"]["draws"]
     assert loss["adjusted p"] < 0.01
     assert sum(row["a"]["hits"] for row in loss["evidence"]) == loss["a"]["hits"]
-    assert {row["capability"] for row in found["alike"]} >= {"at(sw)", "holding(key)"}
+    assert {row["capability"] for row in found["unchanged"]} >= {"at(sw)", "holding(key)"}
 
 
 def test_a_page_is_written_to_the_given_file(capscope, runs, tmp_path):

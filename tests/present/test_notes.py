@@ -84,8 +84,8 @@ def test_a_comparison_warns_about_the_run_with_agent_failures():
     assert "A: warning" not in text
     page = difference_page(comparison)
     assert "first: &lt;b&gt;\\x1b" in page
-    assert comparison.as_dict()["scope"]["mishaps a"] == []
-    assert comparison.as_dict()["scope"]["mishaps b"][0]["executions"] == 1234
+    assert comparison.as_dict()["scope"]["agent failures a"] == []
+    assert comparison.as_dict()["scope"]["agent failures b"][0]["executions"] == 1234
 
 
 def note_of(one, other, state=0, always=0):

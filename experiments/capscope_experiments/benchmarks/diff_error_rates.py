@@ -126,7 +126,7 @@ def measure(
 
 
 def _draws(comparison: Comparison, capability: str) -> int:
-    same = (found.a for found in comparison.alike if str(found.capability) == capability)
+    same = (found.a for found in comparison.unchanged if str(found.capability) == capability)
     other = (found.a for found in comparison.differences if str(found.capability) == capability)
     return sum(estimate.draws for estimate in (*same, *other))
 

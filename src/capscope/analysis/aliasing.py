@@ -1,19 +1,15 @@
 """Find pairs whose outcomes depend on simulator state that the predicates do not capture.
 
-A symbolic state stands for many positions of the simulator. A deterministic agent may then look
-random: from some of the positions the pole falls, from the others it never does, and the predicates
-call all of them upright. The outcome probabilities of such a pair are a mixture over the positions
-that were drawn, and reading them as randomness is misleading.
+A symbolic state stands for many positions of the simulator. If success depends on the position, a
+deterministic agent looks random, and the outcome probabilities only reflect which positions were
+drawn.
 
-**Which draws.** The position in which a draw started is recorded, later ones are not. So the first
-execution of a draw counts, and those after it as long as the simulator took no step.
-
-**The test.** For each pair of a state and a capability: how much better are the draws explained by
-one distribution for each position than by the best one for all positions (`categorical`)?
-Positions that were drawn once are kept: which ones are drawn again may depend on the first answer.
-Only a pair in which two positions were drawn twice can show anything; the error rate is divided
-among these. That the possible outcomes of a pair are not known in advance is ignored; the maximum
-likelihood, which knows them too, compensates for it (the tests have worlds with many outcomes).
+Only the position in which a draw started is recorded. So the first execution of a draw counts, and
+those after it as long as the simulator took no step. For each pair of a state and a capability, the
+test (`categorical`) asks whether one distribution for each position explains the draws better than
+the best one for all. Positions drawn once are kept, since which ones are drawn again may depend on
+the first answer. Only a pair with two positions drawn twice can show anything; the error rate is
+divided among these.
 """
 
 from __future__ import annotations

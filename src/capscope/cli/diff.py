@@ -68,7 +68,7 @@ def diff_runs(
 
 
 def _code(comparison: Comparison, losses: bool, side_effects: bool) -> int:
-    if (losses or side_effects) and not (comparison.alike or comparison.differences):
+    if (losses or side_effects) and not (comparison.unchanged or comparison.differences):
         raise CapscopeError(
             "no comparison was possible: no capability was drawn often enough in the same states "
             "of both runs; assess both again with --min-draws 30, or, if their states capture "

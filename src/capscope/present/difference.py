@@ -12,8 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from capscope.analysis.diff import Comparison, Difference, Estimate, Unknown
-from capscope.analysis.diff.comparison import TEST, Alike
-from capscope.analysis.diff.difference import change_between
+from capscope.analysis.diff.comparison import TEST, Unchanged, change_between
 from capscope.analysis.findings.finding import joined
 from capscope.present.notes import agent_failure_warnings
 from capscope.present.text import WIDTH, counted
@@ -50,8 +49,8 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         for difference in differences:
             yield from (f"  {line}" for line in difference_lines(difference))
     yield ""
-    if comparison.alike:
-        yield alike_sentence(comparison.alike)
+    if comparison.unchanged:
+        yield unchanged_sentence(comparison.unchanged)
     if comparison.unknown:
         yield "unknown (not counted as differences):"
         yield from (f"  {sentence}" for sentence in unknown_sentences(comparison.unknown))
@@ -181,16 +180,16 @@ def evidence(difference: Difference) -> str:
     )
 
 
-def alike_sentence(alike: Sequence[Alike]) -> str:
+def unchanged_sentence(unchanged: Sequence[Unchanged]) -> str:
     """Say how many capabilities showed no difference, and how large one may have been missed."""
 
-    def largest_missed(capability: Alike) -> float:
+    def largest_missed(capability: Unchanged) -> float:
         _, low, high = change_between(capability.a, capability.b)
         return max(-low, high)
 
-    widest = max(alike, key=largest_missed)
+    widest = max(unchanged, key=largest_missed)
     return (
-        f"no difference in success was found in {counted(len(alike), 'capability')}; over all "
+        f"no difference in success was found in {counted(len(unchanged), 'capability')}; over all "
         f"states of one, a change of up to {largest_missed(widest):.2f} may have been missed "
         f"({widest.capability})"
     )

@@ -101,7 +101,7 @@ def assert_no_loss(
     comparison = _loaded(before).diff(_loaded(after), error_rate=error_rate)
     if comparison.losses:
         _fail([*_loss_lines(comparison)])
-    if not (comparison.alike or comparison.differences):
+    if not (comparison.unchanged or comparison.differences):
         _fail(
             ["no comparison was possible: no capability was drawn in the same states of both runs"]
         )

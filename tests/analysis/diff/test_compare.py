@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from capscope import Budget, Intent, Settings, assess, load
 from capscope.analysis.diff import DiffKind, compare_data, compare_runs
-from capscope.analysis.diff.comparison import Reason
-from capscope.analysis.diff.difference import Estimate, change_between
+from capscope.analysis.diff.comparison import Estimate, Reason, change_between
 from capscope.errors import CapscopeError
 from capscope.symbolic import Vocabulary
 from support.quirky_worlds import HOUSE, STOP, opens_the_door, problem, stays_with_the_key
@@ -261,9 +260,9 @@ def test_a_run_without_executions_can_be_compared():
 def test_estimates_give_states_the_same_weight_on_both_sides():
     a = run_data([*tried(0, 0b000, [1] * 10), *tried(0, 0b010, [0b010] * 90)])
     b = run_data([*tried(0, 0b000, [1] * 90), *tried(0, 0b010, [0b010] * 10)])
-    alike = next(x for x in compare_data(a, b).alike if str(x.capability) == "p()")
-    assert alike.a.probability == alike.b.probability == 0.5
-    assert (alike.a.hits, alike.a.draws) == (10, 100)
+    same = next(x for x in compare_data(a, b).unchanged if str(x.capability) == "p()")
+    assert same.a.probability == same.b.probability == 0.5
+    assert (same.a.hits, same.a.draws) == (10, 100)
 
 
 def test_the_interval_of_a_change_contains_the_change():
@@ -305,7 +304,7 @@ def test_an_agent_does_not_differ_from_itself(house, tmp_path, strategy):
         other = kept(tmp_path, f"{strategy}{seed}", None, seed, 800, strategy)
         comparison = compare_runs(house, other)
         assert not comparison.differences
-        assert len(comparison.alike) == 8
+        assert len(comparison.unchanged) == 8
 
 
 def test_a_run_does_not_differ_from_itself(house):

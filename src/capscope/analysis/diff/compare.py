@@ -1,10 +1,9 @@
 """Ask everything that can be asked about two runs, under one error rate.
 
-Half of the error rate is for achievement, divided evenly among the capabilities; half is for side
-effects, divided among the capabilities and the literals that became true on either side. Each
-question has two answers (A is ahead, B is ahead), and each is tested in several subsets of states
-(`subsets`). Plain shares are used rather than Holm's procedure: Holm would spend the share of a
-capability once found on the others, and the subsets named for them would no longer be covered.
+Half of the error rate is for achievement, divided among the capabilities; half is for side effects,
+divided among the literals that became true. Each question has two answers (A is ahead, B is ahead),
+tested in several subsets of states (`subsets`). Holm's procedure would spend the share of a
+capability once found on the others, and the subsets named for them would not be covered.
 """
 
 from __future__ import annotations
@@ -19,8 +18,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capscope.analysis.diff.comparison import Alike, Comparison, Reason, Scope, Unknown
-from capscope.analysis.diff.difference import Difference, DiffKind, Estimate, Where, state_counts
+from capscope.analysis.diff.comparison import (
+    Comparison,
+    Difference,
+    DiffKind,
+    Estimate,
+    Reason,
+    Scope,
+    Unchanged,
+    Unknown,
+    Where,
+    state_counts,
+)
 from capscope.analysis.diff.matching import MatchedRuns, match
 from capscope.analysis.diff.run_data import RunData
 from capscope.analysis.diff.strata import QuestionCounts, Questions
@@ -88,10 +97,10 @@ def compare_data(
     found.sort(key=lambda d: (_ORDER[d.change], -abs(d.difference[0]), str(d.capability)))
     unknown = [*_not_shared(a, b), *_undecidable(achieved, matched, thresholds[0])]
     reported = {d.capability for d in found if not d.literals} | {u.capability for u in unknown}
-    alike = [_alike(q) for q in achieved if q.intent not in reported]
+    unchanged = [_unchanged(q) for q in achieved if q.intent not in reported]
     scope = _scope(a, b, matched, len(achieved), len(effects))
     return Comparison(
-        a.as_dict(), b.as_dict(), error_rate, scope, tuple(found), tuple(alike), tuple(unknown)
+        a.as_dict(), b.as_dict(), error_rate, scope, tuple(found), tuple(unchanged), tuple(unknown)
     )
 
 
@@ -215,11 +224,11 @@ def _direction(one: Difference) -> tuple[Intent, bool]:
     return one.capability, one.b.probability > one.a.probability
 
 
-def _alike(question: _Question) -> Alike:
+def _unchanged(question: _Question) -> Unchanged:
     counts = question.counts
     everywhere = np.ones(len(counts.states), dtype=bool)
     states = len(np.unique(counts.states))
-    return Alike(question.intent, states, *Estimate.of_both(counts, everywhere))
+    return Unchanged(question.intent, states, *Estimate.of_both(counts, everywhere))
 
 
 def _not_shared(a: RunData, b: RunData) -> Iterator[Unknown]:

@@ -1,12 +1,10 @@
 """Recognize executions that started in the same distribution of positions, by their history.
 
-Only the position in which a draw started is recorded; later executions of the draw go on from
-wherever the last one ended. That is enough. Two draws that started in one position, were asked for
-the same and saw the same are in positions drawn from one distribution, whichever run they belong
-to, if the agents are identical: what is asked next depends on nothing else, because a strategy sees
-only symbolic states. So the *history* of an execution serves like a position. It is the start of
-its draw, or the last state on the way that is known in one position only; and then the capability
-and the end state of each execution that took a step.
+Only the position in which a draw started is recorded. But two draws that started in one position,
+were asked for the same and saw the same are in positions drawn from one distribution if the agents
+are identical, because a strategy sees only symbolic states. So the *history* of an execution serves
+like a position: the start of its draw, or the last state on the way that is known in one position
+only; and then the capability and the end state of each execution that took a step.
 """
 
 from __future__ import annotations

@@ -1,25 +1,21 @@
 """Find what two runs have in common: atoms, capabilities, states, and draws to compare.
 
-Atoms are matched by name, so a vocabulary may grow between two versions; a state is then what the
-shared atoms say about it. Capabilities are matched by their literals. Draws are matched in order:
-the i-th of a state in one run with the i-th in the other (`statistics.sign_test` says why).
+Atoms are matched by name, so a vocabulary may grow between two versions; a state is reduced to the
+shared atoms. Capabilities are matched by their literals, and the i-th draw of a state in one run
+with the i-th in the other (`statistics.sign_test` says why).
 
 **Several positions.** If several positions of the simulator share a state, success may depend on
-the position. Such a state is divided into strata: one for each history (`histories`) that
-executions of both runs have, above all for each position in which both asked, and one for the rest.
-There are two ways of matching its draws, and both are tried.
+the position. Such a state is divided into strata: one for each history (`histories`) that both runs
+have, and one for the rest. Its draws are matched in two ways.
 
-- *Draw by draw*: the i-th of a stratum with the i-th, as in a state with one position. This is
-  valid in the same way: the next draw comes from one distribution, whatever was drawn before. The
-  rest, from positions that only one run knows, is left out, and that may be everything.
-- *Position by position*: the i-th position of one run with the i-th of the other, whatever they
-  are, and within it draw with draw; all draws of a position count as one comparison. This is valid
-  if both runs come to positions by the same random process, as with one strategy.
+- *Draw by draw*: the i-th of a stratum with the i-th. The rest is left out.
+- *Position by position*: the i-th position of one run with the i-th of the other, and within it
+  draw with draw; all draws of a position count as one comparison. This is valid if both runs come
+  to positions by the same random process, as with one strategy.
 
-The two ways use the same draws, so their wins are not added up: each has a score, and the mean of
-two scores is a score. Matching only the rest in the second way would be biased. A long run knows
-more positions than a short one, so the positions that only the short run knows are rarer than those
-that only the long run knows; if rare positions are hard, the long run would win for being long.
+Both use the same draws, so wins are not added up: each way has a score, and the mean of scores is a
+score. Matching only the rest in the second way would be biased: a long run knows more positions, so
+those that only the short run knows are rarer, and if rare positions are hard, the long run wins.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Count, stratum by stratum, what the two runs showed about one question.
 
-A question is about one capability: is its intent achieved, or does a literal beyond the intent
-become true? Pooled over states, two runs could differ only in where they asked. So every count is
-within a state, or within a stratum of it (`matching`), and what is summed up are wins and losses of
-the sign test, each of them fair under the probability of its own stratum.
-
-States are never grouped by what was seen in them, as in the rules of a model. Comparing within a
-rule would choose the states by their answers, and find differences between an agent and itself.
+A question is about one capability: is its intent achieved, or does a literal beyond it become true?
+Pooled over states, two runs could differ only in where they asked. So every count is within a
+stratum (`matching`), and only wins and losses of the sign test are summed up. States are never
+grouped by what was seen in them, like the rules of a model: that would choose states by their
+answers, and find differences between an agent and itself.
 """
 
 from __future__ import annotations

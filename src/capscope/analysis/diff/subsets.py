@@ -1,11 +1,10 @@
 """Where two runs differ: everywhere, under a condition, or in one state.
 
-A capability may be lost in one corner of the world and work as before elsewhere; over all states
-together that corner would go unnoticed. So each question is tested in several subsets of states:
-all of them, those in which a literal holds, and every single one. The subsets are made from the
-states alone, never from what was seen in them. Looking in many subsets has a price: half of a
-question's error rate is for all states together, a quarter is divided among the literals and a
-quarter among the single states. Each difference is then valid with the subset that is named.
+A capability may be lost in one corner of the world only, which goes unnoticed over all states
+together. So each question is tested in several subsets: all states, those in which a literal holds,
+and every single one. Half of a question's error rate is for all states together, a quarter is
+divided among the literals and a quarter among the single states. The subsets are made from the
+states alone, never from what was seen in them.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Find what is notable in a learned model, without knowing the truth.
 
 Few people read a model of forty capabilities. Most of it is as expected: asked for something, the
-agent does it, or cannot. A reader wants to know about the exceptions: it changes more than it needs
-to, fails where it could succeed, has habits, achieves things in odd ways, or treats similar objects
-differently. Each kind of finding compares the counts of single states; the graph of everything that
-was seen to be possible shows what the agent could have done instead.
-
-A false alarm is as bad as a miss, because these sentences end up in reports. All comparisons of one
-call share one error budget, divided equally among the registered kinds (`registry`).
+agent does it, or cannot. Findings are the exceptions: the agent changes more than it needs to,
+fails where it could succeed, has preferences, achieves things in unusual ways, or treats similar
+objects differently. What it could have done instead is known from everything that was seen to be
+possible. These sentences end up in reports, so all comparisons of one call share one error budget,
+divided equally among the registered kinds (`registry`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """The choices an agent had: states in which several outcomes achieve the intent.
 
-None of the outcomes may change a strict subset of what another does; what is changed beyond need is
-a side effect, not a choice. Alternatives are named by what distinguishes them, so that the same
-choice is recognized in other states and for other intents.
+None of the outcomes changes a strict subset of what another does; what is changed beyond need is a
+side effect. Alternatives are named by what distinguishes them, so that the same choice is
+recognized in other states and for other intents.
 
-**Randomness is not a choice.** A treatment may leave a victim healthy or dying; both end "hurt",
-and no agent chose. Two alternatives count as a choice only if each was seen without the other: some
-capability led to the one at least `LEAST_DRAWS` times where both were possible, and never to the
-other.
+Randomness is not a choice. Two alternatives count as a choice only if each was seen without the
+other: some capability led to the one at least `LEAST_DRAWS` times where both were possible, and
+never to the other.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Success that drops when a condition holds.
 
-A rule pools all states that showed the same effects, so "succeeds or does nothing" is one rule
-whether it succeeds in nine of ten draws or in one. Here the counts of single states are compared:
-of all states in which the intent did not hold and one execution could achieve it, as some
-execution from there, of any capability, has shown. Elsewhere, failing is not a surprise.
-
-After the best condition has been found, the states without it are searched again: one capability
-may have several weak spots.
+A rule pools all states that showed the same effects, whether it succeeds in nine of ten draws or in
+one. Here single states are compared: those in which the intent did not hold and some execution, of
+any capability, achieved it. After the best condition has been found, the states without it are
+searched again: one capability may have several weak spots.
 """
 
 from __future__ import annotations

@@ -1,20 +1,18 @@
 """What was seen to be possible from a state, and how near a state is to an intent.
 
-The learned model is a graph: states, and for each capability tried in a state the states it led to.
-It is all that is known about the world. That something can be achieved from a state is known if
-some execution from there, of any capability, achieved it. That it cannot is never known.
+The learned model is a graph of states and of what each capability tried there led to. That
+something can be achieved from a state is known if some execution from there, of any capability,
+achieved it; that it cannot is never known.
 
-**Nearness** decides whether an outcome that did not achieve the intent was a step toward it.
-Counting the capabilities still to be asked for would assume the luckiest outcome of each, and call
-a cautious detour a step aside. The discounted probability of success alone rests on estimates, and
-two equally good ways never have equal estimates. So a state counts as at least as near as another
-only if both measures agree. If capabilities are untried, the truth is unknown: the state claimed to
-be nearer is taken at its worst (untried ones lead nowhere), the other at its best (an untried one
-may achieve the intent).
+**Nearness** decides whether an outcome that did not achieve the intent was a step toward it. The
+number of capabilities still needed assumes the luckiest outcomes, and calls a cautious detour a
+step aside. The discounted probability of success is an estimate, and two equally good ways never
+have equal estimates. So a state counts as at least as near as another only if both measures agree.
+Untried capabilities lead nowhere from the state claimed to be nearer, and may achieve the intent
+from the other.
 
-Every kind of finding asks the same of every pair: was it tried, could it have succeeded at once,
-how near is its state. With a thousand states and a hundred capabilities there are a hundred
-thousand pairs, so each answer is computed once for all of them.
+There may be a hundred thousand pairs, and every kind of finding asks the same of all of them. So
+each answer is computed once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A finding: one sentence about the agent that a reader should know, with the evidence for it.
-
-The numbers of the sentence are fields too, and so are some of the states and outcomes that they
-were counted from. `capscope show DIR INTENT` has the rule, and the journal has the draws.
-"""
+"""A finding: one sentence about the agent, with the numbers and some of the evidence for it."""
 
 from __future__ import annotations
 

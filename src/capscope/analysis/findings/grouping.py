@@ -1,14 +1,12 @@
 """Report the same finding for several intents once.
 
-Findings are made for one ground intent at a time, because agents treat objects differently. If they
-do not, a reader should not see the same sentence for each grounding. Two cases match if replacing
-the objects of one intent by those of the other turns condition and changes into each other; they
-are merged if their rates agree as well.
+Findings are made for one ground intent at a time, because agents may treat objects differently. Two
+cases match if replacing the objects of one intent by those of the other turns condition and changes
+into each other; they are merged if their rates agree as well.
 
-Merged cases may rest on the same draws: asked for one thing in one state, the agent ends in either
-of two holes. Adding up hits and draws would count each draw twice and halve the probability. So a
-case keeps the end states that were seen, by capability and state, and which of them show the
-change. Merged, they are one event (any of the changes happened), counted once in every draw.
+Merged cases may rest on the same draws (asked for one thing, the agent ends in either of two
+holes), so adding up hits and draws would count draws twice. Instead, a case keeps the end states
+that were seen, and merged cases are one event: any of the changes happened.
 """
 
 from __future__ import annotations

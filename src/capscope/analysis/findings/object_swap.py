@@ -1,10 +1,8 @@
 """Swap two objects of one type, and compare a pair with its mirror image.
 
-Swap two objects in the state, the intent and the outcome, and every draw becomes a draw of the
-mirror image. An agent that treats the two equally does one as often as the other; so if a pair and
-its mirror image were both tried, their counts can be compared. Facts that distinguish the objects
-for a good reason (one road leads there, one location has water) are atoms of the state, and their
-mirror image is never seen: such pairs have nothing to be compared with.
+An agent that treats the two equally does the mirror image of an outcome in the mirrored state as
+often as the outcome. Facts that distinguish the objects for a good reason (one road leads there)
+are atoms of the state, and their mirror image is never seen: such pairs are not compared.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """What the agent prefers if several outcomes achieve the intent.
 
 Holding block a, an agent can put it on b, on c or on the table. One without a preference takes each
-equally often. One finding for each state would be unreadable, and each would rest on few draws; so
-two alternatives, identified by their names (`choice`), are compared over all states in which both
-were possible and over all intents together: the same placing achieves `not holding(a)` and
-`handempty(robot)`. If that does not decide it, a condition may (the agent takes the block on the
-table, whichever that is); if that does not either, each intent is tested separately.
+equally often. A finding for each state would rest on few draws; so two alternatives, identified by
+their names (`choice`), are compared over all states and intents in which both were possible. If
+that does not decide it, a condition may, or each intent is tested separately.
 
 The results are put in order: "on(a,c), otherwise on(a,b)". The probability is that of taking the
 most preferred alternative that was available. Capabilities with a finding about unusual means are

@@ -1,20 +1,17 @@
 """Changes that the intent did not need.
 
-Achieving `on(a,b)` always ends `holding(a)`; that is how the world works, and not a side effect.
-Only the draws are known, so a change counts as avoidable only by example: an execution from s ended
-in s′, and some state t differs from s in a strict subset of what s′ differs in and is at least as
-near the intent (`context.Nearness`). What s′ changed beyond t was not needed. Such a t may be
+Achieving `on(a,b)` always ends `holding(a)`; that is how the world works. A change counts as
+avoidable only by example: an execution from s ended in s′, and some state t differs from s in a
+strict subset of what s′ differs in and is at least as near the intent (`context.Nearness`). What s′
+changed beyond t was not needed. Such a t may be
 
 - s itself: the agent changed things and is no nearer than if it had done nothing;
 - another state in which one execution from s ended, of any capability;
 - if s′ achieves the intent, a state that achieves it and that a short sequence leads to.
 
-A step toward the intent is nearer than s and therefore not a side effect, and neither is what every
-way needs. Bad luck in the world (a tire goes flat) is reported like carelessness of the agent,
-because a user of the capability meets both.
-
-The rate counts the draws from all states in which the change could have happened, whether it did or
-not. Counting only the states that showed it would overestimate it.
+The world's bad luck (a flat tire) is reported too, because a user of the capability meets both. The
+rate counts the draws from all states in which the change could have happened; counting only those
+that showed it would overestimate it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""In which states something happens more often: the shortest condition that shows it.
-
-Counts of one event, state by state, are split by conjunctions of literals (`split_search` finds
-the best one); the conditions come back as clauses that can be put into a sentence.
-"""
+"""In which states something happens more often: the shortest condition, found by `split_search`."""
 
 from __future__ import annotations
 

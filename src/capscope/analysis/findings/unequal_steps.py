@@ -1,18 +1,14 @@
 """Objects of one type that the agent's steps treat differently, although it succeeds with both.
 
-Asked for anything, an agent may always set out with the first of two trucks. Then the outcomes of a
-pair are not the mirror image of those of its mirrored pair. Each mirror pair is compared by its
-whole distribution of outcomes (`categorical`). Most pairs show no difference, and the product of
-all scores would hide those that do; so each score is first averaged with 1, by several weights
-(`stratified_test.evidence_of_some`).
+Asked for anything, an agent may always set out with the first of two trucks. So each mirror pair is
+compared by its whole distribution of outcomes (`categorical`). Most pairs show no difference, and
+the product of all scores would hide those that do; so each score is first averaged with 1, by
+several weights (`stratified_test.evidence_of_some`).
 
-The vocabulary may not capture everything that distinguishes two objects: the key is in one of two
-rooms, and no atom says which. So only outcomes are compared that were seen to be possible in both
-mirror images, by any capability, and that lead equally near to the intent.
-
-A reported preference between two alternatives that are each other's mirror image is the same
-finding in better words; then nothing is added about the two objects. Otherwise it is reported once
-for each swap, by the intents for which it is surest.
+The vocabulary may not capture what distinguishes two objects. So only outcomes are compared that
+were seen to be possible in both mirror images, by any capability, and that lead equally near to the
+intent. If a preference between mirrored alternatives is reported, nothing is added about the two
+objects. Otherwise each swap is reported once, by the intents for which it is surest.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Objects of one type with which the agent does not succeed equally often.
 
 Two events are compared over pairs and their mirror images (`object_swap`), for all intents of one
-schema together: success if one execution can achieve it in both states, and doing anything at all
-if the intent is farther away. States differ in difficulty and in how often they were drawn, so
-counts are compared within each mirror pair (`odds_ratio`).
-
-Pairs of earlier findings are left out: a weak spot of one intent is not reported twice.
+schema: success if one execution can achieve it in both states, and doing anything at all if the
+intent is farther away. Counts are compared within each mirror pair (`odds_ratio`). Pairs of earlier
+findings are left out.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
 """Intents achieved in an unusual way although the usual way was available.
 
-How an intent is achieved shows in what else changes: moving away from a tree changes the location,
-felling it ends the tree. Written with roles for the intent's objects, such a signature is the same
-for all intents of one predicate and sign, so the usual way is learned from all of them: the
-signature of at least half of the successful draws, with equal weight for each pair of state and
-intent. One that is at most half as common is unusual.
+How an intent is achieved shows in what else changes. Written with roles for the intent's objects,
+such a signature is the same for all intents of one schema. The usual one is that of at least half
+of the successful draws, with equal weight for each pair; one at most half as common is unusual.
 
-An unusual way is no surprise if there was no other, or if it is taken as often as a uniform choice
-between the two would take it. It is reported if it is taken more often than that, or less often but
-not almost never, where both were available (seen from that state) and are a choice (`choice`).
+An unusual way is reported if it is taken more often than by a uniform choice between the two, or
+less often but not almost never, where both were available and are a choice (`choice`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """The goal of a plan, and the states where it may start.
 
 A goal is a conjunction of literals, or several joined by `or`: `on(a,b) and not holding(c)`,
-`on(a,b) or on(b,a)`; `and` binds more tightly. It need not be an intent, and the agent never sees
-it: only capscope decides whether it holds.
+`on(a,b) or on(b,a)`. It need not be an intent, and the agent never sees it.
 
-A plan starts where the run did, in a state given as a number, or in states that match a
-description, written like a goal. If several observed states match, the user wants to rely on the
-plan in all of them, so all are returned, most visited first, and the planner takes the least
-favorable. A state that was never seen is rejected: nothing is known about it.
+A plan starts where the run did, in a state given as a number, or in states that match a description
+written like a goal. If several match, the planner takes the least favorable, so that the plan is
+reliable in all of them. A state that was never seen is rejected.
 """
 
 from __future__ import annotations

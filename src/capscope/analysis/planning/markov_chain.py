@@ -1,18 +1,15 @@
 """The Markov chain that a policy induces from a start state.
 
-The solver returns values of the best policy. Here the chosen policy itself is evaluated. That
-checks that it attains the solved value and gives more detail: how often each state is visited,
-where the policy ends, and how uncertain its success is.
+The solver returns values of the best policy. Here the chosen policy itself is evaluated: whether it
+attains the solved value, how often it visits each state, where it ends, and how uncertain its
+success is.
 
-**Uncertainty.** The probabilities of a rule are frequencies, and those of five draws are less
-certain than those of five hundred. So they are sampled from a Dirichlet posterior with half a count
-added to each outcome (Jeffreys' prior, as in the intervals of rules). Some outcome may never have
-been seen: three equal draws do not make it certain. All unseen outcomes together get half a count
-divided by the number of outcomes seen: the more were seen, the fewer are hidden. They count as
-failure, since nobody knows where they lead. States of one rule share a sample, since they share its
-counts. The chain is solved for each sample; the spread of the results is the uncertainty of the
-plan's success. It relies on the model's assumption that all states of a rule behave the same, and
-it ignores selection: the best of many equally good choices partly looks best by luck.
+**Uncertainty.** Each rule's probabilities are sampled from a Dirichlet posterior with half a count
+added to each outcome (Jeffreys' prior). All unseen outcomes together get half a count divided by
+the number of outcomes seen, and count as failure. States of one rule share a sample. The chain is
+solved for each sample, and the spread of the results is the uncertainty of the plan's success. It
+relies on the assumption that all states of a rule behave the same, and ignores selection: the best
+of many equally good choices partly looks best by luck.
 """
 
 from __future__ import annotations

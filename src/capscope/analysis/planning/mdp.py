@@ -1,11 +1,8 @@
 """The pessimistic model as a Markov decision process over the states that were seen.
 
 A choice is a capability that was tried in a state, with the successors and probabilities of its
-rule. A pair that was never tried is not a choice, so a plan never relies on anything unseen. A
-capability that never changed the state is not a choice either: it would only waste executions.
-
-The optimistic model would plan through guesses. That is useful to choose queries, but a plan should
-be reliable.
+rule. An untried pair is not a choice, so a plan never relies on anything unseen. Neither is a
+capability that never changed the state: it would only waste executions.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Search the optimistic model for a path to a goal that was never reached.
 
-Without a plan from the pessimistic model, the agent may still be able to reach the goal; it was
-just never seen. The optimistic model assumes that an untried pair does whatever the capability did
-elsewhere. If it finds a path, some capability on it was never tried where it is needed, and trying
-it would settle the question. If it finds none, only an outcome that was never seen could lead to
-the goal.
+The optimistic model assumes that an untried pair does whatever the capability did elsewhere. If it
+has a path, trying the first untried capability on it would settle the question. If it has none,
+only an outcome that was never seen could lead to the goal.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """A plan: what to ask the agent for in each state, how likely that reaches the goal, how certain.
 
-A sequence of capabilities would do if each had one outcome. Otherwise the next request depends on
-the current state, so a plan is a policy. It covers every state from which the goal is known to be
-reachable, including those that the plan should never reach: the agent may do something new.
-
-Success is judged at the end of an execution, as everywhere in the models. Nothing is known about
-states that the agent passes on the way.
+If outcomes vary, the next request depends on the current state, so a plan is a policy. It covers
+every state from which the goal is known to be reachable, including those that it should never
+reach: the agent may do something new. Success is judged at the end of an execution; nothing is
+known about states that the agent passes on the way.
 """
 
 from __future__ import annotations

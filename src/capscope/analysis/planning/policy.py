@@ -1,24 +1,17 @@
 """Find the most reliable policy for a goal with Storm, and of those the one with fewest executions.
 
 Let v be the highest probability of reaching the goal from a state. A choice is *best* if the
-expected v of its successors equals v. The naive policy takes any best choice, but it may never
-arrive: if two capabilities undo each other, alternating between them keeps v at every step. A
-policy of best choices attains v exactly if it ends with certainty, in a state where the goal holds
-or v is 0.
+expected v of its successors equals v. A policy of best choices may still never arrive: if two
+capabilities undo each other, alternating between them keeps v. So the second step minimizes the
+expected number of executions until the end among best choices; a policy that never ends has
+infinite cost. Remaining ties do not depend on the order of the solver: choices with less than half
+the draws of the best supported one are dropped; among the others, the one most likely to do what it
+is asked wins, then the one with most draws, then the capability that was known first.
 
-So the second step considers only best choices and minimizes the expected number of executions until
-the end. A policy that never ends has infinite cost, so the result attains v without detours. The
-remaining ties are broken as follows. Choices with less than half the draws of the best supported
-one are dropped. Among the others, the one most likely to do what it is asked wins, so that a plan
-is easy to follow; then the one with most draws; then the capability that was known first. So a
-plan does not depend on the order of the solver.
-
-Plain value iteration would answer both questions in a few lines, but it stops when values hardly
-change, which does not mean that they are close to the answer. Storm's sound methods bound the error
-by `PRECISION`; that matters because choices are compared afterwards and ties are real. Policy
-iteration would be more precise, but with ties, which are common here, rounding can make it cycle
-forever; exact fractions become too large with a hundred states. Storm's own scheduler is not used:
-it takes any best choice.
+Plain value iteration stops when values hardly change, which does not mean that they are close to
+the answer. Storm's sound methods bound the error by `PRECISION`, and that matters because choices
+are compared afterwards. With ties, policy iteration may cycle because of rounding, and Storm's own
+scheduler takes any best choice.
 """
 
 from __future__ import annotations

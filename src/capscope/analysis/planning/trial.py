@@ -1,14 +1,12 @@
 """Try a plan on the agent, and compare the result with the prediction.
 
 Each attempt restores a start position and asks for what the plan says in the current state, until
-the goal holds, the plan does not cover the state, or `longest` executions are made. Trials are not
-evidence of the assessment: they enter neither the journal nor the model.
+the goal holds, the plan does not cover the state, or `longest` executions are made. Trials enter
+neither the journal nor the model.
 
-**As predicted?** The prediction is uncertain itself, so comparing the success rate with a single
-number would treat any failure of a plan with success 1 as a refutation. Instead, each forecast of
-the plan (see `planning.markov_chain`) gives a binomial distribution of the successes; their mean is
-the probability of a result at least this extreme. Below 2.5 %, the plan did worse, or better, than
-predicted. Forecasts are of success within `longest` executions, like the attempts.
+The prediction is uncertain itself. So each forecast of the plan (`markov_chain`) gives a binomial
+distribution of the successes; their mean is the probability of a result at least this extreme.
+Below 2.5 %, the plan did worse, or better, than predicted.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from capscope.analysis.diff import Comparison, DiffKind
-from capscope.analysis.diff.comparison import TEST
-from capscope.analysis.diff.difference import LOSSES, NEW_SIDE_EFFECTS, change_between
+from capscope.analysis.diff.comparison import LOSSES, NEW_SIDE_EFFECTS, TEST, change_between
 from capscope.present import difference as text
 from capscope.present.page.rendering import render
 
