@@ -8,12 +8,11 @@ pytest.importorskip("gymnasium")
 
 from gymnasium import wrappers
 
-from capscope import Budget, assess, resume
-from capscope.analysis.diff import read_side
+from capscope import Budget, assess, load, resume
 from capscope.environments.gymnasium import Copy, Native, Options, Replay, gymnasium_problem
 from capscope.environments.gymnasium.position_names import PositionNamer
 from capscope.world import notes_on
-from capscope.world.positions import name_of
+from capscope.world.positions import save_position
 from support import odd_environments as odd
 from support.odd_environments import corridor_problem
 
@@ -61,7 +60,7 @@ def test_positions_have_one_name_if_a_full_comparison_finds_them_equal(make, res
     for visited in visits(simulator, 150):
         step = {name: text for name, text in visited.last_step().items() if name != "the reward"}
         values = repr(sorted({**step, **visited.inspect().parts}.items()))
-        name = name_of(visited.snapshot())
+        name = visited.position_name()
         assert by_values.setdefault(values, name) == name
         assert by_name.setdefault(name, values) == values
     assert 3 < len(by_name) <= 150
@@ -74,7 +73,7 @@ def test_a_large_table_that_changes_is_part_of_a_position():
         (
             visited.last_step()["the observation"],
             str(visited.env.board),
-            name_of(visited.snapshot()),
+            visited.position_name(),
         )
         for visited in visits(simulator, 60)
     }
@@ -86,25 +85,25 @@ def test_a_name_depends_neither_on_the_history_nor_on_the_process(restore):
     here, there = (corridor_problem(lambda: odd.Corridor(0.0), restore=restore) for _ in range(2))
     here, there = here.simulator, there.simulator
     here.reset(1)
-    begin = here.snapshot()
+    begin = save_position(here)
     here.step(0)
     here.step(1)
     there.reset(2)
-    assert len({begin, here.snapshot(), there.snapshot()}) == 3
-    assert len({name_of(at.snapshot()) for at in (here, there)} | {name_of(begin)}) == 1
+    assert len({begin.snapshot, here.snapshot(), there.snapshot()}) == 3
+    assert begin.name == here.position_name() == there.position_name()
     there.restore(here.snapshot(), 7)
-    assert name_of(there.snapshot()) == name_of(begin)
+    assert there.position_name() == begin.name
     there.step(0)
-    assert name_of(there.snapshot()) != name_of(begin)
+    assert there.position_name() != begin.name
 
 
 def steps_to_the_same_cell(restore, make=odd.CorridorWithACounterLeftOut, **given):
     simulator = world(lambda: make(0.0, ends=False), restore, **given).simulator
     simulator.reset(0)
-    begin = simulator.snapshot()
+    begin = simulator.position_name()
     simulator.step(0)
     simulator.step(1)
-    return name_of(begin) == name_of(simulator.snapshot())
+    return simulator.position_name() == begin
 
 
 @pytest.mark.parametrize("restore", [Replay, Copy, lambda **given: Native.of("cell", **given)])
@@ -128,7 +127,7 @@ def test_values_that_survive_a_reset_do_not_distinguish_positions():
     simulator = world(odd.CorridorThatRemembersEpisodes).simulator
     names = set()
     for visited in visits(simulator, 50):
-        names.add((visited.last_step()["the observation"], name_of(visited.snapshot())))
+        names.add((visited.last_step()["the observation"], visited.position_name()))
     assert len(names) == 5
 
 
@@ -137,7 +136,7 @@ def test_values_for_rendering_do_not_distinguish_positions(name):
     seen, names = set(), set()
     for visited in visits(world(name).simulator, 80):
         seen.add(visited.last_step()["the observation"])
-        names.add(name_of(visited.snapshot()))
+        names.add(visited.position_name())
     assert len(seen) == len(names)
 
 
@@ -151,13 +150,14 @@ class Sealed(odd.Corridor):
 
 def test_an_environment_that_cannot_be_examined_has_no_names_and_a_note():
     problem = world(Sealed, label=lambda cell: [f"at({odd.CELLS[cell]})"])
-    snapshot = problem.simulator.snapshot()
-    assert snapshot.startswith(b"recipe ")
-    assert problem.simulator.restore(snapshot, 0).observation == 2
+    assert problem.simulator.position_name() is None
+    saved = save_position(problem.simulator)
+    assert saved.name == saved.snapshot
+    assert problem.simulator.restore(saved.snapshot, 0).observation == 2
     note = "engine['wheels'][0] cannot be examined, so positions have no names"
     assert any(note in text for text in notes_on(problem))
-    named = world(Sealed, Replay(ignore=["engine"])).simulator.snapshot()
-    assert name_of(named) != named
+    named = save_position(world(Sealed, Replay(ignore=["engine"])).simulator)
+    assert named.name != named.snapshot
 
 
 def test_an_environment_that_can_be_made_only_once_has_no_names():
@@ -171,7 +171,7 @@ def test_an_environment_that_can_be_made_only_once_has_no_names():
 
     problem = world(once, label=lambda cell: [f"at({odd.CELLS[cell]})"])
     simulator = problem.simulator
-    assert simulator.snapshot().startswith(b"recipe ")
+    assert simulator.position_name() is None
     assert "a second environment (OSError: the port is taken)" in simulator.notes()[0]
 
 
@@ -183,9 +183,9 @@ def test_an_environment_that_raises_while_it_is_observed_still_has_names():
             return super().step(action)
 
     simulator = world(Fragile).simulator
-    begin = name_of(simulator.snapshot())
+    begin = simulator.position_name()
     simulator.step(0)
-    assert name_of(simulator.snapshot()) != begin
+    assert simulator.position_name() != begin
 
 
 def test_a_run_started_without_names_can_be_resumed_with_them(tmp_path, monkeypatch):
@@ -195,7 +195,7 @@ def test_a_run_started_without_names_can_be_resumed_with_them(tmp_path, monkeypa
                 release.setattr(PositionNamer, "description", lambda self, episode: None)
             assess(corridor_problem(), run=tmp_path / name, budget=Budget(executions=60))
         resume(tmp_path / name, problem=corridor_problem(), budget=Budget(executions=120))
-    later, earlier = (read_side(tmp_path / name).executions for name in ("later", "earlier"))
-    for column in ("capability", "before", "after", "draw", "moved"):
+    later, earlier = (load(tmp_path / name).executions for name in ("later", "earlier"))
+    for column in ("capability", "before", "after", "query", "draw", "changes"):
         assert getattr(later, column).tolist() == getattr(earlier, column).tolist()
-    assert len(later.starts) < len(earlier.starts)
+    assert len(later.position_names) < len(earlier.position_names)

@@ -62,7 +62,7 @@ class Restoring(Protocol):
     remedy: str
     """What to do if it does not lead back."""
 
-    def written(self, episode: Episode) -> Snapshot:
+    def describe(self, episode: Episode) -> Snapshot:
         """Describe the current position."""
 
     def restore(self, episode: Episode, snapshot: Snapshot) -> None:
@@ -84,7 +84,7 @@ class Replay:
     def __init__(self, ignore: Sequence[str] = ()) -> None:
         self.ignored: Sequence[str] = tuple(ignore)
 
-    def written(self, episode: Episode) -> Snapshot:
+    def describe(self, episode: Episode) -> Snapshot:
         """Describe the position by the seeds and actions since the reset."""
         return _RECIPE + _bytes_of(episode.recipe)
 
@@ -131,7 +131,7 @@ class Native:
 
         return cls(get, put, ignore)
 
-    def written(self, episode: Episode) -> Snapshot:
+    def describe(self, episode: Episode) -> Snapshot:
         """Describe the position by the environment's state, its wrappers and its last step."""
         state = self._get(episode.base)
         held = [

@@ -115,7 +115,7 @@ class GymnasiumSimulator:
     def reset(self, seed: int) -> GymnasiumObservation:
         """Start a new episode."""
         self._episode.reset(seed)
-        return self._seen()
+        return self._observation()
 
     def actions(self) -> Sequence[Any]:
         """List the valid actions; none after the end of the episode."""
@@ -128,24 +128,24 @@ class GymnasiumSimulator:
         if last.over:
             raise InvalidAction("the episode is over; no action is possible")
         self._episode.step(self._actions.admit(action, last.mask))
-        return self._seen()
+        return self._observation()
 
     def snapshot(self) -> Snapshot:
         """Record the position in the way that was declared to restore it."""
-        return self._restoring.written(self._episode)
+        return self._restoring.describe(self._episode)
 
     def position_name(self) -> bytes | None:
         """Identify the position, however it was reached; None if that is not possible."""
-        description = self._landmarks.description(self._episode)
+        description = self._position_namer.description(self._episode)
         return None if description is None else blake2b(description, digest_size=16).digest()
 
     def restore(self, snapshot: Snapshot, seed: int) -> GymnasiumObservation:
         """Go back to a position and reseed every generator."""
         self._restoring.restore(self._episode, snapshot)
         self._episode.reseed(seed)
-        return self._seen()
+        return self._observation()
 
-    def _seen(self) -> GymnasiumObservation:
+    def _observation(self) -> GymnasiumObservation:
         last = self._episode.last
         atoms = self._label(last.observation, self._episode.base, last)
         return GymnasiumObservation(last.observation, self._vocabulary.state(atoms), *last[1:])
@@ -195,7 +195,7 @@ class GymnasiumSimulator:
         return bool(valid)
 
     @cached_property
-    def _landmarks(self) -> PositionNamer:
+    def _position_namer(self) -> PositionNamer:
         # Made on first use, because it needs another environment.
         ignored = self._restoring.ignored
         return PositionNamer(lambda: self._begun()[0], self._step_at_random, ignored)
@@ -223,9 +223,9 @@ class GymnasiumSimulator:
                 f"{self._actions.space}; the policy may take any. Options(samples=...) sets the "
                 "number"
             )
-        if self._landmarks.unreadable:
+        if self._position_namer.unreadable:
             notes.append(
-                f"{self._landmarks.unreadable} cannot be examined, so positions have no names: "
+                f"{self._position_namer.unreadable} cannot be examined, so positions have no names: "
                 "`capscope diff` cannot match the positions of two runs. If it does not matter, "
                 'exclude it with restore=Replay(ignore=["..."])'
             )

@@ -129,7 +129,7 @@ class GridSimulator:
                 self._doors = self._door_states()
             elif action == "pickup":
                 self._keys = self._key_cells()
-        return self._seen()
+        return self._observation()
 
     def snapshot(self) -> Snapshot:
         """Encode the agent's place and direction, the doors' states and the keys' places."""
@@ -155,7 +155,7 @@ class GridSimulator:
         self._place_keys(snapshot[3 + doors :])
         self._doors = self._door_states()
         self._keys = self._key_cells()
-        seen = self._seen()
+        seen = self._observation()
         self._dead = seen.dead
         return seen
 
@@ -182,7 +182,7 @@ class GridSimulator:
         self.restore(here, 0)
         return png(pixels)
 
-    def _seen(self) -> GridObservation:
+    def _observation(self) -> GridObservation:
         world, layout = self.world, self.layout
         x, y = world.agent_pos
         cell = layout.cells[y * layout.width + x]
