@@ -30,7 +30,7 @@ GIT = {"vcs": "git", "commit_id": "abc"}
             {"url": "file:///home/me/my%20clone", "dir_info": {"editable": True}},
             "pip install -e '/home/me/my clone[llm]'",
         ),
-        ({"url": "file:///clone", "dir_info": {}}, "pip install -e '/clone[llm]'"),
+        ({"url": "file:///clone", "dir_info": {}}, "pip install '/clone[llm]'"),
         (
             {"url": "https://host/capscope.git", "vcs_info": GIT},
             "pip install 'capscope[llm] @ git+https://host/capscope.git'",

@@ -66,7 +66,8 @@ def install_hint(extra: str) -> str:
     if not url:
         return f"pip install 'capscope[{extra}]'"
     if "dir_info" in origin:
-        return f"pip install -e '{url2pathname(url.removeprefix('file://'))}[{extra}]'"
+        flag = "-e " if origin["dir_info"].get("editable") else ""
+        return f"pip install {flag}'{url2pathname(url.removeprefix('file://'))}[{extra}]'"
     if version_control := origin.get("vcs_info"):
         revision = version_control.get("requested_revision")
         url = f"{version_control['vcs']}+{url}" + (f"@{revision}" if revision else "")

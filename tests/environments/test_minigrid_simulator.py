@@ -19,7 +19,7 @@ from capscope.environments.minigrid import (
     grid_simulator,
     read_layout,
 )
-from capscope.errors import ProblemError
+from capscope.errors import ProblemError, install_hint
 from capscope.problems import restore_elsewhere
 from capscope.symbolic import Atom
 from capscope.world import InvalidAction
@@ -244,7 +244,7 @@ def test_layouts_and_vocabularies_do_not_need_minigrid():
 import sys
 sys.modules["minigrid"] = None
 from capscope.environments.minigrid import *
-from capscope.errors import ProblemError
+from capscope.errors import ProblemError, install_hint
 import capscope.agents.grid_q, capscope.problems
 layout = read_layout(FOUR_QUADRANTS)
 assert len(GridAbstraction(layout).vocabulary.atoms) == 16
@@ -255,6 +255,4 @@ except ProblemError as error:
 """
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS)
-    assert done.stdout.strip() == (
-        "grids need minigrid; install it with: pip install 'capscope[minigrid]'"
-    )
+    assert done.stdout.strip() == f"grids need minigrid: {install_hint('minigrid')}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from capscope.environments.pddl import SHIPPED_PROBLEMS, PddlTruth, load_task, shipped_files
-from capscope.errors import ProblemError
+from capscope.errors import ProblemError, install_hint
 from capscope.symbolic import Intent
 from capscope.world import Limits
 from support.processes import SECONDS
@@ -81,10 +81,10 @@ def test_without_plado_loading_names_the_extra():
 import sys
 sys.modules["plado"] = None
 from capscope.environments.pddl import load_task, shipped_files
-from capscope.errors import ProblemError
+from capscope.errors import ProblemError, install_hint
 try:
     load_task(*shipped_files("blocksworld"))
 except ProblemError as error:
     print(error)
 """
-    assert "pip install 'capscope[pddl]'" in run(code)
+    assert f"needs plado: {install_hint('pddl')}" in run(code)

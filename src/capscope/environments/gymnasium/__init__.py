@@ -29,13 +29,13 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
-from capscope.errors import ProblemError
+from capscope.errors import ProblemError, install_hint
 from capscope.symbolic import Vocabulary
 from capscope.world import Limits, Problem, plain_values
 from capscope.world.functions import adapt_arguments
 
 if find_spec("gymnasium") is None:
-    raise ProblemError("this needs gymnasium; install it with: pip install 'capscope[gymnasium]'")
+    raise ProblemError(f"this needs gymnasium: {install_hint('gymnasium')}")
 
 from capscope.environments.gymnasium.policies import ByIntent, StableBaselines, agent_of
 from capscope.environments.gymnasium.restoring import Copy, Native, Replay, Restoring

@@ -14,7 +14,7 @@ from capscope.environments.minigrid.abstraction import GridAbstraction, grid_voc
 from capscope.environments.minigrid.layout import Cell, Door, DoorState, Key, Layout
 from capscope.environments.minigrid.layout_file import read_layout
 from capscope.environments.minigrid.observation import ACTIONS, GridObservation
-from capscope.errors import ProblemError
+from capscope.errors import ProblemError, install_hint
 
 if TYPE_CHECKING:
     from capscope.environments.minigrid.simulator import GridSimulator
@@ -45,7 +45,5 @@ def grid_simulator(layout: Layout) -> GridSimulator:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("minigrid", "pygame"):
             raise
-        raise ProblemError(
-            "grids need minigrid; install it with: pip install 'capscope[minigrid]'"
-        ) from error
+        raise ProblemError(f"grids need minigrid: {install_hint('minigrid')}") from error
     return GridSimulator(layout)

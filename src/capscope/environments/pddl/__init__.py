@@ -13,7 +13,7 @@ from capscope.environments.pddl.operators import GroundOperator
 from capscope.environments.pddl.simulator import IdentityAbstraction, PddlSimulator
 from capscope.environments.pddl.task import PddlTask
 from capscope.environments.pddl.truth import PddlTruth
-from capscope.errors import ProblemError
+from capscope.errors import ProblemError, install_hint
 
 __all__ = [
     "SHIPPED_PROBLEMS",
@@ -62,7 +62,5 @@ def load_task(domain_path: str | Path, problem_path: str | Path) -> PddlTask:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "plado":
             raise
-        raise ProblemError(
-            "reading PPDDL files needs plado; install it with: pip install 'capscope[pddl]'"
-        ) from error
+        raise ProblemError(f"reading PPDDL files needs plado: {install_hint('pddl')}") from error
     return compile_task(Path(domain_path), Path(problem_path))
