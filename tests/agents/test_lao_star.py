@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from capscope.agents.lao_star import PENALTY, LaoStarAgent
 from capscope.environments.pddl import GroundOperator, PddlTruth, load_task, shipped_files
-from capscope.environments.pddl.operators import AtomChange, OperatorOutcome
+from capscope.environments.pddl.task import AtomChange, OperatorOutcome
 from capscope.errors import VocabularyError
 from capscope.symbolic import Intent, Literal, LiteralTest, Vocabulary
 from capscope.world import Limits

@@ -19,6 +19,7 @@ from plado.semantics.task import Task as PladoTask
 from capscope.environments.pddl import PddlTruth, load_task, shipped_files
 from capscope.symbolic import Atom
 from capscope.world import Limits
+from support.pddl_tasks import dynamic_mask
 
 
 @functools.cache
@@ -39,7 +40,7 @@ class Twin:
         domain, problem = parse_and_normalize(str(files.domain), str(files.problem), True)
         self.task = PladoTask(domain, problem)
         self.names = [action.name for action in domain.actions]
-        self.static = shipped(name).initial_state & ~shipped(name).dynamic_mask
+        self.static = shipped(name).initial_state & ~dynamic_mask(shipped(name))
         self._applicable = ApplicableActionsGenerator(self.task)
         self._successors = SuccessorGenerator(self.task)
 

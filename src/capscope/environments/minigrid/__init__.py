@@ -10,10 +10,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capscope.environments.minigrid.abstraction import GridAbstraction, grid_vocabulary
 from capscope.environments.minigrid.layout import Cell, Door, DoorState, Key, Layout
 from capscope.environments.minigrid.layout_file import read_layout
-from capscope.environments.minigrid.observation import ACTIONS, GridObservation
+from capscope.environments.minigrid.observation import (
+    ACTIONS,
+    GridAbstraction,
+    GridObservation,
+    grid_vocabulary,
+)
 from capscope.errors import ProblemError, install_hint
 
 if TYPE_CHECKING:

@@ -1,29 +1,30 @@
-"""What an agent observes of a grid: all of it, as one frozen value.
+"""What an agent observes of a grid, and the abstraction of it.
 
-A learned policy uses the few parts that change; a language model reads `text()`; the abstraction
-turns it into a symbolic state. One is made at every step, so it refers to the layout for everything
-that never changes.
+An observation is the whole grid as one frozen value. One is made at every step, so it refers to the
+layout for everything that never changes. Places in the abstraction are rooms, not cells, so that
+the model of an agent stays readable. Three conventions:
+
+- A door is either open, closed or locked, as in minigrid; a locked door is not closed.
+- A dead agent is still in the room where it died, and still carries what it carried.
+- A carried key is in no room.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from capscope.environments.minigrid.layout import Cell, DoorState, Layout
 from capscope.environments.minigrid.layout_file import POINTERS
+from capscope.symbolic import Atom, Predicate, State, Vocabulary
 
-ACTIONS = (
-    "face_north",
-    "face_south",
-    "face_east",
-    "face_west",
-    "move_forward",
-    "pickup",
-    "toggle",
-)
+ACTIONS = tuple("face_north face_south face_east face_west move_forward pickup toggle".split())
 """The actions in a grid; a key cannot be dropped."""
+
+ROOM = "room"
+AGENT_AT = "agent-at"
+IS_DEAD = "is-dead"
 
 _POINTER = {facing: sign for sign, facing in POINTERS.items()}
 
@@ -95,3 +96,63 @@ class GridObservation(NamedTuple):
         if self.dead:
             lines.append("The agent went into lava and is dead.")
         return "\n".join(lines)
+
+
+def grid_vocabulary(layout: Layout) -> Vocabulary:
+    """Return the vocabulary for a layout's rooms, keys, doors and lava."""
+    return Vocabulary(list(_predicates(layout)), dict.fromkeys(layout.rooms, ROOM))
+
+
+def _predicates(layout: Layout) -> Iterator[Predicate]:
+    yield Predicate(AGENT_AT, (ROOM,))
+    for key in layout.keys:
+        yield Predicate(f"{key.colour}-key-at", (ROOM,))
+        yield Predicate(f"carrying-{key.colour}-key")
+    if layout.lava:
+        yield Predicate(IS_DEAD)
+    for door in layout.doors:
+        for state in DoorState:
+            yield Predicate(f"{door.colour}-door-{state}")
+
+
+class GridAbstraction:
+    """The abstraction of a grid.
+
+    Each part of an observation has few values, so its bits are cached.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.vocabulary = grid_vocabulary(layout)
+        self._layout = layout
+        self._position = {cell: self._bits_of_position(cell) for cell in layout.room_of}
+        self._doors: dict[tuple[DoorState, ...], State] = {}
+        self._keys: dict[tuple[Cell | None, ...], State] = {}
+
+    def __call__(self, observation: GridObservation) -> State:
+        """Return the atoms that hold."""
+        _, position, _, doors, keys = observation
+        try:
+            return self._position[position] | self._doors[doors] | self._keys[keys]
+        except KeyError:
+            self._doors[doors] = self._bits_of_doors(doors)
+            self._keys[keys] = self._bits_of_keys(keys)
+            return self._position[position] | self._doors[doors] | self._keys[keys]
+
+    def _bits_of_position(self, cell: Cell) -> State:
+        atoms = [Atom(AGENT_AT, (self._layout.room_of[cell],))]
+        if cell in self._layout.lava:
+            atoms.append(Atom(IS_DEAD))
+        return self.vocabulary.state(atoms)
+
+    def _bits_of_doors(self, states: tuple[DoorState, ...]) -> State:
+        pairs = zip(self._layout.doors, states, strict=True)
+        return self.vocabulary.state(Atom(f"{door.colour}-door-{state}") for door, state in pairs)
+
+    def _bits_of_keys(self, cells: tuple[Cell | None, ...]) -> State:
+        pairs = zip(self._layout.keys, cells, strict=True)
+        return self.vocabulary.state(
+            Atom(f"carrying-{key.colour}-key")
+            if cell is None
+            else Atom(f"{key.colour}-key-at", (self._layout.room_of[cell],))
+            for key, cell in pairs
+        )

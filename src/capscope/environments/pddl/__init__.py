@@ -9,9 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from capscope.environments.pddl.operators import GroundOperator
 from capscope.environments.pddl.simulator import IdentityAbstraction, PddlSimulator
-from capscope.environments.pddl.task import PddlTask
+from capscope.environments.pddl.task import GroundOperator, PddlTask
 from capscope.environments.pddl.truth import PddlTruth
 from capscope.errors import ProblemError, install_hint
 
@@ -53,10 +52,7 @@ def shipped_files(name: str) -> ProblemFiles:
 
 
 def load_task(domain_path: str | Path, problem_path: str | Path) -> PddlTask:
-    """Read and compile a domain and a problem file.
-
-    Raises `DomainFileError` with path and line for a mistake in a file.
-    """
+    """Read and compile two files; raise `DomainFileError` with path and line for a mistake."""
     try:
         from capscope.environments.pddl.grounding import compile_task
     except ModuleNotFoundError as error:

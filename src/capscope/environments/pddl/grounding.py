@@ -1,11 +1,10 @@
 """Compile a domain and a problem to ground operators over bit masks.
 
-Instantiating each action with every tuple of objects and testing its static preconditions at the
-end mostly visits tuples that fail. Here parameters are bound one after the other, and a conjunct
-with only static predicates is tested as soon as its variables are bound. The rest of a condition
-depends on dynamic atoms only and becomes a disjunction of conjunctions of literals. An effect
-becomes a distribution over sets of changes: independent probabilistic effects in a conjunction
-multiply, and the remaining probability changes nothing.
+Most tuples of objects fail a static precondition. So parameters are bound one after the other, and
+a conjunct with only static predicates is tested as soon as its variables are bound. The rest of a
+condition becomes a disjunction of conjunctions of literals. An effect becomes a distribution over
+sets of changes: independent probabilistic effects multiply, and the remaining probability changes
+nothing.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from typing import Any
 from plado import pddl
 
 from capscope.environments.pddl.checking import DomainCheck
-from capscope.environments.pddl.operators import (
+from capscope.environments.pddl.reading import fail, read_domain, read_problem
+from capscope.environments.pddl.task import (
     ALWAYS,
     AtomChange,
     Disjunction,
     GroundOperator,
     OperatorOutcome,
+    PddlTask,
 )
-from capscope.environments.pddl.reading import fail, read_domain, read_problem
-from capscope.environments.pddl.task import PddlTask
 from capscope.symbolic import Atom, LiteralTest, Predicate, Vocabulary
 
 MOST_ALTERNATIVES = 1 << 12
@@ -63,7 +62,6 @@ def _compile(domain_path: Path, problem_path: Path) -> PddlTask:
         vocabulary=vocabulary,
         initial_state=vocabulary.state(initial),
         operators=tuple(o for action in domain.actions for o in grounder.operators(action)),
-        static_predicates=frozenset(check.predicates) - dynamic,
     )
 
 

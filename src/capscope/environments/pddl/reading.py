@@ -17,23 +17,11 @@ from plado.parser.tokenizer import Category, tokenize
 from capscope.errors import DomainFileError
 
 SUPPORTED_REQUIREMENTS = frozenset(
-    [
-        ":strips",
-        ":typing",
-        ":equality",
-        ":negative-preconditions",
-        ":disjunctive-preconditions",
-        ":existential-preconditions",
-        ":universal-preconditions",
-        ":quantified-preconditions",
-        ":adl",
-        ":conditional-effects",
-        ":probabilistic-effects",
-        ":rewards",
-        ":fluents",
-        ":mdp",
-        ":action-costs",
-    ]
+    (
+        ":strips :typing :equality :negative-preconditions :disjunctive-preconditions "
+        ":existential-preconditions :universal-preconditions :quantified-preconditions :adl "
+        ":conditional-effects :probabilistic-effects :rewards :fluents :mdp :action-costs"
+    ).split()
 )
 
 _NAME = re.compile(r"\??[^\W\d_][\w-]*")

@@ -1,8 +1,7 @@
 """A simulator of a compiled task: the observation is the symbolic state itself.
 
 A search restores millions of times and rarely draws. So a restore only stores its seed, and the
-generator is seeded at the first step with several outcomes. The applicable operators of a state are
-cached, because a walk visits the same states many times.
+generator is seeded at the first step with several outcomes.
 """
 
 from __future__ import annotations
@@ -10,12 +9,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from capscope.environments.pddl.operators import GroundOperator
-from capscope.environments.pddl.task import PddlTask
+from capscope.environments.pddl.task import GroundOperator, PddlTask
 from capscope.symbolic import State, Vocabulary
 from capscope.world import InvalidAction, Snapshot
-
-CACHED_STATES = 1 << 17
 
 
 class IdentityAbstraction:
@@ -32,7 +28,7 @@ class IdentityAbstraction:
 class PddlSimulator:
     """Steps a compiled task; the last reset or restore seeds all randomness."""
 
-    def __init__(self, task: PddlTask, cached_states: int = CACHED_STATES) -> None:
+    def __init__(self, task: PddlTask, cached_states: int = 1 << 17) -> None:
         """Cache the applicable operators of at most `cached_states` states (0: of none)."""
         self.task = task
         self._width = (len(task.vocabulary.atoms) + 7) // 8
@@ -51,15 +47,13 @@ class PddlSimulator:
     def actions(self) -> Sequence[GroundOperator]:
         """List the operators applicable now, in their fixed order."""
         found = self._applicable.get(self._state)
-        return self._look_up() if found is None else found
-
-    def _look_up(self) -> Sequence[GroundOperator]:
-        found = tuple(self.task.applicable(self._state))
-        if len(self._applicable) >= self._cached_states:
-            # A walk soon fills it again, so there is no need to choose which to drop.
-            self._applicable.clear()
-        if self._cached_states:
-            self._applicable[self._state] = found
+        if found is None:
+            found = tuple(self.task.applicable(self._state))
+            if len(self._applicable) >= self._cached_states:
+                # A walk soon fills it again, so there is no need to choose which to drop.
+                self._applicable.clear()
+            if self._cached_states:
+                self._applicable[self._state] = found
         return found
 
     def step(self, action: GroundOperator) -> State:

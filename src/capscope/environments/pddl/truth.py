@@ -1,8 +1,7 @@
 """The exact distribution of the states in which an attempt ends.
 
-Sampling attempts converges slowly. In a compiled task with an agent whose choice depends on the
-state only, the distribution can be computed: the probability of each (state, changes so far) is
-moved forward one step at a time, and set aside where the attempt ends.
+Sampling converges slowly. If the agent's choice depends on the state only, the probability of each
+(state, changes so far) can be moved forward step by step, until the attempt ends.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
-from capscope.environments.pddl.operators import GroundOperator
-from capscope.environments.pddl.task import PddlTask
+from capscope.environments.pddl.task import GroundOperator, PddlTask
 from capscope.symbolic import Effect, Intent, Literal, State
 from capscope.world import Limits
 
@@ -31,10 +29,7 @@ class PddlTruth:
         return self._exploration[0]
 
     def intents(self) -> Sequence[Intent]:
-        """List all groundings of each predicate that can become true, then false, somewhere.
-
-        Both in the order of the vocabulary.
-        """
+        """List all groundings of each predicate that can become true, then false, somewhere."""
         return self._exploration[1]
 
     @cached_property
