@@ -9,12 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capscope.present.digest.spending import (
-    FIRST_TRIES,
-    ON_THE_WAY,
-    REPEATS,
-    spending_by_query,
-)
+from capscope.present.digest.spending import FIRST_TRIES, ON_THE_WAY, REPEATS, spending
 from capscope.record.execution_table import ExecutionTable
 
 
@@ -30,6 +25,6 @@ class Shares:
 
 def where_executions_went(executions: ExecutionTable) -> Shares:
     """Count executions by what they did; those cut short by a budget found nothing new."""
-    counts = spending_by_query(executions)
+    counts = spending(executions, repeats_policy=True)
     new, repeat, walk = (counts[name] for name in (FIRST_TRIES, REPEATS, ON_THE_WAY))
     return Shares(new, repeat, walk, sum(counts.values()) - new - repeat - walk)

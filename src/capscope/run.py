@@ -85,6 +85,11 @@ class Run:
         return self._temporary is None
 
     @property
+    def report_path(self) -> Path:
+        """Where the report of a kept run is."""
+        return self.path / REPORT
+
+    @property
     def identity(self) -> RunIdentity:
         """What the run was started with."""
         return self.meta.identity
@@ -319,7 +324,7 @@ class Run:
             except CapscopeError:
                 if pictures:
                     raise
-        return _write_report(self, self.path / REPORT if output is None else Path(output), draw)
+        return _write_report(self, self.report_path if output is None else Path(output), draw)
 
     def resume(
         self,
@@ -459,7 +464,7 @@ def _carry_out(
 
         text = json.dumps(model_document(run.graph, run.problem), indent=1) + "\n"
         write_atomically(run.path / MODEL, text)
-        _write_report(run, run.path / REPORT, picture_of(spec.problem))
+        _write_report(run, run.report_path, picture_of(spec.problem))
     return run
 
 

@@ -1,4 +1,4 @@
-"""The command line: one file a command."""
+"""The command line: a thin layer over `capscope.run.Run`."""
 
 from capscope.cli.main import main
 

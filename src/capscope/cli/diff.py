@@ -9,9 +9,9 @@ import typer
 
 from capscope.analysis.diff import Comparison
 from capscope.cli.options import Json
-from capscope.cli.output import print_json, print_line
+from capscope.cli.output import print_json, print_line, print_lines
 from capscope.errors import CapscopeError
-from capscope.present.difference import comparison_lines
+from capscope.present.difference import NOT_COMPARABLE, comparison_lines
 from capscope.record.run_directory import write_atomically
 from capscope.run import load
 from capscope.statistics.error_budget import ERROR_RATE
@@ -60,8 +60,7 @@ def diff_runs(
     if json:
         print_json({**comparison.as_dict(), "html": html})
     else:
-        for line in comparison_lines(comparison):
-            print_line(line)
+        print_lines(comparison_lines(comparison))
         if html is not None:
             print_line(f"written: {html}")
     raise typer.Exit(code)
@@ -70,8 +69,7 @@ def diff_runs(
 def _code(comparison: Comparison, losses: bool, side_effects: bool) -> int:
     if (losses or side_effects) and not (comparison.unchanged or comparison.differences):
         raise CapscopeError(
-            "no comparison was possible: no capability was drawn often enough in the same states "
-            "of both runs; assess both again with --min-draws 30, or, if their states capture "
+            f"{NOT_COMPARABLE}; assess both again with --min-draws 30, or, if their states capture "
             "everything that matters, compare with --any-position"
         )
     failed = (losses and comparison.losses) or (side_effects and comparison.new_side_effects)

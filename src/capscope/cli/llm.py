@@ -17,7 +17,7 @@ from capscope.agents.llm.local import (
     weights_path,
 )
 from capscope.cli.options import Json
-from capscope.cli.output import amount_done, print_json, print_line
+from capscope.cli.output import amount_done, interruptible, print_json, print_line
 from capscope.errors import LlmError
 
 app = typer.Typer(
@@ -31,20 +31,16 @@ _MEGABYTE = 1_000_000
 @app.command("fetch")
 def fetch(json: Json = False) -> None:
     """Download the weights of a small model (93 MB) to the user's cache, once."""
-    try:
-        with amount_done(SMALL_MODEL.name, "MB") as show:
-            path = fetch_weights(
-                progress=lambda done, total: show(done // _MEGABYTE, total // _MEGABYTE)
-            )
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted; nothing was kept\n")
-        raise typer.Exit(130) from None
+    name = SMALL_MODEL.name
+    with interruptible(lambda: "nothing was kept"), amount_done(name, "MB") as show:
+        path = fetch_weights(
+            progress=lambda done, total: show(done // _MEGABYTE, total // _MEGABYTE)
+        )
     if json:
-        document = {"model": SMALL_MODEL.name, "path": str(path), "sha256": SMALL_MODEL.sha256}
-        print_json(document)
-        return
-    print_line(f"{SMALL_MODEL.name}: {path}")
-    print_line("serve it to other programs with: capscope llm serve")
+        print_json({"model": name, "path": str(path), "sha256": SMALL_MODEL.sha256})
+    else:
+        print_line(f"{name}: {path}")
+        print_line("serve it to other programs with: capscope llm serve")
 
 
 @app.command("serve")

@@ -13,21 +13,7 @@ import typer
 from rich.console import Console
 
 from capscope import __version__
-from capscope.cli import (
-    assess,
-    bench,
-    check,
-    diff,
-    evaluate,
-    explain,
-    export,
-    listing,
-    llm,
-    plan,
-    report,
-    resume,
-    show,
-)
+from capscope.cli import assess, bench, diff, evaluate, export, llm, plan, problems, report, show
 from capscope.errors import CapscopeError
 
 app = typer.Typer(
@@ -36,17 +22,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("list")(listing.list_problems)
+app.command("list")(problems.list_problems)
 app.command("assess")(assess.assess_problem)
-app.command("resume")(resume.resume_run)
+app.command("resume")(assess.resume_run)
 app.command("show")(show.show_run)
-app.command("explain")(explain.explain_run)
+app.command("explain")(show.explain_run)
 app.command("report")(report.report_run)
 app.command("diff")(diff.diff_runs)
 app.command("evaluate")(evaluate.evaluate_run)
 app.command("plan")(plan.plan_run)
-app.command("export")(export.export_run)
-app.command("check")(check.check_source)
+app.command("export", cls=export.ExportCommand)(export.export_run)
+app.command("check")(problems.check_source)
 app.command("bench", cls=bench.BenchCommand, context_settings=bench.ANY_ARGUMENTS)(
     bench.bench_suite
 )

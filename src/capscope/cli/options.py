@@ -16,6 +16,7 @@ Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")
 ]
 RunArgument = Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")]
+Seed = Annotated[int, typer.Option(help="Seeds all randomness.")]
 Workers = Annotated[
     int, typer.Option(min=1, help="Draws made in parallel; for agents that wait, like LLMs.")
 ]
@@ -52,7 +53,7 @@ def with_budget(command: Callable[..., None]) -> Callable[..., None]:
         limited = any(value is not None for value in chosen.values())
         command(**given, budget=Budget(**chosen) if limited else None)
 
-    options = [_parameter(option, kind, None) for option, (_, kind) in _LIMITS.items()]
+    options = [keyword(option, kind, None) for option, (_, kind) in _LIMITS.items()]
     return _signed(called, command, "budget", options)
 
 
@@ -71,11 +72,12 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         kind = list[str] if several else hints[field.name]
         option = typer.Option(help=field.metadata["help"], rich_help_panel="Settings")
         default = [] if several else field.default
-        options.append(_parameter(field.name, Annotated[kind, option], default))
+        options.append(keyword(field.name, Annotated[kind, option], default))
     return _signed(called, command, "settings", options)
 
 
-def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
+def keyword(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    """Return the parameter of a command."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 

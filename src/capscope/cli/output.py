@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ParamSpec
 
+import typer
 from rich.console import Console
 from rich.live import Live
 from rich.progress import MofNCompleteColumn, Progress
@@ -21,6 +22,7 @@ from capscope.record.usage import Budget
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_FRAMES = 0.1
+P = ParamSpec("P")
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -33,76 +35,89 @@ def print_line(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines on standard output."""
+    for line in lines:
+        print_line(line)
+
+
+@contextmanager
+def interruptible(message: Callable[[], str]) -> Iterator[None]:
+    """Turn Ctrl-C into exit code 130 and a message that says what was kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.stderr.write(f"interrupted; {message()}\n")
+        raise typer.Exit(130) from None
+
+
+def _throttled(show: Callable[P, None], seconds: float) -> Callable[P, None]:
+    """Return a function that does nothing if its last effect is too recent."""
+    last = time.perf_counter()
+
+    def called(*args: P.args, **kwargs: P.kwargs) -> None:
+        nonlocal last
+        if time.perf_counter() - last >= seconds:
+            last = time.perf_counter()
+            show(*args, **kwargs)
+
+    return called
+
+
 @contextmanager
 def progress(title: str, budget: Budget | None) -> Iterator[Listener]:
-    """Show how a run advances: live on a terminal, otherwise a plain line now and then."""
+    """Show the progress of a run: live on a terminal, otherwise a line every few seconds."""
     console = Console(stderr=True)
     begun = time.perf_counter()
-    last = begun
 
-    def summary(event: Event) -> str:
-        usage = event.usage
-        status = "".join(f"{name} {value}, " for name, value in event.status.items())
-        return (
-            f"{title}: query {usage.queries:,}, {counted(usage.executions, 'execution')}, "
-            f"{counted(usage.simulator_steps, 'step')}, {counted(event.states, 'state')}, "
-            f"{counted(event.capabilities, 'capability')}, "
-            f"{counted(event.pairs_tried, 'pair')} tried, "
-            f"{status}{time.perf_counter() - begun:.0f} s"
-        )
+    def plain(event: Event) -> None:
+        text = _summary(title, event, time.perf_counter() - begun)
+        console.print(text, soft_wrap=True, markup=False, highlight=False)
 
     if not console.is_terminal:
-
-        def plain(event: Event) -> None:
-            nonlocal last
-            if time.perf_counter() - last >= _SECONDS_BETWEEN_LINES:
-                last = time.perf_counter()
-                console.print(summary(event), soft_wrap=True, markup=False, highlight=False)
-
-        yield plain
+        yield _throttled(plain, _SECONDS_BETWEEN_LINES)
         return
-
     with Live(Text(f"{title}: discovering intents"), console=console, transient=True) as live:
 
         def lively(event: Event) -> None:
-            nonlocal last
-            if time.perf_counter() - last >= _SECONDS_BETWEEN_FRAMES:
-                last = time.perf_counter()
-                live.update(_frame(title, event, budget, last - begun))
+            live.update(_frame(title, event, budget, time.perf_counter() - begun))
 
-        yield lively
+        yield _throttled(lively, _SECONDS_BETWEEN_FRAMES)
 
 
 @contextmanager
 def amount_done(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how much is done: a bar on a terminal, otherwise a line now and then.
+    """Show how much is done: a bar on a terminal, otherwise a line every few seconds.
 
-    Nothing is shown before the first call: what exists already is not made.
+    Nothing is shown before the first call.
     """
     console = Console(stderr=True)
-    last = time.perf_counter()
+
+    def plain(done: int, of: int) -> None:
+        sys.stderr.write(f"{title}: {done:,} of {of:,} {unit}\n")
+
     if not console.is_terminal:
-
-        def plain(done: int, of: int) -> None:
-            nonlocal last
-            if time.perf_counter() - last >= _SECONDS_BETWEEN_LINES:
-                last = time.perf_counter()
-                sys.stderr.write(f"{title}: {done:,} of {of:,} {unit}\n")
-
-        yield plain
+        yield _throttled(plain, _SECONDS_BETWEEN_LINES)
         return
-
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True) as bars:
         bar = bars.add_task(title, visible=False, total=None)
 
         def lively(done: int, of: int) -> None:
-            nonlocal last
-            if time.perf_counter() - last >= _SECONDS_BETWEEN_FRAMES:
-                last = time.perf_counter()
-                bars.update(bar, completed=done, total=of, visible=True)
+            bars.update(bar, completed=done, total=of, visible=True)
 
-        yield lively
+        yield _throttled(lively, _SECONDS_BETWEEN_FRAMES)
+
+
+def _summary(title: str, event: Event, seconds: float) -> str:
+    usage = event.usage
+    status = "".join(f"{name} {value}, " for name, value in event.status.items())
+    return (
+        f"{title}: query {usage.queries:,}, {counted(usage.executions, 'execution')}, "
+        f"{counted(usage.simulator_steps, 'step')}, {counted(event.states, 'state')}, "
+        f"{counted(event.capabilities, 'capability')}, "
+        f"{counted(event.pairs_tried, 'pair')} tried, {status}{seconds:.0f} s"
+    )
 
 
 def _frame(title: str, event: Event, budget: Budget | None, seconds: float) -> Table:

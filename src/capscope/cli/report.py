@@ -23,8 +23,8 @@ def report_run(
     pictures: Annotated[
         bool | None,
         typer.Option(
-            help="Draw states with the problem's simulator; this loads the problem. By default done "
-            "for problems that go by a name, not for Python files.",
+            help="Draw states with the problem's simulator, which loads the problem.  [default: "
+            "only for problems with a name, not for Python files]",
             show_default=False,
         ),
     ] = None,

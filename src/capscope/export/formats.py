@@ -61,6 +61,10 @@ class ExportFormat:
     is_json: bool = False
     """The text is one JSON object."""
 
+    def takes(self, option: str) -> bool:
+        """Return whether it has an option of this name."""
+        return any(option == known.name for known in self.options)
+
 
 def _json(run: Run) -> str:
     return json.dumps(model_document(run.graph, run.problem), indent=1) + "\n"
@@ -145,17 +149,17 @@ def _load(entry: metadata.EntryPoint) -> ExportFormat:
 
 def find_format(name: str, options: Collection[str] = ()) -> ExportFormat:
     """Return a format by name, or raise if it is unknown or does not take these options."""
-    known = export_formats()
-    if name not in known:
-        raise CapscopeError(f"no format {name!r}; choose one of {', '.join(known)}")
+    found = FORMATS.get(name) or export_formats().get(name)
+    if found is None:
+        raise CapscopeError(f"no format {name!r}; choose one of {', '.join(export_formats())}")
     for option in options:
-        takers = [f.name for f in known.values() if option in {o.name for o in f.options}]
-        if name not in takers:
+        if not found.takes(option):
+            takers = [f.name for f in export_formats().values() if f.takes(option)]
             flag = option.replace("_", "-")
             raise CapscopeError(
                 f"--{flag} is for --to {' and '.join(takers) or 'no format'}, not for --to {name}"
             )
-    return known[name]
+    return found
 
 
 def export_run(run: Run, name: str, to: str | Path | None = None, **options: Any) -> Content:

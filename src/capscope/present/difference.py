@@ -18,6 +18,10 @@ from capscope.present.notes import agent_failure_warnings
 from capscope.present.text import WIDTH, counted
 from capscope.sanitize import sanitize
 
+NOT_COMPARABLE = (
+    "no comparison was possible: no capability was drawn often enough in the same states of both "
+    "runs"
+)
 _MOST_TERMS = 3
 _MOST_NAMED = 6
 _VISIBLE = 0.005  # in a probability with two digits

@@ -1,21 +1,17 @@
-"""The draws of a capability: what was asked, when, and what the agent did.
-
-A rule gives the share of its draws that ended in each outcome. This shows the draws themselves: the
-query they belong to, the state they started from, how they ended, and the transcript if the agent
-wrote one.
-"""
+"""The draws behind the rules of a capability: what was asked, when, and what the agent did."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from capscope.present.text import capability_views, changes_text, counted, rule_lines
-from capscope.record.journal import Draw
+from capscope.record.execution_table import ExecutionTable
+from capscope.record.journal import Draw, Journal
 from capscope.sanitize import sanitize, sanitize_lines
 from capscope.symbolic import Intent, State, Vocabulary
 from capscope.world import Attempt, Ending
@@ -38,13 +34,11 @@ class ExecutionId(NamedTuple):
         return f"query {self.query}, draw {self.draw}, execution {self.execution}"
 
 
-@dataclass(frozen=True)
-class ExecutionRecord:
-    """One execution of a capability."""
+class ExecutionRecord(NamedTuple):
+    """One execution of a capability; `attempt` has its transcript only if that was requested."""
 
     id: ExecutionId
     attempt: Attempt
-    """With its transcript if that was requested."""
 
     @property
     def before(self) -> State:
@@ -71,26 +65,37 @@ class CapabilityDraws:
     executions: tuple[ExecutionRecord, ...]
     omitted: int
     """Executions beyond the limit."""
+    transcripts: bool
+    """Whether transcripts were requested."""
+
+
+def read_executions(
+    table: ExecutionTable, journal: Journal, rows: Iterable[int]
+) -> Iterator[ExecutionRecord]:
+    """Read the executions in some rows of the table, without their transcripts."""
+    read: dict[int, list[Draw]] = {}
+    for row in rows:
+        columns = (table.query, table.draw, table.number)
+        place = ExecutionId(*(int(column[row]) for column in columns))
+        if place.query not in read:
+            read[place.query] = journal.draws(place.query)
+        attempt = read[place.query][place.draw].executions[place.execution].attempt
+        yield ExecutionRecord(place, attempt)
 
 
 def capability_draws(
     run: Run, intent: Intent, limit: int | None = None, transcripts: bool = False
 ) -> CapabilityDraws:
     """Read the executions of a capability up to a limit, including those that were cut."""
-    table = run.executions
-    found = np.flatnonzero(table.capability == run.graph.index[intent])
-    columns = (column[found[:limit]].tolist() for column in (table.query, table.draw, table.number))
-    read: dict[int, list[Draw]] = {}
-    shown = []
+    found = np.flatnonzero(run.executions.capability == run.graph.index[intent])
     with run.open_journal() as journal:
-        for place in map(ExecutionId, *columns):
-            if place.query not in read:
-                read[place.query] = journal.draws(place.query)
-            attempt = read[place.query][place.draw].executions[place.execution].attempt
-            if transcripts:
-                attempt = attempt._replace(transcript=journal.transcript(*place))
-            shown.append(ExecutionRecord(place, attempt))
-    return CapabilityDraws(run, intent, tuple(shown), len(found) - len(shown))
+        shown = list(read_executions(run.executions, journal, found[:limit]))
+        if transcripts:
+            shown = [
+                ExecutionRecord(place, attempt._replace(transcript=journal.transcript(*place)))
+                for place, attempt in shown
+            ]
+    return CapabilityDraws(run, intent, tuple(shown), len(found) - len(shown), transcripts)
 
 
 def draw_lines(draws: CapabilityDraws) -> Iterator[str]:
@@ -110,6 +115,8 @@ def draw_lines(draws: CapabilityDraws) -> Iterator[str]:
     if draws.omitted:
         yield f"  {counted(draws.omitted, 'more draw')}"
     yield from _transcript_lines(draws.executions)
+    if draws.transcripts and not any(e.attempt.transcript for e in draws.executions):
+        yield "there is no transcript of these draws"
 
 
 def _transcript_lines(executions: Sequence[ExecutionRecord]) -> Iterator[str]:
@@ -125,32 +132,22 @@ def _transcript_lines(executions: Sequence[ExecutionRecord]) -> Iterator[str]:
                 earlier, first = lines, execution.id
 
 
-def draws_document(draws: CapabilityDraws, transcripts: bool) -> dict[str, Any]:
+def draws_document(draws: CapabilityDraws) -> dict[str, Any]:
     """Return the draws as JSON-ready values; rules are numbered as in `model.json`."""
-    graph = draws.run.graph
-    rule_of = {
-        state: number
-        for number, rule in enumerate(graph.rules(draws.intent))
-        for state in rule.states
-    }
+    rules = enumerate(draws.run.graph.rules(draws.intent))
+    rule_of = {state: number for number, rule in rules for state in rule.states}
     return {
         "problem": draws.run.problem,
         "intent": [str(literal) for literal in draws.intent.literals],
-        "draws": [
-            _document(execution, rule_of, graph.vocabulary, transcripts)
-            for execution in draws.executions
-        ],
+        "draws": [_document(execution, rule_of, draws) for execution in draws.executions],
         "left_out": draws.omitted,
     }
 
 
 def _document(
-    execution: ExecutionRecord,
-    rule_of: dict[State, int],
-    vocabulary: Vocabulary,
-    transcripts: bool,
+    execution: ExecutionRecord, rule_of: dict[State, int], draws: CapabilityDraws
 ) -> dict[str, Any]:
-    attempt = execution.attempt
+    attempt, vocabulary = execution.attempt, draws.run.graph.vocabulary
     document = {
         **execution.id._asdict(),
         "rule": None if execution.cut else rule_of.get(execution.before),
@@ -161,7 +158,7 @@ def _document(
         "llm_tokens": attempt.llm_tokens,
         "detail": attempt.detail,
     }
-    return document | ({"transcript": attempt.transcript} if transcripts else {})
+    return document | ({"transcript": attempt.transcript} if draws.transcripts else {})
 
 
 def _state_lines(executions: Sequence[ExecutionRecord], vocabulary: Vocabulary) -> Iterator[str]:

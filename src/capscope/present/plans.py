@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from capscope.analysis.planning import Plan, PlanBranch, PlanStep, Trial
-from capscope.analysis.planning.optimistic_path import OptimisticSearch
 from capscope.analysis.planning.trial import PlanAttemptEnd, PlanExecution, TrialVerdict
 from capscope.present.text import WIDTH, changes_text, counted
 from capscope.sanitize import sanitize
@@ -77,21 +76,19 @@ def _why_not(plan: Plan) -> str:
         reason = "the goal was seen to hold elsewhere, but nothing that was tried leads there. "
     else:
         reason = "the goal holds in none of the states seen. "
-    path = _optimistic_path_text(plan, plan.optimistic_search)
-    return f"{reason}Whether the agent can achieve it is unknown. {path}"
+    return f"{reason}Whether the agent can achieve it is unknown. {_optimistic_path_text(plan)}"
 
 
-def _optimistic_path_text(plan: Plan, optimistic_search: OptimisticSearch | None) -> str:
-    if optimistic_search is None or (
-        optimistic_search.path is None and not optimistic_search.searched_all
-    ):
-        return "The optimistic model is too large to search; assess longer"
-    if optimistic_search.path is None:
+def _optimistic_path_text(plan: Plan) -> str:
+    search = plan.optimistic_search
+    path = None if search is None else search.path
+    if path is None and search is not None and search.searched_all:
         return (
             "Not even the optimistic model has a way: it would take an outcome that was never "
             "seen. Assess longer, or with other settings"
         )
-    path = optimistic_search.path
+    if path is None:
+        return "The optimistic model is too large to search; assess longer"
     where = changes_text(plan.start, path.untried_in, plan.goal.vocabulary)
     return (
         f"The optimistic model has a way: {', '.join(map(str, path.capabilities))}; but "

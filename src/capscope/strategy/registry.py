@@ -43,7 +43,7 @@ class RegisteredStrategy:
     """Raises if settings and number of workers do not fit together."""
 
 
-_BUILT_IN = (
+_STRATEGIES = (
     RegisteredStrategy(
         "adaptive",
         "ask what the evidence says is worth asking, as often as it says",
@@ -70,12 +70,14 @@ _BUILT_IN = (
         repeats_policy=True,
     ),
 )
+BUILT_IN = {strategy.name: strategy for strategy in _STRATEGIES}
+"""The strategies of this package, by name."""
 
 
 @cache
 def strategies() -> dict[str, RegisteredStrategy]:
-    """Return every strategy known by name, those of other packages included."""
-    known = {strategy.name: strategy for strategy in _BUILT_IN}
+    """Return every strategy by name, including those of other packages (slow)."""
+    known = dict(BUILT_IN)
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         registered = entry.load()
         if not isinstance(registered, RegisteredStrategy):
@@ -86,6 +88,7 @@ def strategies() -> dict[str, RegisteredStrategy]:
 
 def find_strategy(name: str) -> RegisteredStrategy:
     """Return a strategy by name, or raise with the names there are."""
-    if name not in strategies():
+    found = BUILT_IN.get(name) or strategies().get(name)
+    if found is None:
         raise CapscopeError(f"no strategy {name!r}; choose one of {', '.join(strategies())}")
-    return strategies()[name]
+    return found

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from capscope.analysis.diff import Comparison
 from capscope.errors import CapscopeError
-from capscope.present.difference import difference_lines
+from capscope.present.difference import NOT_COMPARABLE, difference_lines
 from capscope.present.text import counted
 from capscope.run import Run, load
 from capscope.sanitize import sanitize
@@ -102,9 +102,7 @@ def assert_no_loss(
     if comparison.losses:
         _fail([*_loss_lines(comparison)])
     if not (comparison.unchanged or comparison.differences):
-        _fail(
-            ["no comparison was possible: no capability was drawn in the same states of both runs"]
-        )
+        _fail([NOT_COMPARABLE])
 
 
 def _loss_lines(comparison: Comparison) -> Iterator[str]:

@@ -53,8 +53,7 @@ _DRAWS = 450_000
 def digest_run(run: Run, pictures: Pictures | None = None) -> Digest:
     """Make the digest of a run, whether or not it has finished.
 
-    `pictures` draws the position of a snapshot as a PNG (`world.DrawsPictures`). If it raises, there is
-    no picture.
+    `pictures` draws the position of a snapshot as a PNG; if it raises, there is no picture.
     """
     with run.open_journal() as journal:
         return digest_of(run, journal, pictures, SizeBudget(WHOLE))

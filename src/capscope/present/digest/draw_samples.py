@@ -1,9 +1,8 @@
-"""Which draws are shown for each rule: a reader who doubts a number can look at some of them.
+"""Choose the draws that are shown for each rule.
 
-A rule may have ten thousand draws. Up to three are chosen for each outcome: draws with a transcript
-first, from different states if there are any, earlier before later. Going through the journal rule
-by rule would read it once per rule; here the columns of the execution table serve all rules at
-once, and only the chosen draws are read.
+A rule may have ten thousand draws. Up to three are shown for each outcome: draws with a transcript
+first, from different states if possible, earlier before later. The columns of the execution table
+serve all rules at once, so only the chosen draws are read from the journal.
 """
 
 from __future__ import annotations
@@ -17,13 +16,12 @@ import numpy as np
 from capscope.present.digest.shape import CapabilityDigest, DrawDigest
 from capscope.present.digest.size_budget import SizeBudget, shortened
 from capscope.present.digest.states import StateListing
-from capscope.present.draws import ExecutionId, abbreviated_lines
+from capscope.present.draws import ExecutionId, abbreviated_lines, read_executions
 from capscope.present.text import CapabilityView
 from capscope.record.execution_table import ExecutionTable
-from capscope.record.journal import Draw, Journal
+from capscope.record.journal import Journal
 from capscope.sanitize import sanitize_text
 from capscope.statistics.arrays import Integers, Mask
-from capscope.world import Attempt
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -43,11 +41,8 @@ class OutcomeIndex(NamedTuple):
     outcome: int
 
 
-class ChosenDraws(NamedTuple):
-    """The executions chosen for an outcome, best first."""
-
-    outcome: OutcomeIndex
-    executions: tuple[int, ...]
+ChosenDraws = tuple[OutcomeIndex, Sequence[int]]
+"""The executions chosen for an outcome, best first."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +77,7 @@ def choose_draws(
     chosen: list[list[int]] = [[] for _ in outcomes]
     for execution in _best(group, transition, has_transcript).tolist():
         chosen[group[execution]].append(execution)
-    return [ChosenDraws(at, tuple(found)) for at, found in zip(outcomes, chosen, strict=True)]
+    return list(zip(outcomes, chosen, strict=True))
 
 
 def with_transcript(table: ExecutionTable, journal: Journal) -> Mask:
@@ -153,34 +148,21 @@ def read_samples(
 ) -> list[DrawSample]:
     """Read the chosen executions and list the states they pass through, as many as fit."""
     samples = []
-    read: dict[int, list[Draw]] = {}
-    for outcome, execution in chosen:
-        columns = (table.query, table.draw, table.number)
-        place = ExecutionId(*(int(column[execution]) for column in columns))
-        if place.query not in read:
-            read[place.query] = journal.draws(place.query)
-        attempt = read[place.query][place.draw].executions[place.execution].attempt
-        digest = _digest(place, outcome.outcome, attempt, listing)
-        if has_transcript[execution]:
-            digest = replace(digest, transcript=OMITTED)
+    executions = read_executions(table, journal, (row for _, row in chosen))
+    for (outcome, row), (place, attempt) in zip(chosen, executions, strict=True):
+        digest = DrawDigest(
+            *place,
+            outcome=outcome.outcome,
+            trajectory=tuple(listing.number[state] for state in attempt.trajectory),
+            ending=str(attempt.ending),
+            simulator_steps=attempt.simulator_steps,
+            llm_tokens=attempt.llm_tokens,
+            detail=_shown(attempt.detail, _LONGEST_DETAIL),
+            transcript=OMITTED if has_transcript[row] else "",
+        )
         if listing.take(digest.trajectory, space, digest):
             samples.append(DrawSample(outcome, digest))
     return samples
-
-
-def _digest(
-    place: ExecutionId, outcome: int, attempt: Attempt, listing: StateListing
-) -> DrawDigest:
-    return DrawDigest(
-        *place,
-        outcome=outcome,
-        trajectory=tuple(listing.number[state] for state in attempt.trajectory),
-        ending=str(attempt.ending),
-        simulator_steps=attempt.simulator_steps,
-        llm_tokens=attempt.llm_tokens,
-        detail=_shown(attempt.detail, _LONGEST_DETAIL),
-        transcript="",
-    )
 
 
 def add_transcripts(

@@ -1,9 +1,8 @@
 """What the executions of a run were spent on.
 
-The strategies of the paper ask one query many times: an execution tries a pair for the first time,
-repeats that in another draw, is on the way to it, or belongs to a query that tries nothing new. The
-adaptive strategy chooses each draw separately and returns to a pair for one of two reasons: to
-check whether the outcome is always the same, or to measure probabilities if it is not.
+Strategies of the paper repeat one policy in a query, so what an execution is for depends on its
+query. The adaptive strategy chooses each draw separately: it returns to a pair to check whether the
+outcome is always the same, or to measure probabilities if it is not.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ import numpy as np
 
 from capscope.present.digest.shape import SpendingPart
 from capscope.record.execution_table import ExecutionTable
-from capscope.statistics.arrays import Integers, Mask
-from capscope.strategy.registry import strategies
+from capscope.statistics.arrays import Mask
+from capscope.strategy.registry import BUILT_IN, strategies
 
 _CUT = "cut short"
 FIRST_TRIES = "first tries"
@@ -38,7 +37,9 @@ _MEANINGS = {
 
 def spending_parts(table: ExecutionTable, strategy: str) -> tuple[SpendingPart, ...]:
     """Return what the executions were spent on, without purposes that have none."""
-    counts = spending(table, strategy)
+    known = BUILT_IN.get(strategy) or strategies().get(strategy)
+    repeats = known is None or known.repeats_policy
+    counts = spending(table, repeats_policy=repeats)
     return tuple(
         SpendingPart(name, meaning, counts[name])
         for name, meaning in _MEANINGS.items()
@@ -46,24 +47,11 @@ def spending_parts(table: ExecutionTable, strategy: str) -> tuple[SpendingPart, 
     )
 
 
-def spending(table: ExecutionTable, strategy: str) -> dict[str, int]:
-    """Count the executions by their purpose."""
-    known = strategies().get(strategy)
-    if known is None or known.repeats_policy:
-        return spending_by_query(table)
-    return _count(table, _adaptive(table))
-
-
-def spending_by_query(table: ExecutionTable) -> dict[str, int]:
-    """Count the executions by their purpose in queries that repeat one policy."""
-    return _count(table, _by_query(table))
-
-
-def _count(table: ExecutionTable, purposes: Iterator[tuple[str, Mask]]) -> dict[str, int]:
+def spending(table: ExecutionTable, *, repeats_policy: bool) -> dict[str, int]:
+    """Count the executions by their purpose, each once."""
     left = np.ones(len(table), dtype=bool)
     counts = {}
-    # The first that applies: each execution counts once.
-    for name, applies in purposes:
+    for name, applies in _by_query(table) if repeats_policy else _adaptive(table):
         counts[name] = int((left & applies).sum())
         left &= ~applies
     return counts
@@ -86,14 +74,11 @@ def _by_query(table: ExecutionTable) -> Iterator[tuple[str, Mask]]:
     first_query = table.query[table.distinct.first_of_pair]
     yield _CUT, table.cut
     yield FIRST_TRIES, new
-    yield REPEATS, table.query == np.append(first_query, -1)[_pair(table)]
+    # One more, for executions that were cut: their transition is -1.
+    pair = np.append(table.distinct.pair, -1)[table.transition]
+    yield REPEATS, table.query == np.append(first_query, -1)[pair]
     yield ON_THE_WAY, with_first_try[table.query]
     yield _NOTHING_NEW, np.ones(len(table), dtype=bool)
-
-
-def _pair(table: ExecutionTable) -> Integers:
-    """Return the number of each execution's pair; -1 if it was cut."""
-    return np.append(table.distinct.pair, -1)[table.transition]
 
 
 def _first_tries(table: ExecutionTable) -> Mask:

@@ -1,0 +1,55 @@
+"""`capscope list` and `capscope check PROBLEM`: which problems there are, and whether one works."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+
+import typer
+
+from capscope.cli.options import Json, ProblemArguments, Seed
+from capscope.cli.output import print_json, print_line, print_lines
+from capscope.errors import install_hint
+from capscope.problems import (
+    canonical_source,
+    load_problem,
+    registered_problems,
+    restore_elsewhere,
+)
+from capscope.world import check_problem, notes_on
+
+
+def list_problems(json: Json = False) -> None:
+    """List the problems that can be assessed by name."""
+    problems = list(registered_problems().values())
+    if json:
+        names = ("name", "summary", "extra", "installed", "options")
+        print_json({"problems": [{n: getattr(p, n) for n in names} for p in problems]})
+        return
+    width = max(len(problem.name) for problem in problems)
+    for problem in problems:
+        missing = "" if problem.installed else f"  ({install_hint(problem.extra or 'all')})"
+        print_line(f"{problem.name:<{width}}  {problem.summary}{missing}")
+    print_line()
+    for problem in problems:
+        if problem.options:
+            options = ",".join(f"{option.replace('_', '-')}=…" for option in problem.options)
+            print_line(f"With options, any of them: {problem.name}:{options}")
+    print_line("Your own: capscope assess file.py:factory, or DOMAIN.pddl PROBLEM.pddl")
+
+
+def check_source(problem: ProblemArguments, seed: Seed = 0, json: Json = False) -> None:
+    """Exercise a problem's simulator, agent and abstraction; exit with 1 if something is wrong."""
+    source = canonical_source(problem)
+    loaded = load_problem(source)
+    findings = check_problem(loaded, seed, elsewhere=partial(restore_elsewhere, source))
+    notes = [] if findings else notes_on(loaded, seed)
+    if json:
+        found = [asdict(finding) for finding in findings]
+        print_json({"problem": loaded.name, "ok": not findings, "findings": found, "notes": notes})
+    elif findings:
+        print_lines(map(str, findings))
+    else:
+        print_line(f"{loaded.name}: nothing wrong found")
+        print_lines(f"note: {note}" for note in notes)
+    raise typer.Exit(1 if findings else 0)

@@ -1,0 +1,157 @@
+"""What the command line says about a whole run: how it ended, what it learned, how good that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from capscope.analysis.findings import Finding
+from capscope.present.notes import run_notes
+from capscope.present.text import capability_lines, capability_views, counted, finding_lines
+from capscope.symbolic import Intent
+
+if TYPE_CHECKING:
+    from capscope.run import Run
+
+_LEGEND = "+ the intent holds   ! something else changed   - nothing changed   [95 % interval]"
+_EXACT_METRICS = frozenset({"model_agreement", "support_right", "unknown_share"})
+"""The metrics that need the exact truth; the others need a dataset."""
+_METRICS = {
+    "model agreement, exact": "model_agreement",
+    "model agreement, sampled": "model_agreement_sampled",
+    "… weighted by what the learner saw": "model_agreement_sampled_learned_weights",
+    "calibration error of predicted success": "calibration_error",
+    "transitions with exactly the right outcomes": "support_right",
+    "executions whose outcome was foreseen": "outcomes_foreseen",
+    "reachable pairs still unknown": "unknown_share",
+    "executions of unknown pairs": "unknown_share_sampled",
+}
+
+
+def run_lines(run: Run) -> Iterator[str]:
+    """Describe how a run ended."""
+    usage = run.usage
+    yield (
+        f"{run.problem}: {counted(usage.queries, 'query')}, "
+        f"{counted(usage.executions, 'execution')}, "
+        f"{counted(usage.simulator_steps, 'simulator step')} in "
+        f"{usage.seconds:.1f} s; stopped: {run.stop_reason}"
+    )
+    if usage.llm_tokens:
+        yield f"{counted(usage.llm_tokens, 'LLM token')} used; {usage.llm_cost:,.4f} paid"
+    yield (
+        f"{counted(len(run.capabilities), 'capability')}, "
+        f"{counted(len(run.graph.nodes), 'state')}, "
+        f"{counted(run.graph.distinct_transitions, 'distinct transition')} seen"
+    )
+    yield str(run.verdict)
+    yield from run_notes(run)
+    yield f"run: {run.path}"
+    yield f"report: {run.report_path}"
+    yield f"read it with: capscope show {run.path}"
+
+
+def run_document(run: Run) -> dict[str, Any]:
+    """Return how a run ended as JSON-ready values."""
+    usage, identity = run.usage, run.identity
+    return {
+        "problem": run.problem,
+        "strategy": identity.strategy,
+        "seed": identity.seed,
+        "run": str(run.path),
+        "report": str(run.report_path),
+        "stopped_because": str(run.stop_reason),
+        "verdict": run.verdict.as_dict(),
+        "agent_failures": [failure.as_dict() for failure in run.agent_failures],
+        "initial_positions": run.initial_positions.as_dict(),
+        "aliasing": run.aliasing.as_dict(),
+        "queries": usage.queries,
+        "executions": usage.executions,
+        "simulator_steps": usage.simulator_steps,
+        "llm_tokens": usage.llm_tokens,
+        "llm_cost": usage.llm_cost,
+        "states": len(run.graph.nodes),
+        "capabilities": len(run.capabilities),
+        "transitions": run.graph.distinct_transitions,
+        "seconds": usage.seconds,
+    }
+
+
+def _heading_lines(run: Run) -> Iterator[str]:
+    yield (
+        f"{run.problem}: {counted(len(run.capabilities), 'capability')}, "
+        f"{counted(len(run.graph.nodes), 'state')} seen, "
+        f"{counted(run.usage.executions, 'execution')}"
+    )
+    yield str(run.verdict)
+    yield from run_notes(run)
+
+
+def model_lines(run: Run, wanted: Intent | None, limit: int | None) -> Iterator[str]:
+    """Describe the capabilities, or the one that is wanted, up to a limit."""
+    views = [v for v in capability_views(run.graph) if wanted in (None, v.intent)]
+    yield from _heading_lines(run)
+    yield _LEGEND
+    for view in views[:limit]:
+        yield ""
+        yield from capability_lines(view, run.graph.vocabulary)
+    yield from _rest_lines(len(views), limit, f"capscope show {run.path}")
+
+
+def findings_lines(run: Run, wanted: Intent | None, limit: int | None) -> Iterator[str]:
+    """Describe the findings, or those about the wanted capability, up to a limit."""
+    findings = _findings_about(run, wanted)
+    yield from _heading_lines(run)
+    if not findings:
+        yield "nothing surprising was found; what was never tried is unknown"
+    always = run.graph.always
+    for finding in findings[:limit]:
+        yield ""
+        yield from finding_lines(finding, always)
+    yield from _rest_lines(len(findings), limit, f"capscope show {run.path} --surprises")
+
+
+def findings_document(run: Run, wanted: Intent | None, limit: int | None) -> dict[str, Any]:
+    """Return the findings, and what else is surprising, as JSON-ready values."""
+    return {
+        "problem": run.problem,
+        "findings": [finding.as_dict() for finding in _findings_about(run, wanted)[:limit]],
+        "agent_failures": [failure.as_dict() for failure in run.agent_failures],
+        "aliasing": run.aliasing.as_dict(),
+    }
+
+
+def _findings_about(run: Run, wanted: Intent | None) -> list[Finding]:
+    return [f for f in run.findings() if wanted is None or wanted in f.intents]
+
+
+def _rest_lines(number: int, limit: int | None, command: str) -> Iterator[str]:
+    if limit is not None and limit < number:
+        yield ""
+        yield f"{number - limit} more: {command}"
+
+
+def evaluation_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Describe the result of `Run.evaluate`."""
+    reachable, dataset = document["pairs_reachable"], document["dataset"]
+    without_truth = ": this problem has no exact truth" if reachable is None else ""
+    without_dataset = "" if dataset else ": no sequences were asked for (--sequences)"
+    for name, key in _METRICS.items():
+        missing = without_truth if key in _EXACT_METRICS else without_dataset
+        value = document[key]
+        yield _row(name, f"not available{missing}" if value is None else f"{value:.4f}")
+    of = "" if reachable is None else f" of {reachable:,} reachable"
+    yield _row("pairs of state and capability tried", f"{document['pairs_tried']:,}{of}")
+    executions = counted(document["executions"], "execution")
+    steps = counted(document["simulator_steps"], "simulator step")
+    yield _row("evaluated after", f"{executions}, {steps}")
+    if dataset:
+        yield _row(
+            "independent dataset", f"{dataset}, {counted(document['sequences'], 'sequence')}"
+        )
+    if document["filter"]:
+        yield "filter: only rules and capabilities that achieve their intent"
+
+
+def _row(name: str, value: str) -> str:
+    return f"{name:<46}{value}"
