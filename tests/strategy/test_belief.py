@@ -140,9 +140,9 @@ def simulated_group(share, a, b, draws, pairs=5000):
     q = np.where(np.arange(pairs) < share * pairs, rng.beta(a, b, pairs), 0.0)
     for shown in rng.binomial(draws, q):
         if shown:
-            group.give_away(shown / draws, +1)
+            group.count_revealed(shown / draws, +1)
         else:
-            group.alike[draws] += 1
+            group.identical[draws] += 1
     return group
 
 
@@ -163,7 +163,7 @@ def test_a_group_without_pairs_believes_what_it_was_told():
     belief = Group().believe(told)
     assert belief.share == told.share
     assert belief.a / (belief.a + belief.b) == pytest.approx(0.25)
-    assert Group().believe_in(told) == told
+    assert Group().believe_within(told) == told
 
 
 @pytest.mark.parametrize("draws", [1, 5, 30])
@@ -172,13 +172,13 @@ def test_the_more_pairs_answered_alike_the_smaller_the_share_believed(draws):
     shares = []
     for _ in range(50):
         shares.append(group.believe(UNKNOWN).share)
-        group.alike[draws] += 1
+        group.identical[draws] += 1
     assert shares == sorted(set(shares), reverse=True)
 
 
 def test_draws_that_would_have_shown_nothing_are_no_evidence():
     group = Group()
-    group.alike[0] = 1000
+    group.identical[0] = 1000
     assert group.believe(UNKNOWN) == UNKNOWN
 
 
@@ -190,22 +190,22 @@ GROUPS = st.builds(
 
 
 def filled(group, alike, away):
-    group.alike.update(alike)
+    group.identical.update(alike)
     for share in away:
-        group.give_away(share, +1)
+        group.count_revealed(share, +1)
     return group
 
 
 def content(group):
     """Return what a group holds, without traces of what left it."""
-    return +group.alike, group.gave_away, pytest.approx(group.shares, abs=1e-9)
+    return +group.identical, group.revealed, pytest.approx(group.shares, abs=1e-9)
 
 
 @given(GROUPS, ANY_BELIEF)
 def test_pairs_that_gave_nothing_away_are_not_less_reliable_than_their_larger_group(group, parent):
-    belief = group.believe_in(parent)
+    belief = group.believe_within(parent)
     assert 0.0 < belief.share < 1.0
-    if not group.gave_away:
+    if not group.revealed:
         assert belief.share <= parent.share
         assert (belief.a, belief.b) == (parent.a, parent.b)
 
@@ -215,11 +215,11 @@ def test_a_group_that_includes_another_has_the_pairs_of_both(one, other, share):
     both = Group()
     both.include(one)
     both.include(other)
-    assert content(both) == (one.alike + other.alike, one.gave_away + other.gave_away,
+    assert content(both) == (one.identical + other.identical, one.revealed + other.revealed,
                              pytest.approx(one.shares + other.shares))  # fmt: skip
-    both.give_away(share, +1)
-    both.give_away(share, -1)
-    assert both.gave_away == one.gave_away + other.gave_away
+    both.count_revealed(share, +1)
+    both.count_revealed(share, -1)
+    assert both.revealed == one.revealed + other.revealed
 
 
 @beliefs

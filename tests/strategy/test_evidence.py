@@ -55,30 +55,32 @@ class Recount:
                 agent[peers].include(group)
         self.agent = {kind: group.believe(UNKNOWN) for kind, group in agent.items()}
         # Draws alike after which an outcome of probability 0.1 is missed with more than 0.05.
-        self.unproved = {kind for kind, g in agent.items() if 0.9 ** sum(g.alike.elements()) > 0.05}
+        self.unproved = {
+            kind for kind, g in agent.items() if 0.9 ** sum(g.identical.elements()) > 0.05
+        }
 
     def count(self, capability, counts):
         total = sum(counts.values())
         first, second, *_ = [*sorted(counts.values(), reverse=True), 0]
         main = next(effect for effect, count in counts.items() if count == first)
         if len(counts) == 1:
-            self.groups[capability, kind_of(main)].alike[total - 1] += 1
-            self.groups[capability, main].alike[total - 1] += 1
+            self.groups[capability, kind_of(main)].identical[total - 1] += 1
+            self.groups[capability, main].identical[total - 1] += 1
             return
-        self.groups[capability, kind_of(main)].give_away(1 - first / total, +1)
+        self.groups[capability, kind_of(main)].count_revealed(1 - first / total, +1)
         for effect, count in counts.items():
-            self.groups[capability, effect].give_away(1 - count / total, +1)
+            self.groups[capability, effect].count_revealed(1 - count / total, +1)
         varied = self.groups[capability, Kind.VARIED]
         if len(counts) == 2:
-            varied.alike[total - 2] += 1
+            varied.identical[total - 2] += 1
         else:
-            varied.give_away(1 - (first + second) / total, +1)
+            varied.count_revealed(1 - (first + second) / total, +1)
 
     def belief(self, capability, counts):
         kind = Kind.VARIED if len(counts) > 1 else kind_of(*counts)
-        belief = self.groups[capability, kind].believe_in(self.agent[kind])
+        belief = self.groups[capability, kind].believe_within(self.agent[kind])
         if len(counts) == 1:
-            belief = self.groups[capability, *counts].believe_in(belief)
+            belief = self.groups[capability, *counts].believe_within(belief)
         return belief
 
     def width(self):
@@ -122,13 +124,13 @@ class Recount:
 
 def content(group):
     """Return what a group holds, without traces of what left it."""
-    return +group.alike, group.gave_away, pytest.approx(group.shares, abs=1e-9)
+    return +group.identical, group.revealed, pytest.approx(group.shares, abs=1e-9)
 
 
 def assert_same_counts(evidence, other):
     """Compare groups, those aside from which every pair has left."""
     mine, others = (
-        {peers: content(g) for peers, g in groups.items() if +g.alike or g.gave_away}
+        {peers: content(g) for peers, g in groups.items() if +g.identical or g.revealed}
         for groups in (evidence._groups, other)
     )
     assert mine == others
@@ -175,6 +177,10 @@ def kept_up(steps, then=lambda evidence: None):
     return graph, evidence
 
 
+def placed_in(evidence):
+    return {pair: (inside.bucket, counts) for pair, (inside, counts) in evidence._placed.items()}
+
+
 @settings(max_examples=30)
 @given(STEPS)
 def test_evidence_kept_up_counts_like_a_recount_and_like_evidence_from_scratch(steps):
@@ -182,7 +188,7 @@ def test_evidence_kept_up_counts_like_a_recount_and_like_evidence_from_scratch(s
     scratch = Evidence.of(graph, SETTINGS)
     assert_same_counts(evidence, Recount(graph).groups)
     assert_same_counts(evidence, scratch._groups)
-    assert standings(evidence) == standings(scratch)
+    assert placed_in(evidence) == placed_in(scratch)
     assert evidence.verdict().untried == scratch.verdict().untried == Recount(graph).untried
     opened = {node for node in graph.nodes.values() if untried(node)}
     assert set(evidence.frontier) == set(scratch.frontier) == opened

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from capscope.model import ExtremeModels, StateGraph
 from capscope.record.execution_table import Transition
 from capscope.record.settings import Settings
-from capscope.strategy.mcqs_e import ExactGame, McqsExact, Meta
-from capscope.strategy.policy import SequencePolicy
+from capscope.strategy.mcqs_e import ExactGame, McqsExact, Predictions
+from capscope.strategy.random_query import SequencePolicy
 from capscope.symbolic import Intent, Vocabulary
 from support.tiny_models import ALL, INTENTS, learned, nodes_below, random_models
 from support.tiny_models import search_exactly as searched
@@ -319,7 +319,7 @@ def test_where_all_was_tried_the_reward_is_the_expected_bonus(seed, weights, cap
     total = sum(weights.values())
     rho = {state: log(weight / total) for state, weight in weights.items()}
     game = ExactGame(ExtremeModels(graph), Settings(), xi)
-    after = game.step(Meta(rho, dict(rho), 0.0), capability)
+    after = game.step(Predictions(rho, dict(rho), 0.0), capability)
     bonus = sum(
         weight / total * xi / (1 + graph.pair(state, capability).total)
         for state, weight in weights.items()

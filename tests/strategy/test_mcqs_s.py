@@ -18,8 +18,8 @@ from capscope.strategy.mcqs_s import (
     draw_successor,
     extract_policy,
 )
-from capscope.strategy.policy import SequencePolicy
-from capscope.strategy.uct import Edge, Node, SearchBudget, best_edge, search
+from capscope.strategy.random_query import SequencePolicy
+from capscope.strategy.uct import Edge, Node, best_edge, search
 from support.tiny_models import (
     ALL,
     INTENTS,
@@ -34,9 +34,10 @@ from support.tiny_models import (
 def searched(graph, start, config, xi=0.0, seed=0):
     """Search as the strategy does and hand out the tree."""
     game = SampledGame(len(graph.capabilities), config, xi)
-    budget = SearchBudget(config.iterations, config.exploration)
+    game.settled = lambda root: False
     root = game.node(graph.node(start), 0)
-    return search(root, game, game.backup, budget, random.Random(seed)), game
+    rng = random.Random(seed)
+    return search(root, game, config.iterations, config.exploration, rng), game
 
 
 def best_policy_twin(graph, state, depth, xi=0.0, discount=1.0):

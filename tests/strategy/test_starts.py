@@ -7,8 +7,9 @@ from scipy.stats import chisquare
 
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
-from capscope.strategy.starts import (
-    WalkEnd,
+from capscope.record.journal import Start
+from capscope.strategy.repeated import (
+    StartCandidate,
     end_to_continue,
     state_to_start_from,
     weighted_choice,
@@ -23,6 +24,10 @@ def seen(departures):
     graph = StateGraph(WORDS, [Intent.parse("a")])
     graph.update({Transition(state, 0, state): n for state, n in departures.items() if n})
     return graph
+
+
+def ended(state, position, distance):
+    return StartCandidate(Start(state, position), distance)
 
 
 class Recorder(random.Random):
@@ -57,7 +62,7 @@ def test_the_weights_count_states_that_are_not_among_the_choices():
 
 
 def test_a_walk_that_has_gone_on_for_too_long_ends():
-    ends = [WalkEnd(0, at(b"far"), 100), WalkEnd(1, at(b"near"), 99)]
+    ends = [ended(0, at(b"far"), 100), ended(1, at(b"near"), 99)]
     for seed in range(20):
         end = end_to_continue(ends, seen({0: 1}), 100, random.Random(seed))
         assert end == ends[1]
@@ -66,7 +71,7 @@ def test_a_walk_that_has_gone_on_for_too_long_ends():
 
 
 def test_an_end_is_chosen_by_its_state_first_and_not_by_how_many_draws_ended_there():
-    ends = [WalkEnd(0, at(b"%d" % i), 0) for i in range(9)] + [WalkEnd(1, at(b"other"), 0)]
+    ends = [ended(0, at(b"%d" % i), 0) for i in range(9)] + [ended(1, at(b"other"), 0)]
     rng = random.Random(0)
     drawn = Counter(end_to_continue(ends, seen({}), 100, rng) for _ in range(5000))
     assert 2300 < drawn[ends[-1]] < 2700

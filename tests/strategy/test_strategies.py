@@ -147,7 +147,7 @@ def test_another_seed_is_another_run(trace, strategy):
 
 
 def test_each_of_its_queries_can_be_explained(trace):
-    for number, (record, draws) in enumerate(trace.queries()):
+    for number, (_, draws) in enumerate(trace.queries()):
         lines = trace.result.explain(number).lines
         assert lines[0].startswith(f"query {number}: ")
         assert any(line.startswith("learned: ") for line in lines)

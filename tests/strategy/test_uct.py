@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.strategy.uct import Edge, Node, SearchBudget, best_edge, search
+from capscope.strategy.uct import Edge, Node, best_edge, search
 
 
 def edge(visits, value, capability=0):
@@ -63,15 +63,19 @@ class Ladder:
     The values are the best seen, as in MCQS-E, and every call is noted.
     """
 
-    def __init__(self, worth, depth=3, width=3, per_visit=1):
+    def __init__(self, worth, depth=3, width=3, per_visit=1, enough=inf):
         self.worth = worth
         self.depth = depth
         self.width = width
         self.per_visit = per_visit
+        self.enough = enough
         self.evaluated = []
 
     def node(self, number, depth):
         return Node(number, depth, list(range(self.width)), final=depth >= self.depth)
+
+    def settled(self, root):
+        return root.value >= self.enough
 
     def grow(self, node, rng):
         for _ in range(min(self.per_visit, len(node.left))):
@@ -97,9 +101,8 @@ class Ladder:
             value = node.value = max(node.value, an_edge.value)
 
 
-def climbed(game, iterations, **given):
-    budget = SearchBudget(iterations, exploration=sqrt(2), **given)
-    return search(game.node(0, 0), game, game.backup, budget, random.Random(0))
+def climbed(game, iterations):
+    return search(game.node(0, 0), game, iterations, sqrt(2), random.Random(0))
 
 
 def nodes_below(node):
@@ -133,8 +136,8 @@ def test_a_search_long_enough_finds_the_one_leaf_that_is_worth_something():
 
 
 def test_a_search_ends_once_nothing_better_can_be_found():
-    game = Ladder(lambda number: float(number == 63))
-    root = climbed(game, 10_000, enough=lambda root: root.value >= 1.0)
+    game = Ladder(lambda number: float(number == 63), enough=1.0)
+    root = climbed(game, 10_000)
     assert root.value == 1.0
     assert game.evaluated[-1] == 63
     assert root.visits < 200

@@ -6,7 +6,7 @@ from collections import Counter
 from capscope.model import ExtremeModels, StateGraph
 from capscope.record.execution_table import Transition
 from capscope.strategy.mcqs_e import ExactGame
-from capscope.strategy.uct import SearchBudget, never, search
+from capscope.strategy.uct import search
 from capscope.symbolic import Intent, Vocabulary
 
 WORDS = Vocabulary.of_atoms("pqr")
@@ -49,9 +49,10 @@ def nodes_below(node):
 def search_exactly(graph, start, config, xi=0.0, seed=0, *, to_the_end=True):
     """Search and hand out the tree; the strategy does not go on to the last iteration."""
     game = ExactGame(ExtremeModels(graph), config, xi)
-    enough = never if to_the_end else game.settled
-    budget = SearchBudget(config.iterations, config.exploration, enough)
-    return search(game.root(start), game, game.backup, budget, random.Random(seed)), game
+    if to_the_end:
+        game.settled = lambda root: False
+    root, rng = game.root(start), random.Random(seed)
+    return search(root, game, config.iterations, config.exploration, rng), game
 
 
 def replayed(policy, world, start, rng, longest=50):

@@ -1,7 +1,6 @@
 """What to ask next. A strategy sees the state graph and positions, never the simulator."""
 
-from capscope.strategy.base import Strategy, StrategyContext
-from capscope.strategy.policy import Policy, PolicySearch, QueryPlan, Walk
+from capscope.strategy.base import Policy, PolicySearch, QueryPlan, Strategy, StrategyContext, Walk
 from capscope.strategy.registry import RegisteredStrategy, find_strategy, strategies
 
 __all__ = [

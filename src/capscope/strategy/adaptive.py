@@ -1,13 +1,13 @@
-"""Adaptive: ask what the evidence says is worth asking, as often as it says, and no more.
+"""Adaptive: ask where the evidence says that a draw is worth most, and stop when it suffices.
 
-The paper repeats every query 25 times, so a deterministic answer is bought 25 times. Here each
-draw is chosen by itself, by what one more execution is expected to teach (`evidence`): pairs never
-tried first, then those that may hide an outcome, then rules whose probabilities are vague. Any
-state seen before can be started from, so getting to a pair costs no execution. A draw does not end
-with its first answer: where it led, it goes on while there is something as promising to ask.
+The paper repeats every query 25 times, so a deterministic answer is paid for 25 times. Here each
+draw is chosen by its expected gain (`evidence`): untried pairs first, then pairs that may hide an
+outcome, then rules with imprecise probabilities. Any state seen before can be the start, so no
+execution is spent on getting there. After its first answer a draw goes on while the state it
+reached offers something as promising.
 
-Draws of a batch are chosen together and cannot learn from one another. Each begins with another
-pair, and where they might meet on their ways, the pairs are shared out among them.
+The draws of a batch are chosen together and cannot learn from one another. Each begins with a
+different pair, and the pairs that several may come across are divided among them.
 """
 
 from __future__ import annotations
@@ -31,26 +31,25 @@ from capscope.strategy.base import (
     StrategyContext,
     Task,
 )
-from capscope.strategy.bucket import Target
-from capscope.strategy.evidence import Evidence
+from capscope.strategy.evidence import Evidence, Target
 from capscope.symbolic import State
 
-_BATCH = -5  # the place, below a query, that seeds the starts of a batch
-_AS_PROMISING = 0.5  # a draw goes on to a pair that promises at least this part of its first one
+_BATCH = -5  # child of a query's seed, for the starts of a batch
+_AS_PROMISING = 0.5  # a draw goes on to pairs with more than this share of its first gain
 
 
 @dataclass(frozen=True)
 class AdaptivePolicy:
-    """Begin with a pair, then go on with whatever is promising where the last answer led."""
+    """Begin with a pair, then go on with what is promising in the state reached."""
 
     graph: StateGraph
     evidence: Evidence
     target: Target
     longest: int
     turn: int = 0
-    """Which of the draws of the batch this is,"""
+    """The number of this draw within the batch."""
     batch: int = 1
-    """and how many there are."""
+    """The number of draws in the batch."""
     taken: frozenset[tuple[State, int]] = frozenset()
     """The pairs that the draws of the batch begin with."""
 
@@ -59,7 +58,7 @@ class AdaptivePolicy:
         return AdaptiveWalk(self)
 
     def choose(self, state: State, asked: set[tuple[State, int]]) -> int | None:
-        """Return the most promising capability in a state; None if it is elsewhere."""
+        """Return the most promising capability in a state; None if there is none."""
         for capability in self.evidence.untried(state):
             if (state, capability) not in asked and self._may_ask(state, capability):
                 return capability
@@ -82,7 +81,7 @@ class AdaptivePolicy:
         return mine and (state, capability) not in self.taken
 
     def describe(self) -> Mapping[str, Any]:
-        """Return what the draw begins with and why."""
+        """Return the pair that the draw begins with and its expected gain."""
         target = self.target
         return {
             "kind": "target",
@@ -103,7 +102,7 @@ class AdaptiveWalk:
         self._asked: set[tuple[State, int]] = set()
 
     def next(self, state: State) -> int | None:
-        """Ask for the target first, then for what is promising."""
+        """Return the target first, then what is promising."""
         policy = self._policy
         if len(self._asked) >= policy.longest:
             return None
@@ -114,7 +113,7 @@ class AdaptiveWalk:
 
 
 def choose_batch(graph: StateGraph, evidence: Evidence, settings: Settings) -> list[AdaptivePolicy]:
-    """Choose the next draws together: as many as the batch has, each from another pair."""
+    """Choose the draws of the next batch, each with a different pair."""
     targets = evidence.targets(settings.batch)
     taken = frozenset((target.state, target.capability) for target in targets)
     return [
@@ -124,7 +123,7 @@ def choose_batch(graph: StateGraph, evidence: Evidence, settings: Settings) -> l
 
 
 class AdaptiveStrategy:
-    """A batch of draws, each where the evidence promises most."""
+    """A batch of draws, each where the expected gain is highest."""
 
     def __init__(self, context: StrategyContext) -> None:
         self.longest_draw = context.settings.depth
@@ -142,7 +141,7 @@ class AdaptiveStrategy:
             )
 
     def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
-        """Choose different pairs to begin with, and a position to reach each from."""
+        """Choose different pairs to begin with, and a position for each."""
         context = self._context
         policies = choose_batch(context.graph, self.evidence, context.settings)
         if begun is None:
@@ -169,14 +168,14 @@ class AdaptiveStrategy:
         self.evidence.observe(result.pairs)
 
     def finished(self) -> StopReason | None:
-        """Stop when the statement that was asked for is supported."""
+        """Stop when the evidence supports the requested statement."""
         return StopReason(StopKind.SETTLED) if self.evidence.settled() else None
 
     def describe(self, choice: QueryChoice) -> dict[str, Any]:
-        """Describe what each draw began with."""
+        """Describe what each draw begins with."""
         targets = [dict(task.policy.describe()) for task in choice.tasks]
         return {"kind": "targets", "targets": targets}
 
     def status(self, record: QueryRecord) -> Mapping[str, str]:
-        """Say what the last draw promised."""
-        return {"last draw promised": f"{record.predicted:.3g}"}
+        """Return the expected gain of the last draw."""
+        return {"expected gain": f"{record.predicted:.3g}"}

@@ -1,9 +1,8 @@
 """What a strategy is: one object that decides what to ask next, from where, and when to stop.
 
-A strategy sees the state graph, the settings and the positions that can be started from; it never
-sees the simulator or the agent. The loop executes what it chose and tells it what came back. On a
-resumed run the same answers are given again, so a strategy must depend on nothing else: all its
-randomness comes from seeds that are derived from places in the run.
+A strategy sees the state graph, the settings and the positions that a query can start from, never
+the simulator or the agent. When a run is resumed, the recorded answers are replayed, so a strategy
+must depend on nothing else: its randomness is seeded by the run's seed and the number of the query.
 """
 
 from __future__ import annotations
@@ -13,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from capscope.model import Learned, StateGraph
+from capscope.model import ExtremeModels, Learned, StateGraph
 from capscope.record.journal import QueryRecord, Start
 from capscope.record.settings import Settings
 from capscope.record.stop_reason import StopReason
-from capscope.strategy.policy import Policy
 from capscope.symbolic import State
 
 if TYPE_CHECKING:
@@ -29,12 +27,49 @@ RESTORED_ELSEWHERE = (
 )
 
 
+class Walk(Protocol):
+    """One execution of a policy; it holds what one draw observed, so draws stay independent."""
+
+    def next(self, state: State) -> int | None:
+        """Observe a state (first the start) and choose a capability; None ends the draw."""
+
+
+class Policy(Protocol):
+    """A non-stationary policy over capabilities, shared by the draws of a query."""
+
+    def walk(self) -> Walk:
+        """Begin one execution."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return what a person needs to follow the policy, as JSON-ready values."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """A policy chosen by a search, and what is expected of it."""
+
+    policy: Policy
+    predicted: float = 0.0
+    """The predicted disagreement of the two models, bonus included."""
+    informative: bool = False
+    """Whether the policy is predicted to distinguish the models."""
+
+
+class PolicySearch(Protocol):
+    """Models and a start state → a policy."""
+
+    def choose(
+        self, models: ExtremeModels, start: State, xi: float, rng: random.Random
+    ) -> QueryPlan:
+        """Choose what to ask from `start`; all randomness comes from `rng`."""
+
+
 class PositionStore(Protocol):
     """The positions that a query may start from."""
 
     @property
     def initial(self) -> Sequence[Start]:
-        """The positions that the run began from."""
+        """The initial positions of the run."""
 
     def choose(self, state: State, rng: random.Random) -> Start:
         """Choose one of the positions kept for a state that was seen."""
@@ -45,15 +80,15 @@ class StrategyContext:
     """What a strategy works with."""
 
     graph: StateGraph
-    """What is known; it grows as answers come in."""
+    """What is known; updated after each query."""
     settings: Settings
     seed: int
     """The run's seed."""
     positions: PositionStore
     reset_every: int | None = None
-    """Executions after which the problem wants to be reset; None: start anywhere."""
+    """Executions after which the problem is reset; None if queries may start anywhere."""
     journal: str = "the journal"
-    """What error messages call the journal."""
+    """How error messages name the journal."""
 
 
 class Task(NamedTuple):
@@ -98,14 +133,14 @@ class DrawEnd(NamedTuple):
 
 @dataclass(frozen=True)
 class QueryResult:
-    """What came back."""
+    """The answers to a query."""
 
     informative: bool
-    """Whether the query had promised to be informative."""
+    """Whether the query was predicted to be informative."""
     distance: int
     """How far its start was from where the walk began."""
     pairs: Sequence[tuple[State, int]]
-    """The pairs that were executed to their end, each once."""
+    """The pairs that were executed to the end, each once."""
     learned: Learned
     ends: Sequence[DrawEnd] = field(default=())
     """Where its draws ended; when a run is resumed, given (with `distance`) for the latest only."""
@@ -115,13 +150,13 @@ class Strategy(Protocol):
     """Decides what is asked."""
 
     longest_draw: int
-    """The most executions in one draw."""
+    """The maximum number of executions in one draw."""
 
     def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
         """Choose query `number`; one that was begun before must be chosen again."""
 
     def observe(self, result: QueryResult) -> None:
-        """Take in the answers to a query; the graph has them already."""
+        """Take in the answers to a query; the graph is updated already."""
 
     def finished(self) -> StopReason | None:
         """Return why there is nothing left to ask; None if there is."""
@@ -130,4 +165,4 @@ class Strategy(Protocol):
         """Return what a person needs to follow the query, as JSON-ready values."""
 
     def status(self, record: QueryRecord) -> Mapping[str, str]:
-        """Describe, for a progress display, where the run stands after a query."""
+        """Return the state of the run after a query, for a progress display."""

@@ -1,16 +1,15 @@
-"""What a pair may still hide, judged by its likes.
+"""Estimate what a pair may still hide from how its peers behaved.
 
-A pair (state, capability) that answered alike every time may still hide an outcome. How likely is
-that, and how often would the outcome come? Both are learned from the agent itself, as empirical
-Bayes does: a share π of the pairs hides something, and what is hidden has a probability
-q ~ Beta(a, b). After k further draws that were all alike, a pair still hides something with
+A pair (state, capability) that gave identical outcomes so far may still hide another. How likely is
+that, and how probable is the hidden outcome? Both are learned from the agent by empirical Bayes: a
+share π of the pairs hides something, and what is hidden has a probability q ~ Beta(a, b). After k
+further identical draws a pair still hides something with
 
     π·E[(1−q)^k] / (1 − π + π·E[(1−q)^k])
 
-so a pair is asked again the less often the more deterministic its likes have proved. π and q are
-learned at three levels, each the prior of the next: all pairs of the agent of the same kind (those
-that did nothing, those that did something, those that have shown several outcomes and may hide
-another), those among them of the same capability, and those that showed the same effect.
+so the more deterministic its peers are, the fewer draws a pair gets. π and q are learned at three
+levels, each the prior of the next: all pairs of a `Kind`, those of the same capability, and those
+that showed the same effect.
 """
 
 from __future__ import annotations
@@ -19,19 +18,52 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import IntEnum
 from math import exp, lgamma
+from typing import NamedTuple
 
 from capscope.statistics.beta import beta_cdf
+from capscope.symbolic import Effect
 
-_STRENGTH = 2.0  # pairs that the agent at large counts for in a capability
-_CERTAIN = 2.0  # a + b: how alike the hidden outcomes of different pairs are taken to be
+_STRENGTH = 2.0  # the prior counts for this many pairs
+_CERTAIN = 2.0  # a + b: how similar the hidden outcomes of different pairs are assumed to be
 
 
 class Kind(IntEnum):
-    """What a pair has shown so far."""
+    """What a pair has shown so far: no change, one change, or several outcomes."""
 
     IDLE = 0
     ACTING = 1
     VARIED = 2
+
+
+def kind_of(effect: Effect) -> Kind:
+    """Return the kind of a pair that showed only this effect."""
+    return Kind.ACTING if effect.adds or effect.deletes else Kind.IDLE
+
+
+Peers = tuple[int, Effect | Kind]
+"""Pairs that are judged together: a capability, and the effect they showed or their kind."""
+
+
+class Bucket(NamedTuple):
+    """Pairs with the same expected gain."""
+
+    capability: int
+    kind: Kind
+    effects: tuple[Effect, ...]
+    draws: int
+    """Draws beyond the first of each outcome."""
+
+    @property
+    def total(self) -> int:
+        """All draws of each of the pairs."""
+        return self.draws + len(self.effects)
+
+    @property
+    def peers(self) -> Peers:
+        """The pairs that these are judged with."""
+        if self.kind is Kind.VARIED:
+            return self.capability, Kind.VARIED
+        return self.capability, self.effects[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +75,12 @@ class Belief:
     b: float
 
     def unseen(self, draws: int) -> float:
-        """Return E[(1−q)^draws]: the chance that a hidden outcome stays hidden."""
+        """Return E[(1−q)^draws]: the probability that a hidden outcome stays hidden."""
         whole = self.a + self.b
         return exp(lgamma(self.b + draws) - lgamma(self.b) + lgamma(whole) - lgamma(whole + draws))
 
     def hiding(self, draws: int) -> float:
-        """Return the probability that a pair hides an outcome after draws that were all alike."""
+        """Return the probability that a pair hides an outcome after identical draws."""
         hidden = self.share * self.unseen(draws)
         return hidden / (1.0 - self.share + hidden)
 
@@ -66,64 +98,64 @@ class Belief:
         return self.hiding(draws) * (1.0 - beta_cdf(epsilon, self.a, self.b + draws))
 
 
-# Before anything was seen: as many pairs hide something as not, and it may be anything.
+# Before any draw: half of the pairs hide something, of any probability.
 UNKNOWN = Belief(0.5, 1.0, 1.0)
-# Where there are too few draws to learn from likes at all.
+# If there are too few draws to learn from peers at all.
 ALL_HIDE = Belief(1.0, 1.0, 1.0)
 
 
 class Group:
-    """The pairs of one kind: how often each answered alike, and what others gave away."""
+    """Peers: how often each gave identical outcomes, and what the others revealed."""
 
-    __slots__ = ("alike", "gave_away", "shares")
+    __slots__ = ("identical", "revealed", "shares")
 
     def __init__(self) -> None:
-        self.alike: Counter[int] = Counter()
-        """Further draws, all alike → pairs."""
-        self.gave_away = 0
-        """Pairs that showed something more."""
+        self.identical: Counter[int] = Counter()
+        """Further identical draws → pairs."""
+        self.revealed = 0
+        """Pairs that showed a further outcome."""
         self.shares = 0.0
-        """The probability of what they showed more, summed over them."""
+        """The shares of the further outcomes, summed over these pairs."""
 
-    def answer_alike(self, draws: int, sign: int) -> None:
-        """Count a pair, in or out, that answered alike so many further times."""
-        self.alike[draws] += sign
-        if not self.alike[draws]:
-            del self.alike[draws]
+    def count_identical(self, draws: int, sign: int) -> None:
+        """Add or remove a pair with this many further identical draws."""
+        self.identical[draws] += sign
+        if not self.identical[draws]:
+            del self.identical[draws]
 
-    def give_away(self, share: float, sign: int) -> None:
-        """Count a pair, in or out, that showed something more, with that share of its draws."""
-        self.gave_away += sign
+    def count_revealed(self, share: float, sign: int) -> None:
+        """Add or remove a pair that showed a further outcome in this share of its draws."""
+        self.revealed += sign
         self.shares += sign * share
 
     @property
-    def draws_alike(self) -> int:
-        """All further draws of the pairs that answered alike."""
-        return sum(draws * pairs for draws, pairs in self.alike.items())
+    def identical_draws(self) -> int:
+        """The sum of all further identical draws."""
+        return sum(draws * pairs for draws, pairs in self.identical.items())
 
     def include(self, other: Group) -> None:
         """Add the pairs of another group."""
-        self.alike.update(other.alike)
-        self.gave_away += other.gave_away
+        self.identical.update(other.identical)
+        self.revealed += other.revealed
         self.shares += other.shares
 
-    def believe(self, base: Belief, strength: float = _STRENGTH) -> Belief:
-        """Return what these pairs say, on top of a belief that counts for some pairs."""
-        mean = base.a / (base.a + base.b)
-        mean = (strength * mean + self.shares) / (strength + self.gave_away)
+    def believe(self, prior: Belief) -> Belief:
+        """Return the belief about these pairs, given a prior."""
+        mean = prior.a / (prior.a + prior.b)
+        mean = (_STRENGTH * mean + self.shares) / (_STRENGTH + self.revealed)
         size = Belief(1.0, mean * _CERTAIN, (1.0 - mean) * _CERTAIN)
-        # A pair counts as tested by the chance that the draws so far would have given it away.
-        tested = sum(pairs * (1.0 - size.unseen(draws)) for draws, pairs in self.alike.items())
-        gave_away = strength * base.share + self.gave_away
-        return Belief(gave_away / (strength + self.gave_away + tested), size.a, size.b)
+        # A pair counts as tested by the probability that its draws would have revealed something.
+        tested = sum(pairs * (1.0 - size.unseen(draws)) for draws, pairs in self.identical.items())
+        revealed = _STRENGTH * prior.share + self.revealed
+        return Belief(revealed / (_STRENGTH + self.revealed + tested), size.a, size.b)
 
-    def believe_in(self, parent: Belief) -> Belief:
-        """Return what to believe of these pairs, in view of the larger group they belong to.
+    def believe_within(self, parent: Belief) -> Belief:
+        """Return the belief about these pairs, given that of the larger group they belong to.
 
-        Pairs that gave nothing away are as reliable as the larger group, or as their own record
-        proves them to be, whichever is more.
+        Pairs that revealed nothing are as reliable as the larger group or as their own draws show,
+        whichever is more.
         """
-        if self.gave_away:
+        if self.revealed:
             return self.believe(parent)
         alone = self.believe(UNKNOWN)
         return Belief(min(alone.share, parent.share), parent.a, parent.b)

@@ -1,9 +1,9 @@
-"""Distributions over states as the two models predict them, and how far they are apart.
+"""Distributions over states as the two models predict them, and their distance.
 
 A distribution is a sparse map from state to log-probability. Executing a capability moves the mass
-of each state: by the state's own block where the capability was tried there; where it was not, the
-pessimist, who has no rule, leaves the mass where it is, and the optimist spreads it over all
-effects the capability ever had. Effects are bit masks, so a move is two operations on integers.
+of each state. If the capability was tried there, the mass follows the outcome group of the pair. If
+not, the pessimist, who has no rule, leaves it where it is, and the optimist spreads it over all
+effects that the capability ever had.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from capscope.symbolic import Effect, State
 
 Distribution = dict[State, float]
 """State → log-probability; states without mass are absent."""
+_Moves = tuple[tuple[State, float], ...]
+"""Where the mass of a state goes: successors with log-probabilities."""
 
 
 def point(state: State) -> Distribution:
@@ -33,69 +35,51 @@ def add_mass(distribution: Distribution, state: State, log_mass: float) -> None:
         distribution[state] = high + log1p(exp(low - high))
 
 
-Moves = tuple[tuple[State, float], ...]
-"""Where the mass of a state goes: successors with log-probabilities."""
-
-
-class Mover:
-    """Moves distributions as one model predicts.
-
-    A search asks for the same pairs again and again, so the moves of a pair are worked out once.
-    """
+class _Mover:
+    """Moves distributions as one model predicts; the moves of a pair are computed once."""
 
     def __init__(self, capabilities: int, predict: Callable[[State, int], Distribution]) -> None:
         self._predict = predict
-        self._known: list[dict[State, Moves]] = [{} for _ in range(capabilities)]
+        self._known: list[dict[State, _Moves]] = [{} for _ in range(capabilities)]
 
     def move(self, distribution: Distribution, capability: int) -> Distribution:
-        """Return the distribution after a capability."""
         known = self._known[capability]
         moved: Distribution = {}
         for state, mass in distribution.items():
-            for successor, share in known.get(state) or self._work_out(state, capability):
+            moves = known.get(state)
+            if moves is None:
+                moves = known[state] = tuple(self._predict(state, capability).items())
+            for successor, share in moves:
                 if successor in moved:
                     add_mass(moved, successor, mass + share)
                 else:
                     moved[successor] = mass + share
         return moved
 
-    def _work_out(self, state: State, capability: int) -> Moves:
-        moves = tuple(self._predict(state, capability).items())
-        self._known[capability][state] = moves
-        return moves
-
 
 class Predictor:
-    """Moves distributions as the two models predict; models must not change meanwhile."""
+    """Moves distributions as the two models predict, which must not change meanwhile."""
 
     def __init__(self, models: ExtremeModels) -> None:
         self._models = models
         self._graph = graph = models.graph
         capabilities = len(graph.capabilities)
-        self._pessimist = Mover(capabilities, self._seen)
-        self._optimist = Mover(capabilities, self._wished)
+        self.pessimist = _Mover(capabilities, self._seen).move
+        """(distribution, capability) → the pessimist's distribution after the capability."""
+        self.optimist = _Mover(capabilities, self._optimistic).move
+        """(distribution, capability) → the optimist's distribution after the capability."""
         self._log_spreads: dict[int, tuple[tuple[Effect, float], ...]] = {}
-
-    def pessimist(self, distribution: Distribution, capability: int) -> Distribution:
-        """Return the pessimist's distribution after a capability."""
-        return self._pessimist.move(distribution, capability)
-
-    def optimist(self, distribution: Distribution, capability: int) -> Distribution:
-        """Return the optimist's distribution after a capability."""
-        return self._optimist.move(distribution, capability)
 
     def both(
         self, pessimist: Distribution, optimist: Distribution, capability: int
     ) -> tuple[Distribution, Distribution]:
-        """Return what each model makes of its distribution; one and the same while they agree."""
+        """Return what each model predicts from its distribution; one object while they agree."""
         moved = self.pessimist(pessimist, capability)
-        if pessimist is optimist and self._all_tried(pessimist, capability):
-            return moved, moved
+        if pessimist is optimist:
+            pair = self._graph.pair
+            if all(pair(state, capability) is not None for state in pessimist):
+                return moved, moved
         return moved, self.optimist(optimist, capability)
-
-    def _all_tried(self, distribution: Distribution, capability: int) -> bool:
-        pair = self._graph.pair
-        return all(pair(state, capability) is not None for state in distribution)
 
     def _seen(self, state: State, capability: int) -> Distribution:
         pair = self._graph.pair(state, capability)
@@ -104,7 +88,7 @@ class Predictor:
         shares = zip(pair.successors, pair.group.probabilities(), strict=True)
         return {node.state: log(probability) for node, probability in shares}
 
-    def _wished(self, state: State, capability: int) -> Distribution:
+    def _optimistic(self, state: State, capability: int) -> Distribution:
         if self._graph.pair(state, capability) is not None:
             return self._seen(state, capability)
         spread = self._log_spreads.get(capability)
@@ -128,10 +112,3 @@ def total_variation(one: Distribution, other: Distribution) -> float:
         if state not in one:
             apart += exp(log_mass)
     return min(apart / 2, 1.0)
-
-
-def support_difference(one: Distribution, other: Distribution) -> float:
-    """Return δ_SD: the mass, under the equal mixture, that only one of the two holds possible."""
-    alone = sum(exp(mass) for state, mass in one.items() if state not in other)
-    alone += sum(exp(mass) for state, mass in other.items() if state not in one)
-    return alone / 2

@@ -1,16 +1,15 @@
-"""What one more draw of each pair promises, and what is still open.
+"""The expected gain of one more draw of each pair, and what is still open.
 
-Gains are in one currency, the expected fall of the model's error (total variation, summed over
-pairs) by one execution. A pair never tried promises 1. A pair that answered alike so far may hide
-an outcome (`belief`). A pair that showed several outcomes also belongs to a rule whose
-probabilities are pooled: one more draw brings them closer to the truth, for all states of the rule
-at once. And an outcome that may be hidden may lead to a state never seen, with as many untried
-pairs as there are capabilities: where an effect was seen beside another, the pairs that showed only
-the other are looked at for where the first would lead.
+A gain is the expected decrease of the model's error (total variation, summed over pairs) by one
+execution. The gain of an untried pair is 1. A pair with identical outcomes so far may hide another
+(`belief`). A pair with several outcomes belongs to a rule whose probabilities are pooled: one more
+draw makes them more precise for all states of the rule at once. And a hidden outcome may lead to a
+new state, with as many untried pairs as there are capabilities: if one effect was seen together
+with another, pairs that showed only the other are checked for where the first would lead.
 
-The pairs wait in buckets of equal gain, and the buckets in a heap. An answer moves a pair from one
-bucket to another and changes what is believed of its likes at once; what is believed of larger
-groups is taken anew whenever the executions have grown by 2 %.
+Pairs of equal gain share a bucket, and the buckets are in a heap. An answer moves a pair to another
+bucket and updates the belief about its peers at once; beliefs about larger groups are refreshed
+whenever the number of executions has grown by 2 %.
 """
 
 from __future__ import annotations
@@ -21,22 +20,31 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf, pi, sqrt
 from statistics import NormalDist
+from typing import NamedTuple
 
-from capscope.model import StateGraph
-from capscope.model.state_graph import OutcomeGroup, PairStats, StateNode
+from capscope.model import OutcomeGroup, PairStats, StateGraph, StateNode
 from capscope.record.settings import Settings
 from capscope.seeds import child_seed
-from capscope.strategy.belief import ALL_HIDE, UNKNOWN, Belief, Group, Kind
-from capscope.strategy.bucket import Bucket, Peers, Target, kind_of
+from capscope.strategy.belief import ALL_HIDE, UNKNOWN, Belief, Bucket, Group, Kind, Peers, kind_of
 from capscope.strategy.verdict import Verdict
 from capscope.symbolic import Effect, State
 
-_LEAST = 1e-12  # what a pair promises that is asked only because it was asked too seldom
-_REFRESH = 1.02  # the beliefs are taken anew when the executions have grown by this factor
+_LEAST = 1e-12  # the gain of a pair that is asked only to reach the minimum number of draws
+_REFRESH = 1.02  # beliefs are refreshed when the executions have grown by this factor
 
 
-class _Waiting:
-    """The pairs of one bucket, and what one more draw of each promises."""
+class Target(NamedTuple):
+    """A pair worth asking, with its expected gain."""
+
+    state: State
+    capability: int
+    gain: float
+    draws: int
+    """How often it was asked before."""
+
+
+class _BucketPairs:
+    """The pairs of one bucket, and the gain of one more draw of each."""
 
     __slots__ = ("bucket", "gain", "pairs", "revision")
 
@@ -49,46 +57,47 @@ class _Waiting:
 
 
 class Evidence:
-    """The evidence behind every pair, kept up to date as answers come in."""
+    """The evidence about every pair, updated as answers come in."""
 
     def __init__(self, graph: StateGraph, settings: Settings, seed: int = 0) -> None:
         self._graph = graph
         self._settings = settings
         self._seed = seed
         self.frontier: dict[StateNode, None] = {}
-        """The places in which some capability was never tried."""
+        """The states in which some capability was never tried."""
         self._capabilities = 0
-        self._standings: dict[PairStats, tuple[_Waiting, dict[Effect, int]]] = {}
-        self._buckets: dict[Bucket, _Waiting] = {}
+        self._placed: dict[PairStats, tuple[_BucketPairs, dict[Effect, int]]] = {}
+        """The bucket of each pair, and its counts when it was put there."""
+        self._buckets: dict[Bucket, _BucketPairs] = {}
         self._revision = 0
-        """Counts the changes of what is believed; gains are kept until the next one."""
+        """Counts changes of beliefs; gains are kept until the next one."""
         self._hidden: float | None = None
         self._groups: dict[Peers, Group] = {}
         self._executions = 0
         self._refresh_at = 0.0
         self._fresh = True
         self._kinds: dict[Peers, Belief] = {}
-        """What is believed of each capability and kind, since the last refresh."""
+        """The belief about each capability and kind, since the last refresh."""
         self._beliefs: dict[Peers, Belief] = {}
         self._gains: dict[Peers, dict[int, float]] = {}
         self._heap: list[tuple[float, int, Bucket]] = []
-        self._promised: dict[Bucket, float] = {}
-        """The most that the heap promises of each bucket."""
+        self._offered: dict[Bucket, float] = {}
+        """The highest gain in the heap for each bucket."""
         self._serial = itertools.count()
         self._siblings: dict[Effect, set[Effect]] = {}
-        """The effects that were seen beside an effect, of any capability in any state."""
+        """The effects seen together with an effect, of any capability in any state."""
         self._openers: dict[PairStats, State] = {}
-        """Pairs where such an effect would lead to a state never seen."""
+        """Pairs in which such an effect would lead to a new state."""
         self._nothing_hidden = False
-        """Whether what may be hidden is too little to look for."""
+        """Whether too little may be hidden to search for it."""
         self._unproved: set[Kind] = set(Kind)
-        """The kinds of pairs that were drawn too seldom, all together, to be judged by likes."""
+        """The kinds of pairs with too few draws in all to be judged by peers."""
         self._width = inf
         """Standard errors within which all rules lie with probability 1 − δ."""
 
     @classmethod
     def of(cls, graph: StateGraph, settings: Settings) -> Evidence:
-        """Judge models by all they have seen."""
+        """Return the evidence in a whole graph."""
         evidence = cls(graph, settings)
         evidence.observe(
             (node.state, capability)
@@ -100,14 +109,14 @@ class Evidence:
         return evidence
 
     def observe(self, pairs: Iterable[tuple[State, int]]) -> None:
-        """Take in what the models learned of some pairs."""
+        """Take in what the graph learned about some pairs."""
         graph = self._graph
         touched: dict[Bucket, None] = {}
         for state, capability in dict.fromkeys(pairs):
             node = graph.node(state)
             pair = node.pairs[capability]
             assert pair is not None, "only pairs that were tried are observed"
-            self._forget(pair)
+            self._remove(pair)
             touched.setdefault(self._place(pair, state, capability))
             self._relate(pair, state)
             for near in (node, *pair.successors):
@@ -120,7 +129,7 @@ class Evidence:
         if not self._fresh:
             for bucket in touched:
                 self._offer(bucket)
-            self._tidy()
+            self._settle_top()
             self._fresh = not (self._heap or self.frontier)
         if self._fresh:
             self.refresh()
@@ -131,87 +140,85 @@ class Evidence:
         else:
             self.frontier.pop(node, None)
 
-    def _forget(self, pair: PairStats) -> None:
-        """Take a pair out of where it stood."""
-        if pair in self._standings:
-            waiting, counts = self._standings.pop(pair)
-            del waiting.pairs[pair]
-            if not waiting.pairs:
-                del self._buckets[waiting.bucket]
-            self._count(waiting.bucket.capability, counts, -1)
+    def _remove(self, pair: PairStats) -> None:
+        if pair in self._placed:
+            contents, counts = self._placed.pop(pair)
+            del contents.pairs[pair]
+            if not contents.pairs:
+                del self._buckets[contents.bucket]
+            self._count(contents.bucket.capability, counts, -1)
 
     def _place(self, pair: PairStats, state: State, capability: int) -> Bucket:
-        """Put a pair where it belongs now."""
         effects = pair.group.effects
         kind = kind_of(effects[0]) if len(effects) == 1 else Kind.VARIED
         bucket = Bucket(capability, kind, effects, pair.total - len(effects))
         self._count(capability, pair.counts, +1)
-        waiting = self._buckets.get(bucket)
-        if waiting is None:
-            waiting = self._buckets[bucket] = _Waiting(bucket)
-        waiting.pairs[pair] = state
-        self._standings[pair] = waiting, dict(pair.counts)
+        contents = self._buckets.get(bucket)
+        if contents is None:
+            contents = self._buckets[bucket] = _BucketPairs(bucket)
+        contents.pairs[pair] = state
+        self._placed[pair] = contents, dict(pair.counts)
         return bucket
 
     def _relate(self, pair: PairStats, state: State) -> None:
-        """Learn which effects come together, and where one of them would open something new."""
+        """Learn which effects occur together, and where one of them would lead to a new state."""
         if len(pair.counts) == 1:
             if self._opens(pair, state):
                 self._openers[pair] = state
             return
-        # Beside doing nothing anything may have been seen; it says nothing of where to look.
+        # Doing nothing occurs together with any effect, so it says nothing about where to look.
         acting = {effect for effect in pair.counts if kind_of(effect) is Kind.ACTING}
         for effect in sorted(acting):
             known = self._siblings.setdefault(effect, set())
             if not known.issuperset(acting - {effect}):
                 known.update(acting - {effect})
-                for bucket, waiting in self._buckets.items():
+                for bucket, contents in self._buckets.items():
                     if bucket.effects == (effect,):
                         self._openers.update(
-                            (p, s) for p, s in waiting.pairs.items() if self._opens(p, s)
+                            (p, s) for p, s in contents.pairs.items() if self._opens(p, s)
                         )
 
     def _opens(self, pair: PairStats, state: State) -> bool:
-        """Say whether an effect seen beside the only one of a pair would lead somewhere new."""
-        bucket = self._standings[pair][0].bucket
+        """Return whether a sibling of the only effect of a pair would lead to a new state."""
+        bucket = self._placed[pair][0].bucket
         if bucket.kind is not Kind.ACTING:
             return False
         siblings = self._siblings.get(bucket.effects[0], ())
         return any(effect.apply(state) not in self._graph.nodes for effect in siblings)
 
     def _openings(self) -> list[Target]:
-        """Return the pairs whose hidden outcome may open a state, the most promising first."""
+        """Return the pairs whose hidden outcome may lead to a new state, best first."""
         found = []
         for pair, state in self._openers.items():
             if self._opens(pair, state):
-                bucket = self._standings[pair][0].bucket
-                promise = self._belief(bucket).showing(bucket.draws) * self._capabilities
-                found.append(Target(state, bucket.capability, promise, pair.total))
+                bucket = self._placed[pair][0].bucket
+                gain = self._belief(bucket).showing(bucket.draws) * self._capabilities
+                found.append(Target(state, bucket.capability, gain, pair.total))
         return sorted(found, key=lambda target: (-target.gain, target.state, target.capability))
 
     def _count(self, capability: int, counts: Mapping[Effect, int], sign: int) -> None:
-        """Count a pair in, or out of, all the groups that it tells something about."""
+        """Add a pair to all groups that it is informative about, or remove it."""
         total = sum(counts.values())
         self._executions += sign * total
         if len(counts) == 1:
             for effect in counts:
-                self._group((capability, kind_of(effect))).answer_alike(total - 1, sign)
-                self._group((capability, effect)).answer_alike(total - 1, sign)
+                self._group((capability, kind_of(effect))).count_identical(total - 1, sign)
+                self._group((capability, effect)).count_identical(total - 1, sign)
             return
         (main, most), *others = Counter(counts).most_common()
         first = self._group((capability, kind_of(main)))
-        first.give_away(1 - most / total, sign)
+        first.count_revealed(1 - most / total, sign)
         # Whichever outcome had been seen alone, the others would have been hidden.
         for effect, count in counts.items():
-            self._group((capability, effect)).give_away(1 - count / total, sign)
+            self._group((capability, effect)).count_revealed(1 - count / total, sign)
         varied = self._group((capability, Kind.VARIED))
         if len(others) == 1:
-            varied.answer_alike(total - 2, sign)
+            varied.count_identical(total - 2, sign)
         else:
-            varied.give_away(1 - (most + others[0][1]) / total, sign)
+            varied.count_revealed(1 - (most + others[0][1]) / total, sign)
 
     def _group(self, peers: Peers) -> Group:
-        """Return a group that is about to change: what was believed of it no longer holds."""
+        """Return a group that is about to change, and drop the belief about it."""
         self._revision += 1
         self._hidden = None
         self._beliefs.pop(peers, None)
@@ -221,15 +228,15 @@ class Evidence:
         return self._groups[peers]
 
     def refresh(self) -> None:
-        """Take all beliefs anew and order the buckets by them."""
+        """Update all beliefs and rebuild the heap."""
         self._refresh_at = self._executions * _REFRESH + 1
         agent = {kind: Group() for kind in Kind}
         kinds = {(c, k): group for (c, k), group in self._groups.items() if isinstance(k, Kind)}
         for (_, kind), group in kinds.items():
             agent[kind].include(group)
         self._unproved = {kind for kind in Kind if self._proves_nothing(agent[kind])}
-        at_large = {kind: agent[kind].believe(UNKNOWN) for kind in Kind}
-        self._kinds = {(c, k): group.believe_in(at_large[k]) for (c, k), group in kinds.items()}
+        overall = {kind: agent[kind].believe(UNKNOWN) for kind in Kind}
+        self._kinds = {(c, k): group.believe_within(overall[k]) for (c, k), group in kinds.items()}
         self._beliefs = {}
         self._gains = {}
         self._revision += 1
@@ -239,13 +246,13 @@ class Evidence:
         self._width = NormalDist().inv_cdf(1 - missed / 2)
         self._openers = {p: state for p, state in self._openers.items() if self._opens(p, state)}
         self._heap = []
-        self._promised = {}
+        self._offered = {}
         for bucket in self._buckets:
             self._offer(bucket)
 
     def _proves_nothing(self, group: Group) -> bool:
-        """Say whether an outcome above ε may well have been missed even if all pairs were one."""
-        missed = (1.0 - self._settings.epsilon) ** group.draws_alike
+        """Return whether an outcome above ε might be missed even if all pairs were one."""
+        missed = (1.0 - self._settings.epsilon) ** group.identical_draws
         return self._settings.epsilon > 0.0 and missed > self._settings.delta
 
     def _belief(self, bucket: Bucket) -> Belief:
@@ -254,20 +261,23 @@ class Evidence:
         if belief is None:
             belief = self._kinds.get((bucket.capability, bucket.kind), UNKNOWN)
             if bucket.kind is not Kind.VARIED:
-                belief = self._groups[peers].believe_in(belief)
+                belief = self._groups[peers].believe_within(belief)
             self._beliefs[peers] = belief
         return belief
 
-    def _gain_in(self, bucket: Bucket) -> float:
-        """Return what one more draw of a pair in the bucket promises; 0 if it is empty."""
-        waiting = self._buckets.get(bucket)
-        return 0.0 if waiting is None else self._gain_of(waiting)
+    def gain_of(self, pair: PairStats) -> float:
+        """Return the expected gain of one more draw of a pair that was tried."""
+        return self._current_gain(self._placed[pair][0])
 
-    def _gain_of(self, waiting: _Waiting) -> float:
+    def _gain_in(self, bucket: Bucket) -> float:
+        contents = self._buckets.get(bucket)
+        return 0.0 if contents is None else self._current_gain(contents)
+
+    def _current_gain(self, contents: _BucketPairs) -> float:
         # A draw asks for the same gains again and again, and nothing is learned meanwhile.
-        if waiting.revision != self._revision:
-            waiting.gain, waiting.revision = self._gain(waiting.bucket), self._revision
-        return waiting.gain
+        if contents.revision != self._revision:
+            contents.gain, contents.revision = self._gain(contents.bucket), self._revision
+        return contents.gain
 
     def _gain(self, bucket: Bucket) -> float:
         hidden = 0.0
@@ -279,10 +289,10 @@ class Evidence:
             hidden = known
         if bucket.total < self._settings.min_draws:
             hidden = max(hidden, _LEAST)
-        return hidden + self._sharper(bucket) if bucket.kind is Kind.VARIED else hidden
+        return hidden + self._rule_gain(bucket) if bucket.kind is Kind.VARIED else hidden
 
-    def _sharper(self, bucket: Bucket) -> float:
-        """Return the error that one more draw is expected to take from the rule of a pair."""
+    def _rule_gain(self, bucket: Bucket) -> float:
+        """Return the error that one more draw is expected to remove from the rule of a pair."""
         group = self._graph.group(bucket.capability, bucket.effects)
         off = half_width(group, self._width)
         if off <= self._settings.precision:
@@ -291,37 +301,33 @@ class Evidence:
         return len(group.states) * sqrt(2 / pi) * off / self._width / (2 * group.total)
 
     def _offer(self, bucket: Bucket) -> None:
-        """Put a bucket into the heap if it promises more than it is there for."""
+        """Add a bucket to the heap if its gain is higher than it is there."""
         gain = self._gain_in(bucket)
-        if gain > self._promised.get(bucket, 0.0):
-            self._promised[bucket] = gain
+        if gain > self._offered.get(bucket, 0.0):
+            self._offered[bucket] = gain
             heapq.heappush(self._heap, (-gain, next(self._serial), bucket))
 
-    def _tidy(self) -> None:
-        """Bring a bucket to the top that keeps what it promises.
+    def _settle_top(self) -> None:
+        """Update the heap until the gain of its first bucket is current.
 
-        This is done as answers come in, not when targets are asked for: a run that is resumed
-        replays the answers alone, and must find the same targets.
+        Done as answers come in, not when targets are requested: a resumed run replays only the
+        answers and must find the same targets.
         """
         heap = self._heap
         while heap:
-            promised, serial, bucket = heap[0]
+            offered, serial, bucket = heap[0]
             gain = self._gain_in(bucket)
-            if gain >= -promised:
+            if gain >= -offered:
                 return
             if gain > 0.0:
-                self._promised[bucket] = gain
+                self._offered[bucket] = gain
                 heapq.heapreplace(heap, (-gain, serial, bucket))
             else:
-                self._promised.pop(bucket, None)
+                self._offered.pop(bucket, None)
                 heapq.heappop(heap)
 
     def targets(self, most: int) -> list[Target]:
-        """Return different pairs worth asking, the most promising first.
-
-        Those never tried come first, then those whose hidden outcome may open a state and with it
-        as many untried pairs as there are capabilities, then the rest.
-        """
+        """Return different pairs worth asking: untried ones, then openings, then by gain."""
         found = list(itertools.islice(self._untried(), most))
         heap = self._heap.copy() if len(found) < most else []
         least = -heap[0][0] if heap else 0.0
@@ -331,20 +337,20 @@ class Evidence:
         taken = {(target.state, target.capability) for target in found}
         passed = set()
         while heap and len(found) < most:
-            promised, serial, bucket = heapq.heappop(heap)
+            offered, serial, bucket = heapq.heappop(heap)
             gain = self._gain_in(bucket)
             if gain <= 0.0 or bucket in passed:
                 continue
-            if gain < -promised:
+            if gain < -offered:
                 heapq.heappush(heap, (-gain, serial, bucket))
                 continue
             passed.add(bucket)
-            waiting = (
+            targets = (
                 Target(state, bucket.capability, gain, pair.total)
                 for pair, state in self._buckets[bucket].pairs.items()
                 if (state, bucket.capability) not in taken
             )
-            found += itertools.islice(waiting, most - len(found))
+            found += itertools.islice(targets, most - len(found))
         return found
 
     def _untried(self) -> Iterator[Target]:
@@ -353,7 +359,7 @@ class Evidence:
                 yield Target(node.state, capability, 1.0, 0)
 
     def untried(self, state: State) -> Sequence[int]:
-        """List the capabilities never tried in a state, beginning with any of them."""
+        """List the capabilities never tried in a state, rotated by a number from the seed."""
         node = self._graph.nodes.get(state)
         if node is None:
             new: Sequence[int] = range(len(self._graph.capabilities))
@@ -362,20 +368,16 @@ class Evidence:
         turn = child_seed(self._seed, state) % len(new) if new else 0
         return [*new[turn:], *new[:turn]]
 
-    def gain_of(self, pair: PairStats) -> float:
-        """Return what one more draw of a pair that was tried promises."""
-        return self._gain_of(self._standings[pair][0])
-
     def hidden(self) -> float:
         """Return the expected number of outcomes above ε that were not seen.
 
-        Of a kind with hardly any draws at all, each pair is taken to hide something.
+        Every pair of a kind with too few draws is assumed to hide one.
         """
         if self._hidden is None:
             epsilon, risk = self._settings.epsilon, 0.0
-            for bucket, waiting in self._buckets.items():
+            for bucket, contents in self._buckets.items():
                 belief = ALL_HIDE if bucket.kind in self._unproved else self._belief(bucket)
-                risk += len(waiting.pairs) * belief.risk(bucket.draws, epsilon)
+                risk += len(contents.pairs) * belief.risk(bucket.draws, epsilon)
             self._hidden = risk
         return self._hidden
 
@@ -384,17 +386,17 @@ class Evidence:
         return {(b.capability, b.effects) for b in self._buckets if b.kind is Kind.VARIED}
 
     def settled(self) -> bool:
-        """Say whether the evidence supports the statement that was asked for.
+        """Return whether the evidence supports the requested statement.
 
-        Looked at whenever the beliefs are taken anew, as they are when nothing is left to ask.
+        Only checked after a refresh, and there is one whenever nothing is left to ask.
         """
         return self._fresh and not self.frontier and self.verdict().reached
 
     def verdict(self) -> Verdict:
-        """Say what is settled and what is open."""
+        """Return what is settled and what is open."""
         settings = self._settings
         return Verdict(
-            tried=len(self._standings),
+            tried=len(self._placed),
             untried=sum(len(node.pairs) - node.tried for node in self.frontier),
             hidden=self.hidden(),
             imprecise=sum(
@@ -402,8 +404,8 @@ class Evidence:
                 for rule in self._rules()
             ),
             thin=sum(
-                len(waiting.pairs)
-                for bucket, waiting in self._buckets.items()
+                len(contents.pairs)
+                for bucket, contents in self._buckets.items()
                 if bucket.total < settings.min_draws
             ),
             epsilon=settings.epsilon,
@@ -413,10 +415,10 @@ class Evidence:
 
 
 def half_width(group: OutcomeGroup, width: float) -> float:
-    """Return how far the largest probability of a rule may be off, at so many standard errors.
+    """Return the error bound of a rule's largest probability, at `width` standard errors.
 
-    The probability is taken at the end of its interval that is nearer to one half. Otherwise a rule
-    would pass as soon as chance had made it look more certain than it is.
+    The variance is taken at the end of the interval that is nearer to one half. Otherwise a rule
+    would pass as soon as it looked, by chance, more certain than it is.
     """
     share = (max(group.counts) + 0.5) / (group.total + 1.0)
     share = max(share - width * sqrt(share * (1.0 - share) / group.total), 0.5)

@@ -1,21 +1,22 @@
-"""MCQS-E: follow both models exactly, look for where their predictions lie furthest apart.
+"""MCQS-E: follow both models exactly and find where their predictions differ most.
 
-A node of the search is a pair of distributions ⟨ρ₁, ρ₂⟩ over states, as the pessimist and the
-optimist predict them after the same capabilities. Applying a capability to a pair is deterministic,
-so every edge has one child. A node is worth the largest total variation distance on the best way
+A node of the search holds two distributions ⟨ρ₁, ρ₂⟩ over states, as the pessimist and the optimist
+predict them after the same capabilities. Applying a capability to them is deterministic, so every
+edge has one child. The value of a node is the largest total variation distance on the best path
 through it: Q(n, c) = max(δ(n), V(child)), V(n) = max over c of Q(n, c).
 
-Two things keep the tree small. A new node whose pair of supports equals that of an existing node is
-pruned: most capabilities do nothing in most states, and several ways lead to the same place. And a
-visit adds three children, not all, since a child costs two updates and a distance.
+Two things keep the tree small. A new node with the same supports as an existing one is pruned: most
+capabilities do nothing in most states, and several paths lead to the same state. And a visit adds
+three children, not all, since a child costs two updates and a distance.
 
 ξ enters as a mass `hidden` that has left both distributions for effects not seen yet: a step adds
-ξ/(1+n) of each state's mass, n being the executions of the pair, and hidden mass counts as apart.
+ξ/(1+n) of each state's mass, where n counts the executions of the pair, and hidden mass counts as
+disagreement.
 
-The policy keeps the tree. After each observation both distributions of the node at hand collapse to
-the observed state; the best continuation is predicted anew from there, capabilities known to do
-nothing in that state are struck, the new values are backed up, and if another branch is best then,
-it is predicted anew as well, until the best branch is one that was.
+The policy keeps the tree. After each observation both distributions of the current node collapse to
+the observed state, and capabilities known to do nothing there are dropped. The best branch is
+predicted again from that state; if another branch is best then, so is that one, until the best
+branch is one that was predicted again.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ from typing import Any
 
 from capscope.model import ExtremeModels
 from capscope.record.settings import Settings
+from capscope.strategy.base import QueryPlan
 from capscope.strategy.distribution import Distribution, Predictor, point, total_variation
-from capscope.strategy.policy import QueryPlan
 from capscope.strategy.random_query import random_plan
-from capscope.strategy.uct import Edge, Node, Path, SearchBudget, best_edge, search
+from capscope.strategy.uct import Edge, Node, Path, best_edge, search
 from capscope.symbolic import State
 
 _CHILDREN_PER_VISIT = 3
 _ROLLOUTS = 3
-# A prediction that is apart enough, or spread over too many states, is not followed further; a
-# rollout, which only has to tell promising nodes from others, stops sooner than the tree.
+# Predictions that differ enough, or are spread over too many states, are not followed further; a
+# rollout, which only has to compare nodes, stops earlier than the tree.
 _APART, _LARGEST_SUPPORT = 1.0 - 1e-9, 12
 _APART_IN_ROLLOUT, _LARGEST_SUPPORT_IN_ROLLOUT = 0.5, 8
 
 
-class Meta:
-    """A pair of predicted distributions and how far they are apart."""
+class Predictions:
+    """The distributions that the two models predict, and their distance."""
 
     __slots__ = ("distance", "hidden", "optimist", "pessimist")
 
@@ -51,37 +52,37 @@ class Meta:
         self.pessimist = pessimist
         self.optimist = optimist
         self.hidden = hidden
-        # Where the models agree, they share one distribution.
+        # While the models agree, they share one distribution.
         apart = 0.0 if pessimist is optimist else total_variation(pessimist, optimist)
         self.distance = hidden + (1.0 - hidden) * apart
 
     @property
     def supports(self) -> tuple[frozenset[State], frozenset[State]]:
-        """The states that each model holds possible."""
+        """The states that each model considers possible."""
         one = frozenset(self.pessimist)
         return one, one if self.pessimist is self.optimist else frozenset(self.optimist)
 
     @property
-    def exhausted(self) -> bool:
-        """Nothing is gained, or nothing can be computed, by going on."""
+    def ends_path(self) -> bool:
+        """Whether going on gains nothing or costs too much."""
         return self.distance >= _APART or len(self.optimist) > _LARGEST_SUPPORT
 
     @property
-    def told(self) -> bool:
-        """A rollout need not go on from here."""
+    def ends_rollout(self) -> bool:
+        """Whether a rollout stops here."""
         return (
             self.distance >= _APART_IN_ROLLOUT or len(self.optimist) > _LARGEST_SUPPORT_IN_ROLLOUT
         )
 
 
-def certain(state: State) -> Meta:
-    """Make the pair in which both models are certain of a state."""
+def certain(state: State) -> Predictions:
+    """Return predictions in which both models are certain of a state."""
     here = point(state)
-    return Meta(here, here, 0.0)
+    return Predictions(here, here, 0.0)
 
 
 class McqsExact:
-    """Choose the policy on which the two models' predictions lie furthest apart."""
+    """Choose the policy on which the two models' predictions differ most."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -89,13 +90,13 @@ class McqsExact:
     def choose(
         self, models: ExtremeModels, start: State, xi: float, rng: random.Random
     ) -> QueryPlan:
-        """Search from `start`; fall back on a random query when nothing is promised."""
+        """Search from `start`; fall back on a random query if no disagreement is found."""
         settings = self._settings
-        # As in MCQS-S: disagreement alone first, the bonus only where there is none.
+        # As in MCQS-S: disagreement alone first, the bonus only if there is none.
         for bonus in dict.fromkeys((0.0, xi)):
             game = ExactGame(models, settings, bonus)
-            budget = SearchBudget(settings.iterations, settings.exploration, game.settled)
-            root = search(game.root(start), game, game.backup, budget, rng)
+            root = game.root(start)
+            search(root, game, settings.iterations, settings.exploration, rng)
             if root.value > 0.0:
                 policy = TreePolicy(root, game, settings)
                 return QueryPlan(policy, root.value, root.value > settings.threshold)
@@ -103,7 +104,7 @@ class McqsExact:
 
 
 class ExactGame:
-    """Pairs of distributions as a game for the tree search."""
+    """The predictions of both models as a game for the tree search."""
 
     def __init__(self, models: ExtremeModels, settings: Settings, xi: float) -> None:
         self._graph = graph = models.graph
@@ -114,11 +115,11 @@ class ExactGame:
         self._xi = xi
         self._known: dict[tuple[frozenset[State], frozenset[State]], float] = {}
         self._growing = 0
-        """How many nodes have children to come."""
+        """How many nodes have children left to add."""
 
     def settled(self, root: Node) -> bool:
-        """Say whether nothing can be found that is worth more than what the root promises."""
-        # Where later is worth less, nothing beats full disagreement after one capability.
+        """Return whether nothing better than the value of the root can be found."""
+        # With a discount, nothing beats full disagreement after one capability.
         return not self._growing or (self._discount < 1 and root.value >= self._discount * _APART)
 
     def root(self, start: State) -> Node:
@@ -127,46 +128,44 @@ class ExactGame:
         self._known[node.content.supports] = 0.0
         return node
 
-    def _node(self, meta: Meta, depth: int, *, leaf: bool = False) -> Node:
-        final = leaf or meta.exhausted or depth >= self._depth
-        node = Node(meta, depth, [] if final else self._choices(meta)[:], final)
-        node.value = meta.distance
+    def _node(self, predicted: Predictions, depth: int, *, leaf: bool = False) -> Node:
+        final = leaf or predicted.ends_path or depth >= self._depth
+        node = Node(predicted, depth, [] if final else self._choices(predicted)[:], final)
+        node.value = predicted.distance
         if node.left:
             self._growing += 1
         return node
 
-    def step(self, meta: Meta, capability: int) -> Meta:
+    def step(self, predicted: Predictions, capability: int) -> Predictions:
         """Apply a capability to both distributions."""
-        hidden = meta.hidden
+        hidden = predicted.hidden
         if self._xi:
-            hidden += (1.0 - hidden) * self._missing(meta, capability)
-        return Meta(*self._predictor.both(meta.pessimist, meta.optimist, capability), hidden)
+            hidden += (1.0 - hidden) * self._missing(predicted, capability)
+        after = self._predictor.both(predicted.pessimist, predicted.optimist, capability)
+        return Predictions(*after, hidden)
 
-    def _missing(self, meta: Meta, capability: int) -> float:
-        """Return the mass, under the mean of both distributions, that effects not seen may have."""
+    def _missing(self, predicted: Predictions, capability: int) -> float:
+        """Return the mass of effects not seen yet, under the mean of both distributions."""
         missing = 0.0
-        for distribution in (meta.pessimist, meta.optimist):
+        for distribution in (predicted.pessimist, predicted.optimist):
             for state, log_mass in distribution.items():
                 pair = self._graph.pair(state, capability)
                 missing += exp(log_mass) / (1 + (0 if pair is None else pair.total))
         return self._xi * missing / 2
 
     def does_nothing(self, state: State, capability: int) -> bool:
-        """Say whether a capability was tried in a state, to no effect, with no bonus for more."""
+        """Return whether a capability is known to do nothing in a state, without a bonus."""
         pair = self._graph.pair(state, capability)
         if self._xi or pair is None:
             return False
         return pair.only is not None and pair.only.state == state
 
     def grow(self, node: Node, rng: random.Random) -> None:
-        """Add edges for up to three capabilities; where they lead is seen when they are followed.
-
-        An edge never followed comes before all others, so it makes no difference to the search.
-        """
+        """Add edges for up to three capabilities; children are made when edges are followed."""
         left = node.left
         most = len(node.edges) + _CHILDREN_PER_VISIT
         if node.tail:
-            # The way that the best rollout took comes first, with what it promised.
+            # The path of the best rollout comes first, with its value.
             capability, *rest = node.tail
             node.tail = ()
             left.remove(capability)
@@ -186,15 +185,15 @@ class ExactGame:
             self._growing -= 1
 
     def child(self, node: Node, capability: int) -> Node | None:
-        """Return the node a capability leads to; None if one with its supports exists already."""
-        meta = self.step(node.content, capability)
-        supports = meta.supports
+        """Return the node a capability leads to; None if its supports exist already."""
+        predicted = self.step(node.content, capability)
+        supports = predicted.supports
         known = self._known.get(supports)
-        if known is not None and meta.distance <= known:
+        if known is not None and predicted.distance <= known:
             return None
-        self._known[supports] = meta.distance
-        # Supports met before, but with more to gain by coming back: worth a visit, not a subtree.
-        return self._node(meta, node.depth + 1, leaf=known is not None)
+        self._known[supports] = predicted.distance
+        # Supports seen before, but at a larger distance: worth a visit, not a subtree.
+        return self._node(predicted, node.depth + 1, leaf=known is not None)
 
     def follow(self, node: Node, edge: Edge, rng: random.Random) -> tuple[Node, bool] | None:
         """Return the only child of an edge; None if its supports exist already."""
@@ -210,39 +209,39 @@ class ExactGame:
         return edge.children[None], True
 
     def evaluate(self, node: Node, rng: random.Random) -> float:
-        """Return the largest distance met on random continuations, or the node's own."""
-        if not (node.final or node.content.told):
+        """Return the largest distance on random continuations, or the node's own."""
+        if not (node.final or node.content.ends_rollout):
             for _ in range(_ROLLOUTS):
                 self._roll_out(node, rng)
         return node.value
 
     def _roll_out(self, node: Node, rng: random.Random) -> None:
-        meta = node.content
+        predicted = node.content
         steps: list[int] = []
         for _ in range(self._depth - node.depth):
-            choices = self._choices(meta)
+            choices = self._choices(predicted)
             if not choices or self._discount ** (len(steps) + 1) <= node.value:
                 break
             capability = choices[int(rng.random() * len(choices))]
-            meta = self.step(meta, capability)
+            predicted = self.step(predicted, capability)
             steps.append(capability)
-            worth = meta.distance * self._discount ** len(steps)
+            worth = predicted.distance * self._discount ** len(steps)
             if worth > node.value:
                 node.value = worth
                 node.tail = steps[:]
-            if meta.told:
+            if predicted.ends_rollout:
                 break
 
-    def _choices(self, meta: Meta) -> list[int]:
-        """List the capabilities worth playing: where the state is certain, those not idle there."""
-        if self._xi or len(meta.pessimist) > 1:
+    def _choices(self, predicted: Predictions) -> list[int]:
+        """List the capabilities worth trying: in a certain state, those not idle there."""
+        if self._xi or len(predicted.pessimist) > 1:
             return self._all
-        (state,) = meta.pessimist
+        (state,) = predicted.pessimist
         node = self._graph.nodes.get(state)
         return self._all if node is None else node.open
 
     def backup(self, path: Path, value: float) -> None:
-        """Raise the values on the way to the best that was found."""
+        """Raise the values on the path to the best one found."""
         for node, edge, _ in reversed(path):
             edge.visits += 1
             node.visits += 1
@@ -252,15 +251,14 @@ class ExactGame:
 
 
 class TreePolicy:
-    """The searched tree as a policy: what is asked depends on the node and the state seen there."""
+    """The searched tree as a policy: the choice depends on the node and the observed state."""
 
     def __init__(self, root: Node, game: ExactGame, settings: Settings) -> None:
         self.root = root
         self._game = game
         self._exploration = settings.policy_exploration
         self._discount = settings.discount
-        # Conditioned on what was observed, the choice in a node depends on the state alone, so
-        # draws that see the same share it; and they share nothing else.
+        # Given the observed state, the choice in a node is fixed, so draws may share it.
         self._choices: dict[tuple[Node, State], Edge | None] = {}
 
     def walk(self) -> TreeWalk:
@@ -268,14 +266,14 @@ class TreePolicy:
         return TreeWalk(self)
 
     def choose(self, node: Node, state: State) -> Edge | None:
-        """Return the best branch of a node once a state is observed; None to end the draw."""
+        """Return the best branch of a node given the observed state; None to end the draw."""
         if (node, state) not in self._choices:
             self._choices[node, state] = self._decide(node, state)
         return self._choices[node, state]
 
     def _decide(self, node: Node, state: State) -> Edge | None:
         here = certain(state)
-        # Copies, for the values are those of this observation; the tree stays as it was searched.
+        # Copies: the values are those of this observation, and the tree must not change.
         candidates = [
             copy(edge)
             for edge in followed(node)
@@ -292,15 +290,15 @@ class TreePolicy:
                 candidates.remove(edge)
         return None
 
-    def _predict(self, here: Meta, edge: Edge) -> float:
+    def _predict(self, here: Predictions, edge: Edge) -> float:
         """Follow the best continuation below an edge; return the largest distance on it."""
         largest, worth = 0.0, 1.0
-        meta = here
+        predicted = here
         for capability in self._continuation(edge):
-            meta = self._game.step(meta, capability)
+            predicted = self._game.step(predicted, capability)
             worth *= self._discount
-            largest = max(largest, meta.distance * worth)
-            if meta.exhausted:
+            largest = max(largest, predicted.distance * worth)
+            if predicted.ends_path:
                 break
         return largest
 
@@ -313,7 +311,7 @@ class TreePolicy:
             node = edge.children[None]
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the choices that the draws so far have led to, by depth and observed state."""
+        """Return the choices made in the draws so far, by depth and observed state."""
         return {
             "kind": "tree",
             "choices": [
@@ -328,7 +326,7 @@ class TreePolicy:
 
 
 def followed(node: Node) -> list[Edge]:
-    """List the edges that the search followed; what a rollout found counts as one."""
+    """List the edges that the search followed; the path of a rollout counts as followed."""
     if not node.edges and node.tail:
         capability, *rest = node.tail
         edge = Edge(capability)
@@ -350,7 +348,7 @@ class TreeWalk:
         self._node = policy.root
 
     def next(self, state: State) -> int | None:
-        """Condition on the observed state and follow the branch that is best then."""
+        """Follow the best branch given the observed state."""
         edge = self._policy.choose(self._node, state)
         if edge is None:
             return None

@@ -1,17 +1,16 @@
-"""MCQS-S: sample where the two models still agree, look for where they part.
+"""MCQS-S: sample states on which the two models agree, and find where they disagree.
 
-A state that only one of the models holds possible settles the matter when it is observed: it
-falsifies the other model. So a search for telling queries only has to walk through states that both
-models hold possible, one sampled state at a time, until it meets a falsifying one: reward 1, and
-the branch ends.
+A state that only one of the models considers possible falsifies the other model when it is
+observed. So a search for informative queries only has to walk through states that both models
+consider possible, one sampled state at a time, until it meets a falsifying one: reward 1, and the
+branch ends.
 
-Where can that be? On a pair that was tried, both models predict the distribution of its block, so
-drawing from their equal mixture is drawing from the block, and no successor falsifies. On a pair
-never tried the pessimist holds nothing possible and the optimist something, so every successor
-falsifies. Hence a step of the search is a lookup in the graph of places and pairs.
+On a pair that was tried, both models predict the distribution of its outcome group, so no successor
+falsifies. On an untried pair the pessimist considers nothing possible and the optimist something,
+so every successor falsifies. Hence a step of the search is a lookup in the state graph.
 
-ξ adds a little for coming back: after n executions a pair may still hide an effect with probability
-1/(1+n), and ξ of that counts as a falsifying outcome.
+ξ adds a small bonus for revisits: after n executions a pair may still hide an effect with
+probability 1/(1+n), and ξ of that counts as a falsifying outcome.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from typing import Any
 from capscope.model import ExtremeModels
 from capscope.model.state_graph import PairStats, StateNode
 from capscope.record.settings import Settings
-from capscope.strategy.policy import QueryPlan
+from capscope.strategy.base import QueryPlan
 from capscope.strategy.random_query import random_plan
-from capscope.strategy.uct import Edge, Node, Path, SearchBudget, best_edge, search
+from capscope.strategy.uct import Edge, Node, Path, best_edge, search
 from capscope.symbolic import State
 
 _FALSIFYING = Node(None, depth=0, left=[], final=True)
@@ -42,14 +41,14 @@ class McqsSampled:
     def choose(
         self, models: ExtremeModels, start: State, xi: float, rng: random.Random
     ) -> QueryPlan:
-        """Search from `start`; fall back on a random query when nothing is promised."""
+        """Search from `start`; fall back on a random query if no disagreement is found."""
         settings, graph = self._settings, models.graph
-        # The bonus is too small to outweigh a disagreement, and lets idle capabilities in: it is
-        # worth a search of its own, after one for disagreement alone has found nothing.
+        # The bonus is too small to outweigh a disagreement, and it admits idle capabilities. So it
+        # gets a search of its own, if one for disagreement alone found nothing.
         for bonus in dict.fromkeys((0.0, xi)):
             game = SampledGame(len(graph.capabilities), settings, bonus)
-            budget = SearchBudget(settings.iterations, settings.exploration, game.settled)
-            root = search(game.node(graph.node(start), 0), game, game.backup, budget, rng)
+            root = game.node(graph.node(start), 0)
+            search(root, game, settings.iterations, settings.exploration, rng)
             if root.value > 0.0:
                 policy = extract_policy(root, settings.policy_exploration, game.unfold)
                 return QueryPlan(policy, root.value, root.value > settings.threshold)
@@ -57,25 +56,25 @@ class McqsSampled:
 
 
 class SampledGame:
-    """Places and pairs as a game for the tree search."""
+    """The state graph as a game for the tree search."""
 
     def __init__(self, capabilities: int, settings: Settings, xi: float) -> None:
         self.capabilities = capabilities
         self._all = list(range(capabilities))
         self._depth = settings.depth
         self._discount = settings.discount
-        # Where later is worth less, nothing beats a pair that can be tried at once.
+        # With a discount, nothing beats an untried pair in the start state.
         self._enough = 1.0 if settings.discount < 1 else inf
         self._xi = xi
 
     def settled(self, root: Node) -> bool:
-        """Say whether the root promises as much as there can be."""
+        """Return whether the root has the largest possible value."""
         return root.value >= self._enough
 
-    def node(self, place: StateNode, depth: int) -> Node:
-        """Make the decision node of a place."""
-        left = self._all[:] if self._xi else place.open[:]
-        return Node(place, depth, left, final=depth >= self._depth)
+    def node(self, state_node: StateNode, depth: int) -> Node:
+        """Make the decision node of a state."""
+        left = self._all[:] if self._xi else state_node.open[:]
+        return Node(state_node, depth, left, final=depth >= self._depth)
 
     def grow(self, node: Node, rng: random.Random) -> None:
         """Add the edge of one capability: the one its rollout took, then any of those left."""
@@ -90,11 +89,11 @@ class SampledGame:
 
     def unfold(self, node: Node) -> None:
         """Turn the first step of a successful rollout into an edge that was followed once."""
-        (capability, place), *rest = node.tail
+        (capability, state_node), *rest = node.tail
         edge = Edge(capability)
         edge.visits, edge.value = 1, node.value
-        if place is not None:
-            child = edge.children[place] = self.node(place, node.depth + 1)
+        if state_node is not None:
+            child = edge.children[state_node] = self.node(state_node, node.depth + 1)
             child.tail, child.value = rest, self._rest_of(node, capability) if rest else 0.0
         node.edges.append(edge)
         node.left.remove(capability)
@@ -102,7 +101,7 @@ class SampledGame:
         node.visits = 1
 
     def _rest_of(self, node: Node, capability: int) -> float:
-        """Return what is left of the promise of a rollout after its first step: undo `backup`."""
+        """Return the value of a rollout after its first step: undo `backup`."""
         value = node.value
         if self._xi:
             missing = self._xi / (1 + node.content.pairs[capability].total)
@@ -110,29 +109,29 @@ class SampledGame:
         return min(max(value / self._discount, 0.0), 1.0)
 
     def follow(self, node: Node, edge: Edge, rng: random.Random) -> tuple[Node, bool]:
-        """Draw a successor; an untried pair leads straight to the falsifying node."""
+        """Draw a successor; an untried pair leads to the falsifying node."""
         pair = node.content.pairs[edge.capability]
         if pair is None:
             return _FALSIFYING, False
-        place = pair.only or draw_successor(pair, rng)
-        child = edge.children.get(place)
+        state_node = pair.only or draw_successor(pair, rng)
+        child = edge.children.get(state_node)
         if child is not None:
             return child, False
-        child = edge.children[place] = self.node(place, node.depth + 1)
+        child = edge.children[state_node] = self.node(state_node, node.depth + 1)
         return child, True
 
     def evaluate(self, node: Node, rng: random.Random) -> float:
-        """Play random capabilities to the end of the query and return what that is worth."""
+        """Return the value of random capabilities up to the end of the query."""
         draw, xi = rng.random, self._xi
-        place = node.content
-        value, weight = 0.0, 1.0  # promised so far; what a disagreement would be worth now
+        state_node = node.content
+        value, weight = 0.0, 1.0  # the value so far, and that of a disagreement now
         steps: list[tuple[int, StateNode | None]] = []
         for _ in range(self._depth - node.depth):
-            choices = self._all if xi else place.open
+            choices = self._all if xi else state_node.open
             if not choices:
                 break
             capability = choices[int(draw() * len(choices))]
-            pair = place.pairs[capability]
+            pair = state_node.pairs[capability]
             if pair is None:
                 value += weight
                 steps.append((capability, None))
@@ -142,14 +141,14 @@ class SampledGame:
                 value += weight * missing
                 weight *= 1.0 - missing
             weight *= self._discount
-            place = pair.only or draw_successor(pair, rng)
-            steps.append((capability, place))
+            state_node = pair.only or draw_successor(pair, rng)
+            steps.append((capability, state_node))
         if value:
             node.value, node.tail = value, steps
         return value
 
     def backup(self, path: Path, value: float) -> None:
-        """Average the value of the sampled successor into each edge; a node is worth its best."""
+        """Average sampled values in each edge; the value of a node is that of its best edge."""
         xi = self._xi
         for node, edge, child in reversed(path):
             if child is not _FALSIFYING:
@@ -171,20 +170,20 @@ class SampledGame:
 
 
 def draw_successor(pair: PairStats, rng: random.Random) -> StateNode:
-    """Draw a successor of a stochastic pair from the distribution of its block."""
+    """Draw a successor of a stochastic pair from the distribution of its group."""
     group = pair.group
     point = rng.random() * group.total
-    for place, count in zip(pair.successors, group.counts, strict=True):
+    for state_node, count in zip(pair.successors, group.counts, strict=True):
         point -= count
         if point < 0:
-            return place
+            return state_node
     return pair.successors[-1]
 
 
 class PolicyGraph:
     """A policy as a graph: a node is a capability, an edge is the state observed after it.
 
-    Two branches of the tree that meet in one state at one depth share what follows.
+    Branches of the tree that meet in one state at one depth are merged.
     """
 
     def __init__(self) -> None:
@@ -213,7 +212,7 @@ class PolicyGraph:
 
 
 class GraphWalk:
-    """One execution of a policy graph; it ends where the graph has no edge for what is seen."""
+    """One execution of a policy graph; it ends if there is no edge for the observed state."""
 
     __slots__ = ("_edges", "_graph")
 
@@ -234,7 +233,7 @@ def extract_policy(root: Node, exploration: float, unfold: Callable[[Node], None
     """Take the best edge of each decision node, exploration bonus included."""
     graph = PolicyGraph()
     merged: dict[tuple[State, int], int] = {}
-    # An explicit stack: edges to fill, and the decision node whose capability goes there.
+    # Edges to fill, and the decision node whose capability goes there.
     stack: list[tuple[dict[State, int], Node]] = [(graph.entry, root)]
     while stack:
         edges, node = stack.pop()

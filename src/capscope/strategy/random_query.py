@@ -1,17 +1,47 @@
 """Random Query: a uniformly drawn sequence of capabilities, the baseline of the paper.
 
-Draws, starts and stops are those of the paper's other strategies, which fall back on it when no
-policy is predicted to distinguish the models.
+The searches fall back on it if no policy is predicted to distinguish the models.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from capscope.model import ExtremeModels
 from capscope.record.settings import Settings
-from capscope.strategy.policy import QueryPlan, SequencePolicy
+from capscope.strategy.base import QueryPlan
 from capscope.symbolic import State
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePolicy:
+    """A fixed sequence of capabilities, whatever is observed."""
+
+    sequence: tuple[int, ...]
+
+    def walk(self) -> SequenceWalk:
+        """Begin at the first capability."""
+        return SequenceWalk(self.sequence)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the sequence."""
+        return {"kind": "sequence", "capabilities": list(self.sequence)}
+
+
+class SequenceWalk:
+    """One execution of a fixed sequence."""
+
+    __slots__ = ("_rest",)
+
+    def __init__(self, sequence: tuple[int, ...]) -> None:
+        self._rest = iter(sequence)
+
+    def next(self, state: State) -> int | None:
+        """Return the next capability of the sequence."""
+        return next(self._rest, None)
 
 
 def random_plan(capabilities: int, length: int, rng: random.Random) -> QueryPlan:

@@ -26,27 +26,23 @@ RANDOM = "random"
 """The baseline."""
 
 
-def _anything_goes(settings: Settings, workers: int) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class RegisteredStrategy:
-    """A strategy that can be asked for by name."""
+    """A strategy that can be chosen by name."""
 
     name: str
     summary: str
     make: Callable[[StrategyContext], Strategy]
     repeats_policy: bool
     """Whether all draws of a query execute one policy from one start."""
-    check: Callable[[Settings, int], None] = _anything_goes
-    """Raises if settings and number of workers do not fit together."""
+    check: Callable[[Settings, int], None] = lambda settings, workers: None
+    """Raises if settings and number of workers are incompatible."""
 
 
 _STRATEGIES = (
     RegisteredStrategy(
         "adaptive",
-        "ask what the evidence says is worth asking, as often as it says",
+        "ask where the expected gain is highest, as often as the evidence requires",
         AdaptiveStrategy,
         repeats_policy=False,
         check=AdaptiveStrategy.check,

@@ -1,17 +1,22 @@
-"""The paper's queries: one policy from one start, executed again and again.
+"""The paper's queries: one policy from one start, executed many times.
 
-A search chooses a policy for a given start; starts are tried one after another until one promises
-to be informative. The run ends when a number of queries in a row taught nothing new.
+A search chooses a policy for a given start; starts are tried in turn until a query is predicted to
+be informative. The run ends after a number of queries in a row without news.
+
+Starting always from the initial state would waste most of a query on the way to what is new. A
+simulator that can be restored may start anywhere it has been: at an end of the last query, while
+queries are informative and the walk is not too long; otherwise at a state seen before, preferably
+one from which few executions began. States that no capability leaves are never chosen.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from capscope.model import ExtremeModels, Learned
+from capscope.model import ExtremeModels, Learned, StateGraph
 from capscope.record.journal import QueryRecord, Start
 from capscope.record.settings import Settings
 from capscope.record.stop_reason import StopKind, StopReason
@@ -19,21 +24,24 @@ from capscope.seeds import child_seed
 from capscope.strategy.base import (
     BegunQuery,
     DrawEnd,
+    PolicySearch,
     QueryChoice,
+    QueryPlan,
     QueryResult,
     StrategyContext,
     Task,
 )
-from capscope.strategy.policy import PolicySearch, QueryPlan
-from capscope.strategy.starts import WalkEnd, end_to_continue, state_to_start_from
+from capscope.symbolic import State
 
-_START = -3  # the place, below a query, that seeds the choice of its start
-_POLICY = -4  # the place, below a query, that seeds its search
+_START, _POLICY = -3, -4  # children of a query's seed, for its start and its search
 
 
-class _Candidate(NamedTuple):
+class StartCandidate(NamedTuple):
+    """Where a query may start."""
+
     start: Start
     distance: int = 0
+    """How far it is from where the walk began, earlier queries included."""
 
 
 class RepeatedStrategy:
@@ -46,7 +54,7 @@ class RepeatedStrategy:
         self._models = ExtremeModels(context.graph)
         self._quiet_queries = 0
         self._last_informative = False
-        self._ends: list[WalkEnd] = []
+        self._ends: list[StartCandidate] = []
 
     def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
         """Search for an informative policy from one start after another."""
@@ -58,22 +66,19 @@ class RepeatedStrategy:
             return self._search.choose(self._models, start.state, xi, rng)
 
         if begun is None:
-            (start, distance), plan = self._promising_start(number, plan_from)
+            (start, distance), plan = self._best_start(number, plan_from)
             record = QueryRecord(start, distance, xi, plan.predicted, plan.informative)
         else:
             record = begun.record
             plan = plan_from(record.start)
         return QueryChoice(record, [Task(record.start, plan.policy)] * settings.draws)
 
-    def _promising_start(
+    def _best_start(
         self, number: int, plan_from: Callable[[Start], QueryPlan]
-    ) -> tuple[_Candidate, QueryPlan]:
-        """Search from one start after another until a query promises to be informative.
-
-        Searching costs the agent nothing. If no start promises anything, the first one is taken.
-        """
-        first: tuple[_Candidate, QueryPlan] | None = None
-        for candidate in self._starts(number):
+    ) -> tuple[StartCandidate, QueryPlan]:
+        """Return the first start with an informative plan, else the first start."""
+        first: tuple[StartCandidate, QueryPlan] | None = None
+        for candidate in itertools.islice(self._starts(number), self._context.settings.starts):
             plan = plan_from(candidate.start)
             first = first or (candidate, plan)
             if plan.informative:
@@ -81,32 +86,28 @@ class RepeatedStrategy:
         assert first is not None, "there is always a start"
         return first
 
-    def _starts(self, number: int) -> Iterator[_Candidate]:
-        """Yield where a query may start, the preferred one first; at least one.
+    def _starts(self, number: int) -> Iterator[StartCandidate]:
+        """Yield at least one start, the preferred one first.
 
         The first queries of a run start at the initial positions, one at each.
         """
-        initial = self._context.positions.initial
-        if number < len(initial):
-            starts = iter([_Candidate(initial[number])])
-        else:
-            starts = self._later_starts(number)
-        return itertools.islice(starts, self._context.settings.starts)
-
-    def _later_starts(self, number: int) -> Iterator[_Candidate]:
         context = self._context
+        initial = context.positions.initial
+        if number < len(initial):
+            yield StartCandidate(initial[number])
+            return
         rng = random.Random(child_seed(context.seed, number, _START))
         most = context.reset_every or context.settings.reuse_changes
         if context.reset_every or self._last_informative:
             end = end_to_continue(self._ends, context.graph, most, rng)
             if end is not None:
-                yield _Candidate(Start(end.state, end.position), end.distance)
+                yield end
         while not context.reset_every:
             state = state_to_start_from(context.graph, rng)
             if state is None:
                 break
-            yield _Candidate(context.positions.choose(state, rng))
-        yield _Candidate(rng.choice(context.positions.initial))
+            yield StartCandidate(context.positions.choose(state, rng))
+        yield StartCandidate(rng.choice(initial))
 
     def observe(self, result: QueryResult) -> None:
         """Count queries without news, and note where the draws ended."""
@@ -114,9 +115,8 @@ class RepeatedStrategy:
         self._quiet_queries = 0 if news else self._quiet_queries + 1
         self._last_informative = result.informative
         self._ends = [
-            WalkEnd(
-                end.state,
-                end.position,
+            StartCandidate(
+                Start(end.state, end.position),
                 result.distance + self._distance(end, result.informative),
             )
             for end in result.ends
@@ -125,8 +125,8 @@ class RepeatedStrategy:
     def _distance(self, end: DrawEnd, informative: bool) -> int:
         """Return how far a draw went: symbolic changes, or executions if the problem is reset.
 
-        There a query that promised nothing counts as one of full length, however short it was: the
-        sooner a world with nothing new is reset, the better.
+        In the latter case an uninformative query counts as one of full length: the sooner a world
+        with nothing new is reset, the better.
         """
         if not self._context.reset_every:
             return end.changes
@@ -142,7 +142,7 @@ class RepeatedStrategy:
         return dict(choice.tasks[0].policy.describe())
 
     def status(self, record: QueryRecord) -> Mapping[str, str]:
-        """Say how near the stop is."""
+        """Return how close the run is to its stop."""
         patience = self._context.settings.patience
         return {
             "queries without news": f"{self._quiet_queries} of {patience}",
@@ -151,10 +151,34 @@ class RepeatedStrategy:
 
 
 def is_news(learned: Learned, settings: Settings) -> bool:
-    """Return whether a query taught something: a new transition, or a probability that moved."""
+    """Return whether a query showed a new transition or shifted a probability."""
     return learned.new_transitions > 0 or learned.largest_shift > settings.shift
 
 
 def revisitation_bonus(quiet_queries: int, settings: Settings) -> float:
-    """Return ξ: the longer nothing was learned, the more it pays to come back."""
+    """Return ξ, which grows with the number of queries without news."""
     return settings.xi * min(quiet_queries, settings.patience) / settings.patience
+
+
+def weighted_choice(states: Sequence[State], graph: StateGraph, rng: random.Random) -> State:
+    """Draw a state with weight n_max + 1 − N(s)."""
+    most = graph.most_departures + 1
+    weights = [most - graph.node(state).departures for state in states]
+    return rng.choices(states, weights)[0]
+
+
+def end_to_continue(
+    ends: Iterable[StartCandidate], graph: StateGraph, most_distance: int, rng: random.Random
+) -> StartCandidate | None:
+    """Choose among the ends of the last query whose walk is still short enough."""
+    open_ends = [end for end in ends if end.distance < most_distance]
+    if not open_ends:
+        return None
+    state = weighted_choice(sorted({end.start.state for end in open_ends}), graph, rng)
+    return rng.choice([end for end in open_ends if end.start.state == state])
+
+
+def state_to_start_from(graph: StateGraph, rng: random.Random) -> State | None:
+    """Choose a state seen before that some capability may leave; None if there is none."""
+    states = [state for state, node in graph.nodes.items() if not node.sink]
+    return weighted_choice(states, graph, rng) if states else None

@@ -1,21 +1,18 @@
-"""UCT, once, for both variants of query synthesis.
+"""UCT, shared by both variants of query synthesis.
 
-A tree search alternates between choosing and happening: at a decision node it chooses a capability,
-and the chosen edge leads to one of its child nodes. In MCQS-S an edge has a child for each sampled
-successor state; in MCQS-E, whose nodes are pairs of distributions, it has exactly one. Everything
-else is the same, so the search is written here and the variant enters as a `Game`: what follows an
-edge, what a new node is worth, and how a value travels back.
+At a decision node the search chooses a capability, and the chosen edge leads to one of its child
+nodes. In MCQS-S an edge has a child for each sampled successor state; in MCQS-E, whose nodes are
+pairs of distributions, it has exactly one. A variant is a `Game`: what follows an edge, what a new
+node is worth, and how values are backed up.
 
-The tree is data: nodes and edges with visits and values, no behaviour of their own. Each visit of a
-node adds a few edges while there are capabilities left (one in MCQS-S, three in MCQS-E), and an
-edge never followed comes before all others.
+The tree is plain data. Each visit of a node adds a few edges while there are capabilities left (one
+in MCQS-S, three in MCQS-E), and an edge never followed comes before all others.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from math import inf, log, sqrt
 from typing import Any, Protocol
 
@@ -49,30 +46,30 @@ class Node:
         """What the first rollout from here found, until it is grown into edges."""
 
 
+Path = list[tuple[Node, Edge, Node]]
+
+
 class Game(Protocol):
-    """What the search needs to know of a variant."""
+    """What a variant defines."""
 
-    def follow(self, node: Node, edge: Edge, rng: random.Random) -> tuple[Node, bool] | None:
-        """Return the node an edge leads to this time, and whether it is new; None to strike it."""
-
-    def evaluate(self, node: Node, rng: random.Random) -> float:
-        """Return what a new node promises."""
+    def settled(self, root: Node) -> bool:
+        """Return whether nothing better than the value of the root can be found."""
 
     def grow(self, node: Node, rng: random.Random) -> None:
         """Add edges to a node that has capabilities left."""
 
+    def follow(self, node: Node, edge: Edge, rng: random.Random) -> tuple[Node, bool] | None:
+        """Return the node an edge leads to this time and whether it is new; None to prune it."""
 
-Path = list[tuple[Node, Edge, Node]]
-Backup = Callable[[Path, float], None]
+    def evaluate(self, node: Node, rng: random.Random) -> float:
+        """Return the estimated value of a new node."""
+
+    def backup(self, path: Path, value: float) -> None:
+        """Update visits and values on the way to a node of this value."""
 
 
-# 1/√n for n visits; an unvisited edge has no bound. Looked up far more often than it is filled.
+# 1/√n for n visits, read far more often than extended; an unvisited edge has no bound.
 _INVERSE_ROOTS = [inf]
-
-
-def _fill_roots(most: int) -> None:
-    for n in range(len(_INVERSE_ROOTS), most + 1):
-        _INVERSE_ROOTS.append(1.0 / sqrt(n))
 
 
 def best_edge(edges: Sequence[Edge], visits: int, exploration: float) -> Edge:
@@ -80,10 +77,11 @@ def best_edge(edges: Sequence[Edge], visits: int, exploration: float) -> Edge:
 
     `visits` are those of the node that the edges leave from.
     """
-    _fill_roots(visits)
+    roots = _INVERSE_ROOTS
+    for n in range(len(roots), visits + 1):
+        roots.append(1.0 / sqrt(n))
     # Never quite zero, so that an unvisited edge stays first.
     scale = max(exploration * sqrt(log(visits)), 1e-300) if visits > 1 else 1e-300
-    roots = _INVERSE_ROOTS
     best, best_bound = edges[0], -1.0
     for edge in edges:
         bound = edge.value + scale * roots[edge.visits]
@@ -92,12 +90,10 @@ def best_edge(edges: Sequence[Edge], visits: int, exploration: float) -> Edge:
     return best
 
 
-def search(
-    root: Node, game: Game, backup: Backup, budget: SearchBudget, rng: random.Random
-) -> Node:
+def search(root: Node, game: Game, iterations: int, exploration: float, rng: random.Random) -> Node:
     """Grow the tree below `root` and return it."""
-    for _ in range(budget.iterations):
-        if budget.enough(root):
+    for _ in range(iterations):
+        if game.settled(root):
             break
         path: Path = []
         node = root
@@ -107,7 +103,7 @@ def search(
                 game.grow(node, rng)
             if not node.edges:
                 break
-            edge = best_edge(node.edges, node.visits, budget.exploration)
+            edge = best_edge(node.edges, node.visits, exploration)
             followed = game.follow(node, edge, rng)
             if followed is None:
                 node.edges.remove(edge)
@@ -115,20 +111,5 @@ def search(
             child, new = followed
             path.append((node, edge, child))
             node = child
-        backup(path, game.evaluate(node, rng) if new else node.value)
+        game.backup(path, game.evaluate(node, rng) if new else node.value)
     return root
-
-
-def never(root: Node) -> bool:
-    """Go on to the last iteration."""
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class SearchBudget:
-    """How long to search, and how strongly to favour what was seldom tried."""
-
-    iterations: int
-    exploration: float
-    enough: Callable[[Node], bool] = never
-    """Whether nothing better than what the root promises can be found any more."""

@@ -1,4 +1,4 @@
-"""What the evidence settles and what it leaves open, as numbers and in one sentence."""
+"""What the evidence settles and what is still open, as numbers and in one sentence."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ class Verdict:
     hidden: float
     """The expected number of outcomes above ε that were not seen."""
     imprecise: int
-    """Rules whose probabilities are not known well enough."""
+    """Rules whose probabilities are not precise enough."""
     thin: int
-    """Pairs that were tried, but less often than was asked for."""
+    """Pairs that were tried less often than `min_draws`."""
     epsilon: float
     delta: float
     precision: float
 
     @property
     def reached(self) -> bool:
-        """Nothing is open."""
+        """Whether nothing is open."""
         open_ends = not self.tried or self.untried or self.imprecise or self.thin
         return not open_ends and self.hidden <= self.delta
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON-ready values."""
+        """Return JSON-ready values."""
         return {**asdict(self), "reached": self.reached}
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class Verdict:
 
     @property
     def claim(self) -> str:
-        """What may be claimed if the verdict is reached."""
+        """The claim that holds if the verdict is reached."""
         return (
             f"with probability {1 - self.delta:g}, no outcome with probability above "
             f"{self.epsilon:g} was missed in the states seen; with the same probability, all rules "
@@ -50,7 +50,7 @@ class Verdict:
         )
 
     def open_points(self) -> Iterator[str]:
-        """Name what keeps the verdict from being reached."""
+        """Yield what is still open."""
         if not self.tried:
             yield "nothing was tried yet"
         if self.untried:
