@@ -136,13 +136,6 @@ def assert_same_counts(evidence, other):
     assert mine == others
 
 
-def standings(evidence):
-    """Return the bucket in which each pair waits, and the counts it was placed by."""
-    return {
-        pair: (waiting.bucket, counts) for pair, (waiting, counts) in evidence._standings.items()
-    }
-
-
 def assert_same_verdict(evidence, twin):
     verdict = evidence.verdict()
     assert verdict.untried == twin.untried
