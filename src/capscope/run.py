@@ -188,12 +188,12 @@ class Run:
 
     @contextmanager
     def open_journal(self) -> Iterator[Journal]:
-        """Open the journal for what the table lacks: trajectories, transcripts, positions."""
+        """Open the journal, for trajectories, transcripts and positions."""
         with RunDirectory.open(self.path, read_only=True) as opened:
             yield opened.journal
 
     def within(self, executions: int) -> Run:
-        """Return the run as it was at the end of the last query within this many executions."""
+        """Return the run as it was after the last query that ended within this many executions."""
         table = self.executions.within(executions)
         graph = _graph(self.meta, self.capabilities)
         graph.update(table.transitions())
@@ -242,8 +242,8 @@ class Run:
     def plan(self, goal: str, *, start: str | None = None) -> Plan:
         """Plan with the pessimistic model: the most reliable policy of capabilities for a goal.
 
-        `goal` is a conjunction of literals. `start` is one too, or a state as in model.json; by
-        default the plan begins where the run did. Needs the extra `plan`.
+        `goal` is a conjunction of literals. `start` is one too, or a state as in model.json;
+        without it the plan begins where the run did. Needs the extra `plan`.
         """
         wanted = Goal.parse(goal, self.graph.vocabulary)
         starts = [self.first_state] if start is None else matching_states(start, self.graph)
@@ -338,14 +338,7 @@ class Run:
 
         `problem` is needed for a run that was started with a `Problem` object.
         """
-        return resume(
-            self.path,
-            problem=problem,
-            budget=budget,
-            listener=listener,
-            workers=workers,
-            _temporary=self._temporary,
-        )
+        return _resume(self.path, problem, budget, listener, workers, self._temporary)
 
     def _load_problem(self, problem: Problem | None) -> Problem:
         loaded = problem or load_problem(self.identity.source)
@@ -420,19 +413,29 @@ def resume(
     budget: Budget | None = None,
     listener: Listener = ignore,
     workers: int = 1,
-    _temporary: TemporaryRun | None = None,
 ) -> Run:
     """Continue a run; only budget and workers may differ from what it was started with.
 
     `problem` is needed for a run that was started with a `Problem` object.
     """
-    with RunDirectory.open(Path(run)) as opened:
+    return _resume(Path(run), problem, budget, listener, workers, None)
+
+
+def _resume(
+    path: Path,
+    problem: Problem | None,
+    budget: Budget | None,
+    listener: Listener,
+    workers: int,
+    temporary: TemporaryRun | None,
+) -> Run:
+    with RunDirectory.open(path) as opened:
         meta = opened.journal.read_meta()
         loaded = problem or load_problem(meta.identity.source)
         copies = _copies(problem or meta.identity.source, workers - 1)
         spec = RunSpec.continuing(meta, loaded, budget, copies)
         opened.admit(spec.identity, spec.budget)
-        return _carry_out(opened, spec, listener, _temporary)
+        return _carry_out(opened, spec, listener, temporary)
 
 
 def _graph(meta: RunMeta, intents: Sequence[Intent]) -> StateGraph:
