@@ -3,13 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Budget, assess
-from capscope.record.journal import Draw, Execution
+from capscope.record.execution_table import ExecutionTableBuilder
+from capscope.record.journal import Draw, Execution, QueryRecord, Start
 from capscope.record.settings import Settings
 from capscope.strategy import strategies
 from capscope.world import Ending
 from capscope.world.attempt import Attempt
-from capscope_experiments.accounting import Shares, shares_of, where_executions_went
-from capscope_experiments.saved_runs import read_queries
+from capscope.world.positions import SavedPosition
+from capscope_experiments.accounting import Shares, where_executions_went
 
 
 def draw_of(*executions, ending=Ending.STOPPED):
@@ -18,10 +19,28 @@ def draw_of(*executions, ending=Ending.STOPPED):
     return Draw(tuple(made), len(made), 0, 0.0, ending is Ending.CUT)
 
 
+class NumberedStates:
+    """Stands for a journal in which every state is its own number."""
+
+    @staticmethod
+    def state_number(state):
+        return state
+
+
+def shares_of(*queries):
+    """Count the executions of queries, each a list of draws."""
+    start = Start(0, SavedPosition.unnamed(b""))
+    record, table = QueryRecord(start, 0, 0.0, 1.0, True), ExecutionTableBuilder()
+    for number, draws in enumerate(queries):
+        table.add_query(number, record, [start] * len(draws), draws, NumberedStates, 0.0)
+    return where_executions_went(table.table(range(4)))
+
+
 def total(shares):
     return shares.new + shares.repeat + shares.walk + shares.nowhere
 
 
+KNOWN = [draw_of((0, 0, 1))]
 # Three draws walk through (0, 0), known before, and try (1, 1); one ends in 2 and tries (2, 0) too.
 WALKED = [
     draw_of((0, 0, 1), (1, 1, 2), (2, 0, 3)),
@@ -31,66 +50,56 @@ WALKED = [
 
 
 def test_executions_are_sorted_by_what_they_did():
-    tried = {(0, 0)}
-    assert shares_of(WALKED, tried) == Shares(new=2, repeat=2, walk=3)
-    assert tried == {(0, 0), (1, 1), (2, 0)}
+    assert shares_of(KNOWN, WALKED) == Shares(new=1 + 2, repeat=2, walk=3)
 
 
 def test_a_query_that_found_nothing_new_led_nowhere():
-    tried = {(0, 0), (1, 1), (2, 0)}
-    assert shares_of(WALKED, tried) == Shares(nowhere=7)
-    assert shares_of([draw_of()], tried) == Shares()
+    assert shares_of(KNOWN, WALKED, WALKED) == Shares(new=3, repeat=2, walk=3, nowhere=7)
+    assert shares_of([draw_of()]) == Shares()
 
 
 def test_a_pair_met_twice_in_one_draw_is_a_repeat():
-    assert shares_of([draw_of((0, 0, 0), (0, 0, 0))], set()) == Shares(new=1, repeat=1)
+    assert shares_of([draw_of((0, 0, 0), (0, 0, 0))]) == Shares(new=1, repeat=1)
 
 
 def test_an_attempt_that_a_budget_cut_short_tries_nothing():
-    tried = set()
-    assert shares_of([draw_of((0, 0, 1), ending=Ending.CUT)], tried) == Shares(nowhere=1)
-    assert tried == set()
+    cut = [draw_of((0, 0, 1), ending=Ending.CUT)]
+    assert shares_of(cut) == Shares(nowhere=1)
+    assert shares_of(cut, KNOWN) == Shares(new=1, nowhere=1)
 
 
-def test_shares_add_up_one_by_one():
-    assert Shares(1, 2, 3, 4) + Shares(10, 20, 30, 40) == Shares(11, 22, 33, 44)
+def test_a_pair_is_walked_through_only_if_an_earlier_query_tried_it():
+    assert shares_of(WALKED) == Shares(new=3, repeat=4)
+    assert shares_of() == Shares()
 
 
 EXECUTIONS = st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 3))
 DRAWS = st.lists(EXECUTIONS, max_size=5).map(lambda executions: draw_of(*executions))
 
 
+def naive_shares(queries):
+    """Go through the executions one by one."""
+    counts, tried = dict.fromkeys(("new", "repeat", "walk", "nowhere"), 0), set()
+    for draws in queries:
+        pairs = [(a.trajectory[0], c) for draw in draws for c, a in draw.executions]
+        new = set(pairs) - tried
+        counts["new"] += len(new)
+        counts["repeat"] += sum(pair in new for pair in pairs) - len(new)
+        counts["walk" if new else "nowhere"] += sum(pair not in new for pair in pairs)
+        tried |= new
+    return Shares(**counts)
+
+
 @given(st.lists(st.lists(DRAWS, max_size=4), max_size=6))
-def test_every_execution_is_counted_once_and_every_pair_is_new_once(queries):
-    tried = set()
-    shares = sum((shares_of(draws, tried) for draws in queries), Shares())
-    executed = [
-        (attempt.trajectory[0], c)
-        for draws in queries
-        for draw in draws
-        for c, attempt in draw.executions
-    ]
-    assert total(shares) == len(executed)
-    assert shares.new == len(set(executed))
-    assert tried == set(executed)
-
-
-def test_a_run_is_summed_over_its_queries():
-    # Nothing new in the last query; (0, 0) is new in the first, so there is no walk at all.
-    assert where_executions_went([WALKED[:1], WALKED, WALKED]) == Shares(new=3, nowhere=14)
-    assert where_executions_went([]) == Shares()
+def test_columns_give_the_counts_of_going_through_the_executions_one_by_one(queries):
+    assert shares_of(*queries) == naive_shares(queries)
 
 
 @pytest.mark.parametrize("strategy", strategies())
 @pytest.mark.parametrize("limit", [{"executions": 100}, {"simulator_steps": 301}])
-def test_the_shares_of_a_run_add_up_to_its_executions_and_new_ones_to_its_pairs(
-    strategy, limit, tmp_path
-):
+def test_the_shares_of_a_run_add_up_to_its_executions_and_new_ones_to_its_pairs(strategy, limit):
     settings = Settings(draws=3, iterations=20, depth=5)
-    result = assess(
-        "blocksworld", strategy=strategy, settings=settings, budget=Budget(**limit),
-        run=tmp_path / "run",
-    )  # fmt: skip
-    shares = where_executions_went(read_queries(tmp_path / "run"))
-    assert total(shares) == result.usage.executions
-    assert shares.new == result.graph.pairs_tried
+    run = assess("blocksworld", strategy=strategy, settings=settings, budget=Budget(**limit))
+    shares = where_executions_went(run.executions)
+    assert total(shares) == run.usage.executions
+    assert shares.new == run.graph.pairs_tried

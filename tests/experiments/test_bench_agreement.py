@@ -2,8 +2,8 @@ import csv
 
 import pytest
 
-from capscope.analysis.evaluation.evaluate import Measure, evaluate
-from capscope.problems import load_problem
+from capscope import load
+from capscope.analysis.evaluation.evaluate import Measure
 from capscope_experiments.plan import BenchCase
 from capscope_experiments.suites.agreement import measure_agreement
 from support.markdown_rows import cells, links
@@ -31,8 +31,8 @@ def test_every_measure_of_every_run_is_what_evaluate_says(section, bench):
     ]
     for row in rows:
         path = bench.runs / f"{bench.planned_run(TIRES, 'adaptive', int(row['seed'])).name}"
-        plain = evaluate(path, load_problem, Measure(20))
-        filtered = evaluate(path, load_problem, Measure(20, achieving_only=True))
+        plain = load(path).evaluate(Measure(20))
+        filtered = load(path).evaluate(Measure(20, achieving_only=True))
         for key in ("model_agreement", "model_agreement_sampled", "calibration_error",
                     "support_right", "outcomes_foreseen", "unknown_share"):  # fmt: skip
             assert float(row[key]) == pytest.approx(plain[key])

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import capscope_experiments.suites.speed as speed
+from capscope import load
 from capscope_experiments import command as bench_command
 from capscope_experiments import results
 from capscope_experiments.command import progress_display
 from capscope_experiments.jobs import BenchProgress
 from capscope_experiments.results import SUITES
-from capscope_experiments.saved_runs import read
 from capscope_experiments.suites.reachability import RouteCounts, measure_reachability
 from support.markdown_rows import cells, links
 from support.processes import SECONDS, started
@@ -228,12 +228,12 @@ def test_ctrl_c_has_its_exit_code_and_the_same_command_continues(capscope, tmp_p
     assert (done.code, done.out) == (130, "")
     assert done.err == "interrupted; all runs are saved, repeat the command to continue\n"
     [run] = Path("results/runs").iterdir()
-    begun = read(run).usage
+    begun = load(run).usage
     assert 0 < begun.executions < 20
     mine.write_text(WORLD.format(10**9, "pass"))
     done = capscope(*command)
     assert done.code == 0, done.err
-    assert read(run).usage.executions == 20
+    assert load(run).usage.executions == 20
 
 
 def test_ctrl_c_in_a_terminal_ends_the_processes_of_the_runs_too(tmp_path):

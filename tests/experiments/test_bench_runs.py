@@ -4,15 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from capscope import Budget, Settings, assess
+from capscope import Budget, Settings, assess, load
 from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.errors import CapscopeError
-from capscope.model import ExtremeModels
 from capscope.problems import load_problem
 from capscope_experiments.bench_runs import CURVE, BenchRun, make_run, saved_curve
 from capscope_experiments.exact_distances import exact_distance
 from capscope_experiments.measure import least_executions
-from capscope_experiments.saved_runs import read
 
 TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
 SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
@@ -74,12 +72,10 @@ def test_the_curve_is_that_of_the_run_in_the_directory_of_its_name(made):
     folder, heard, curve = made
     assert (curve.problem, curve.strategy, curve.seed) == ("tireworld", "mcqs-s", 0)
     assert (curve.stopped_because, curve.measure) == ("budget of executions spent", "exact")
-    reading = read(folder / SEARCHED.name)
-    assert curve.last.executions == reading.usage.executions == 100
+    run = load(folder / SEARCHED.name)
+    assert curve.last.executions == run.usage.executions == 100
     truth = enumerate_truth(load_problem("tireworld").truth)
-    assert curve.last.agreement == 1 - exact_distance(
-        reading.ExtremeModels(graph).pessimistic, truth
-    )
+    assert curve.last.agreement == 1 - exact_distance(run.model, truth)
     assert curve.least == least_executions(truth)
     assert heard[-1] == "computing the learning curve"
     assert heard[:-1] == sorted(heard[:-1], key=lambda word: int(word.split()[0]))
@@ -131,7 +127,7 @@ def test_the_curve_of_a_problem_of_the_same_name_in_another_folder_is_not_used(t
         orders.append(replace(SEARCHED, problem=mine, budget=Budget(executions=20)))
     assert orders[0].name == orders[1].name
     make_run(tmp_path, orders[0], unheard)
-    with pytest.raises(CapscopeError, match="was started differently: problem was"):
+    with pytest.raises(CapscopeError, match="was started differently: source was"):
         make_run(tmp_path, orders[1], unheard)
 
 
@@ -187,7 +183,7 @@ def test_a_run_that_was_started_differently_is_refused_and_not_changed(tmp_path)
     assess("tireworld", strategy="mcqs-s", seed=9, settings=SETTINGS, budget=budget, run=folder)
     with pytest.raises(CapscopeError, match="was started differently: seed was 9, now 0"):
         make_run(tmp_path, SEARCHED, unheard)
-    assert read(folder).usage.executions == 20
+    assert load(folder).usage.executions == 20
     assert not (folder / CURVE).exists()
     # It is closed again, too.
     with pytest.raises(CapscopeError, match="was started differently"):
@@ -314,7 +310,7 @@ def test_random_query_does_not_stop_for_lack_of_news(tmp_path):
     settings = Settings(draws=1, random_length=1, patience=1, walks=1)
     budget = Budget(executions=100)
     outside = assess("tireworld", strategy="random", settings=settings, budget=budget)
-    assert outside.stopped_because == "no news"
+    assert str(outside.stop_reason) == "no news"
     curve = make_run(tmp_path, BenchRun("tireworld", "random", 0, settings, budget), unheard)
     assert curve.stopped_because == "budget of executions spent"
     assert curve.last.executions == 100

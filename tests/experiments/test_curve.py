@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from capscope import Budget, Settings, Usage, assess
+from capscope import Budget, Settings, Usage, assess, load
 from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.problems import load_problem
 from capscope_experiments.accounting import Shares
 from capscope_experiments.curve import Curve, Milestones, Point, learning_points, point_at
 from capscope_experiments.exact_distances import exact_distance
-from capscope_experiments.saved_runs import read_stages
 
 SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
 
@@ -49,11 +48,11 @@ def test_at_the_start_every_execution_counts():
 class Grown:
     """Stands for a graph that grows in place; its agreement is the number of stages."""
 
-    pessimistic = None
+    seen = 0
 
-    def __init__(self):
-        self.pessimistic = self
-        self.seen = 0
+
+def stages_seen(model):
+    return model.graph.seen
 
 
 def growing(spent):
@@ -65,12 +64,12 @@ def growing(spent):
 
 def test_the_last_stage_is_evaluated_even_if_it_is_not_a_milestone():
     spent = [(1000, 1000), (1001, 1001), (1002, 1002), (1003, 1003)]
-    points = list(learning_points(growing(spent), lambda model: model.seen))
+    points = list(learning_points(growing(spent), stages_seen))
     assert [(point.executions, point.agreement) for point in points] == [(1000, 1), (1003, 4)]
 
 
 def test_a_last_stage_that_is_a_milestone_is_evaluated_once():
-    points = list(learning_points(growing([(10, 10), (20, 20)]), lambda model: model.seen))
+    points = list(learning_points(growing([(10, 10), (20, 20)]), stages_seen))
     assert [point.executions for point in points] == [10, 20]
 
 
@@ -80,7 +79,7 @@ def test_a_run_without_queries_has_no_points():
 
 def test_each_stage_is_evaluated_before_the_next_one_is_requested():
     # The models are one object that is brought up to date in place.
-    points = list(learning_points(growing([(i, i) for i in range(1, 9)]), lambda m: m.seen))
+    points = list(learning_points(growing([(i, i) for i in range(1, 9)]), stages_seen))
     assert [point.agreement for point in points] == [point.executions for point in points]
 
 
@@ -102,7 +101,7 @@ def made(tmp_path_factory):
     budget = Budget(executions=900)
     assess("tireworld", strategy="mcqs-s", settings=SETTINGS, budget=budget, run=path,
            listener=listen)  # fmt: skip
-    points = list(learning_points(read_stages(path), agreement))
+    points = list(learning_points(load(path).replay(), agreement))
     return heard, points
 
 
