@@ -94,7 +94,7 @@ class GridWorld(MiniGridEnv):
 
 
 class GridSimulator:
-    """Steps a grid; observations are `GridObservation`s, actions are strings."""
+    """Steps a grid; an observation is a `GridObservation`, an action a string."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
