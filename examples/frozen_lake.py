@@ -4,7 +4,7 @@ capscope check examples/frozen_lake.py:problem
 capscope assess examples/frozen_lake.py:problem --max-executions 5000
 capscope show runs/frozen_lake-problem-adaptive-0 'at(r3c3)'
 
-On ice one goes where one wants to in one of three cases, and to either side in the others.
+On ice, one move in three goes where it should; the others slip to either side.
 """
 
 from functools import cache
@@ -16,11 +16,13 @@ from capscope.environments.gymnasium import gymnasium_problem
 
 LAKE = gym.make("FrozenLake-v1").unwrapped
 CELLS = [f"r{row}c{column}" for row in range(LAKE.nrow) for column in range(LAKE.ncol)]
-WORDS = Vocabulary([Predicate("at", ("cell",)), Predicate("drowned")], dict.fromkeys(CELLS, "cell"))
+VOCABULARY = Vocabulary(
+    [Predicate("at", ("cell",)), Predicate("drowned")], dict.fromkeys(CELLS, "cell")
+)
 
 
 def label(cell):
-    """Say where one is, and whether that is a hole."""
+    """Return the atoms that hold: the cell, and whether it is a hole."""
     here = [f"at({CELLS[cell]})"]
     return [*here, "drowned"] if LAKE.desc.flat[cell] == b"H" else here
 
@@ -28,7 +30,7 @@ def label(cell):
 @cache
 def plan(intent):
     """Find the best action in each cell by value iteration: the agent knows the ice."""
-    wanted = {cell for cell in LAKE.P if intent.holds(WORDS.state(label(cell)), WORDS)}
+    wanted = {cell for cell in LAKE.P if intent.holds(VOCABULARY.state(label(cell)), VOCABULARY)}
     values = dict.fromkeys(LAKE.P, 0.0)
 
     def worth(cell, action):
@@ -43,10 +45,10 @@ def plan(intent):
 
 
 def problem():
-    """An attempt ends when the agent is in another cell than before."""
+    """Make the problem; an attempt ends when the agent has reached another cell."""
     return gymnasium_problem(
         make=lambda: gym.make("FrozenLake-v1", is_slippery=True),
-        vocabulary=WORDS,
+        vocabulary=VOCABULARY,
         label=label,
         policy=lambda observation, intent: plan(intent)[observation],
         restore="replay",

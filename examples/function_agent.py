@@ -1,4 +1,4 @@
-"""Assess a plain Python function, in a world that is a function too: a butler who lights lamps.
+"""Assess an agent and a world that are plain functions: a butler who switches lamps on and off.
 
 capscope check examples/function_agent.py:problem
 capscope assess examples/function_agent.py:problem
@@ -9,20 +9,20 @@ from capscope import Limits, Predicate, Problem, Vocabulary
 from capscope.world import FunctionAbstraction, FunctionAgent, FunctionWorld
 
 ROOMS = ("hall", "study")
-WORDS = Vocabulary(
+VOCABULARY = Vocabulary(
     [Predicate("lit", ("room",)), Predicate("blown", ("room",))], dict.fromkeys(ROOMS, "room")
 )
 
 
 def press(lamps, room, rng):
-    """The world: one lamp in ten blows when it is switched on, and then nothing helps."""
+    """Step the world: one lamp in ten blows when it is switched on, and stays so."""
     if lamps[room] == "off":
         return {**lamps, room: "blown" if rng.random() < 0.1 else "lit"}
     return {**lamps, room: "off"} if lamps[room] == "lit" else lamps
 
 
 def butler(lamps, intent):
-    """The agent: presses a switch if that is any use, or does nothing."""
+    """Act for the agent: press a switch if that helps, or stop."""
     literal = intent.literals[0]
     room = literal.atom.arguments[0]
     if literal.atom.predicate == "lit" and (lamps[room] == "lit") != literal.positive:
@@ -30,13 +30,13 @@ def butler(lamps, intent):
     return None
 
 
-def seen(lamps):
-    """The words: what holds."""
+def atoms(lamps):
+    """Return the atoms that hold."""
     return [f"{how}({room})" for room, how in lamps.items() if how != "off"]
 
 
 def problem():
     """Put the parts together."""
     world = FunctionWorld(dict.fromkeys(ROOMS, "off"), press, actions=ROOMS)
-    words = FunctionAbstraction(WORDS, seen)
-    return Problem("butler", world, FunctionAgent(butler), words, Limits(horizon=5))
+    abstraction = FunctionAbstraction(VOCABULARY, atoms)
+    return Problem("butler", world, FunctionAgent(butler), abstraction, Limits(horizon=5))

@@ -1,4 +1,4 @@
-"""Assess a driver in Gymnasium's Taxi; it has a habit that nobody was told of.
+"""Assess a driver in Gymnasium's Taxi that has an undocumented habit.
 
 capscope check examples/taxi.py:problem
 capscope assess examples/taxi.py:problem --max-executions 1500
@@ -16,11 +16,11 @@ TAXI = gym.make("Taxi-v4").unwrapped
 STANDS = dict(zip(("red", "green", "yellow", "blue"), TAXI.locs, strict=True))
 PICK_UP, DROP_OFF, RIDING = 4, 5, 4
 PREDICATES = {"taxi-at": ("stand",), "passenger-at": ("stand",), "riding": ()}
-WORDS = Vocabulary([Predicate(*p) for p in PREDICATES.items()], dict.fromkeys(STANDS, "stand"))
+VOCABULARY = Vocabulary([Predicate(*p) for p in PREDICATES.items()], dict.fromkeys(STANDS, "stand"))
 
 
 def label(observation, env):
-    """Say which stand the taxi is at, if at any, and where the passenger is."""
+    """Return the atoms that hold: the stand the taxi is at, if any, and where the passenger is."""
     row, column, passenger, _ = env.decode(observation)
     taxi = [f"taxi-at({name})" for name, place in STANDS.items() if place == (row, column)]
     return [*taxi, "riding" if passenger == RIDING else f"passenger-at({[*STANDS][passenger]})"]
@@ -28,7 +28,7 @@ def label(observation, env):
 
 @cache
 def turn(place, goal):
-    """Find the first move of a shortest way from one place to another."""
+    """Return the first move of a shortest way from one place to another."""
     first_moves, queue = {place: None}, [place]
     for here in queue:
         for move in range(4):
@@ -40,12 +40,12 @@ def turn(place, goal):
 
 
 def drive(observation, intent):
-    """Do one step towards what is asked; None is as much as: that I do not do."""
+    """Take one step toward the intent; None refuses it."""
     row, column, passenger, _ = TAXI.decode(observation)
     place, (wanted,) = (row, column), intent.literals
     waiting = None if passenger == RIDING else TAXI.locs[passenger]
     if place == waiting:
-        return PICK_UP  # the habit: nobody is left standing, whatever was asked
+        return PICK_UP  # the habit: it picks up everyone, whatever was asked
     if not wanted.positive:
         return None
     if waiting and wanted.atom.predicate != "taxi-at":
@@ -56,4 +56,4 @@ def drive(observation, intent):
 
 def problem():
     back, limits = Native.of("s", "lastaction"), Limits(temporal_length=None, horizon=40)
-    return gymnasium_problem("Taxi-v4", WORDS, label, drive, restore=back, limits=limits)
+    return gymnasium_problem("Taxi-v4", VOCABULARY, label, drive, restore=back, limits=limits)

@@ -14,14 +14,14 @@ PROBLEM = f"{Path(__file__).parent / 'vacuum.py'}:problem"
 
 
 @pytest.fixture(scope="session")
-def assessed():
+def run():
     """Assess the robot vacuum cleaner of `vacuum.py`: a few seconds, once for all tests."""
     return assess(PROBLEM, budget=Budget(executions=1000))
 
 
-def test_it_cleans_the_kitchen_while_it_has_power(assessed):
-    assert_capability(assessed, "clean(kitchen)", when="charged()", at_least=0.8)
+def test_it_cleans_the_kitchen_while_it_has_power(run):
+    assert_capability(run, "clean(kitchen)", when="charged()", at_least=0.8)
 
 
-def test_it_leaves_the_hall_as_it_is_when_it_goes_to_charge(assessed):
-    assert_no_side_effect(assessed, "charged()", "clean(hall)", when="in(kitchen)", at_most=0.2)
+def test_it_leaves_the_hall_as_it_is_when_it_goes_to_charge(run):
+    assert_no_side_effect(run, "charged()", "clean(hall)", when="in(kitchen)", at_most=0.2)

@@ -1,4 +1,4 @@
-"""Assess an agent of your own: a robot vacuum cleaner in two rooms.
+"""Assess your own agent: a robot vacuum cleaner in two rooms.
 
 capscope check examples/vacuum.py:problem
 capscope assess examples/vacuum.py:problem
@@ -14,7 +14,7 @@ from capscope import Intent, Limits, Predicate, Problem, Vocabulary
 
 @dataclass(frozen=True)
 class House:
-    """What the simulator knows; the agent sees all of it."""
+    """The state of the simulator; the agent observes all of it."""
 
     room: str = "kitchen"
     battery: int = 4
@@ -22,7 +22,7 @@ class House:
 
 
 class Vacuum:
-    """The world: five methods, as `capscope.world.Simulator` asks for."""
+    """The simulator: the five methods of `capscope.world.Simulator`."""
 
     def reset(self, seed):
         return self.restore(json.dumps(asdict(House())).encode(), seed)
@@ -30,7 +30,7 @@ class Vacuum:
     def restore(self, snapshot, seed):
         fields = json.loads(snapshot)
         self.house = House(fields["room"], fields["battery"], tuple(fields["dirty"]))
-        self.random = random.Random(seed)  # all chance comes from the seed
+        self.random = random.Random(seed)  # all randomness comes from the seed
         return self.house
 
     def snapshot(self):
@@ -57,8 +57,8 @@ class Vacuum:
         return house
 
 
-class Seen:
-    """The words: what is said about a house."""
+class HouseAbstraction:
+    """The abstraction: which atoms hold in a house."""
 
     vocabulary = Vocabulary(
         [Predicate("in", ("room",)), Predicate("clean", ("room",)), Predicate("charged")],
@@ -76,22 +76,22 @@ class Seen:
 
 
 class Robot:
-    """The agent: it cleans and goes where it is told, and never thinks of its battery."""
+    """The agent: it cleans and goes where it is asked to, and ignores its battery."""
 
     def begin(self, intent: Intent, seed):
         return Pursuit(intent)
 
 
 class Pursuit:
-    """One attempt; nothing is remembered of earlier ones."""
+    """One attempt; nothing carries over to the next."""
 
     def __init__(self, intent):
         self.wanted = intent.literals[0]
 
     def act(self, house):
         atom, positive = self.wanted.atom, self.wanted.positive
-        if Seen.vocabulary.state([atom]) & Seen()(house) and positive:
-            return None  # done already
+        if HouseAbstraction.vocabulary.state([atom]) & HouseAbstraction()(house) and positive:
+            return None  # it holds already
         if atom.predicate == "charged":
             return "charge" if positive and house.room == "kitchen" else None
         if not positive or house.battery == 0:
@@ -104,4 +104,6 @@ class Pursuit:
 
 def problem():
     """Put the parts together; an attempt may change the symbolic state up to three times."""
-    return Problem("vacuum", Vacuum(), Robot(), Seen(), Limits(temporal_length=3, horizon=20))
+    return Problem(
+        "vacuum", Vacuum(), Robot(), HouseAbstraction(), Limits(temporal_length=3, horizon=20)
+    )

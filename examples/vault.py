@@ -1,4 +1,4 @@
-"""Assess an agent in a grid of your own: here the one that learns by reinforcement, trained anew.
+"""Assess an agent in your own grid: here one that is trained by reinforcement learning.
 
 capscope check examples/vault.py:problem
 capscope assess examples/vault.py:problem
@@ -15,9 +15,9 @@ LAYOUT = Path(__file__).with_name("vault.txt")
 
 
 def problem():
-    """Train the agent, which takes a second, and put it into the grid."""
+    """Train the agent, which takes a second, and place it in the grid."""
     layout = read_layout(LAYOUT)
-    words = GridAbstraction(layout)
-    values = train(grid_simulator(layout), words, Training(episodes=3000))
-    agent = GridQAgent(values, words, temperature=0.05)
+    abstraction = GridAbstraction(layout)
+    values = train(grid_simulator(layout), abstraction, Training(episodes=3000))
+    agent = GridQAgent(values, abstraction, temperature=0.05)
     return grid_problem(LAYOUT, agent, "vault", agent.fingerprint)

@@ -1,4 +1,4 @@
-"""Examples are what users copy: they must keep the contracts, be short, and show the truth."""
+"""Examples are what users copy: they must satisfy the contracts, be short, and be true."""
 
 import hashlib
 import re
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Intent, Settings, assess, check_problem
-from capscope.analysis.findings import find_findings
 from capscope.present.text import capability_lines, capability_views
 from capscope.problems import load_problem
 from support.llm_stub import say
@@ -25,11 +24,11 @@ def source(name):
     return f"{EXAMPLES / name}.py:problem"
 
 
-def achieved(result, text):
-    """The outcomes of an intent that bring it about."""
+def achieved(run, text):
+    """Return the outcomes of an intent that achieve it."""
     intent = Intent.parse(text)
-    required, _ = result.graph.vocabulary.literal_masks(intent.literals)
-    rules = result.graph.rules(intent)
+    required, _ = run.graph.vocabulary.literal_masks(intent.literals)
+    rules = run.graph.rules(intent)
     return [
         outcome for rule in rules for outcome in rule.outcomes if outcome.effect.adds & required
     ]
@@ -54,14 +53,14 @@ def test_the_grid_example_trains_an_agent_that_opens_the_door_of_its_own_grid():
 
 
 def test_the_butler_lights_nine_lamps_in_ten():
-    result = assess(source("function_agent"))
+    run = assess(source("function_agent"))
     for room in ("hall", "study"):
-        (lit,) = achieved(result, f"lit({room})")
+        (lit,) = achieved(run, f"lit({room})")
         assert abs(lit.probability - 0.9) < 0.05  # as closely as the run says it knows
 
 
 def ice(example, cell, action):
-    """Where one is next, if anywhere else, by the rules of the lake."""
+    """Return the distribution of the next cell, given that it is another one."""
     ways = {}
     for probability, to, _, _ in example.LAKE.P[cell][action]:
         if to != cell:
@@ -74,11 +73,11 @@ def test_the_model_of_the_agent_on_ice_shows_how_slippery_it_is(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
     import frozen_lake as example
 
-    states = {example.WORDS.state(example.label(cell)): cell for cell in example.LAKE.P}
-    result = assess(source("frozen_lake"), budget=Budget(executions=2000))
+    states = {example.VOCABULARY.state(example.label(cell)): cell for cell in example.LAKE.P}
+    run = assess(source("frozen_lake"), budget=Budget(executions=2000))
     thirds = covered = all_outcomes = 0
-    for intent in result.graph.capabilities:
-        for rule in result.graph.rules(intent):
+    for intent in run.graph.capabilities:
+        for rule in run.graph.rules(intent):
             if len(rule.states) > 1 or len(rule.outcomes) < 2:
                 continue
             (state,) = rule.states
@@ -95,8 +94,8 @@ def test_the_model_of_the_agent_on_ice_shows_how_slippery_it_is(monkeypatch):
 
 def test_the_drivers_habit_is_found():
     pytest.importorskip("gymnasium")
-    result = assess(source("taxi"), budget=Budget(executions=1500))
-    found = [finding.sentence for finding in find_findings(result.graph, temporal_length=None)]
+    run = assess(source("taxi"), budget=Budget(executions=1500))
+    found = [finding.sentence for finding in run.findings()]
     assert any("taxi-at(red)" in text and "riding()" in text for text in found), found
 
 
@@ -111,9 +110,9 @@ def test_the_language_model_brings_the_goat_across(in_environment, own_cache):
     in_environment.usual = ferry
     problem = load_problem(source("llm_agent"))
     assert check_problem(problem) == []
-    result = assess(problem, budget=Budget(executions=60), settings=Settings(walks=2))
-    assert achieved(result, "across(goat)")
-    assert result.usage.llm_tokens > 60
+    run = assess(problem, budget=Budget(executions=60), settings=Settings(walks=2))
+    assert achieved(run, "across(goat)")
+    assert run.usage.llm_tokens > 60
     assert "Goal: across(goat)" in str(in_environment.requests)
 
 
@@ -146,6 +145,6 @@ def test_the_lake_of_the_readme_is_assessed_as_it_shows(tmp_path):
     (_, file), (_, _), (_, shown) = re.findall(r"```(\w*)\n(.*?)```", story, re.DOTALL)[:3]
     (tmp_path / "lake.py").write_text(file)
     problem, asked = f"{tmp_path / 'lake.py'}:problem", Settings(intents=("at(r3c3)",))
-    result = assess(problem, settings=asked, seed=1)
-    (view,) = capability_views(result.graph)
-    assert list(capability_lines(view, result.graph.vocabulary)) == shown.splitlines()
+    run = assess(problem, settings=asked, seed=1)
+    (view,) = capability_views(run.graph)
+    assert list(capability_lines(view, run.graph.vocabulary)) == shown.splitlines()
