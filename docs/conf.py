@@ -25,7 +25,7 @@ default_role = "code"
 # Names in type hints that are documented elsewhere (a build must not need the network), or that
 # are opaque values.
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|pathlib|enum|threading|typing|numpy|pandas|gymnasium)\..*"),
+    ("py:.*", r"(collections|pathlib|enum|random|threading|typing|numpy|pandas|gymnasium)\..*"),
     ("py:.*", r"(Path|Mapping|Sequence|Iterable|Iterator|Callable|Event|Any|StrEnum|NamedTuple)"),
     ("py:.*", r"Observation|Action|Snapshot"),  # whatever simulator and agent agree on
     ("py:.*", r"capscope\.\w+\.\w+\..*"),
