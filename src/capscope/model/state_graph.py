@@ -34,9 +34,13 @@ class OutcomeGroup:
 
     def __init__(self, effects: tuple[Effect, ...]) -> None:
         self.effects = effects
+        """Sorted."""
         self.counts = [0] * len(effects)
+        """How often each effect was seen."""
         self.total = 0
+        """The number of executions."""
         self.states: dict[State, None] = {}
+        """The states of the group, as keys."""
 
     def probabilities(self) -> list[float]:
         """Return the relative frequency of each effect."""
@@ -58,8 +62,11 @@ class PairStats:
 
     def __init__(self) -> None:
         self.counts: dict[Effect, int] = {}
+        """How often each effect was seen."""
         self.total = 0
+        """The number of executions."""
         self.group: OutcomeGroup
+        """The group of all states that showed the same effects."""
         self.successors: tuple[StateNode, ...] = ()
         """Parallel to the effects of the group."""
         self.only: StateNode | None = None
@@ -74,6 +81,7 @@ class StateNode:
     def __init__(self, state: State, capabilities: int) -> None:
         self.state = state
         self.pairs: list[PairStats | None] = [None] * capabilities
+        """By the index of the capability; None if it was not tried here."""
         self.open = list(range(capabilities))
         """The capabilities not known to be idle here: untried ones and those that do something."""
         self.tried = 0
@@ -105,11 +113,15 @@ class StateGraph:
     def __init__(self, vocabulary: Vocabulary, capabilities: Sequence[Intent] = ()) -> None:
         self.vocabulary = vocabulary
         self.capabilities: list[Intent] = []
+        """In the order in which they were found."""
         self.index: dict[Intent, int] = {}
+        """The position of each capability in the list."""
         self.nodes: dict[State, StateNode] = {}
         """In the order in which states were first seen."""
         self.pairs_tried = 0
+        """How many pairs of a state and a capability were tried."""
         self.distinct_transitions = 0
+        """How many different transitions were seen."""
         self.most_departures = 0
         """The departures of the state from which most executions began."""
         self.revisions: list[int] = []
