@@ -8,9 +8,9 @@ import pytest
 from capscope import Budget, Settings, assess
 from capscope.agents.llm.client import close_shared_clients
 from capscope.analysis.findings import find_findings, finding_kinds
-from capscope.export import export_formats
+from capscope.export import FORMATS
 from capscope.problems import load_problem, registered_problems
-from capscope.strategy import strategies
+from capscope.strategy import STRATEGIES
 from capscope.symbolic import Intent
 from capscope.world import Ending, Position
 from capscope.world.attempt import pursue
@@ -22,7 +22,7 @@ TINY = Settings(draws=2, iterations=10, depth=4, random_length=4, walks=1, walk_
 PROBLEMS = registered_problems()
 
 
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 def test_every_strategy_learns_something_in_a_few_queries(strategy):
     run = assess(slippery_board(), strategy=strategy, settings=TINY, budget=Budget(queries=3))
     assert run.usage.queries == 3
@@ -90,7 +90,7 @@ def small_run():
     return assess(slippery_board(), settings=TINY, budget=Budget(executions=30))
 
 
-@pytest.mark.parametrize("name", export_formats())
+@pytest.mark.parametrize("name", FORMATS.all)
 def test_every_format_exports_a_small_run(name, small_run, tmp_path):
     content = small_run.export(name, tmp_path / "exported")
     if isinstance(content, str):
@@ -103,7 +103,7 @@ def test_every_format_exports_a_small_run(name, small_run, tmp_path):
     assert all(written.values())
 
 
-@pytest.mark.parametrize("name", export_formats())
+@pytest.mark.parametrize("name", FORMATS.all)
 def test_the_command_writes_what_python_exports(name, capscope):
     run = assess(slippery_board(), settings=TINY, budget=Budget(executions=30), run="run")
     done = capscope("export", "run", "--to", name, "--output", "exported")

@@ -23,7 +23,7 @@ from capscope.errors import CapscopeError
 from capscope.problems import canonical_source, load_problem
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget
-from capscope.strategy.registry import RANDOM, find_strategy
+from capscope.strategy.registry import RANDOM, STRATEGIES
 from capscope_experiments.bench import Bench
 from capscope_experiments.jobs import BenchProgress, ShowProgress
 from capscope_experiments.plan import CASES, SEEDS, BenchCase, cases_of
@@ -99,7 +99,7 @@ def bench_suite(
         load_problem(source)  # a wrong name is reported before anything is written
     strategies = _listed(strategy)
     for name in strategies:
-        find_strategy(name)
+        STRATEGIES.find(name)
     folder = Path(output)
     written: list[str] = []
     bench = Bench(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from capscope.record.usage import Budget
-from capscope.strategy import strategies as known_strategies
+from capscope.strategy import STRATEGIES
 from capscope_experiments.measure import SEQUENCES
 
 
@@ -20,7 +20,7 @@ class BenchCase:
     """A problem, the strategies to run on it, and what each may spend."""
 
     problem: str
-    strategies: tuple[str, ...] = tuple(known_strategies())
+    strategies: tuple[str, ...] = tuple(STRATEGIES.all)
     budgets: Mapping[str, Budget] = field(default_factory=dict)
     sequences: int = SEQUENCES
     """Random capability sequences in its independent dataset."""

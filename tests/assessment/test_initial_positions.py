@@ -8,7 +8,7 @@ import pytest
 from capscope import Budget, Settings, assess, load, resume
 from capscope.record.identity import InitialPositions, RunMeta
 from capscope.record.journal import Journal
-from capscope.strategy.registry import strategies
+from capscope.strategy.registry import STRATEGIES
 from support.small_runs import meta
 from support.toy_worlds import Board, Scripted, board_problem
 
@@ -63,7 +63,7 @@ def rows(run):
 
 
 @pytest.mark.parametrize("board", [BoardLitByChance, BoardThatWritesAStory])
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 def test_a_run_begins_from_each_of_the_positions_that_its_resets_lead_to(strategy, board, tmp_path):
     settings = Settings(resets=40, **SMALL, **ASKED)
     result = assess(problem(board), strategy=strategy, settings=settings, run=tmp_path / "run")
@@ -101,7 +101,7 @@ def test_a_world_that_always_resets_to_one_position_has_one_however_often_it_is_
     assert rows(tmp_path / "1") == rows(tmp_path / "20")
 
 
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 @pytest.mark.parametrize("spent", [1, 2, 3, 5, 8])
 def test_a_resumed_run_begins_from_the_same_positions(strategy, spent, tmp_path):
     settings = Settings(resets=12, **SMALL, **ASKED)

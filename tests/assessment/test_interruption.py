@@ -18,7 +18,7 @@ import pytest
 from capscope import resume
 from capscope.cli import main
 from capscope.record.journal import Journal
-from capscope.strategy.registry import strategies
+from capscope.strategy.registry import STRATEGIES
 from support.processes import SECONDS
 
 # A board whose switches wear out (unseen, but part of the position), and an agent that fumbles, so
@@ -254,7 +254,7 @@ def seeded(world, drive, tmp_path_factory):
     for process in ("one", "other"):
         jobs = [
             job(world, folder / process / f"{strategy}-{seed}", strategy=strategy, seed=seed)
-            for strategy in strategies()
+            for strategy in STRATEGIES.all
             for seed in (0, 1)
         ]
         codes, _, errors = drive(jobs, hash_seed=len(process))
@@ -262,14 +262,14 @@ def seeded(world, drive, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_same_seed_gives_the_same_journal_in_another_process(strategy, seed, seeded):
     name = f"{strategy}-{seed}"
     assert_same_end(seeded / "one" / name, seeded / "other" / name)
 
 
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 def test_another_seed_gives_another_journal(strategy, seeded):
     one, other = (dump(seeded / "one" / f"{strategy}-{seed}") for seed in (0, 1))
     assert one["draws"] != other["draws"]

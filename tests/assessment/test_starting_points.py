@@ -7,7 +7,7 @@ import pytest
 
 from capscope import Settings, assess
 from capscope.record.journal import Journal, Start
-from capscope.strategy.registry import strategies
+from capscope.strategy.registry import STRATEGIES
 from capscope.world.positions import SavedPosition
 from support.toy_worlds import Board, board_problem
 
@@ -32,7 +32,7 @@ def end_states(record, draws):
     }
 
 
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 def test_the_first_query_starts_at_the_initial_state(strategy, tmp_path):
     class StartsLit(Board):
         def reset(self, seed):

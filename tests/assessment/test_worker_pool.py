@@ -4,7 +4,7 @@ from capscope import Budget, assess, resume
 from capscope.errors import RunError
 from capscope.record.journal import Journal
 from capscope.record.settings import Settings
-from capscope.strategy.registry import strategies
+from capscope.strategy.registry import STRATEGIES
 from support.toy_worlds import board_problem
 
 BOARD = "tests/support/toy_worlds.py:slippery_board"
@@ -22,7 +22,7 @@ def recorded(path):
     return queries
 
 
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 @pytest.mark.parametrize("limit", [Budget(executions=150), Budget(simulator_steps=90)])
 def test_the_number_of_workers_changes_nothing_in_the_journal(strategy, limit, tmp_path, request):
     source = f"{request.config.rootpath}/{BOARD}"

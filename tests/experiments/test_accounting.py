@@ -6,7 +6,7 @@ from capscope import Budget, assess
 from capscope.record.execution_table import ExecutionTableBuilder
 from capscope.record.journal import Draw, Execution, QueryRecord, Start
 from capscope.record.settings import Settings
-from capscope.strategy import strategies
+from capscope.strategy import STRATEGIES
 from capscope.world import Ending
 from capscope.world.attempt import Attempt
 from capscope.world.positions import SavedPosition
@@ -95,7 +95,7 @@ def test_columns_give_the_counts_of_going_through_the_executions_one_by_one(quer
     assert shares_of(*queries) == naive_shares(queries)
 
 
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 @pytest.mark.parametrize("limit", [{"executions": 100}, {"simulator_steps": 301}])
 def test_the_shares_of_a_run_add_up_to_its_executions_and_new_ones_to_its_pairs(strategy, limit):
     settings = Settings(draws=3, iterations=20, depth=5)

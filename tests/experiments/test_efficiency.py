@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from capscope import Budget
-from capscope.strategy import strategies
+from capscope.strategy import STRATEGIES
 from capscope_experiments.accounting import Shares
 from capscope_experiments.curve import Curve, Point
 from capscope_experiments.plan import CASES, BenchCase
@@ -156,6 +156,6 @@ def test_the_section_lists_the_files_that_it_shows(bench, curves, section):
 def test_the_plan_names_known_strategies_and_limits_only_those_it_runs():
     assert len({case.problem for case in CASES}) == len(CASES)
     for case in CASES:
-        assert set(case.strategies) <= set(strategies())
+        assert set(case.strategies) <= set(STRATEGIES.all)
         assert case.budgets.keys() <= set(case.strategies)
         assert case.budget("none such") == Budget()

@@ -10,13 +10,13 @@ from capscope.model import StateGraph
 from capscope.present.text import counted
 from capscope.record.run_directory import RunDirectory
 from capscope.record.settings import Settings
-from capscope.strategy.registry import strategies
+from capscope.strategy.registry import STRATEGIES
 from support.toy_worlds import SWITCHES, Board, Scripted, board_problem
 
 SETTINGS = Settings(draws=3, batch=3, iterations=30, depth=4, random_length=4)
 
 
-@pytest.fixture(scope="module", params=strategies())
+@pytest.fixture(scope="module", params=STRATEGIES.all)
 def run(request, tmp_path_factory):
     """A finished run of six queries on a board whose switches slip."""
     path = tmp_path_factory.mktemp("runs") / request.param

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from capscope.strategy.base import QueryPlan, SequencePolicy
 
 from capscope import Settings
 from capscope.model import Learned, StateGraph
@@ -10,7 +11,6 @@ from capscope.record.execution_table import Transition
 from capscope.record.journal import QueryRecord, Start
 from capscope.record.stop_reason import StopKind, StopReason
 from capscope.strategy.base import BegunQuery, DrawEnd, QueryResult, StrategyContext
-from capscope.strategy.policy import QueryPlan, SequencePolicy
 from capscope.strategy.repeated import RepeatedStrategy
 from capscope.symbolic import Intent
 from support.small_journals import at

@@ -15,7 +15,7 @@ from capscope.model import ExtremeModels
 from capscope.problems import load_problem
 from capscope.record.journal import Journal
 from capscope.record.settings import Settings
-from capscope.strategy import find_strategy, strategies
+from capscope.strategy import STRATEGIES
 from capscope_experiments.exact_distances import exact_distance
 from support.toy_worlds import Board, board_problem, slippery_board
 
@@ -73,7 +73,7 @@ def problem(request):
     return request.param
 
 
-@pytest.fixture(scope="module", params=strategies())
+@pytest.fixture(scope="module", params=STRATEGIES.all)
 def strategy(request):
     return request.param
 
@@ -164,8 +164,8 @@ def test_its_policies_are_written_down_as_json(trace):
 
 def test_a_strategy_that_does_not_exist_is_answered_with_those_that_do():
     with pytest.raises(CapscopeError, match="no strategy 'mcqs-x'; choose one of adaptive, mcqs-s"):
-        find_strategy("mcqs-x")
+        STRATEGIES.find("mcqs-x")
 
 
 def test_every_strategy_is_found_by_its_name(strategy):
-    assert find_strategy(strategy).name == strategy
+    assert STRATEGIES.find(strategy).name == strategy

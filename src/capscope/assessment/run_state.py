@@ -20,7 +20,7 @@ from capscope.record.journal import Draw, Journal, Start
 from capscope.record.stop_reason import StopReason
 from capscope.record.usage import Usage
 from capscope.strategy.base import DrawEnd, QueryChoice, QueryResult, StrategyContext
-from capscope.strategy.registry import find_strategy
+from capscope.strategy.registry import STRATEGIES
 from capscope.symbolic import Effect, State
 
 
@@ -38,7 +38,7 @@ class RunState:
         self.positions = KnownPositions(initial, journal, spec.settings, spec.seed)
         for start in initial:
             self.graph.node(start.state)
-        self.strategy = find_strategy(spec.strategy).make(
+        self.strategy = STRATEGIES.find(spec.strategy).make(
             StrategyContext(
                 self.graph, spec.settings, spec.seed, self.positions,
                 spec.problem.limits.reset_every, str(journal.path),

@@ -8,7 +8,7 @@ from capscope.record.identity import RunIdentity, RunMeta
 from capscope.record.run_directory import versions
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget
-from capscope.strategy.registry import DEFAULT_STRATEGY, find_strategy
+from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
 from capscope.symbolic import Intent
 from capscope.world import Problem
 
@@ -34,7 +34,7 @@ class RunSpec:
         for intent in intents:
             self.problem.vocabulary.literal_masks(intent.literals)  # raises for an unknown atom
         object.__setattr__(self, "intents", intents)
-        find_strategy(self.strategy).check(self.settings, 1 + len(self.copies))
+        STRATEGIES.find(self.strategy).check(self.settings, 1 + len(self.copies))
 
     @classmethod
     def continuing(

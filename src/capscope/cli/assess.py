@@ -25,7 +25,7 @@ from capscope.record.run_directory import JOURNAL
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget
 from capscope.run import Run, assess, load
-from capscope.strategy.registry import BUILT_IN, DEFAULT_STRATEGY
+from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
 
 
 @with_settings
@@ -36,7 +36,9 @@ def assess_problem(
     settings: Settings,
     strategy: Annotated[
         str,
-        typer.Option(help=f"One of {', '.join(BUILT_IN)}, or a strategy of another package."),
+        typer.Option(
+            help=f"One of {', '.join(STRATEGIES.built_in)}, or a strategy of another package."
+        ),
     ] = DEFAULT_STRATEGY,
     seed: Seed = 0,
     run: Annotated[

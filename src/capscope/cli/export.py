@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 
 from capscope.cli.options import Json, RunArgument, keyword
 from capscope.cli.output import print_json, print_line, print_lines
-from capscope.export.formats import ExportOption, export_formats, find_format, write_content
+from capscope.export.formats import FORMATS, ExportOption, find_format, write_content
 from capscope.run import load
 
 FOLDER = "export"
@@ -65,7 +65,7 @@ def _export(run: str, to: str, output: str | None, json: bool, options: dict[str
 
 def _parameters() -> list[inspect.Parameter]:
     """Declare the options of the command: the common ones and those of the formats."""
-    known = export_formats().values()
+    known = FORMATS.all.values()
     to_help = "; ".join(f"{f.name}: {f.description}" for f in known)
     text_names = ", ".join(f.name for f in known if not f.several_files)
     folder_names = ", ".join(f.name for f in known if f.several_files)

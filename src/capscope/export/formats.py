@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +22,11 @@ from capscope.export.ppddl import ppddl_files
 from capscope.export.prism import prism_program
 from capscope.export.tables import csv_text, run_tables
 from capscope.record.run_directory import write_atomically
+from capscope.registry import Registry
 from capscope.symbolic import Intent
 
 if TYPE_CHECKING:
     from capscope.run import Run
-
-ENTRY_POINTS = "capscope.export_formats"
 
 Content = str | dict[str, str | bytes]
 """One text, or the contents of several files by name."""
@@ -120,41 +117,15 @@ _BUILT_IN = (
     ExportFormat("parquet", "tables for data frames", _parquet, several_files=True),
     ExportFormat("dot", "the states seen, for Graphviz", _dot, _DOT_OPTIONS),
 )
-FORMATS: dict[str, ExportFormat] = {known.name: known for known in _BUILT_IN}
-"""The formats of this package, by name."""
-
-
-@cache
-def export_formats() -> dict[str, ExportFormat]:
-    """Return all formats by name, including those of other packages."""
-    added = {e.name: _load(e) for e in metadata.entry_points(group=ENTRY_POINTS)}
-    return FORMATS | {name: found for name, found in added.items() if name not in FORMATS}
-
-
-def _load(entry: metadata.EntryPoint) -> ExportFormat:
-    """Load the format of another package; one that fails to load fails only when it is used."""
-    try:
-        found = entry.load()
-        reason = f"{entry.value} is not an ExportFormat"
-    except Exception as error:
-        found, reason = None, f"{type(error).__name__}: {error}"
-    if isinstance(found, ExportFormat):
-        return found
-
-    def refuse(run: Run) -> str:
-        raise CapscopeError(f"the export format {entry.name} cannot be loaded: {reason}")
-
-    return ExportFormat(entry.name, "cannot be loaded", refuse)
+FORMATS = Registry("capscope.export_formats", "format", ExportFormat, _BUILT_IN)
 
 
 def find_format(name: str, options: Collection[str] = ()) -> ExportFormat:
     """Return a format by name, or raise if it is unknown or does not take these options."""
-    found = FORMATS.get(name) or export_formats().get(name)
-    if found is None:
-        raise CapscopeError(f"no format {name!r}; choose one of {', '.join(export_formats())}")
+    found = FORMATS.find(name)
     for option in options:
         if not found.takes(option):
-            takers = [f.name for f in export_formats().values() if f.takes(option)]
+            takers = [f.name for f in FORMATS.all.values() if f.takes(option)]
             flag = option.replace("_", "-")
             raise CapscopeError(
                 f"--{flag} is for --to {' and '.join(takers) or 'no format'}, not for --to {name}"

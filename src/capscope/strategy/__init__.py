@@ -1,9 +1,10 @@
 """What to ask next. A strategy sees the state graph and positions, never the simulator."""
 
 from capscope.strategy.base import Policy, PolicySearch, QueryPlan, Strategy, StrategyContext, Walk
-from capscope.strategy.registry import RegisteredStrategy, find_strategy, strategies
+from capscope.strategy.registry import STRATEGIES, RegisteredStrategy
 
 __all__ = [
+    "STRATEGIES",
     "Policy",
     "PolicySearch",
     "QueryPlan",
@@ -11,6 +12,4 @@ __all__ = [
     "Strategy",
     "StrategyContext",
     "Walk",
-    "find_strategy",
-    "strategies",
 ]

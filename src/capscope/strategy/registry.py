@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
 
-from capscope.errors import CapscopeError
 from capscope.record.settings import Settings
+from capscope.registry import Registry
 from capscope.strategy.adaptive import AdaptiveStrategy
 from capscope.strategy.base import Strategy, StrategyContext
 from capscope.strategy.mcqs_e import McqsExact
@@ -20,7 +18,6 @@ from capscope.strategy.mcqs_s import McqsSampled
 from capscope.strategy.random_query import RandomQuery
 from capscope.strategy.repeated import RepeatedStrategy
 
-ENTRY_POINTS = "capscope.strategies"
 DEFAULT_STRATEGY = "adaptive"
 RANDOM = "random"
 """The baseline."""
@@ -39,7 +36,7 @@ class RegisteredStrategy:
     """Raises if settings and number of workers are incompatible."""
 
 
-_STRATEGIES = (
+_BUILT_IN = (
     RegisteredStrategy(
         "adaptive",
         "ask where the expected gain is highest, as often as the evidence requires",
@@ -66,25 +63,4 @@ _STRATEGIES = (
         repeats_policy=True,
     ),
 )
-BUILT_IN = {strategy.name: strategy for strategy in _STRATEGIES}
-"""The strategies of this package, by name."""
-
-
-@cache
-def strategies() -> dict[str, RegisteredStrategy]:
-    """Return every strategy by name, including those of other packages (slow)."""
-    known = dict(BUILT_IN)
-    for entry in metadata.entry_points(group=ENTRY_POINTS):
-        registered = entry.load()
-        if not isinstance(registered, RegisteredStrategy):
-            raise CapscopeError(f"{entry.value} is not a capscope RegisteredStrategy")
-        known.setdefault(registered.name, registered)
-    return known
-
-
-def find_strategy(name: str) -> RegisteredStrategy:
-    """Return a strategy by name, or raise with the names there are."""
-    found = BUILT_IN.get(name) or strategies().get(name)
-    if found is None:
-        raise CapscopeError(f"no strategy {name!r}; choose one of {', '.join(strategies())}")
-    return found
+STRATEGIES = Registry("capscope.strategies", "strategy", RegisteredStrategy, _BUILT_IN)

@@ -17,7 +17,7 @@ from capscope.present.digest import Digest, digest_run
 from capscope.present.digest.shape import Mark
 from capscope.present.digest.size_budget import WHOLE
 from capscope.record.run_directory import RunDirectory
-from capscope.strategy.registry import strategies
+from capscope.strategy.registry import STRATEGIES
 from capscope.symbolic import Intent, Predicate, Vocabulary
 from capscope.world import DrawsPictures, Limits, Problem, picture_of
 from support.quirky_worlds import HOUSE, opens_the_door, problem
@@ -58,7 +58,7 @@ def check(digest):
     return digest
 
 
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 @pytest.mark.parametrize("limit", [{"executions": 150}, {"simulator_steps": 77}])
 def test_a_digest_agrees_with_the_run(tmp_path, strategy, limit):
     run = load(made(tmp_path / "run", strategy, **limit))

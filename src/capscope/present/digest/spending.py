@@ -14,7 +14,7 @@ import numpy as np
 from capscope.present.digest.shape import SpendingPart
 from capscope.record.execution_table import ExecutionTable
 from capscope.statistics.arrays import Mask
-from capscope.strategy.registry import BUILT_IN, strategies
+from capscope.strategy.registry import STRATEGIES
 
 _CUT = "cut short"
 FIRST_TRIES = "first tries"
@@ -37,7 +37,7 @@ _MEANINGS = {
 
 def spending_parts(table: ExecutionTable, strategy: str) -> tuple[SpendingPart, ...]:
     """Return what the executions were spent on, without purposes that have none."""
-    known = BUILT_IN.get(strategy) or strategies().get(strategy)
+    known = STRATEGIES.get(strategy)
     repeats = known is None or known.repeats_policy
     counts = spending(table, repeats_policy=repeats)
     return tuple(
