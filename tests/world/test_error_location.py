@@ -3,7 +3,7 @@ import json
 import pytest
 
 from capscope.symbolic import Intent, Vocabulary
-from capscope.world.error_location import error_location
+from capscope.world.attempt import error_location
 
 
 def caught(function):

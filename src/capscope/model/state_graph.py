@@ -22,7 +22,7 @@ from capscope.errors import CapscopeError
 from capscope.model.rules import Outcome, Rule
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
-from capscope.symbolic.spelling import nearest
+from capscope.symbolic.vocabulary import nearest
 
 EffectDistribution = tuple[tuple[Effect, float], ...]
 

@@ -1,15 +1,11 @@
 """The shortest readable condition that fits the evidence.
 
-The evidence for a rule gives two conditions: the states it was seen in, and all states except those
-where something else was seen. Neither is readable. Any condition between the two fits the evidence,
-so a short disjunctive normal form is chosen from that interval: true in all states ON of the rule,
-false in all states OFF of the other rules, free elsewhere.
-
-The textbook algorithms (Quine–McCluskey, espresso) work on the complement of ON ∪ OFF, which is
-nearly everything: tens of seconds for 60 atoms and 4000 states. A greedy cover never looks at the
-complement. A term starts empty and grows by the literal that excludes most of OFF for the ON states
-it loses, until OFF is excluded; then unnecessary literals are removed, and the next term covers the
-remaining ON states.
+A condition of a rule must be true in all states ON of the rule, false in all states OFF of the
+other rules, and is free elsewhere. The textbook algorithms (Quine–McCluskey, espresso) work on the
+complement of ON ∪ OFF, which is nearly everything: tens of seconds for 60 atoms and 4000 states. So
+the cover is greedy. A term starts empty and grows by the literal that excludes most of OFF for the
+ON states it loses, until OFF is excluded; then unnecessary literals are removed, and the next term
+covers the remaining ON states.
 """
 
 from __future__ import annotations

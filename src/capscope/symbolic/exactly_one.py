@@ -1,15 +1,10 @@
 """Groups of atoms of which exactly one holds: a robot is at one place, a switch in one position.
 
-A vocabulary does not say that `at(r0c0)`, `at(r0c1)`, … exclude each other. So each move has two
-changes, `at(r0c1)` and `not at(r0c0)`, and the second is redundant wherever side effects are
-listed.
-
-The states seen show that the atoms exclude each other. The candidates are the groundings of a
-predicate that agree in all arguments but one: `at(·)`, `in(lift1,·)`. A candidate is a group if
-exactly one of its atoms held in every state seen, and not always the same one. So a group is only
-as reliable as the states are many. Other sets of atoms may exclude each other too (`open`, `closed`
-and `locked` of a door), but if all sets were candidates, a few states would show many groups by
-accident.
+A vocabulary does not say that `at(r0c0)`, `at(r0c1)`, … exclude each other, so each move would have
+the redundant side effect `not at(r0c0)`. The states seen show it. Candidates are the groundings of
+a predicate that agree in all arguments but one: `at(·)`, `in(lift1,·)`. A candidate is a group if
+exactly one of its atoms held in every state seen, and not always the same one. If all sets of atoms
+were candidates, a few states would show many groups by accident.
 """
 
 from __future__ import annotations

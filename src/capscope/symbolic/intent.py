@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from capscope.errors import VocabularyError
-from capscope.symbolic.vocabulary import Literal, State, Vocabulary
+from capscope.symbolic.vocabulary import Literal, LiteralTest, State, Vocabulary
 
 # A comma outside brackets.
 _COMMA = re.compile(r",(?![^()]*\))")
@@ -62,10 +62,9 @@ class Intent:
         """Return whether every literal is true in a state."""
         return vocabulary.test(self.literals)(state)
 
-    def test(self, vocabulary: Vocabulary) -> Callable[[State], bool]:
+    def test(self, vocabulary: Vocabulary) -> LiteralTest:
         """Return `holds` as a function of the state alone, for use on many states."""
-        required, forbidden = vocabulary.literal_masks(self.literals)
-        return lambda state: state & required == required and not state & forbidden
+        return vocabulary.test(self.literals)
 
     def achieved_from(self, state: State, vocabulary: Vocabulary) -> State:
         """Return the nearest state in which the intent holds: only its literals change."""

@@ -1,9 +1,9 @@
 """The vocabulary in which an agent is described: typed predicates over typed objects.
 
 Grounding every predicate with all objects of the right types gives an ordered list of atoms. A
-symbolic state is the set of atoms that hold. A set of tuples would be slow to hash, compare and
-change; an `int` whose bit i stands for atom i is fast. Such a state depends on the order of the
-atoms, so a vocabulary has a fingerprint: two runs can be compared if their fingerprints are equal.
+symbolic state is the set of atoms that hold: an `int` whose bit i stands for atom i, because a set
+of tuples is slow to hash, compare and change. It depends on the order of the atoms, so a vocabulary
+has a fingerprint.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from capscope.errors import VocabularyError
-from capscope.symbolic.spelling import nearest
 
 TYPE_ROOT = "object"
 
 State = int
 """A symbolic state: bit i is set when atom i of the vocabulary holds."""
 
+_MOST_SUGGESTED = 3
+_SIMILARITY = 0.5  # from 0 to 1; names of objects are short, so one letter counts much
 _ATOM = re.compile(r"\s*([^\s(),]+)\s*(?:\(([^()]*)\))?\s*\Z")
 
 
@@ -120,9 +122,7 @@ class Vocabulary:
         self.parents = dict(parents or {})
         self._check()
         self._groundings = {p.name: tuple(self._ground(p)) for p in self.predicates}
-        self.atoms: tuple[Atom, ...] = tuple(
-            itertools.chain.from_iterable(self._groundings[p.name] for p in self.predicates)
-        )
+        self.atoms = tuple(itertools.chain.from_iterable(self._groundings.values()))
         self.bit: Mapping[Atom, int] = {atom: 1 << i for i, atom in enumerate(self.atoms)}
         # An abstraction uses the same few texts at every step; parsing them each time is slow.
         self._bit_of_text: dict[str, int] = {}
@@ -146,8 +146,7 @@ class Vocabulary:
                         "any object; declare it or fix the spelling"
                     )
         for type_name in known:
-            for _ in self._ancestry(type_name):
-                pass
+            list(self._ancestry(type_name))  # raises for a cycle
 
     def _ancestry(self, type_name: str) -> Iterator[str]:
         met: set[str] = set()
@@ -265,3 +264,18 @@ class Vocabulary:
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
+
+
+def nearest(name: object, known: Iterable[object]) -> str:
+    """Return the most similar names, or else the first ones.
+
+    >>> nearest("att(b)", ["on(a)", "at(a)", "at(b)", "at(c)"])
+    'nearest: at(b), at(c), at(a)'
+    >>> nearest("xyz", ["on(a)", "at(a)"])
+    'for example on(a), at(a)'
+    """
+    names = [str(one) for one in known]
+    near = get_close_matches(str(name), names, _MOST_SUGGESTED, _SIMILARITY)
+    if near:
+        return f"nearest: {', '.join(near)}"
+    return f"for example {', '.join(names[:_MOST_SUGGESTED])}"

@@ -1,11 +1,8 @@
 """What an agent may spend on a language model during a draw.
 
-Counting after an attempt would be too late: one attempt may make twenty calls that cost money. So
-an attempt that makes calls gets an allowance first, pays for each call, and makes no further call
-when nothing is left; it then ends as cut.
-
-Parallel draws each have an allowance within a common one, so that together they stay within the
-budget.
+Counting after an attempt would be too late: one attempt may make twenty calls. So an attempt pays
+for each call, and ends as cut when nothing is left. Parallel draws each have an allowance within a
+common one, so that together they stay within the budget.
 """
 
 from __future__ import annotations
@@ -21,8 +18,7 @@ class AllowanceSpent(Exception):  # noqa: N818 - it says what happened; nobody m
 class Allowance:
     """Tokens and money that are allowed and spent; safe to share among threads.
 
-    Tokens count for every answer, cached or not. Cost is what was actually paid, so a cached answer
-    costs nothing.
+    Tokens count for every answer; cost is what was paid, so a cached answer costs nothing.
     """
 
     def __init__(

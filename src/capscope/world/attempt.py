@@ -1,24 +1,28 @@
 """One attempt of the agent at an intent, from the simulator's current position.
 
-An attempt ends when the agent stops, the episode ends, `horizon` simulator steps are used, or the
-symbolic state has changed Θ times. In each case the last state is an outcome: an agent that raises
-or chooses an invalid action has failed, and failures are data. An exception of the simulator or
-abstraction is an error, because it can no longer be trusted; so is a language model that cannot be
-reached, because then the agent was not tested.
+However an attempt ends, its last state is an outcome: an agent that raises or chooses an invalid
+action has failed, and failures are data. An exception of the simulator or abstraction is an error,
+because it can no longer be trusted; so is a language model that cannot be reached, because then the
+agent was not tested.
 """
 
 from __future__ import annotations
 
+import sysconfig
+import traceback
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple
 
 from capscope.errors import ProblemError, SimulatorError
 from capscope.symbolic import Intent, State
 from capscope.world.allowance import Allowance, AllowanceSpent
 from capscope.world.contracts import Action, Attempting, InvalidAction, Observation
-from capscope.world.error_location import error_location
 from capscope.world.problem import Problem
+
+_CAPSCOPE = Path(__file__).parents[1]
+_LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 
 
 class Ending(StrEnum):
@@ -138,3 +142,19 @@ def _step(problem: Problem, intent: Intent, action: Action) -> Position:
             f"{error} on action {action} for intent {intent}; fix it, or raise "
             "capscope.world.InvalidAction for an action that is not available"
         ) from error
+
+
+def error_location(error: BaseException) -> str:
+    """Return the last line of the user's own code in a traceback; empty if all is capscope's.
+
+    Code in libraries is considered only if there is no other. Only the file's name is given, so
+    that records do not depend on its folder.
+    """
+    frames = traceback.walk_tb(error.__traceback__)
+    places = [(Path(frame.f_code.co_filename), line) for frame, line in frames]
+    foreign = [place for place in places if not place[0].is_relative_to(_CAPSCOPE)]
+    own = [place for place in foreign if not any(map(place[0].is_relative_to, _LIBRARIES))]
+    if not foreign:
+        return ""
+    path, line = (own or foreign)[-1]
+    return f" ({path.name}, line {line})"

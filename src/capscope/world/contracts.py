@@ -41,18 +41,6 @@ class Simulator(Protocol):
 
 
 @runtime_checkable
-class SettableSimulator(Protocol):
-    """A simulator that can be set to any symbolic state, whether seen or not.
-
-    This is the inverse of the abstraction. An assessment does not need it; a baseline that chooses
-    the states of its queries does.
-    """
-
-    def snapshot_of(self, state: State) -> Snapshot:
-        """Describe a position that the abstraction maps to this state, reachable or not."""
-
-
-@runtime_checkable
 class DrawsPictures(Protocol):
     """A simulator that can draw its positions."""
 
@@ -81,11 +69,7 @@ class Inspection(NamedTuple):
 
 @runtime_checkable
 class InspectableSimulator(Protocol):
-    """A simulator that shows its internal state to `capscope check`.
-
-    Two positions with the same symbolic state may differ in a counter, a reward or a generator, and
-    have different futures.
-    """
+    """A simulator that shows `capscope check` what symbolic states do not."""
 
     def last_step(self) -> Mapping[str, str]:
         """Return what the last step returned: the observation and whatever came with it."""
@@ -106,10 +90,7 @@ class HasNotes(Protocol):
 
 
 class Attempting(Protocol):
-    """An agent during one attempt.
-
-    If it has a `transcript` (text), that is stored with the attempt.
-    """
+    """An agent during one attempt; its `transcript` (text), if any, is stored."""
 
     def act(self, observation: Observation) -> Action | None:
         """Choose the next action; None means that the agent stops."""
@@ -117,10 +98,7 @@ class Attempting(Protocol):
 
 @runtime_checkable
 class SpendsAllowance(Protocol):
-    """An attempt that uses a language model.
-
-    Its `llm_tokens`, if any, are counted in the attempt.
-    """
+    """An attempt that uses a language model; its `llm_tokens`, if any, are counted."""
 
     def spend_from(self, allowance: Allowance) -> None:
         """Pay for every call from now on; raise `AllowanceSpent` if nothing is left."""

@@ -1,8 +1,7 @@
 """A simulator, an agent and an abstraction made of plain functions.
 
-A function that chooses an action is an agent; a function from state and action to the next state is
-a simulator. The classes here add what the protocols require: snapshots, seeds, independent
-attempts. A function may take only the first of the documented arguments.
+The classes here add what the protocols require: snapshots, seeds, independent attempts. A function
+may take only the first of the documented arguments.
 """
 
 from __future__ import annotations
@@ -79,7 +78,8 @@ class FunctionAgent:
 
     def begin(self, intent: Intent, seed: int) -> FunctionAttempt:
         """Start an attempt at an intent."""
-        return FunctionAttempt(self._act, intent, random.Random(seed))
+        rng = random.Random(seed)
+        return FunctionAttempt(lambda observation: self._act(observation, intent, rng))
 
     def notes(self) -> Sequence[str]:
         """Note a function that ignores the intent."""
@@ -87,16 +87,14 @@ class FunctionAgent:
 
 
 class FunctionAttempt:
-    """One attempt of a `FunctionAgent`."""
+    """An attempt by a function from an observation to an action, or None to stop."""
 
-    def __init__(self, act: Function, intent: Intent, rng: random.Random) -> None:
+    def __init__(self, act: Callable[[Any], Action | None]) -> None:
         self._act = act
-        self._intent = intent
-        self._rng = rng
 
     def act(self, observation: Observation) -> Action | None:
         """Call the function."""
-        return self._act(observation, self._intent, self._rng)
+        return self._act(observation)
 
 
 class FunctionAbstraction:

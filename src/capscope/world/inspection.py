@@ -1,10 +1,8 @@
 """Compare what symbolic states do not show: a simulator's internal state, and global generators.
 
-A check can find that a restore is incomplete; to fix it, the user needs the name of the counter,
-attribute or generator. A simulator that is not inspectable has no internal state to compare.
-
-No seed of a reset or restore reaches the global generators of Python and NumPy, so code that draws
-from them cannot be repeated. Their states show whether something did.
+To fix an incomplete restore, the user needs the name of the counter, attribute or generator. No
+seed reaches the global generators of Python and NumPy; their states show whether code drew from
+them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Encode plain values as bytes: numbers, text, arrays, and containers of them.
 
-A snapshot outlives its process, so a pickle will not do: it depends on the current classes and runs
-code when it is read. JSON has no tuples, sets or arrays. So this is JSON in which any value that
-JSON lacks is an object with one key, its kind: `{"tuple": [1, 2]}`. Equal values have equal bytes.
+A pickle depends on the current classes and runs code when it is read; JSON has no tuples, sets or
+arrays. So this is JSON in which any value that JSON lacks is an object with one key, its kind:
+`{"tuple": [1, 2]}`. Equal values have equal bytes.
 """
 
 from __future__ import annotations

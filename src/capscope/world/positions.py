@@ -1,9 +1,7 @@
 """Saved positions: what restores a position of the simulator, and what identifies it.
 
-Two snapshots may differ and yet restore the same position: one that records how to get there (a
-seed and the actions since) is different for every way there. Comparing such snapshots would never
-find that two draws started in the same position. So a simulator may also name its position; if it
-does not, the snapshot itself is the name.
+A snapshot that records how to get to a position (a seed and the actions since) is different for
+every way there. So a simulator may also name its position; otherwise the snapshot is the name.
 """
 
 from __future__ import annotations

@@ -11,15 +11,24 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import ProblemError
 from capscope.record.usage import Budget, Usage
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, State
-from capscope.world import Ending, Position, Problem, SettableSimulator
+from capscope.world import Ending, Position, Problem, Snapshot
 from capscope.world.attempt import pursue
 from capscope_experiments.baselines import BudgetSpent
+
+
+@runtime_checkable
+class SettableSimulator(Protocol):
+    """A simulator that can be set to any symbolic state: the inverse of the abstraction."""
+
+    def snapshot_of(self, state: State) -> Snapshot:
+        """Describe a position that the abstraction maps to this state, reachable or not."""
 
 
 @dataclass

@@ -22,7 +22,7 @@ from capscope.model import StateGraph
 from capscope.record.usage import Usage
 from capscope.seeds import child_seed
 from capscope.symbolic import Vocabulary
-from capscope.world import Problem, SettableSimulator
+from capscope.world import Problem
 from capscope_experiments.baselines import BudgetSpent
 from capscope_experiments.baselines.qace.compilation import (
     Compilation,
@@ -30,7 +30,7 @@ from capscope_experiments.baselines.qace.compilation import (
     compile_disjunctions,
     leave_uncompiled,
 )
-from capscope_experiments.baselines.qace.interview import Interview
+from capscope_experiments.baselines.qace.interview import Interview, SettableSimulator
 from capscope_experiments.baselines.qace.learning import LearningOutcome, LearningResult, learn_task
 from capscope_experiments.baselines.qace.model import QaceCapability, QaceModel
 from capscope_experiments.baselines.qace.settings import QaceSettings

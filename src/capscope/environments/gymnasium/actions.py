@@ -1,8 +1,7 @@
 """The actions of an environment: a list for random walks, and validation for policies.
 
-Discrete spaces and small products of them are listed. Random walks need a list of a continuous
-space too, so a few actions are sampled from it once. A policy may take any action that the space
-contains.
+Discrete spaces and small products of them are listed; from other spaces a few actions are sampled
+once. A policy may take any action that the space contains.
 """
 
 from __future__ import annotations
@@ -28,7 +27,10 @@ class Actions:
         listed = _listed(space)
         self.sampled = listed is None
         """Whether the list is a sample."""
-        self.listed = _sampled(space, samples) if listed is None else listed
+        if listed is None:
+            space.seed(0)
+            listed = [space.sample() for _ in range(samples)]
+        self.listed = listed
         self._as_action = _converter(space)
         # `contains` of a discrete space takes as long as a step.
         self._contains = (
@@ -80,16 +82,8 @@ def _listed(space: Space[Any]) -> list[Any] | None:
     ]
 
 
-def _sampled(space: Space[Any], number: int) -> list[Any]:
-    space.seed(0)
-    return [space.sample() for _ in range(number)]
-
-
 def _converter(space: Space[Any]) -> Callable[[Any], Any]:
-    """Return a function that converts an action to the form that the environment expects.
-
-    Policies may return arrays without dimension, of length one, or of doubles.
-    """
+    """Convert what policies return: arrays without dimension, of length one, or of doubles."""
     if isinstance(space, spaces.Discrete):
         return _as_integer
     if isinstance(space, spaces.Box):

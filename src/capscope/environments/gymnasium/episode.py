@@ -1,19 +1,14 @@
 """An environment during an episode: its last step, its random generators and its history.
 
-The history is recorded as seeds and actions. The first seed was given to `reset`; each later one
-reseeded all generators at a restore. Repeating the same seeds and actions leads to the same
-position in any process: that is a `Recipe`.
+The history is recorded as seeds and actions: repeating them leads to the same position in any
+process.
 
 Gymnasium has one official generator, `env.np_random`, and seeds it in `reset` only. That is not
 enough: a restored position needs new randomness without a reset, environments keep other generators
-(in their parts too), and spaces create theirs from entropy when they are first sampled. So all
-generators below an environment are found once, after the first reset, and reseeded in place, so
-that everything that shares a generator shares the reseeded one. They are reseeded before a reset,
-because a reset may draw from a generator that it does not seed, and after it, because it may seed
-only some.
-
-A generator that no attribute leads to (a module's global one, a library's own) is not found, nor is
-one that is created after the first reset. `capscope check` reports them.
+(in their parts too), and spaces create theirs from entropy. So all generators below an environment
+are found once, after the first reset, and reseeded in place: before a reset, which may draw from a
+generator that it does not seed, and after it. A generator that no attribute leads to, or that is
+created later, is not found; `capscope check` reports it.
 """
 
 from __future__ import annotations

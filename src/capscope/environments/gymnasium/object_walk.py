@@ -1,11 +1,7 @@
 """Walk over everything an environment holds, with the path to each part.
 
-All of an environment is reachable from its attributes, and from the attributes and items of what
-they hold. Three questions are answered by such a walk: which random generators there are, which
-values the wrappers hold, and which values distinguish two positions. They differ in what they
-collect; they share what an object's parts are, that each object is entered once, and that the walk
-is breadth first, so that a part is found by its shortest path.
-
+A walk finds the random generators, the values that wrappers hold, and the values that distinguish
+two positions. Each object is entered once, breadth first, so a part is found by its shortest path.
 A path also works in another environment that was made the same way. Its text is for people:
 `FrozenLakeEnv.dice[0]`.
 """
@@ -33,8 +29,6 @@ class PathStep(NamedTuple):
 
 Path: TypeAlias = tuple[PathStep, ...]
 Parts: TypeAlias = Iterable[tuple[PathStep, Any]]
-
-
 Found: TypeAlias = tuple[Path, str, Any]
 """The path to something that a walk collected, the path as text, and what was collected."""
 

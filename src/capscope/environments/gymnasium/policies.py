@@ -1,13 +1,11 @@
-"""Policies as agents: how something that maps observations to actions is asked for an intent.
+"""Policies as agents. A policy usually knows one task and never says that it is done.
 
-An agent under assessment is asked to achieve something; a policy usually knows one task and never
-says that it is done. Four kinds are accepted:
+Four kinds are accepted:
 
-- a function of (observation, intent, rng), or of the first one or two of these; one that takes only
-  the observation pursues its own task whatever it is asked for;
+- a function of (observation, intent, rng), or of the first one or two of these;
 - a model with the `predict` of Stable-Baselines3;
-- a mapping from intents to policies, or `ByIntent` with a function from an intent to a policy: one
-  policy for each goal. Asked for something it has no policy for, the agent stops at once;
+- a mapping from intents to policies, or `ByIntent` with a function from an intent to a policy. Asked
+  for something it has no policy for, the agent stops at once;
 - an agent with `begin`, as in `capscope.world.Agent`. It receives the whole `GymnasiumObservation`,
   not only the observation, and decides when to stop.
 
@@ -28,9 +26,9 @@ import numpy as np
 from capscope.environments.gymnasium.simulator import GymnasiumObservation
 from capscope.errors import ProblemError
 from capscope.seeds import child_seed
-from capscope.symbolic import Intent, LiteralTest, Vocabulary
+from capscope.symbolic import Intent, Vocabulary
 from capscope.world import Agent, Attempting
-from capscope.world.functions import adapt_arguments, required_arguments
+from capscope.world.functions import FunctionAttempt, adapt_arguments, required_arguments
 
 _IGNORES_INTENT = (
     "the policy ignores the intent: it does the same whatever it is asked for, until that holds; "
@@ -89,13 +87,8 @@ class StableBaselines:
         def choose(seen: GymnasiumObservation) -> Any:
             nonlocal state
             masks = {"action_masks": seen.mask} if self._takes_masks else {}
-            answer = self._predict(
-                seen.observation,
-                state=state,
-                episode_start=begins.copy(),
-                deterministic=self._deterministic,
-                **masks,
-            )
+            given = {"state": state, "episode_start": begins.copy(), **masks}
+            answer = self._predict(seen.observation, deterministic=self._deterministic, **given)
             if not isinstance(answer, tuple) or len(answer) != 2:
                 raise TypeError(
                     f"predict() returned {type(answer).__name__}; Stable-Baselines3's returns "
@@ -152,22 +145,13 @@ class PolicyAgent:
 
     def begin(self, intent: Intent, seed: int) -> Attempting:
         """Start an attempt at an intent."""
-        holds = self._vocabulary.test(intent.literals)
-        return _PolicyAttempt(self._policy.choices(intent, seed), holds)
+        holds = intent.test(self._vocabulary)
+        choose = self._policy.choices(intent, seed)
+        return FunctionAttempt(lambda seen: None if holds(seen.state) else choose(seen))
 
     def notes(self) -> Sequence[str]:
         """Note a policy that ignores the intent."""
         return [] if self._policy.uses_intents else [_IGNORES_INTENT]
-
-
-class _PolicyAttempt:
-    def __init__(self, choose: Choose, intent_holds: LiteralTest) -> None:
-        self._choose = choose
-        self._intent_holds = intent_holds
-
-    def act(self, seen: GymnasiumObservation) -> Any:
-        """Stop if the intent holds, else ask the policy."""
-        return None if self._intent_holds(seen.state) else self._choose(seen)
 
 
 def agent_of(given: Any, vocabulary: Vocabulary) -> Agent:

@@ -1,23 +1,18 @@
 """Describe a position of an environment, so that equal positions have equal descriptions.
 
-A recipe records how a position was reached, so every visit has another one. Two visits were to the
-same position if the last observation, whether the episode has ended, and all values that the
-environment and its wrappers hold are equal. Excluded are generators, which a restore reseeds;
-values that survive a reset, like the number of episodes so far; the last reward; and attributes
-that the user declares irrelevant.
+Two visits were to the same position if the last observation, whether the episode has ended, and all
+values that the environment and its wrappers hold are equal. Excluded are generators, which a
+restore reseeds; values that survive a reset; the last reward; and attributes that the user declares
+irrelevant.
 
-Describing all values takes a millisecond, and a snapshot is taken after every execution. So a few
-short random episodes are observed once, in a separate environment. Values that vary there are
-always described; any other value only if it differs from what it was after the first reset.
+Describing all values after every execution is slow. So a few short random episodes are observed
+once, in a separate environment. Values that vary there are always described; any other value only
+if it differs from what it was after the first reset. This may miss a table of more than 200 values
+that did not change in those episodes, and values that no attribute leads to. An environment with an
+object that cannot be examined gets no descriptions.
 
-**What this may miss**: a table of more than 200 values that changes later but did not in the
-observed episodes, and values that no attribute leads to, such as variables of a module or a
-closure. An object that cannot be examined could hold anything, so an environment that has one gets
-no descriptions. Restoring never uses descriptions; comparing two runs does.
-
-Values are compared across processes, so by content: containers and objects are walked down to
-numbers, text and arrays. Equal numbers are equal whatever their type: an environment may draw its
-first cell as `np.int64(0)` and later compute the same cell as `0`.
+Values are compared by content, across processes: containers and objects are walked down to numbers,
+text and arrays. Equal numbers are equal whatever their type.
 """
 
 from __future__ import annotations
@@ -53,8 +48,7 @@ from capscope.environments.gymnasium.object_walk import (
     walk,
 )
 
-Leaf: TypeAlias = Any
-Leaves: TypeAlias = dict[str, Leaf]
+Leaves: TypeAlias = dict[str, Any]
 """Parts of a value in a canonical form, by paths like `wind.blows` and `dice[0]`."""
 TakeStep: TypeAlias = Callable[[Episode, random.Random], bool]
 """Takes a random step and returns whether there was one to take."""
@@ -80,14 +74,8 @@ _OBSERVING_WRAPPERS = (
     wrappers.RenderCollection,
 )
 # Attributes that Gymnasium's own environments use for rendering only.
-_RENDERING = {
-    "gymnasium.envs.toy_text.": (
-        "lastaction",
-        "taxi_orientation",
-        "dealer_top_card_suit",
-        "dealer_top_card_value_str",
-    )
-}
+_RENDERING_MODULES = "gymnasium.envs.toy_text."
+_RENDERING = "lastaction taxi_orientation dealer_top_card_suit dealer_top_card_value_str".split()
 _EPISODES, _STEPS = 4, 20
 _LARGE = 200
 _GONE = ("gone",)
@@ -240,9 +228,8 @@ class _LayerValues:
 def _irrelevant_attributes(layer: Env[Any, Any]) -> Iterator[str]:
     if isinstance(layer, _OBSERVING_WRAPPERS):
         yield from vars(layer)
-    for module, names in _RENDERING.items():
-        if type(layer).__module__.startswith(module):
-            yield from names
+    if type(layer).__module__.startswith(_RENDERING_MODULES):
+        yield from _RENDERING
 
 
 def _constant(value: Any) -> Any:
@@ -284,9 +271,8 @@ def _size(leaves: Leaves) -> int:
 def leaves_of(value: Any, path: str, around: Sequence[Any] = ()) -> Leaves:
     """Return the leaves of a value: equal values have equal leaves.
 
-    Objects `around` the value are not entered if the value refers to them. Raises
-    `UnreadableValueError` for an object that is implemented in C and does not show its content, and
-    for a value that is too large or too deep.
+    Objects `around` the value are not entered. Raises `UnreadableValueError` for an object that
+    does not show its content, and for a value that is too large or too deep.
 
     >>> leaves_of({"a": [1, 2.0], "b": ()}, "bag")
     {'bag': 'dict', "bag['a']": ('list', 1, 2), "bag['b']": ('tuple',)}
@@ -294,21 +280,21 @@ def leaves_of(value: Any, path: str, around: Sequence[Any] = ()) -> Leaves:
     if type(value) in _SIMPLE:
         return {path: _simple(value)}
     leaves: Leaves = {}
-    for steps, text, leaf in walk(value, path, _leaf, parts=_parts, known=around):
+    for steps, text, leaf in walk(value, path, _canonical, parts=_parts, known=around):
         if len(leaves) > _MAX_LEAVES or len(steps) > _MAX_DEPTH:
             raise UnreadableValueError(text)
         leaves[text] = leaf.__qualname__ if isinstance(leaf, type) else leaf
     return leaves
 
 
-def _leaf(value: Any) -> Leaf:
+def _canonical(value: Any) -> Any:
     """Return the canonical form of a value that is a leaf, `SKIP`, or `ENTER`."""
     kind: Any = type(value)
     return _form(kind)(value)
 
 
 @cache
-def _form(kind: type) -> Callable[[Any], Leaf]:
+def _form(kind: type) -> Callable[[Any], Any]:
     """Return how the values of a class are put into canonical form."""
     if kind in _SIMPLE:
         return _simple
@@ -327,25 +313,25 @@ def _form(kind: type) -> Callable[[Any], Leaf]:
     return lambda _: ENTER
 
 
-def _simple(value: Any) -> Leaf:
+def _simple(value: Any) -> Any:
     """Return a number, a text or None so that equal ones have the same repr."""
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         return int(value)
     return value
 
 
-def _sequence(value: Any) -> Leaf:
+def _sequence(value: Any) -> Any:
     if all(type(item) in _SIMPLE for item in value):
         return (type(value).__name__, *map(_simple, value))
     return ENTER
 
 
-def _set(value: Any) -> Leaf:
+def _set(value: Any) -> Any:
     # Sets have no order.
     return (type(value).__name__, *sorted(repr(leaves_of(item, "")) for item in value))
 
 
-def _array(value: Any) -> Leaf:
+def _array(value: Any) -> Any:
     if value.dtype.hasobject:
         return ENTER
     if not value.shape and type(value.item()) in _SIMPLE:

@@ -1,15 +1,12 @@
 """Three ways to go back to a position; the user declares one of them.
 
 - **replay** repeats what led there: the reset with its seed, the actions, and the reseedings in
-  between. It only requires that all randomness comes from generators that can be reseeded, and
-  takes as long as the episode did.
-- **native** gets the environment's state and sets it later, with `get_state` and `set_state` or
-  with two functions of the user. It is the fastest, and the easiest to get wrong: whatever the two
-  functions leave out stays as it was. The values that wrappers hold are restored automatically.
-- **copy** is a replay with a cache: environments that were restored once are kept as deep copies,
-  and later positions are replayed from the nearest one. A copy exists in one process only, so the
-  snapshot is the same recipe as for replay; another process replays it from the reset. It pays if
-  steps cost more than copies.
+  between. It requires that all randomness can be reseeded, and takes as long as the episode did.
+- **native** gets the environment's state and sets it later. It is the fastest, and the easiest to
+  get wrong: whatever the user's two functions leave out stays as it was.
+- **copy** is a replay from the nearest of the environments that are kept as deep copies. Its
+  snapshots are recipes too, so another process replays them. It pays if steps cost more than
+  copies.
 
 After each of them all generators are reseeded; otherwise every draw would repeat the first one.
 """
@@ -96,9 +93,9 @@ class Replay:
 class Native:
     """Go back by the environment's own state: `get(env)`, and later `put(env, state)`.
 
-    Both receive the environment inside all wrappers. The state consists of numbers, text, arrays,
-    and containers of them. `ignore` names attributes that need not be restored, like one that is
-    used for rendering only; positions that differ only in them are equal.
+    Both receive the environment inside all wrappers; what wrappers hold is restored automatically.
+    The state consists of numbers, text, arrays, and containers of them. `ignore` names attributes
+    that need not be restored: positions that differ only in them are equal.
     """
 
     remedy = (
