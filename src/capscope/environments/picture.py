@@ -1,8 +1,4 @@
-"""Encode pixels as PNG with the standard library.
-
-A PNG is a header, the rows compressed by zlib with a zero before each (no filter), and an end, each
-with a checksum.
-"""
+"""Encode pixels as PNG with the standard library."""
 
 from __future__ import annotations
 
@@ -19,16 +15,12 @@ _EIGHT_BIT_RGB = bytes([8, 2, 0, 0, 0])
 def png(pixels: np.ndarray[Any, Any]) -> bytes:
     """Encode rows of RGB pixels, one byte per colour."""
     height, width, _ = pixels.shape
+    # Each row begins with a zero: no filter.
     rows = np.zeros((height, 1 + 3 * width), np.uint8)
     rows[:, 1:] = pixels[:, :, :3].reshape(height, 3 * width)
-    return b"".join(
-        [
-            _SIGNATURE,
-            _chunk(b"IHDR", struct.pack(">II", width, height) + _EIGHT_BIT_RGB),
-            _chunk(b"IDAT", zlib.compress(rows.tobytes(), 9)),
-            _chunk(b"IEND", b""),
-        ]
-    )
+    header = _chunk(b"IHDR", struct.pack(">II", width, height) + _EIGHT_BIT_RGB)
+    data = _chunk(b"IDAT", zlib.compress(rows.tobytes(), 9))
+    return _SIGNATURE + header + data + _chunk(b"IEND", b"")
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:

@@ -1,24 +1,15 @@
 """Assess a policy in any Gymnasium environment.
 
-    import gymnasium as gym
-    from capscope import Limits, Predicate, Vocabulary
-    from capscope.environments.gymnasium import gymnasium_problem
-
-    vocabulary = Vocabulary([Predicate("at", ("cell",))], {f"c{i}": "cell" for i in range(16)})
-
     def problem():
         return gymnasium_problem(
-            make=lambda: gym.make("FrozenLake-v1"),
-            vocabulary=vocabulary,
+            make=lambda: gymnasium.make("FrozenLake-v1"),
+            vocabulary=Vocabulary([Predicate("at", ("cell",))], {f"c{i}": "cell" for i in range(16)}),
             label=lambda observation, env: [f"at(c{observation})"],
             policy=lambda observation, intent, rng: rng.randrange(4),
         )
 
 Gymnasium environments can be reset but not restored, so the user declares how to go back to a
-position: see `capscope.environments.gymnasium.restoring`. `capscope check` tests the declaration.
-Several kinds of policies are accepted: see `capscope.environments.gymnasium.policies`.
-
-`gymnasium` is an extra.
+position (see `restoring`), and `capscope check` tests it. `policies` lists the kinds of policies.
 """
 
 from __future__ import annotations

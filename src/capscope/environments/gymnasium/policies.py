@@ -19,7 +19,7 @@ import inspect
 import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -36,16 +36,6 @@ _IGNORES_INTENT = (
 )
 Choose = Callable[[GymnasiumObservation], Any]
 """A policy during one attempt: it returns an action, or None to stop."""
-
-
-class GymnasiumPolicy(Protocol):
-    """Something that can begin an attempt."""
-
-    uses_intents: bool
-    """Whether what it does may depend on what it is asked for."""
-
-    def choices(self, intent: Intent, seed: int) -> Choose:
-        """Start an attempt at an intent, without memory of earlier ones."""
 
 
 class FunctionPolicy:
@@ -115,9 +105,12 @@ class ByIntent:
         return (lambda _: None) if chosen is None else policy_of(chosen).choices(intent, seed)
 
 
+GymnasiumPolicy: TypeAlias = FunctionPolicy | StableBaselines | ByIntent
+
+
 def policy_of(given: Any) -> GymnasiumPolicy:
     """Wrap a policy of any kind."""
-    if isinstance(given, FunctionPolicy | StableBaselines | ByIntent):
+    if isinstance(given, GymnasiumPolicy):
         return given
     if isinstance(given, Mapping):
         policies = {

@@ -17,7 +17,7 @@ import copy
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium import Env, Space
@@ -49,21 +49,6 @@ _RECIPE, _STATE = b"recipe ", b"state "
 _NOT_ENTERED = (*CODE, *DATA, *GENERATORS, Space)
 _MAX_OBJECTS = 2_000
 _SHORT_ARRAY, _SHORT_TEXT = 6, 40
-
-
-class Restoring(Protocol):
-    """A way to describe a position and to go back to it."""
-
-    ignored: Sequence[str]
-    """Attributes that need not be restored and do not distinguish positions."""
-    remedy: str
-    """What to do if it does not lead back."""
-
-    def describe(self, episode: Episode) -> Snapshot:
-        """Describe the current position."""
-
-    def restore(self, episode: Episode, snapshot: Snapshot) -> None:
-        """Go back to a position; its generators are not reseeded here."""
 
 
 class Replay:
@@ -185,6 +170,9 @@ class Copy(Replay):
             self._copies[_bytes_of(recipe)] = _copied(episode.env), copy.deepcopy(episode.last)
             if len(self._copies) > self._keep:
                 self._copies.popitem(last=False)
+
+
+Restoring: TypeAlias = Replay | Native
 
 
 def held_values(layer: Env[Any, Any]) -> list[Found]:

@@ -35,12 +35,11 @@ _EPISODE_STEPS = 50
 class Options:
     """Settings that are rarely needed.
 
-    A time limit is removed unless `keep_time_limit`: it is meant for training, attempts have their
-    own limits, and with it two positions that look the same have different futures. `action_mask`
-    is the key of `info` that holds the valid actions, like Taxi's `"action_mask"`; by default all
-    actions are valid. `samples` is how many actions represent an action space that cannot be
-    listed. `reseed` receives the environment inside all wrappers and a seed; it seeds generators
-    that are not found automatically.
+    A time limit is removed unless `keep_time_limit`: attempts have their own limits, and with it two
+    positions that look the same have different futures. `action_mask` is the key of `info` that
+    holds the valid actions, like Taxi's `"action_mask"`. `samples` is how many actions represent an
+    action space that cannot be listed. `reseed` receives the environment inside all wrappers and a
+    seed; it seeds generators that are not found automatically.
     """
 
     keep_time_limit: bool = False
@@ -61,11 +60,7 @@ class GymnasiumObservation(NamedTuple):
 
 
 class LabelledState:
-    """The abstraction: the state that comes with the observation.
-
-    An abstraction sees only the observation, and a label function may look into the environment
-    too. So the simulator calls it, and passes on the state with the observation.
-    """
+    """The abstraction: the simulator labels, because a label may depend on the environment."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -96,7 +91,6 @@ class GymnasiumSimulator:
         self._options = options or Options()
         self._episode, self._removed_limit = self._begun()
         self._actions = Actions(self.env.action_space, self._options.samples)
-        self._set_by_reset: frozenset[str] | None = None
         if self.env.render_mode == _PIXELS:
             self.picture = PictureRenderer(lambda: self._begun()[0], restoring).picture
 
@@ -158,11 +152,8 @@ class GymnasiumSimulator:
     def inspect(self) -> Inspection:
         """Return the attributes of all layers and the states of all generators.
 
-        Attributes that a reset sets belong to the position. Others survive episodes, like the
-        number of episodes so far, or do not matter, like the time of day.
+        Attributes that a reset sets belong to the position; others survive or do not matter.
         """
-        if self._set_by_reset is None:
-            self._set_by_reset = self._attributes_set_by_reset()
         found = attributes(self.env)
         parts = {
             name: text
@@ -173,15 +164,15 @@ class GymnasiumSimulator:
         others = {name: text for name, text in found.items() if name not in parts}
         return Inspection(parts, others, generator_states(self.env))
 
-    def _attributes_set_by_reset(self) -> frozenset[str]:
+    @cached_property
+    def _set_by_reset(self) -> frozenset[str]:
         """Find the attributes that are the same after every reset with one seed."""
         episode, _ = self._begun()
         episode.reset(0)
         before = attributes(episode.env)
         rng = random.Random(0)
         for _ in range(_EPISODE_STEPS):
-            if not self._step_at_random(episode, rng):
-                break
+            self._step_at_random(episode, rng)
         episode.reset(0)
         after = attributes(episode.env)
         episode.env.close()
@@ -233,10 +224,7 @@ class GymnasiumSimulator:
 
 
 class PictureRenderer:
-    """Renders positions in a separate environment.
-
-    What rendering needs often cannot be copied, and this way the run is not disturbed.
-    """
+    """Renders positions in a separate environment: what rendering needs often cannot be copied."""
 
     def __init__(self, begun: Callable[[], Episode], restoring: Restoring) -> None:
         self._begun = begun

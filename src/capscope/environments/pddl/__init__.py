@@ -26,13 +26,9 @@ __all__ = [
     "shipped_files",
 ]
 
-SHIPPED_PROBLEMS = (
-    "blocksworld",
-    "tireworld",
-    "first-responders",
-    "probabilistic-elevators",
-    "depot",
-)
+_FOLDER = Path(str(files(__name__))) / "domains"
+_DOMAIN, _PROBLEM = "-domain.pddl", "-problem.pddl"
+SHIPPED_PROBLEMS = tuple(sorted(p.name.removesuffix(_DOMAIN) for p in _FOLDER.glob(f"*{_DOMAIN}")))
 
 
 class ProblemFiles(NamedTuple):
@@ -47,8 +43,7 @@ def shipped_files(name: str) -> ProblemFiles:
     if name not in SHIPPED_PROBLEMS:
         known = ", ".join(SHIPPED_PROBLEMS)
         raise ProblemError(f"no planning problem {name!r} comes with capscope; use one of {known}")
-    folder = Path(str(files(__name__))) / "domains"
-    return ProblemFiles(folder / f"{name}-domain.pddl", folder / f"{name}-problem.pddl")
+    return ProblemFiles(_FOLDER / f"{name}{_DOMAIN}", _FOLDER / f"{name}{_PROBLEM}")
 
 
 def load_task(domain_path: str | Path, problem_path: str | Path) -> PddlTask:

@@ -126,7 +126,9 @@ class _Grounder:
             precondition = self._disjunction(rest, binding)
             if precondition:
                 name = f"{action.name}({','.join(binding.values())})"
-                yield GroundOperator(name, precondition, self._outcomes(action.effect, binding))
+                distribution = self._distribution(action.effect, binding).items()
+                outcomes = (OperatorOutcome(float(p), changes) for changes, p in distribution)
+                yield GroundOperator(name, precondition, tuple(outcomes))
 
     def _bindings(self, parameters: Any, static: list[Any]) -> Iterator[Binding]:
         """Bind parameters in order, without bindings that a static conjunct excludes."""
@@ -175,7 +177,9 @@ class _Grounder:
                 every = isinstance(formula, pddl.Forall) is positive
             case _:
                 return ALWAYS if isinstance(formula, pddl.Truth) is positive else ()
-        return self._all_of(parts) if every else self._any_of(parts)
+        if every:
+            return self._all_of(parts)
+        return self._shortest(itertools.chain.from_iterable(parts))
 
     def _literal(self, atom: Atom, positive: bool) -> Disjunction:
         if atom.predicate == "=":
@@ -196,9 +200,6 @@ class _Grounder:
             )
             result = self._shortest(c for c in joined if not c.required & c.forbidden)
         return result
-
-    def _any_of(self, parts: Iterator[Disjunction]) -> Disjunction:
-        return self._shortest(itertools.chain.from_iterable(parts))
 
     def _shortest(self, terms: Iterator[LiteralTest]) -> Disjunction:
         """Drop duplicates and terms that another one covers."""
@@ -221,12 +222,6 @@ class _Grounder:
         if count > MOST_ALTERNATIVES:
             text = f"action {self._action}: a {what} more than {MOST_ALTERNATIVES} {unit}"
             fail(self._path, self._action, text, "split the action or use fewer objects")
-
-    def _outcomes(self, effect: Any, binding: Binding) -> tuple[OperatorOutcome, ...]:
-        return tuple(
-            OperatorOutcome(float(probability), changes)
-            for changes, probability in self._distribution(effect, binding).items()
-        )
 
     def _distribution(self, effect: Any, binding: Binding) -> Distribution:
         """Return the probability of each set of changes; they sum to one."""
