@@ -5,7 +5,6 @@ All names come from run directories, so every line is sanitized.
 
 from __future__ import annotations
 
-import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -15,8 +14,7 @@ from capscope.analysis.diff import Comparison, Difference, Estimate, Unknown
 from capscope.analysis.diff.comparison import TEST, Unchanged, change_between
 from capscope.analysis.findings.finding import joined
 from capscope.present.notes import agent_failure_warnings
-from capscope.present.text import WIDTH, counted
-from capscope.sanitize import sanitize
+from capscope.present.text import counted, first_few, wrapped
 
 NOT_COMPARABLE = (
     "no comparison was possible: no capability was drawn often enough in the same states of both "
@@ -27,18 +25,12 @@ _MOST_NAMED = 6
 _VISIBLE = 0.005  # in a probability with two digits
 
 
-def comparison_lines(comparison: Comparison, width: int = WIDTH) -> Iterator[str]:
-    """Describe a comparison, line by line."""
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
+    """Describe a comparison."""
     for line in _lines(comparison):
-        indent = line[: len(line) - len(line.lstrip())]
-        wrapped = textwrap.wrap(
-            sanitize(line.strip()),
-            width,
-            initial_indent=indent,
-            subsequent_indent=indent,
-            break_on_hyphens=False,
-        )
-        yield from wrapped or [""]
+        text = line.lstrip()
+        indent = line[: len(line) - len(text)]
+        yield from wrapped(text, indent, indent) if text else [""]
 
 
 def _lines(comparison: Comparison) -> Iterator[str]:
@@ -83,7 +75,8 @@ def scope_sentences(comparison: Comparison) -> Iterator[str]:
         yield from _position_sentences(comparison)
     for name, atoms in (("A", scope.atoms_only_a), ("B", scope.atoms_only_b)):
         if atoms:
-            yield f"only {name} has {_named(atoms)}; states are compared without these atoms"
+            names = joined(first_few(atoms, _MOST_NAMED))
+            yield f"only {name} has {names}; states are compared without these atoms"
     failures = (
         ("A", comparison.a, scope.agent_failures_a),
         ("B", comparison.b, scope.agent_failures_b),
@@ -100,13 +93,13 @@ def _position_sentences(comparison: Comparison) -> Iterator[str]:
     draws, shared = scope.draws_there, scope.draws_in_shared_positions
     yield (
         f"{states} seen in several simulator positions; {shared:,} of "
-        f"{counted(draws, 'draw')} there started from positions that occur in both runs, and each "
-        "of those counts"
+        f"{counted(draws, 'draw')} there started from positions that occur in both runs and are "
+        "all counted"
     )
     if shared < draws:
         yield (
-            "success may depend on the position, so the other draws from one position count once; "
-            "use --any-position to count each, if the predicates capture all that matters"
+            "success may depend on the position, so the other draws count once per position; use "
+            "--any-position to count all of them, if the predicates capture everything that matters"
         )
         if comparison.a["strategy"] != comparison.b["strategy"]:
             yield (
@@ -147,10 +140,8 @@ def _condition(difference: Difference) -> str:
     terms = difference.where.when
     if terms == ((),):
         return "everywhere"
-    shown = [joined(term) for term in terms[:_MOST_TERMS]]
-    hidden = len(terms) - len(shown)
-    more = [f"{hidden} more conditions"] if hidden else []
-    return f"when {' or '.join([*shown, *more])}"
+    shown = first_few([joined(term) for term in terms], _MOST_TERMS, "{} more conditions")
+    return f"when {' or '.join(shown)}"
 
 
 def estimate(side: Estimate) -> str:
@@ -175,10 +166,10 @@ def size(difference: Difference) -> str:
 
 
 def evidence(difference: Difference) -> str:
-    """Format the result of the test that compares draw with draw."""
+    """Format the result of the test, which matches draws of both runs."""
     what = "occurred" if difference.literals else "was achieved"
     return (
-        f"comparing draw with draw, it {what} {difference.wins_a:,} times only in A and "
+        f"in matched draws, it {what} {difference.wins_a:,} times only in A and "
         f"{difference.wins_b:,} times only in B; p = {difference.adjusted_p:.2g}, adjusted for all "
         "comparisons"
     )
@@ -205,9 +196,4 @@ def unknown_sentences(unknown: Sequence[Unknown]) -> Iterator[str]:
     for capability in unknown:
         reasons[str(capability.reason)].append(str(capability.capability))
     for reason, names in reasons.items():
-        yield f"{reason}: {_named(names)}"
-
-
-def _named(names: Sequence[str]) -> str:
-    hidden = len(names) - _MOST_NAMED
-    return joined([*names[:_MOST_NAMED], f"{hidden:,} more"] if hidden > 1 else names)
+        yield f"{reason}: {joined(first_few(names, _MOST_NAMED))}"

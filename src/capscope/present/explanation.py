@@ -77,7 +77,8 @@ def explain(run: Run, number: int | None = None) -> Explanation:
     transitions = next(
         itertools.islice(table.transitions_by_query(), chosen, None), Counter[Transition]()
     )
-    news = {t: _belief(models, t) for t in transitions if not _known(graph, t)}
+    beliefs = {transition: _belief(models, transition) for transition in transitions}
+    news = {transition: belief for transition, belief in beliefs.items() if belief}
     learned = graph.update(transitions)
     return Explanation(chosen, record, draws, run.capabilities, graph.vocabulary, news, learned)
 
@@ -88,14 +89,9 @@ def _lines(query: Explanation) -> Iterator[str]:
     bonus = f", ξ {record.xi:.2g}" if record.xi else ""
     yield f"query {query.number}: {kind}, predicted disagreement {record.predicted:.4g}{bonus}"
     yield f"start: {', '.join(map(str, vocabulary.holding(record.start.state))) or 'no atom holds'}"
-    yield ""
-    yield "asked:"
-    yield from _policy_lines(query)
-    yield ""
-    yield f"observed ({counted(len(query.draws), 'draw')}):"
-    yield from _answer_lines(query)
-    yield ""
-    yield from _lesson_lines(query)
+    yield from ("", "asked:", *_policy_lines(query))
+    yield from ("", f"observed ({counted(len(query.draws), 'draw')}):", *_answer_lines(query))
+    yield from ("", *_lesson_lines(query))
 
 
 def _policy_lines(query: Explanation) -> Iterator[str]:
@@ -119,13 +115,12 @@ def _policy_lines(query: Explanation) -> Iterator[str]:
 
 def _graph_lines(policy: dict[str, Any], query: Explanation) -> Iterator[str]:
     """Walk the graph from its entry; a node that is reached again is not expanded."""
-    names = query.capabilities
     numbered: set[int] = set()
     stack = [(1, state, node) for state, node in policy["entry"].items()]
     while stack:
         depth, state, node = stack.pop()
         again = " (as above)" if node in numbered else ""
-        asked = names[policy["capabilities"][node]]
+        asked = query.capabilities[policy["capabilities"][node]]
         yield f"  {depth}. {_seeing(query, state)}: {asked}{again}"
         if node not in numbered:
             numbered.add(node)
@@ -134,7 +129,6 @@ def _graph_lines(policy: dict[str, Any], query: Explanation) -> Iterator[str]:
 
 
 def _target_lines(policy: dict[str, Any], query: Explanation) -> Iterator[str]:
-    """List what each draw began with; it continued with what was promising afterwards."""
     for number, target in enumerate(policy["targets"], 1):
         draws = target["draws"]
         before = f"executed {counted(draws, 'time')} before" if draws else "never tried"
@@ -167,31 +161,26 @@ def _answer_lines(query: Explanation) -> Iterator[str]:
 
 
 def _lesson_lines(query: Explanation) -> Iterator[str]:
-    learned, vocabulary = query.learned, query.vocabulary
+    learned = query.learned
     yield (
         f"learned: {counted(learned.new_pairs, 'new pair')}, "
         f"{counted(learned.new_transitions, 'new transition')}, "
         f"largest change of a probability {learned.largest_shift:.3f}"
     )
-    for transition in list(query.news)[:_MOST_LESSONS]:
-        outcome = changes_text(transition.before, transition.after, vocabulary)
-        intent = query.capabilities[transition.capability]
-        yield f"  {intent}: {outcome}; {query.news[transition]}"
+    for (before, capability, after), belief in itertools.islice(query.news.items(), _MOST_LESSONS):
+        outcome = changes_text(before, after, query.vocabulary)
+        yield f"  {query.capabilities[capability]}: {outcome}; {belief}"
     if len(query.news) > _MOST_LESSONS:
         yield f"  and {len(query.news) - _MOST_LESSONS} more"
 
 
-def _known(graph: StateGraph, transition: Transition) -> bool:
-    pair = graph.pair(transition.before, transition.capability)
-    effect = Effect.between(transition.before, transition.after)
-    return pair is not None and effect in pair.counts
-
-
-def _belief(models: ExtremeModels, transition: Transition) -> str:
-    graph = models.graph
-    pair = graph.pair(transition.before, transition.capability)
+def _belief(models: ExtremeModels, transition: Transition) -> str | None:
+    """Return what was believed of a transition; None if it had been seen."""
+    before, capability, after = transition
+    pair = models.graph.pair(before, capability)
     if pair is not None:
-        return f"not seen in {counted(pair.total, 'execution')} before"
-    intent = graph.capabilities[transition.capability]
-    believed = models.optimistic.predict(transition.before, intent).get(transition.after, 0.0)
+        seen = Effect.between(before, after) in pair.counts
+        return None if seen else f"not seen in {counted(pair.total, 'execution')} before"
+    intent = models.graph.capabilities[capability]
+    believed = models.optimistic.predict(before, intent).get(after, 0.0)
     return f"never tried here; the optimistic model predicted it with {believed:.2f}"

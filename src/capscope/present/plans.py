@@ -1,20 +1,18 @@
-"""Plans and their trials for people.
+"""Plans and their trials as text and as JSON.
 
-A policy over dozens of states is hard to read. A reader first wants the most likely course, step by
-step, with what else may happen at each step; then, briefly, what to ask for in the states off that
-course. Each step shows its number of draws, since a plan is only as good as its weakest step.
+A policy over dozens of states is hard to read. So the text gives the most likely course, step by
+step, with what else may happen at each step; then, briefly, what to ask for in other states.
 """
 
 from __future__ import annotations
 
-import textwrap
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from capscope.analysis.planning import Plan, PlanBranch, PlanStep, Trial
 from capscope.analysis.planning.trial import PlanAttemptEnd, PlanExecution, TrialVerdict
-from capscope.present.text import WIDTH, changes_text, counted
+from capscope.present.text import changes_text, counted, wrapped
 from capscope.sanitize import sanitize
 from capscope.symbolic import Intent, State, Vocabulary
 from capscope.symbolic.dnf import shortest_dnf
@@ -30,10 +28,10 @@ def plan_lines(plan: Plan, problem: str, began: str | None = None) -> Iterator[s
 
 
 def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
-    yield from _wrapped(f"{problem}: {plan.goal}, from {began or 'the start of the run'}")
+    yield from wrapped(f"{problem}: {plan.goal}, from {began or 'the start of the run'}")
     yield from _start_lines(plan, began)
     if not plan.found:
-        yield from _wrapped("success 0.00: " + _why_not(plan))
+        yield from wrapped("success 0.00: " + _why_not(plan))
         return
     low, high = plan.interval
     yield (
@@ -56,19 +54,17 @@ def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
 
 
 def _start_lines(plan: Plan, began: str | None) -> Iterator[str]:
-    """Say which of several starts was used, and what is known about the others."""
     if len(plan.starts) == 1:
         return
     known = sorted(success for success in plan.starts.values() if success)
     parts = [f"{len(plan.starts)} of the states seen match {began}"]
-    chosen = "least favorable"
-    if known and known[0] < known[-1]:
+    varies = bool(known) and known[0] < known[-1]
+    if varies:
         parts.append(f"success {known[0]:.2f} to {known[-1]:.2f}")
-    else:
-        chosen = "most visited"
     if len(known) < len(plan.starts):
         parts.append(f"no way is known from {len(plan.starts) - len(known)} of them")
-    yield from _wrapped(f"{'; '.join(parts)}; planned from the {chosen}, {plan.start:#x}")
+    chosen = "least favorable" if varies else "most visited"
+    yield from wrapped(f"{'; '.join(parts)}; planned from the {chosen}, {plan.start:#x}")
 
 
 def _why_not(plan: Plan) -> str:
@@ -89,11 +85,10 @@ def _optimistic_path_text(plan: Plan) -> str:
         )
     if path is None:
         return "The optimistic model is too large to search; assess longer"
-    where = changes_text(plan.start, path.untried_in, plan.goal.vocabulary)
     return (
         f"The optimistic model has a way: {', '.join(map(str, path.capabilities))}; but "
-        f"{path.untried} was never tried in {path.untried_in:#x} ({where}). Assess longer to find "
-        "out"
+        f"{path.untried} was never tried in {path.untried_in:#x} "
+        f"({_from_start(plan, path.untried_in)}). Assess longer to find out"
     )
 
 
@@ -122,7 +117,7 @@ def _step_lines(plan: Plan, step: PlanStep, number: Mapping[State, int]) -> Iter
         share = "" if len(step.branches) == 1 else f"{branch.probability:.2f}  "
         then = "" if branch is expected else f": {_then(plan, branch, step, number)}"
         changes = changes_text(step.state, branch.after, plan.goal.vocabulary)
-        yield from _wrapped(f"{'else ' if then else ''}{share}{changes}{then}", " " * 6)
+        yield from wrapped(f"{'else ' if then else ''}{share}{changes}{then}", " " * 6)
 
 
 def _then(plan: Plan, branch: PlanBranch, step: PlanStep, number: Mapping[State, int]) -> str:
@@ -139,19 +134,18 @@ def _then(plan: Plan, branch: PlanBranch, step: PlanStep, number: Mapping[State,
 
 def _other_lines(plan: Plan, others: list[State]) -> Iterator[str]:
     """Say what to ask for off the most likely course, each capability once."""
-    if not others:
-        return
     asked: defaultdict[Intent, list[State]] = defaultdict(list)
     for state in others:
         asked[plan.steps[state].capability].append(state)
-    yield "otherwise:"
+    if asked:
+        yield "otherwise:"
     ordered = sorted(asked.items(), key=lambda item: -sum(plan.visits[s] for s in item[1]))
     for capability, states in ordered[:_MOST_OTHER_STATES]:
         away = [s for s in plan.visits if s not in states]
         terms = shortest_dnf(states, away, plan.goal.vocabulary)
         when = " or ".join(" and ".join(map(str, term)) for term in terms)
         success = min(plan.steps[s].success for s in states)
-        yield from _wrapped(
+        yield from wrapped(
             f"when {when}: ask for {capability}   (success from there {success:.2f})", "  "
         )
     hidden = len(ordered) - _MOST_OTHER_STATES
@@ -161,20 +155,26 @@ def _other_lines(plan: Plan, others: list[State]) -> Iterator[str]:
 
 def _dead_end_lines(plan: Plan) -> Iterator[str]:
     ends = sorted(plan.dead_ends.items(), key=lambda item: -item[1])
-    if not ends:
-        return
-    total = sum(plan.dead_ends.values())
-    yield f"it may end without the goal ({total:.2f}), differing from the start by"
-    for state, probability in ends[:_MOST_DEAD_ENDS]:
-        changes = changes_text(plan.start, state, plan.goal.vocabulary)
-        yield from _wrapped(f"{probability:.2f}  {changes}", "  ")
-    if len(ends) > _MOST_DEAD_ENDS:
-        yield f"  and {counted(len(ends) - _MOST_DEAD_ENDS, 'other state')}"
+    if ends:
+        total = sum(plan.dead_ends.values())
+        yield f"it may end without the goal ({total:.2f}), differing from the start by"
+        lines = [f"{probability:.2f}  {_from_start(plan, state)}" for state, probability in ends]
+        yield from _listed(lines, _MOST_DEAD_ENDS, "other state")
+
+
+def _listed(texts: Sequence[str], most: int, noun: str) -> Iterator[str]:
+    for text in texts[:most]:
+        yield from wrapped(text, "  ")
+    if len(texts) > most:
+        yield f"  and {counted(len(texts) - most, noun)}"
+
+
+def _from_start(plan: Plan, state: State) -> str:
+    return changes_text(plan.start, state, plan.goal.vocabulary)
 
 
 def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[str, Any]:
     """Return a plan as JSON-ready values, with the capability for every state with a way."""
-    low, high = plan.interval
     vocabulary = plan.goal.vocabulary
     order = sorted(plan.steps, key=lambda state: (-plan.visits.get(state, 0.0), state))
     return {
@@ -185,7 +185,7 @@ def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[st
         "starts": {hex(state): success for state, success in plan.starts.items()},
         "found": plan.found,
         "success": plan.success,
-        "interval": [low, high],
+        "interval": list(plan.interval),
         "expected_executions": plan.executions if plan.found else None,
         "is_sequence": plan.is_sequence,
         "most_likely_way": [str(step.capability) for step in plan.most_likely_way()],
@@ -257,29 +257,16 @@ def _trial_lines(trial: Trial) -> Iterator[str]:
     if too_long:
         limit = counted(trial.longest, "execution")
         yield f"not finished after {limit}: {counted(too_long, 'time')}"
-    yield from _failure_lines(
-        "reached a state without a known way to the goal, differing from the start by",
-        Counter({_from_start(trial, state): n for state, n in trial.lost_in.items()}),
-        "other state",
-    )
-    yield from _failure_lines(
-        "what the model had not seen:",
-        Counter({_unforeseen(trial, move): n for move, n in trial.unforeseen.items()}),
-        "other outcome",
-    )
-
-
-def _failure_lines(title: str, counts: Counter[str], noun: str) -> Iterator[str]:
-    if counts:
-        yield title
-    for text, count in counts.most_common(_MOST_FAILURES):
-        yield from _wrapped(f"{count}×  {text}", "  ")
-    if len(counts) > _MOST_FAILURES:
-        yield f"  and {counted(len(counts) - _MOST_FAILURES, noun)}"
-
-
-def _from_start(trial: Trial, state: State) -> str:
-    return changes_text(trial.plan.start, state, trial.plan.goal.vocabulary)
+    if trial.lost_in:
+        yield "reached a state without a known way to the goal, differing from the start by"
+        lost = trial.lost_in.most_common()
+        lines = [f"{count}×  {_from_start(trial.plan, state)}" for state, count in lost]
+        yield from _listed(lines, _MOST_FAILURES, "other state")
+    if trial.unforeseen:
+        yield "what the model had not seen:"
+        moves = trial.unforeseen.most_common()
+        lines = [f"{count}×  {_unforeseen(trial, move)}" for move, count in moves]
+        yield from _listed(lines, _MOST_FAILURES, "other outcome")
 
 
 def _unforeseen(trial: Trial, move: PlanExecution) -> str:
@@ -325,15 +312,3 @@ def trial_document(trial: Trial) -> dict[str, Any]:
             for move, count in trial.unforeseen.most_common()
         ],
     }
-
-
-def _wrapped(text: str, indent: str = "") -> list[str]:
-    """Wrap a line; continuation lines are indented further."""
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent + "  ",
-        break_on_hyphens=False,
-        break_long_words=False,
-    )

@@ -1,9 +1,8 @@
 """Capabilities and findings as text, the most interesting first.
 
 A reader looks for differences between what an intent asks for and what the agent does: it acts and
-fails, it succeeds only sometimes, it changes more than it was asked to. Capabilities, and the rules
-of each, are ordered by that. A capability that was never tried is unknown; the text never says that
-the agent cannot do it.
+fails, succeeds only sometimes, or changes more than it was asked to. What was never tried is
+unknown; the text never says that the agent cannot do it.
 """
 
 from __future__ import annotations
@@ -163,7 +162,7 @@ def mean_success(rules: Sequence[RuleView]) -> float | None:
 def capability_lines(
     view: CapabilityView, vocabulary: Vocabulary, width: int = WIDTH
 ) -> Iterator[str]:
-    """Describe one capability, line by line."""
+    """Describe one capability."""
     if not view.rules:
         yield sanitize(str(view.intent))
         yield f"  unknown: never tried in any of the {counted(view.states_seen, 'state')} seen"
@@ -179,15 +178,11 @@ def capability_lines(
 
 def rule_lines(view: RuleView, vocabulary: Vocabulary, width: int = WIDTH) -> Iterator[str]:
     """Describe one rule: its condition, and each outcome with its probability."""
-    support = (
-        f"[{counted(len(view.rule.states), 'state')}, {counted(view.rule.executions, 'draw')}]"
-    )
+    states, draws = counted(len(view.rule.states), "state"), counted(view.rule.executions, "draw")
     terms = [" and ".join(map(str, term)) or "always" for term in view.when]
-    hidden = len(terms) - _MOST_TERMS
-    if hidden > 1:
-        terms = [*terms[:_MOST_TERMS], f"one of {hidden} more conditions"]
-    condition = f"when {' or '.join(terms)}  {_unbroken(support)}"
-    yield from _wrapped(condition, width, "  ", "       ")
+    shown = " or ".join(first_few(terms, _MOST_TERMS, "one of {} more conditions"))
+    condition = f"when {shown}  {_unbroken(f'[{states}, {draws}]')}"
+    yield from wrapped(condition, "  ", "       ", width)
     for outcome, achieved in zip(view.rule.outcomes, view.achieved, strict=True):
         idle = not outcome.effect.adds and not outcome.effect.deletes
         mark = "+" if achieved else "-" if idle else "!"
@@ -195,15 +190,15 @@ def rule_lines(view: RuleView, vocabulary: Vocabulary, width: int = WIDTH) -> It
         share = f"{outcome.probability:.2f} [{low:.2f}, {high:.2f}]"
         literals = (_unbroken(str(literal)) for literal in outcome.effect.literals(vocabulary))
         changes = ", ".join(literals) or "nothing changes"
-        yield from _wrapped(f"{mark} {share}  {changes}", width, "    ", " " * 26)
+        yield from wrapped(f"{mark} {share}  {changes}", "    ", " " * 26, width)
 
 
-def finding_lines(finding: Finding, always: State = 0, width: int = WIDTH) -> Iterator[str]:
+def finding_lines(finding: Finding, always: State = 0) -> Iterator[str]:
     """Describe a finding with one example, in which the atoms of `always` are omitted."""
     yield str(finding.kind)
-    yield from _wrapped(finding.sentence, width, "  ", "  ")
+    yield from wrapped(finding.sentence, "  ", "  ")
     for example in finding.examples[:1]:
-        yield from _wrapped(f"for {example_text(example, always)}", width, "    ", "    ")
+        yield from wrapped(f"for {example_text(example, always)}", "    ", "    ")
 
 
 def example_text(example: Example, always: State = 0, name: str | None = None) -> str:
@@ -226,14 +221,32 @@ def _unbroken(text: str) -> str:
     return text.replace(" ", _NO_BREAK_SPACE)
 
 
-def _wrapped(text: str, width: int, first: str, rest: str) -> Iterator[str]:
-    """Sanitize and wrap a text; words joined by no-break spaces stay on one line."""
+def wrapped(
+    text: str, first: str = "", rest: str | None = None, width: int = WIDTH
+) -> Iterator[str]:
+    """Sanitize and wrap a text; words joined by no-break spaces stay on one line.
+
+    The first line is indented by `first`, the others by `rest` or two more.
+    """
     safe = _NO_BREAK_SPACE.join(map(sanitize, text.split(_NO_BREAK_SPACE)))
     wrapper = textwrap.TextWrapper(
-        width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+        width,
+        initial_indent=first,
+        subsequent_indent=f"{first}  " if rest is None else rest,
+        break_on_hyphens=False,
     )
     for line in wrapper.wrap(safe):
         yield line.replace(_NO_BREAK_SPACE, " ")
+
+
+def first_few(texts: Sequence[str], most: int, more: str = "{:,} more") -> list[str]:
+    """Return the first texts, and how many more there are if it is more than one.
+
+    >>> first_few("abcd", 2), first_few("abc", 2)
+    (['a', 'b', '2 more'], ['a', 'b', 'c'])
+    """
+    hidden = len(texts) - most
+    return [*texts[:most], more.format(hidden)] if hidden > 1 else list(texts)
 
 
 def counted(number: int, noun: str) -> str:

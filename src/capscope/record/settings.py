@@ -25,44 +25,44 @@ class Settings:
     """How queries are made, executed and ended."""
 
     draws: int = _setting(25, "Independent executions of each query.", 1)
-    depth: int = _setting(20, "Most capabilities in one draw of a query.", 1)
+    depth: int = _setting(20, "Maximum number of capabilities in one draw.", 1)
     iterations: int = _setting(1000, "Iterations of each tree search.", 1)
     exploration: float = _setting(math.sqrt(2), "UCT exploration constant λ.")
     policy_exploration: float = _setting(
-        0.1, "λ when the policy is taken from the tree; the paper's is that of the search, 1.41421."
+        0.1, "λ for extracting the policy from the tree; in the paper that of the search, 1.41421."
     )
     discount: float = _setting(
         0.95,
-        "What a disagreement is worth one capability later; the paper's is 1, any way is good.",
+        "Discount factor of disagreement per capability; 1 in the paper.",
         0.01,
         1,
     )
-    xi: float = _setting(1e-5, "Largest revisitation bonus ξ; 0 rewards disagreement alone.", 0, 1)
-    threshold: float = _setting(1e-3, "A query predicted to disagree by more than this is telling.")
+    xi: float = _setting(1e-5, "Largest revisitation bonus ξ; 0 rewards only disagreement.", 0, 1)
+    threshold: float = _setting(1e-3, "A query with a larger predicted disagreement is informative.")
     random_length: int = _setting(30, "Capabilities in a random query.", 1)
-    patience: int = _setting(25, "Stop after this many queries in a row without news.", 1)
-    shift: float = _setting(0.05, "Change of an effect's probability that counts as news.")
+    patience: int = _setting(25, "Stop after this many queries in a row that show nothing new.", 1)
+    shift: float = _setting(0.05, "Change of an effect's probability that counts as new.")
     reuse_changes: int = _setting(
-        100, "Symbolic changes after which a query no longer starts where the last one ended.", 1
+        100, "Symbolic changes after which queries continue from another position.", 1
     )
     starts: int = _setting(
-        5, "Starts searched before a query that promises nothing is asked; the paper's is 1.", 1
+        5, "Starts to search before asking a query that is not informative; 1 in the paper.", 1
     )
-    batch: int = _setting(1, "Draws that are chosen together (adaptive); workers share them.", 1)
+    batch: int = _setting(1, "Draws chosen together and shared by the workers (adaptive).", 1)
     epsilon: float = _setting(
-        0.1, "The least probability of an outcome that must not go unseen (adaptive).", 0, 1
+        0.1, "Probability above which an outcome should not be missed (adaptive).", 0, 1
     )
     delta: float = _setting(
-        0.05, "The expected number of such outcomes at which to stop (adaptive).", 1e-6, 0.5
+        0.05, "Stop at this expected number of missed outcomes (adaptive).", 1e-6, 0.5
     )
     precision: float = _setting(
-        0.05, "How well the probabilities of a rule are to be known (adaptive).", 0.001, 1
+        0.05, "Precision to which a rule's probabilities should be known (adaptive).", 0.001, 1
     )
     min_draws: int = _setting(
-        1, "Least executions of each pair of a state and a capability (adaptive).", 1
+        1, "Minimum number of executions of each pair of state and capability (adaptive).", 1
     )
     resets: int = _setting(
-        1, "Resets whose positions a run begins from; positions that are alike count once.", 1
+        1, "Resets whose positions a run starts from; identical positions count once.", 1
     )
     snapshots: int = _setting(8, "Snapshots kept for each symbolic state.", 1)
     walks: int = _setting(10, "Random walks of primitive actions that discover intents.", 0)
