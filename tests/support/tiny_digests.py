@@ -106,7 +106,7 @@ DIGEST = Digest(
     findings_note="One false alarm in 20 runs.",
     marks_note="",
     capabilities=(LIGHT, GO, FLY, DIG),
-    learning=(LearningPoint(1, 2, 0.1, 1, 1, 1), LearningPoint(1249, 3000, 1.0, 8, 9, 3)),
+    learning=(LearningPoint(1, 0.1, 1, 1, 1), LearningPoint(1249, 1.0, 8, 9, 3)),
     spending=(
         SpendingPart("First tries", "Of pairs never tried before.", 8),
         SpendingPart("Repeats", "They sharpen probabilities.", 1241),

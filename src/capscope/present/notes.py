@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from capscope.analysis.aliasing import AliasedPair, Aliasing, PositionOutcomes
 from capscope.analysis.findings.finding import joined
-from capscope.present.text import counted
+from capscope.present.text import counted, first_few
 from capscope.record.agent_failures import AgentFailure
 from capscope.record.identity import InitialPositions
 from capscope.sanitize import sanitize
@@ -45,7 +45,8 @@ def agent_failure_warnings(
         command = f"capscope show {shlex.quote(str(run))} {shlex.quote(str(failure.capability))}"
         number, of = failure.executions, failure.acting
         share = f"all {of:,}" if number == of > 1 else f"{number:,} of {of:,}"
-        first = f"first: {_shortened(failure.detail)}; " if failure.detail else ""
+        detail, rest = failure.detail[:_LONGEST_DETAIL], failure.detail[_LONGEST_DETAIL:]
+        first = f"first: {detail}{'…' if rest else ''}; " if detail else ""
         yield sanitize(
             f"warning: {share} {'execution' if of == 1 else 'executions'} in which the agent had "
             f"to act ended because it {agent_failure_text(failure)} ({first}list the draws with "
@@ -56,10 +57,6 @@ def agent_failure_warnings(
 def agent_failure_text(failure: AgentFailure) -> str:
     """Return what the agent did."""
     return _AGENT_FAILURES[failure.ending]
-
-
-def _shortened(detail: str) -> str:
-    return detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]}…"
 
 
 def initial_position_notes(initial_positions: InitialPositions) -> Iterator[str]:
@@ -93,9 +90,7 @@ def aliasing_notes(aliasing: Aliasing, always: State = 0) -> Iterator[str]:
 def _aliasing_example(pair: AliasedPair, always: State) -> str:
     state, vocabulary = pair.state, pair.vocabulary
     holding = vocabulary.holding(state & ~always) or vocabulary.holding(state)
-    names = [str(atom) for atom in holding[:_MOST_NAMED]]
-    if len(holding) > len(names):
-        names.append(f"{len(holding) - len(names):,} more")
+    names = first_few([str(atom) for atom in holding], _MOST_NAMED)
     one, other = pair.contrast
     usual, usual_of_other = (next(iter(position.outcomes)) for position in (one, other))
     example = (

@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from capscope.analysis.diff import Comparison
 from capscope.errors import CapscopeError
+from capscope.model import StateGraph
+from capscope.model.state_graph import StateNode, constant_atoms
 from capscope.present.difference import NOT_COMPARABLE, difference_lines
 from capscope.present.text import counted
 from capscope.run import Run, load
 from capscope.sanitize import sanitize
-from capscope.statistics.mean_bounds import (
-    Counts,
-    draws_needed,
-    log_score,
-    lower_bound,
-    mean_share,
-    misses,
-    upper_bound,
-)
-from capscope.symbolic import Intent, Literal
-from capscope.testing.evidence import (
-    ClaimEvidence,
-    Source,
-    StateDraws,
-    When,
-    achieving,
-    bringing_about,
-    counts_of,
-    literals_of,
-    models_of,
-)
+from capscope.statistics import mean_bounds
+from capscope.statistics.mean_bounds import Counts, log_score, mean_share, misses
+from capscope.symbolic import Effect, Intent, Literal, State, Vocabulary
 
+Source = Run | StateGraph | str | Path
+"""A run, its state graph, or a run directory."""
+When = str | Iterable[str] | None
+"""A conjunction: `"holding(a) and not on(b,c)"`, or its literals."""
 _MOST_STATES = 5
 _MOST_OUTCOMES = 3
 
@@ -55,10 +43,10 @@ def assert_capability(
     `in_every_state`, about each of them.
     """
     __tracebackhide__ = True
-    graph = models_of(model)
-    intent, conditions = graph.resolve_capability(capability), literals_of(when)
+    graph = _graph_of(model)
+    intent, conditions = graph.resolve_capability(capability), _literals(when)
     _check("at_least", at_least, confidence)
-    evidence = achieving(graph, intent, conditions)
+    evidence = ClaimEvidence(graph.vocabulary, _matching(graph, intent, conditions, intent))
     claim = Claim(f"{intent}{_when(conditions)}", "achieved it", at_least, confidence, above=True)
     _fail(claim.failure(evidence, in_every_state=in_every_state))
 
@@ -79,11 +67,20 @@ def assert_no_side_effect(
     drawn. Dead ends, in which nothing ever changed whatever was asked, are excluded.
     """
     __tracebackhide__ = True
-    graph = models_of(model)
-    intent, conditions = graph.resolve_capability(capability), literals_of(when)
+    graph = _graph_of(model)
+    intent, conditions = graph.resolve_capability(capability), _literals(when)
     unwanted = Literal.parse(literal) if isinstance(literal, str) else literal
     _check("at_most", at_most, confidence)
-    evidence = bringing_about(graph, intent, unwanted, conditions)
+    # If the intent holds already or nothing can be done, any side effect would look rare.
+    matching = _matching(graph, intent, conditions, Intent((unwanted,)))
+    holds = intent.test(graph.vocabulary)
+    open_states = [one for one in matching if not holds(one.state)]
+    evidence = ClaimEvidence(
+        graph.vocabulary,
+        states=tuple(one for one in open_states if not one.dead_end),
+        held=tuple(one for one in matching if holds(one.state)),
+        dead_ends=tuple(one for one in open_states if one.dead_end),
+    )
     subject = f"{unwanted} as a side effect of {intent}{_when(conditions)}"
     claim = Claim(subject, "caused it", at_most, confidence, above=False)
     _fail(claim.failure(evidence))
@@ -94,11 +91,12 @@ def assert_no_loss(
 ) -> None:
     """Assert that nothing was lost or became less reliable from one run to the next.
 
-    It fails if the evidence shows a loss, and if no comparison was possible. What is unknown on one
-    side is not a loss.
+    It fails if the evidence shows a loss, and if no comparison was possible. What is unknown in one
+    of the runs is not a loss.
     """
     __tracebackhide__ = True
-    comparison = _loaded(before).diff(_loaded(after), error_rate=error_rate)
+    earlier = before if isinstance(before, Run) else load(before)
+    comparison = earlier.diff(after, error_rate=error_rate)
     if comparison.losses:
         _fail([*_loss_lines(comparison)])
     if not (comparison.unchanged or comparison.differences):
@@ -112,6 +110,82 @@ def _loss_lines(comparison: Comparison) -> Iterator[str]:
         first, *others = difference_lines(loss)
         yield f"  {loss.change}: {first}"
         yield from (f"  {line}" for line in others)
+
+
+@dataclass(frozen=True)
+class StateDraws:
+    """What was drawn in one state."""
+
+    state: State
+    hits: int
+    draws: int
+    outcomes: tuple[tuple[Effect, int], ...]
+    dead_end: bool
+    """Every capability was tried here, and nothing ever changed."""
+
+    @property
+    def share(self) -> float:
+        """The fraction of hits; 2 without draws, so that such states are sorted last."""
+        return self.hits / self.draws if self.draws else 2.0
+
+
+@dataclass(frozen=True)
+class ClaimEvidence:
+    """All states that an assertion is about."""
+
+    vocabulary: Vocabulary
+    states: tuple[StateDraws, ...]
+    held: tuple[StateDraws, ...] = ()
+    """States that were excluded because the intent held already."""
+    dead_ends: tuple[StateDraws, ...] = ()
+    """States that were excluded because they are dead ends."""
+
+    @property
+    def tried(self) -> tuple[StateDraws, ...]:
+        """The states with draws."""
+        return tuple(state for state in self.states if state.draws)
+
+
+def _matching(
+    graph: StateGraph, intent: Intent, when: Sequence[Literal], event: Intent
+) -> tuple[StateDraws, ...]:
+    """Return the states in which the condition holds and an event does not hold already."""
+    hit = event.test(graph.vocabulary)
+    required, forbidden = graph.vocabulary.literal_masks(when)
+
+    def draws(node: StateNode) -> StateDraws:
+        pair = node.pairs[graph.index[intent]]
+        counts = {} if pair is None else pair.counts
+        hits = sum(count for effect, count in counts.items() if hit(effect.apply(node.state)))
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return StateDraws(node.state, hits, sum(counts.values()), tuple(ranked), node.sink)
+
+    return tuple(
+        draws(node)
+        for state, node in graph.nodes.items()
+        if state & required == required and not state & forbidden and not hit(state)
+    )
+
+
+def _counts(states: Iterable[StateDraws]) -> list[tuple[int, int]]:
+    return [(state.hits, state.draws) for state in states if state.draws]
+
+
+def _graph_of(source: Source) -> StateGraph:
+    if isinstance(source, str | Path):
+        return load(source).graph
+    found = source if isinstance(source, StateGraph) else getattr(source, "graph", None)
+    if not isinstance(found, StateGraph):
+        raise CapscopeError(
+            f"a {type(source).__name__} is not a run; give what assess() or load() returned, or a "
+            "run directory"
+        )
+    return found
+
+
+def _literals(when: When) -> tuple[Literal, ...]:
+    parts = [when] if isinstance(when, str) else when or ()
+    return tuple(literal for part in parts for literal in Intent.parse(part).literals)
 
 
 @dataclass(frozen=True)
@@ -154,20 +228,19 @@ class Claim:
 
     def _reached(self, tried: Sequence[StateDraws], above: bool) -> bool:
         """Return whether the evidence shows the mean to be above the bound, or below."""
-        counts = counts_of(tried)
+        counts = _counts(tried)
         if not counts:
             return False
-        score = (
-            log_score(counts, self.bound) if above else log_score(misses(counts), 1 - self.bound)
-        )
-        return score >= -math.log1p(-self.confidence)
+        wanted, bound = self._oriented(counts, above)
+        return log_score(wanted, bound) >= -math.log1p(-self.confidence)
 
     def _judgement(self, tried: Sequence[StateDraws]) -> str:
         """Describe in numbers whether the evidence is against the claim or too little."""
-        counts = counts_of(tried)
+        counts = _counts(tried)
         if not counts:
             return "not enough evidence: it was never tried"
-        low, high = lower_bound(counts, self.confidence), upper_bound(counts, self.confidence)
+        low = mean_bounds.lower_bound(counts, self.confidence)
+        high = mean_bounds.upper_bound(counts, self.confidence)
         hits, draws = map(sum, zip(*counts, strict=True))
         drawn = f"{hits:,} of {counted(draws, 'draw')} {self.hit}"
         share = f"{mean_share(counts):.3g}, between {low:.3g} and {high:.3g}"
@@ -181,10 +254,12 @@ class Claim:
             return f"evidence against it: {numbers}"
         return f"not enough evidence: {numbers}{self._advice(counts)}"
 
+    def _oriented(self, counts: Counts, above: bool) -> tuple[Counts, float]:
+        """Express that a mean is below a bound as a claim that something is above one."""
+        return (counts, self.bound) if above else (misses(counts), 1 - self.bound)
+
     def _advice(self, counts: Counts) -> str:
-        wanted = counts if self.above else misses(counts)
-        bound = self.bound if self.above else 1 - self.bound
-        needed = draws_needed(wanted, bound, self.confidence)
+        needed = mean_bounds.draws_needed(*self._oriented(counts, self.above), self.confidence)
         if needed is None:
             return "; more draws like these would not show it"
         more = max(needed - int(sum(draws for _, draws in counts)), 1)
@@ -211,7 +286,6 @@ class Claim:
 
 
 def _excluded(evidence: ClaimEvidence) -> Iterator[str]:
-    """Say which draws do not count."""
     for states, why in (
         (evidence.held, "the intent held there already"),
         (evidence.dead_ends, "dead ends, where nothing ever changed, whatever was asked"),
@@ -226,7 +300,7 @@ def _dead_ends(evidence: ClaimEvidence) -> Iterator[str]:
     alive = [state for state in evidence.tried if not state.dead_end]
     number = len(evidence.tried) - len(alive)
     if number and alive:
-        mean = mean_share(counts_of(alive))
+        mean = mean_share(_counts(alive))
         dead = "one is a dead end" if number == 1 else f"{number:,} are dead ends"
         yield (
             f"  {dead}, where nothing ever changed, whatever was asked: the mean is {mean:.3g} "
@@ -237,11 +311,9 @@ def _dead_ends(evidence: ClaimEvidence) -> Iterator[str]:
 def _state(draws: StateDraws, evidence: ClaimEvidence) -> str:
     """Describe a state by the atoms that distinguish it, and by what happened in it."""
     vocabulary = evidence.vocabulary
-    constant = vocabulary.mask
-    for other in evidence.states:
-        constant &= other.state
-    shown = draws.state & ~constant if len(evidence.states) > 1 else draws.state
-    atoms = ", ".join(map(str, vocabulary.holding(shown))) or "none of the others' atoms"
+    constant = constant_atoms([other.state for other in evidence.states])
+    shown = vocabulary.holding(draws.state & ~constant)
+    atoms = ", ".join(map(str, shown)) or "none of the others' atoms"
     outcomes = [
         f"{', '.join(map(str, effect.literals(vocabulary))) or 'nothing changes'} ×{count:,}"
         for effect, count in draws.outcomes[:_MOST_OUTCOMES]
@@ -265,10 +337,6 @@ def _check(name: str, bound: float, confidence: float) -> None:
             raise CapscopeError(
                 f"{what} must be between 0 and 1, not {value}; no number of draws shows certainty"
             )
-
-
-def _loaded(run: Run | str | Path) -> Run:
-    return run if isinstance(run, Run) else load(run)
 
 
 def _fail(lines: Sequence[str]) -> None:

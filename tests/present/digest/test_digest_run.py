@@ -5,6 +5,7 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -52,9 +53,9 @@ def check(digest):
                 assert one.outcome in range(len(rule.outcomes))
             nodes = [(d.query, d.draw, d.execution) for d in rule.draws]
             assert nodes == sorted(set(nodes))
-    written = json.dumps(digest.as_dict(), ensure_ascii=False, allow_nan=False)
-    assert json.loads(written.encode().decode()) == json.loads(json.dumps(digest.as_dict()))
-    assert len(json.dumps(digest.as_dict())) < WHOLE + 100_000
+    written = json.dumps(asdict(digest), ensure_ascii=False, allow_nan=False)
+    assert json.loads(written.encode().decode()) == json.loads(json.dumps(asdict(digest)))
+    assert len(json.dumps(asdict(digest))) < WHOLE + 100_000
     return digest
 
 
@@ -67,9 +68,7 @@ def test_a_digest_agrees_with_the_run(tmp_path, strategy, limit):
     assert sum(c.executions for c in digest.capabilities) == len(complete)
     last = digest.learning[-1]
     assert last.agreement == 1.0
-    assert (last.executions, last.simulator_steps) == (
-        run.usage.executions, run.usage.simulator_steps,
-    )  # fmt: skip
+    assert last.executions == run.usage.executions
     assert (last.pairs, last.transitions, last.states) == (
         graph.pairs_tried, graph.distinct_transitions, len({*complete.before, *complete.after}),
     )  # fmt: skip
@@ -241,7 +240,7 @@ def test_a_run_with_huge_transcripts_and_many_rules_stays_small(tmp_path):
     path = small_run(tmp_path / "run", [draws], intents=intents, vocabulary=words)
     noise = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
     digest = check(digest_run(load(path), lambda snapshot: noise))
-    assert len(json.dumps(digest.as_dict())) > 1_000_000
+    assert len(json.dumps(asdict(digest))) > 1_000_000
     assert any("omitted (size limit)" in note for note in digest.notes)
     assert digest.map.omitted > 0
 

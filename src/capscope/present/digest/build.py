@@ -1,8 +1,4 @@
-"""Make the digest of a run.
-
-Parts are added in the order of their importance while they fit: rules before the map, the map
-before draws, draws before transcripts and pictures.
-"""
+"""Make the digest of a run, adding parts in the order of their importance while they fit."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capscope.analysis.findings import Example, Finding
+from capscope.analysis.findings import Finding
 from capscope.analysis.findings.finding import joined
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE, LEAST_RATE
 from capscope.analysis.findings.registry import approximate_labels, descriptions
@@ -84,7 +80,7 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
         findings_note=_findings_note(found, len(findings), len(table)),
         marks_note=marks_note(graph.exactly_one, graph.vocabulary),
         capabilities=_with_draws(rules, views, samples, indices, listing),
-        learning=learning_curve(table, run.discovery_usage.simulator_steps),
+        learning=learning_curve(table),
         spending=spending_parts(table, run.identity.strategy),
         coverage=coverage_of(graph),
         states=listing.digests(addresses),
@@ -96,37 +92,29 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
 def _finding_digests(
     findings: Sequence[Finding], listing: StateListing, space: SizeBudget
 ) -> tuple[FindingDigest, ...]:
-    """Describe the findings that fit, the most striking first."""
     kept: list[FindingDigest] = []
     for finding in findings:
-        examples = finding.examples[:1]
-        digest = FindingDigest(
-            finding.kind,
-            sanitize(finding.sentence),
-            "".join(sanitize(_example(example, listing)) for example in examples),
-            tuple(sanitize(str(intent)) for intent in finding.intents),
-        )
-        if not listing.take((listing.number[e.state] for e in examples), space, digest):
+        numbers, example = [], ""
+        for shown in finding.examples[:1]:
+            numbers = [listing.number[shown.state]]
+            example = f"For {example_text(shown, listing.always, f's{numbers[0]}')}."
+        intents = tuple(sanitize(str(intent)) for intent in finding.intents)
+        sentence = sanitize(finding.sentence)
+        digest = FindingDigest(finding.kind, sentence, sanitize(example), intents)
+        if not listing.take(numbers, space, digest):
             break
         kept.append(digest)
     return tuple(kept)
 
 
-def _example(example: Example, listing: StateListing) -> str:
-    name = f"s{listing.number[example.state]}"
-    return f"For {example_text(example, listing.always, name)}."
-
-
 def _findings_note(findings: Sequence[Finding], kept: int, executions: int) -> str:
-    """Say how reliable the findings are."""
+    if not executions:
+        return f"There are no executions yet to search for {joined(descriptions())}."
     if not findings:
-        searched_for = joined(descriptions())
-        if not executions:
-            return f"There are no executions yet to search for {searched_for}."
-        searched = (
-            f"The {counted(executions, 'execution')} of this run were searched for {searched_for}"
+        return (
+            f"The {counted(executions, 'execution')} of this run were searched for "
+            f"{joined(descriptions())}; the evidence supports none of them."
         )
-        return f"{searched}; the evidence supports none of them."
     note = (
         f"All comparisons share an error rate of {ERROR_RATE:.0%}: with probability at least "
         f"{1 - ERROR_RATE:.0%}, none of these sentences is a false positive, whatever the strategy "
@@ -180,7 +168,6 @@ def _indexed(drawn: StateMap, indices: Mapping[int, int]) -> StateMap:
 def _omissions(
     draws: int, samples: Sequence[DrawSample], capabilities: Sequence[CapabilityDigest]
 ) -> Iterator[str]:
-    """Say what was omitted because of the size limit."""
     rules = sum(capability.rules_omitted for capability in capabilities)
     if rules:
         yield f"{counted(rules, 'rule')} omitted (size limit); `capscope show` prints all."

@@ -15,7 +15,7 @@ from capscope.present.digest.shape import (
     Standing,
 )
 from capscope.present.digest.size_budget import SizeBudget, brief
-from capscope.present.text import CapabilityView, RuleView, mean_success
+from capscope.present.text import CapabilityView, RuleView, first_few, mean_success
 from capscope.sanitize import sanitize
 from capscope.symbolic import Effect, ExactlyOne, Vocabulary
 
@@ -56,11 +56,9 @@ def marks_note(groups: ExactlyOne, vocabulary: Vocabulary) -> str:
     names = [f"one of {sanitize(name)}" for name in groups.names(vocabulary)]
     if not names:
         return ""
-    more = len(names) - _MOST_GROUPS
-    shown = [*names[:_MOST_GROUPS], f"of {more} more sets"] if more > 1 else names
+    shown = joined(first_few(names, _MOST_GROUPS, "of {} more sets"))
     return (
-        f"Exactly {joined(shown)} held in every state seen; a change that follows from this is "
-        "not marked."
+        f"Exactly {shown} held in every state seen; a change that follows from this is not marked."
     )
 
 

@@ -82,16 +82,11 @@ def choose_draws(
 
 def with_transcript(table: ExecutionTable, journal: Journal) -> Mask:
     """Return for each execution whether it has a transcript."""
-    flags = np.zeros(len(table), dtype=bool)
-    found = np.array(journal.transcribed(), dtype=np.int64).reshape(-1, 3)
-    if found.size and flags.size:
-        places = np.stack([table.query, table.draw, table.number], axis=1)
-        sizes = np.maximum(found.max(axis=0), places.max(axis=0)) + 1
-        flags = np.isin(
-            np.ravel_multi_index(tuple(places.T), tuple(sizes)),
-            np.ravel_multi_index(tuple(found.T), tuple(sizes)),
-        )
-    return flags
+    found = set(journal.transcribed())
+    if not found:
+        return np.zeros(len(table), dtype=bool)
+    columns = (table.query.tolist(), table.draw.tolist(), table.number.tolist())
+    return np.array([place in found for place in zip(*columns, strict=True)], dtype=bool)
 
 
 def _outcome_of_transition(

@@ -1,10 +1,9 @@
 """How the run learned: the learning curve and the coverage of pairs.
 
-Rebuilding the model at each point of the curve and comparing it with the final one would take sixty
-models. A simpler comparison is enough: for each pair, the distribution over states afterwards, as
-seen so far and as seen in the end. Both are counts of transitions, so a point is one addition of
-counts and one sum, over columns. The curve ends at 1 by definition: it shows when the run had seen
-what it was going to see, not how accurate that is.
+A point of the curve compares, for each pair, the distribution over states afterwards as seen so far
+with the one at the end. Both are counts of transitions, so no model has to be rebuilt. The curve
+ends at 1 by definition: it shows when the run had seen what it was going to see, not how accurate
+that is.
 """
 
 from __future__ import annotations
@@ -27,19 +26,15 @@ _DRAWS_UP_TO = (0, 1, 5, 10, 25, 100)
 """The upper end of each range of draws; one more range is open."""
 
 
-def learning_curve(table: ExecutionTable, steps_before: int = 0) -> tuple[LearningPoint, ...]:
-    """Return about sixty points; `steps_before` is what discovery spent."""
+def learning_curve(table: ExecutionTable) -> tuple[LearningPoint, ...]:
+    """Return about sixty points."""
     stops = _stops(len(table))
-    seen = table.distinct
-    steps = steps_before + np.cumsum(table.simulator_steps)
-    firsts = (seen.first_of_pair, seen.first, _first_visits(table))
-    reached = [np.searchsorted(first, stops) for first in firsts]
-    agreements = _agreements(table, stops)
+    firsts = (table.distinct.first_of_pair, table.distinct.first, _first_visits(table))
+    reached = (np.searchsorted(first, stops).tolist() for first in firsts)
+    columns = (stops.tolist(), _agreements(table, stops), *reached)
     return tuple(
-        LearningPoint(stop, int(steps[stop - 1]), round(agreement, 6), *counts)
-        for stop, agreement, *counts in zip(
-            stops.tolist(), agreements, *(column.tolist() for column in reached), strict=True
-        )
+        LearningPoint(stop, round(agreement, 6), *counts)
+        for stop, agreement, *counts in zip(*columns, strict=True)
     )
 
 

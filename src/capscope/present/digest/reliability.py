@@ -1,9 +1,8 @@
 """What the agent can do reliably, in sentences with their numbers.
 
-If an execution ends with the first change, most capabilities take several executions, and the
-success rate of one execution says little. The counts say more: following the frequencies of one
-capability from state to state gives the probability that its intent holds eventually if it is
-requested again and again. A state in which the capability was never tried counts as failure.
+If an execution ends with the first change, the success rate of one execution says little. Following
+the frequencies of a capability from state to state gives the probability that its intent holds
+eventually if it is requested again and again; a state in which it was never tried is a failure.
 """
 
 from __future__ import annotations

@@ -1,31 +1,23 @@
-"""The values that a report is made of.
+"""The values that a report is made of: text, numbers, and indices into lists of the digest.
 
-A report has two independent halves: the digest decides what is said, the page decides how it looks.
-All values here are text, numbers and indices into lists of the digest, so that they can be embedded
-as JSON and stay small: each state is written once, in `states`, and referred to by its index.
+The digest decides what a report says, the page how it looks. Values can be embedded as JSON and
+stay small: each state is written once, in `states`, and referred to by its index.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 
 class Standing(StrEnum):
-    """How reliable a capability is; the first that applies.
-
-    Only states in which the intent did not hold already count.
-    """
+    """How often an intent held after executions from states in which it did not hold."""
 
     UNTRIED = "untried"
-    """It was never executed where the intent did not hold."""
+    """There were no such executions."""
     RELIABLE = "reliable"
-    """The intent held after every execution."""
     SOMETIMES = "sometimes"
-    """The intent held after some executions and not after others."""
     NEVER = "never seen"
-    """It was tried, and the intent never held afterwards."""
 
 
 class Mark(StrEnum):
@@ -95,14 +87,12 @@ class RuleDigest:
     states_count: int
     draws_count: int
     achieving: float
-    """The probability that the intent holds afterwards."""
     held_already: bool
     """The intent held before, and nothing changed."""
     outcomes: tuple[OutcomeDigest, ...]
     draws: tuple[DrawDigest, ...]
     """Some for each outcome, the earliest first."""
     conditions_omitted: int = 0
-    """Further conjunctions of the condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +104,6 @@ class CapabilityDigest:
     executions: int
     states_tried: int
     states_untried: int
-    """States seen in which it was never tried."""
     success: float | None
     """See `capscope.present.text.mean_success`."""
     success_low: float
@@ -141,7 +130,6 @@ class LearningPoint:
     """What was known after this many executions."""
 
     executions: int
-    simulator_steps: int
     agreement: float
     """One minus the mean total variation distance between what had been seen of a pair then and at
     the end, over the pairs tried at the end; the distance of an untried pair is 1."""
@@ -179,9 +167,9 @@ class StateDigest:
     atoms: tuple[str, ...]
     """The atoms that hold, without those that always hold."""
     executions: int
-    """The number of executions that started there."""
+    """Executions that started there."""
     picture: str
-    """A `data:image/png` address; empty if there is none."""
+    """A `data:image/png` address, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +208,6 @@ class Digest:
     """Atoms that held in every state seen."""
     findings: tuple[FindingDigest, ...]
     findings_note: str
-    """How reliable the findings are."""
     marks_note: str
     """Which changes are not marked as side effects because another change implies them."""
     capabilities: tuple[CapabilityDigest, ...]
@@ -232,7 +219,3 @@ class Digest:
     map: StateMap
     notes: tuple[str, ...] = ()
     """What was omitted from the report."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return asdict(self)

@@ -1,8 +1,7 @@
-"""Limit the size of a report.
+"""Limit the size of a report, which is one file although a run may have ten thousand rules.
 
-A report is one file that is opened at once, but a run may have ten thousand rules and a thousand
-transcripts of a thousand lines. Each part gets a share of the size, the most important content
-comes first, and what does not fit is counted and mentioned. Sizes are those of the digest as JSON.
+Each part gets a share of the size, the most important content comes first, and what does not fit is
+counted and mentioned. Sizes are those of the digest as JSON.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """The states that a digest mentions, and the map of them.
 
-A run may see more states than anybody looks at. Listed are those on the map and those that a draw
-or an example passes through. A state is named by its number in the order in which states were first
-seen, whether or not all are listed.
+Listed are the states on the map and those that a draw or an example passes through. A state is
+named by its number in the order in which states were first seen, whether or not all are listed.
 
-The map cannot show everything either: a thousand states with a hundred capabilities each have a
-hundred thousand edges. It has as many states as fit, with all edges between them. The most visited
-states of a large world would form islands, so the map takes the states nearest to the initial state
-of the run.
+A map of everything would be too large, and the most visited states of a large world would form
+islands. So the map has as many states as fit, nearest to the initial state of the run first, with
+all edges between them.
 """
 
 from __future__ import annotations

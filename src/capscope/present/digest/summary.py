@@ -1,8 +1,7 @@
 """The summary of a run in sentences, and its facts.
 
-The summary is written for somebody who evaluates agents and does not know capscope. Terms are
-explained when they first occur, every claim has its numbers, and nothing that was not seen is
-called impossible. The facts are names and values, for repeating the run.
+The summary is for readers who do not know capscope: terms are explained when they first occur,
+every claim has its numbers, and nothing that was not seen is called impossible.
 """
 
 from __future__ import annotations
@@ -22,10 +21,9 @@ from capscope.present.notes import (
     aliasing_notes,
     initial_position_notes,
 )
-from capscope.present.text import CapabilityView, counted
+from capscope.present.text import CapabilityView, counted, first_few
 from capscope.record.identity import RunIdentity
 from capscope.record.stop_reason import StopKind
-from capscope.record.usage import Usage
 from capscope.sanitize import sanitize
 from capscope.strategy.verdict import Verdict
 
@@ -112,10 +110,8 @@ def _stop_sentence(run: Run) -> str:
         return "The run has not finished: it is still running or was interrupted."
     if reason.kind is StopKind.NO_NEWS:
         patience = run.identity.settings.patience
-        quiet = (
-            f"{counted(patience, 'query')} in a row showed" if patience > 1 else "a query showed"
-        )
-        return f"It stopped because {quiet} nothing new."
+        queries = f"{counted(patience, 'query')} in a row" if patience > 1 else "a query"
+        return f"It stopped because {queries} showed nothing new."
     if reason.kind is StopKind.SETTLED:
         return "It stopped because, by its own criterion, the evidence was settled."
     if reason.kind is StopKind.BUDGET:
@@ -169,12 +165,10 @@ def _unknown(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
         yield f"Each of the {seen} was tried at least once."
     never = [view for view in views if standing_of(view) is Standing.UNTRIED]
     if never:
-        names = [str(view.intent) for view in never[:_MOST_NAMED]]
-        more = len(never) - len(names)
+        names = first_few([str(view.intent) for view in never], _MOST_NAMED)
         yield (
             f"{counted(len(never), 'capability')} {was(len(never))} never executed where "
-            f"{it(len(never))} did not hold already: "
-            f"{joined([*names, f'{more:,} more'] if more else names)}."
+            f"{it(len(never))} did not hold already: {joined(names)}."
         )
     yield "Nothing is known about states that the run never reached."
     yield from map(_as_sentence, initial_position_notes(run.initial_positions))
@@ -205,9 +199,8 @@ def _as_sentence(note: str) -> str:
 def _share(part: int, whole: int) -> str:
     """Return a percentage that is neither 0 nor 100 for a proper part."""
     percent = 100 * part / whole
-    return (
-        "under 0.1 %" if percent < 0.1 else "over 99.9 %" if percent > 99.9 else f"{percent:.1f} %"
-    )
+    limit = "under 0.1" if percent < 0.1 else "over 99.9" if percent > 99.9 else f"{percent:.1f}"
+    return f"{limit} %"
 
 
 def duration(seconds: float) -> str:
@@ -232,7 +225,7 @@ def facts_of(run: Run) -> tuple[tuple[str, str], ...]:
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
-    identity, graph = run.identity, run.graph
+    identity, graph, usage = run.identity, run.graph, run.usage
     yield "problem", run.problem
     if identity.source != run.problem:
         yield "source", identity.source
@@ -241,15 +234,23 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "stop reason", str(run.stop_reason or "not stopped")
     yield "vocabulary", counted(len(graph.vocabulary.atoms), "atom")
     yield "capabilities", f"{len(graph.capabilities):,}"
-    yield from _usage_facts(run.usage, run.discovery_usage.simulator_steps)
+    yield "queries", f"{usage.queries:,}"
+    yield "executions", f"{usage.executions:,}"
+    yield "simulator steps", f"{usage.simulator_steps:,}"
+    yield "of these for discovery", f"{run.discovery_usage.simulator_steps:,}"
+    if usage.llm_tokens:
+        yield "LLM tokens", f"{usage.llm_tokens:,}"
+    if usage.llm_cost:
+        yield "LLM cost", f"{usage.llm_cost:.6g}"
+    yield "seconds", f"{usage.seconds:,.1f}"
     for failure in run.agent_failures:
-        yield (
-            f"executions in which the agent {agent_failure_text(failure)}",
-            f"{failure.executions:,}",
-        )
+        name = f"executions in which the agent {agent_failure_text(failure)}"
+        yield name, f"{failure.executions:,}"
     for name, limit in run.budget.limits:
         yield f"budget: {name.replace('_', ' ')}", f"{limit:,}"
-    yield "an execution ends after", _length_text(identity.temporal_length)
+    length = identity.temporal_length
+    changes = "any number of changes" if length is None else counted(length, "change")
+    yield "an execution ends after", changes + (" of the symbolic state" if length else "")
     yield "or after", counted(identity.horizon, "simulator step")
     if identity.reset_every:
         yield "simulator reset every", counted(identity.reset_every, "execution")
@@ -265,21 +266,3 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
         yield "digest of the problem's file", texts[0]
     if len(texts) > 1:
         yield "changed during the run to", ", ".join(texts[1:])
-
-
-def _length_text(length: int | None) -> str:
-    if length is None:
-        return "any number of changes"
-    return f"{counted(length, 'change')} of the symbolic state"
-
-
-def _usage_facts(usage: Usage, discovery: int) -> Iterator[tuple[str, str]]:
-    yield "queries", f"{usage.queries:,}"
-    yield "executions", f"{usage.executions:,}"
-    yield "simulator steps", f"{usage.simulator_steps:,}"
-    yield "of these for discovery", f"{discovery:,}"
-    if usage.llm_tokens:
-        yield "LLM tokens", f"{usage.llm_tokens:,}"
-    if usage.llm_cost:
-        yield "LLM cost", f"{usage.llm_cost:.6g}"
-    yield "seconds", f"{usage.seconds:,.1f}"
