@@ -7,7 +7,9 @@ capscope show runs/vault-problem-adaptive-0
 
 from pathlib import Path
 
-from capscope.agents.grid_q import GridQAgent, Training, train
+from train_grid_q import Training, train
+
+from capscope.agents.grid_q import GridQAgent
 from capscope.environments.minigrid import GridAbstraction, grid_simulator, read_layout
 from capscope.problems import grid_problem
 

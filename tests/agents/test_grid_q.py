@@ -1,5 +1,6 @@
 import math
 import random
+import runpy
 import subprocess
 import sys
 from collections import Counter
@@ -9,15 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capscope.agents.grid_q import (
-    FOUR_QUADRANTS_VALUES,
-    ActionValues,
-    GridQAgent,
-    Learner,
-    Training,
-    train,
-)
-from capscope.agents.grid_q.learning import FIRST_EPISODES
+from capscope.agents.grid_q import FOUR_QUADRANTS_VALUES, ActionValues, GridQAgent
 from capscope.agents.grid_q.values import position_of
 from capscope.environments.minigrid import (
     FOUR_QUADRANTS,
@@ -32,6 +25,9 @@ from capscope.world import Ending, Position
 from capscope.world.attempt import pursue
 from support.processes import SECONDS
 
+SCRIPT = Path(__file__).parents[2] / "examples" / "train_grid_q.py"
+_script = runpy.run_path(str(SCRIPT))
+Learner, Training, train = _script["Learner"], _script["Training"], _script["train"]
 LAYOUT = read_layout(FOUR_QUADRANTS)
 ABSTRACTION = GridAbstraction(LAYOUT)
 PROBLEM = load_problem("minigrid-q")
@@ -168,7 +164,7 @@ def test_the_shipped_values_come_from_training_in_the_shipped_grid():
     assert VALUES.origin["grid"] == LAYOUT.fingerprint
     assert VALUES.origin["training"] == asdict(Training())
     learner = Learner(grid_simulator(LAYOUT), ABSTRACTION, Training())
-    learner.learn(FIRST_EPISODES)
+    learner.learn(_script["FIRST_EPISODES"])
     assert learner.digest == VALUES.origin["first_episodes"]
 
 
@@ -180,10 +176,9 @@ def test_training_depends_only_on_its_hyperparameters_and_seed():
 
 
 def test_the_script_writes_the_trained_values(tmp_path):
-    script = Path(__file__).parents[2] / "scripts" / "train_grid_q.py"
     written = tmp_path / "values.npz"
     options = ["--episodes", "60", "--most-steps", "40"]
-    command = [sys.executable, script, FOUR_QUADRANTS, written, *options]
+    command = [sys.executable, SCRIPT, FOUR_QUADRANTS, written, *options]
     subprocess.run(command, check=True, timeout=SECONDS)
     values = ActionValues.load(written)
     assert values.fingerprint == train(grid_simulator(LAYOUT), ABSTRACTION, SHORT).fingerprint

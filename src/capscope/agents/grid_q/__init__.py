@@ -1,7 +1,7 @@
 """A reinforcement-learning agent in a grid: tabular Q-learning, softmax policy.
 
-The package includes the values learned in the four quadrants; `scripts/train_grid_q.py` makes them,
-and those for any other grid.
+The package includes the values learned in the four quadrants; `examples/train_grid_q.py` makes
+them, and those for any other grid.
 """
 
 from __future__ import annotations
@@ -9,19 +9,10 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from capscope.agents.grid_q.learning import Learner, Training, train
-from capscope.agents.grid_q.policy import TEMPERATURE, GridQAgent
+from capscope.agents.grid_q.policy import ROOM_PREDICATE, TEMPERATURE, GridQAgent
 from capscope.agents.grid_q.values import ActionValues
 
-__all__ = [
-    "FOUR_QUADRANTS_VALUES",
-    "TEMPERATURE",
-    "ActionValues",
-    "GridQAgent",
-    "Learner",
-    "Training",
-    "train",
-]
+__all__ = ["FOUR_QUADRANTS_VALUES", "ROOM_PREDICATE", "TEMPERATURE", "ActionValues", "GridQAgent"]
 
 FOUR_QUADRANTS_VALUES = Path(str(files(__name__))) / "four-quadrants.npz"
 """The file with the values that come with capscope."""

@@ -1,8 +1,8 @@
 """The trained agent: it samples actions from the softmax of its values.
 
-An action whose value is lower by one temperature is e times less likely. Far from the goal all
-values are small and similar, so the agent dithers; near the goal it acts decisively. In a position
-without values all actions are equally likely, and it wanders.
+An action whose value is lower by one temperature is e times less likely, so the agent wanders far
+from the goal, where values are similar, and acts decisively near it. In a position without values
+all actions are equally likely.
 
 How it interprets an intent:
 
@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capscope.agents.grid_q.learning import ROOM_PREDICATE
 from capscope.agents.grid_q.values import (
     ActionValues,
     CellIndex,
@@ -36,6 +35,8 @@ from capscope.symbolic import Intent, Literal, State
 from capscope.world import Abstraction
 
 TEMPERATURE = 0.02
+ROOM_PREDICATE = "agent-at"
+"""Not a goal itself: an agent asked to be in a room goes to one of its cells."""
 
 
 class GridQAgent:

@@ -115,7 +115,7 @@ class ActionValues:
         except (OSError, ValueError, KeyError) as error:
             raise ProblemError(
                 f"{path} does not contain values of a grid agent ({error}); create it with "
-                "scripts/train_grid_q.py"
+                "examples/train_grid_q.py"
             ) from error
 
 

@@ -1,4 +1,8 @@
-"""Learn to reach goals in a grid: tabular Q-learning with one goal per episode.
+"""Train the agent of `minigrid-q`, or one for a grid of your own, by tabular Q-learning.
+
+python examples/train_grid_q.py [LAYOUT.txt VALUES.npz] [--episodes N] [--seed N]
+
+Without arguments, this recreates the values that come with capscope.
 
 An episode starts at a position visited before and has one goal, drawn from those known so far:
 cells that the agent stood on and literals that became true. So all goals are reachable, and their
@@ -15,27 +19,31 @@ Everything is plain arithmetic on one random stream, so a seed gives the same ta
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import random
+import sys
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from capscope.agents.grid_q.values import (
-    ActionValues,
-    GridFeatures,
-    GridPosition,
-    cell_goal,
-    position_of,
+from capscope.agents.grid_q import FOUR_QUADRANTS_VALUES, ROOM_PREDICATE, ActionValues
+from capscope.agents.grid_q.values import GridFeatures, GridPosition, cell_goal, position_of
+from capscope.environments.minigrid import (
+    FOUR_QUADRANTS,
+    GridAbstraction,
+    grid_simulator,
+    read_layout,
 )
+from capscope.errors import CapscopeError
 from capscope.seeds import child_seed
 from capscope.symbolic import Literal, State
 from capscope.world import Abstraction, Simulator, Snapshot
 
-ROOM_PREDICATE = "agent-at"
-"""Not a goal itself: an agent asked to be in a room is sent to one of its cells."""
 FIRST_EPISODES = 300
 """Episodes before the digest that `train` keeps."""
 
@@ -209,3 +217,35 @@ def train(
     first = learner.digest
     learner.learn()
     return learner.learned({"grid": grid, "training": asdict(training), "first_episodes": first})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("layout", nargs="?", type=Path, default=FOUR_QUADRANTS)
+    parser.add_argument("values", nargs="?", type=Path)
+    for field in fields(Training):
+        option = f"--{field.name.replace('_', '-')}"
+        parser.add_argument(option, type=type(field.default), default=field.default)
+    given = parser.parse_args()
+    if given.values is None and given.layout != FOUR_QUADRANTS:
+        parser.error("give the file to write, too: LAYOUT.txt VALUES.npz")
+    training = Training(**{field.name: getattr(given, field.name) for field in fields(Training)})
+    try:
+        layout = read_layout(given.layout)
+        simulator = grid_simulator(layout)
+    except CapscopeError as error:
+        parser.error(str(error))
+    start = time.perf_counter()
+    values = train(simulator, GridAbstraction(layout), training, layout.fingerprint)
+    path = given.values or FOUR_QUADRANTS_VALUES
+    values.save(path)
+    rows, goals, _ = values.table.shape
+    seconds = time.perf_counter() - start
+    print(
+        f"{path}: {rows} positions, {goals} goals, {training.episodes:,} episodes, {seconds:.0f} s"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
