@@ -42,6 +42,12 @@ def value_iteration(operators, states, goal, penalty=PENALTY):
     return cost, {state: best(state) for state in states}
 
 
+def cost_of(policy, state):
+    """Return the expected number of steps from a state, plus the penalty for giving up."""
+    policy.act(state)
+    return policy._cost[state]
+
+
 @functools.cache
 def shipped(name):
     task = load_task(*shipped_files(name))
@@ -58,7 +64,7 @@ def test_costs_and_choices_match_value_iteration_in_every_state(name):
             task.operators, states, lambda s, i=intent: i.holds(s, task.vocabulary)
         )
         policy = agent.begin(intent, 0)
-        assert {s: policy.cost(s) for s in states} == pytest.approx(cost, abs=CLOSE)
+        assert {s: cost_of(policy, s) for s in states} == pytest.approx(cost, abs=CLOSE)
         assert {s: agent.choose(intent, s) for s in states} == choice
 
 
@@ -102,7 +108,7 @@ def test_costs_and_choices_match_value_iteration_with_arrays(name):
     number = {operator: j for j, operator in enumerate(task.operators)} | {None: -1}
     for k, intent in enumerate(intents):
         policy = agent.begin(intent, 0)
-        assert np.abs(np.array([policy.cost(s) for s in states]) - cost[:, k]).max() < CLOSE
+        assert np.abs(np.array([cost_of(policy, s) for s in states]) - cost[:, k]).max() < CLOSE
         assert [number[policy.act(s)] for s in states] == choice[:, k].tolist()
 
 
@@ -126,7 +132,7 @@ def test_the_expected_cost_of_the_tireworld_goal_counts_each_step_once():
     # Three drives, and a tire change after each of the first two with probability 0.8.
     task, agent, _ = shipped("tireworld")
     policy = agent.begin(Intent.parse("vehicle-at(l-1-3)"), 0)
-    assert policy.cost(task.initial_state) == pytest.approx(3 + 2 * 0.8)
+    assert cost_of(policy, task.initial_state) == pytest.approx(3 + 2 * 0.8)
 
 
 def test_the_agent_declines_if_the_intent_holds_or_is_out_of_reach():
@@ -206,4 +212,4 @@ def test_costs_and_choices_match_value_iteration_in_random_worlds(world, intent,
     policy = LaoStarAgent(world, VOCABULARY, penalty).begin(intent, 0)
     for state in states:
         assert policy.act(state) is choice[state]
-        assert policy.cost(state) == pytest.approx(cost[state], abs=CLOSE)
+        assert cost_of(policy, state) == pytest.approx(cost[state], abs=CLOSE)

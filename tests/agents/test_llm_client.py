@@ -269,7 +269,7 @@ def test_no_call_waits_for_a_server_after_the_run_is_stopped(client, stub):
     allowance = Allowance()
     stub.usual = fails(500)
     asked = client()
-    asked._wait = lambda seconds, stopped: stopped.set()
+    asked._wait = lambda stopped, seconds: stopped.set()
     with pytest.raises(LlmError, match="stopped"):
         asked.complete(QUESTION, sampling=Sampling(), call=CallId(0), allowance=allowance)
     assert len(stub.requests) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Settings, assess
-from capscope.agents.llm import CallId, LlmSettings, Sampling
+from capscope.agents.llm import CallId, Calls, LlmSettings, Sampling
 from capscope.errors import LlmError
 from support import llm_agents
 from support.llm_agents import KEY, QUESTION, choose
@@ -96,7 +96,7 @@ def test_whitespace_around_a_key_is_stripped():
 
 def test_no_repr_contains_the_key(client):
     asked = client(base_url=f"http://me:{KEY}@127.0.0.1:9/v1")
-    shown = [asked, asked.settings, asked.calls(1), asked.cache, asked._connected()]
+    shown = [asked, asked.settings, Calls(asked, 1), asked.cache, asked._connected()]
     assert all(KEY not in repr(thing) + str(thing) for thing in shown)
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from capscope.agents.llm import LlmSettings, Sampling, shared_client
+from capscope.agents.llm import Calls, LlmSettings, Sampling, shared_client
 from support.llm_stub import say
 from support.toy_worlds import Board, board_problem
 
@@ -20,7 +20,7 @@ class Asker:
         self.client = client
 
     def begin(self, intent, seed):
-        return Asking(self.client.calls(seed), intent)
+        return Asking(Calls(self.client, seed), intent)
 
 
 class Asking:

@@ -43,7 +43,7 @@ def client(stub, waits, tmp_path):
                 "model": "stub", "base_url": stub.url, "api_key": KEY, "timeout": 30.0,
                 "cache": tmp_path / "answers.sqlite",
             } | given  # fmt: skip
-            made = LlmClient(LlmSettings(**settings), lambda seconds, _: waits.append(seconds))
+            made = LlmClient(LlmSettings(**settings), lambda _, seconds: waits.append(seconds))
             return all_closed.enter_context(closing(made))
 
         yield make

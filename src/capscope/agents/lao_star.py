@@ -1,22 +1,19 @@
 """A planner as the agent: it minimizes the expected number of steps to the intent.
 
-The naive way is value iteration over all states for each intent: sweep until no expected cost
-changes, then act greedily. It is the oracle of the tests, but it touches every state although an
-agent meets few of them. LAO* (Hansen and Zilberstein, 2001) starts with a lower bound of the cost
-and considers only the states that the current best choices lead to: it expands that part of the
-state space, lets the costs converge there, and repeats if a choice changed. When nothing changes
-any more, the bound equals the cost in every state that the agent can reach. These states are
-solved; asking about another state extends the policy until it meets solved ones.
+Value iteration (the oracle of the tests) would touch every state for each intent, although an agent
+meets few of them. LAO* (Hansen and Zilberstein, 2001) starts with a lower bound of the cost and
+considers only the states that the current best choices lead to: it expands that part of the state
+space, lets the costs converge there, and repeats if a choice changed. When nothing changes any
+more, these states are solved; asking about another state extends the policy until it meets them.
 
-**Dead ends.** Every step costs 1, and giving up costs a fixed penalty D, once. So no cost is
-infinite, and if the intent is out of reach, or too unlikely to be worth trying, giving up is the
-best choice. The agent then declines, as it does if the intent already holds.
+**Dead ends.** Every step costs 1, and giving up costs a fixed penalty. So no cost is infinite, and
+the agent declines if the intent is out of reach, too unlikely to be worth trying, or holds already.
 
 **The lower bound** is hmax on the all-outcomes determinization: each operator may have all its
 outcomes at once, nothing that became true or false is ever undone, and a conjunction costs as much
-as its most expensive literal. With steps of cost 1 that is the first layer, of a growing pair of
-bit masks (what can be true, what can be false), that contains the intent. The layers do not depend
-on the intent, so they are computed once per state for all intents.
+as its most expensive literal. That is the first layer, of a growing pair of bit masks (what can be
+true, what can be false), that contains the intent. The layers do not depend on the intent, so they
+are computed once per state.
 
 **Ties** between operators go to the first in the given order; costs that differ by less than `TIE`
 count as equal, so rounding never decides.
@@ -104,11 +101,6 @@ class LaoStarPolicy(Generic[O]):
         except KeyError:
             self._solve(observation)
             return self._solved[observation]
-
-    def cost(self, state: State) -> float:
-        """Return the expected number of steps from a state, plus the penalty for giving up."""
-        self.act(state)
-        return self._cost[state]
 
     def _solve(self, start: State) -> None:
         """Expand the best policy from a state until it is closed and its costs have converged."""

@@ -1,8 +1,7 @@
 """Cache every answer on disk, so that no draw is paid for twice.
 
-A dictionary in memory would do within one run, but killed, resumed and repeated runs are where the
-money is. So answers go to SQLite before they are used. The key includes the draw: a cache keyed by
-the prompt alone would give every draw the first answer and turn a fair coin into a constant.
+Answers are stored in SQLite before they are used, so killed, resumed and repeated runs find them.
+The key includes the draw: a cache keyed by the prompt alone would give every draw the same answer.
 
 Threads share one connection under a lock. Processes may share the file: it is in write-ahead mode,
 and if two answers to one question arrive, the first one stored is used for both. Errors are never

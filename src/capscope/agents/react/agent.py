@@ -1,11 +1,9 @@
 """The ReAct agent: ask for a plan, carry it out, look again; until it is done or out of actions.
 
-Asking after every action would cost one call per step, and the models of the paper are not used
-that way. So an answer is a plan of several actions. When the plan is used up, the model is shown
-the current observation and its actions so far, and plans again. An unreadable answer is asked for
-once more; after a second one the agent stops.
-
-Nothing is remembered between attempts. All randomness is the model's own, seeded by the attempt.
+As in the paper, an answer is a plan of several actions, which saves calls. When the plan is used
+up, the model is shown the current observation and its actions so far, and plans again. An
+unreadable answer is asked for once more; after a second one the agent stops. Nothing is remembered
+between attempts, and the attempt seeds the model's randomness.
 """
 
 from __future__ import annotations

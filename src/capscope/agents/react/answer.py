@@ -1,12 +1,10 @@
 """Read a plan from the answer of a language model.
 
-The format is strict: a thought, the word `Actions:`, then one known action per line. Models
-decorate it anyway, and failing an agent for a bullet point would say nothing about the agent. So
+The format is a thought, the word `Actions:`, then one known action per line. Models decorate it, so
 headings may be bold, lists numbered, names quoted, capitalized or followed by a remark, and a
 closing sentence may follow the list. But every line of the list must name a known action: skipping
-an unknown one would carry out a plan that the model did not make.
-
-Only the first list counts. Models tend to continue and invent what they would see next.
+an unknown one would carry out a plan that the model did not make. Only the first list counts, since
+models tend to continue and invent what they would see next.
 
 The reasons of an `UnreadableAnswer` are sent to the model, so they are part of the keys of cached
 answers.

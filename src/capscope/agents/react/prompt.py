@@ -1,11 +1,8 @@
 """What the model is told: a guide to the world, the answer format, and what happened so far.
 
-Everything that depends on the world is in a `Guide`, so the agent can act in any world that is
-described as text and has named actions.
-
-The constant part comes first and is one message: servers cache prompt prefixes, so only the rest is
-processed and paid for in full. Earlier actions are summarized in one line instead of repeating the
-conversation, whose cost would grow with the square of its length.
+Everything that depends on the world is in a `Guide`. The constant part comes first and is one
+message, since servers cache prompt prefixes. Earlier actions are summarized in one line instead of
+repeating the conversation, whose cost would grow with the square of its length.
 
 The texts below are part of the fingerprint of an agent and of the keys of cached answers.
 """
