@@ -1,9 +1,9 @@
-"""Which intents to assess: whatever was seen to change, in every grounding.
+"""Discover which intents to assess: everything seen to change, in every grounding.
 
-A random walk of primitive actions shows which atoms can come true and which can cease to hold. If
-`on(a,b)` came true once, `on(b,a)` is likely to be possible as well, so each signed predicate seen
-in an effect gives an intent for each of its type-consistent groundings. The walk is a look at the
-world, not at the agent: its steps are no executions and never enter the dataset.
+A random walk of primitive actions shows which atoms can become true and which can become false. If
+`on(a,b)` became true once, `on(b,a)` is likely to be possible as well, so each signed predicate
+seen in an effect gives an intent for each of its type-consistent groundings. The walk explores the
+simulator, not the agent: its steps are not executions and are not recorded.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from capscope.seeds import child_seed
 from capscope.symbolic import Effect, Intent, Literal, Vocabulary
 from capscope.world import Problem
 
-_WALK = -1  # the place of discovery among the queries, which count from 0
+_WALK = -1  # child of the run's seed; queries count from 0
 
 
 def intents_of(effects: Iterable[Effect], vocabulary: Vocabulary) -> Iterator[Intent]:
-    """Yield the intents that effects give rise to, in a fixed order, each once."""
+    """Yield the intents for some effects, in a fixed order, each once."""
     adds = deletes = 0
     for effect in effects:
         adds |= effect.adds
@@ -38,18 +38,18 @@ def random_walks(
     problem: Problem, settings: Settings, seed: int, most_steps: int | None = None
 ) -> tuple[list[Effect], int]:
     """Walk from the initial position; return the distinct effects seen and the steps taken."""
-    simulator, look = problem.simulator, problem.abstraction
+    simulator, abstraction = problem.simulator, problem.abstraction
     effects: dict[Effect, None] = {}
     steps = 0
     with report_simulator_errors(problem, "on a random walk"):
         for walk in range(settings.walks):
             rng = random.Random(child_seed(seed, _WALK, walk))
-            state = look(simulator.reset(child_seed(seed, _WALK, walk, 1)))
+            state = abstraction(simulator.reset(child_seed(seed, _WALK, walk, 1)))
             for _ in range(settings.walk_steps):
                 actions = simulator.actions()
                 if not actions or steps == most_steps:
                     break
-                after = look(simulator.step(actions[int(rng.random() * len(actions))]))
+                after = abstraction(simulator.step(actions[int(rng.random() * len(actions))]))
                 steps += 1
                 if after != state:
                     effects[Effect.between(state, after)] = None

@@ -1,14 +1,14 @@
 """The state graph: every state seen, every pair tried, what it showed and where it led.
 
 For each capability the states in which it was tried fall into groups: two states share a group if
-they showed the same set of effects. Each group is one rule of the models (`extreme_models`).
+they showed the same set of effects. Each group is one rule of the two extreme models.
 
 Building the groups from all transitions after each query would cost more with every query. Here an
 observation touches one pair: it raises a count in the pair's group or, if the effect is new for the
 pair, moves the pair from one group to another. So an update costs the same at any size.
 
-The graph is also what queries are searched in: a `StateNode` for each state seen, with a
-`PairStats` for each capability tried there and the nodes it led to.
+Queries are searched in the graph: a `StateNode` for each state seen, with a `PairStats` for each
+capability tried there and the nodes it led to.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class OutcomeGroup:
 
 
 Probabilities = dict[OutcomeGroup, tuple[int, list[float] | None]]
-"""For each group that an update touches: its capability, its probabilities before (None if new)."""
+"""Groups that an update touches, with their capability and probabilities before; None if new."""
 
 
 class PairStats:

@@ -1,7 +1,7 @@
-"""Keep the transcripts of attempts small: they are long, much alike, and rarely read.
+"""Compress the transcripts of attempts, which are long, similar and rarely read.
 
-Compressed one by one, each would carry the whole of what the agent is told every time. So the first
-transcript of a journal is the dictionary of all others, and what they share with it costs a few
+Compressed separately, each would contain the prompt that all attempts share. So the first
+transcript of a journal is the dictionary of all others, and what they share with it takes a few
 bytes.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 
 _WINDOW = 32_000
-"""Bytes of a dictionary that zlib can look back on; what is said each time comes first."""
+"""Bytes of a dictionary that zlib can use; the shared prompt is at the beginning."""
 
 
 def packed(text: str, dictionary: bytes) -> bytes:
@@ -23,17 +23,17 @@ def packed(text: str, dictionary: bytes) -> bytes:
         compressor = zlib.compressobj(level=9, zdict=dictionary[:_WINDOW])
     else:
         compressor = zlib.compressobj(level=9)
-    # Half a surrogate pair must not keep a draw from being written down.
+    # A lone surrogate must not prevent a draw from being recorded.
     return compressor.compress(text.encode(errors="backslashreplace")) + compressor.flush()
 
 
 def unpacked(blob: bytes, dictionary: bytes) -> str:
-    """Return the text; one that was packed without a dictionary needs none, and ignores it."""
+    """Return the text; the dictionary is ignored if it was packed without one."""
     decompressor = zlib.decompressobj(zdict=dictionary[:_WINDOW])
     try:
         text = decompressor.decompress(blob) + decompressor.flush()
     except zlib.error as error:
-        raise ValueError(f"a transcript that cannot be unpacked: {error}") from error
+        raise ValueError(f"a transcript cannot be decompressed: {error}") from error
     if not decompressor.eof:
-        raise ValueError("half a transcript")
+        raise ValueError("a transcript is incomplete")
     return text.decode()
