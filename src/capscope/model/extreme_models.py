@@ -23,7 +23,9 @@ class ExtremeModels:
     def __init__(self, graph: StateGraph) -> None:
         self.graph = graph
         self.pessimistic = PessimisticModel(graph)
+        """h∧: what was seen, and nothing else."""
         self.optimistic = OptimisticModel(self)
+        """h∨: where nothing was tried, everything that was seen elsewhere."""
         self._cached: dict[int, tuple[int, EffectDistribution]] = {}
 
     def optimistic_distribution(self, capability: int) -> EffectDistribution:

@@ -56,9 +56,13 @@ class DistinctTransitions:
     first: Integers
     """The execution that showed it first."""
     before: Integers
+    """The number of the state before."""
     capability: Integers
+    """The index of the intent."""
     after: Integers
+    """The number of the state after."""
     count: Integers
+    """How often it was seen."""
     pair: Integers
     """The number of its pair ⟨s, c⟩, in the order in which pairs were first tried."""
 
@@ -80,18 +84,25 @@ class ExecutionTable:
     position_names: Sequence[bytes]
     """The names of the positions that draws started from, by number."""
     queries: QueryTable
+    """What the executions were made for."""
     query: Integers
+    """The number of its query."""
     draw: Integers
     """The index of its draw in the query."""
     number: Integers
     """Its index in the draw."""
     capability: Integers
+    """The index of the intent."""
     before: Integers
+    """The number of the state before."""
     after: Integers
+    """The number of the state after."""
     changes: Integers
     """How often the symbolic state changed."""
     simulator_steps: Integers
+    """The simulator steps it took."""
     llm_tokens: Integers
+    """The tokens it took."""
     ending: Integers
     """Why it ended, as an index of `Ending`."""
     position: Integers

@@ -20,14 +20,21 @@ class QueryTable:
     start: Integers
     """The state in which it started; if its draws have their own starts, that of the first."""
     predicted: Floats
+    """The information it promised, in the measure of the strategy."""
     informative: Mask
+    """Whether that exceeded the threshold."""
     finished: Mask
+    """Whether all its draws are complete."""
     draws: Integers
+    """How many draws were made."""
     executions: Integers
+    """In all draws, like the columns below."""
     simulator_steps: Integers
     llm_tokens: Integers
     seconds: Floats
+    """How long it took."""
     llm_cost: Floats
+    """What was paid, in the currency of the prices."""
 
     def __len__(self) -> int:
         return len(self.start)
