@@ -19,6 +19,8 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+# NumPy arrays are shown by the name of their type.
+autodoc_type_aliases = {name: name for name in ("Integers", "Floats", "Mask")}
 python_maximum_signature_line_length = 80
 # Docstrings use single backticks for code.
 default_role = "code"
@@ -28,6 +30,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(collections|pathlib|enum|random|threading|typing|numpy|pandas|gymnasium)\..*"),
     ("py:.*", r"(Path|Mapping|Sequence|Iterable|Iterator|Callable|Event|Any|StrEnum|NamedTuple)"),
     ("py:.*", r"Observation|Action|Snapshot"),  # whatever simulator and agent agree on
+    ("py:.*", r"Integers|Floats|Mask"),
     ("py:.*", r"capscope\.\w+\.\w+\..*"),
 ]
 
@@ -38,3 +41,14 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_math_renderer = "mathml"
+
+
+def _drop_generated_docstring(app, what, name, obj, options, lines):
+    """Omit what `NamedTuple` says about a field that has no docstring."""
+    if what == "attribute" and lines and lines[0].startswith("Alias for field number"):
+        del lines[:]
+
+
+def setup(app):
+    """Connect the hook."""
+    app.connect("autodoc-process-docstring", _drop_generated_docstring)
