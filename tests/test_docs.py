@@ -76,7 +76,7 @@ def site(tmp_path_factory):
 
 
 class Page(HTMLParser):
-    """The addresses in a page of the site, and the places that can be linked to."""
+    """The links of a page of the site, and the ids that can be linked to."""
 
     def __init__(self, path):
         super().__init__()
@@ -169,7 +169,7 @@ def undocumented(codes, documented):
 
 @pytest.fixture(scope="module")
 def documented(site):
-    """The identities of all objects in the reference, under whatever name it has them."""
+    """Return the ids of all objects in the reference, whatever their names."""
     names = (pydoc.locate(i) for i in Page(site / "reference" / "python.html").ids if "." in i)
     return {id(found) for found in names if found is not None}
 
@@ -309,7 +309,7 @@ def test_the_python_of_a_page_can_be_parsed(page):
 
 @pytest.fixture(scope="module")
 def after_tutorial(tmp_path_factory):
-    """The folder of a reader who has done the tutorial, and what went otherwise than it says."""
+    """Return the folder of a reader who did the tutorial, and the outputs that differed."""
     folder = tmp_path_factory.mktemp("reader")
     return folder, Session(folder).follow(TUTORIAL)
 
@@ -370,7 +370,7 @@ def sections(page, mark):
 
 
 def keys(section):
-    """Return what the first table of a section lists."""
+    """Return the first column of the first table of a section."""
     rows = re.search(r"^\|---.*\n((?:\|.*\n?)+)", section, re.MULTILINE)
     return re.findall(r"^\| `([^`]+)`", rows[1], re.MULTILINE)
 

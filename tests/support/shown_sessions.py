@@ -3,14 +3,14 @@
 A page is read from top to bottom like a session at a terminal, in one folder:
 
 - a block with a caption is a file of that name, and is written;
-- a block of `console` has commands behind `$`, and below each what it prints;
-- a block of `pycon` is a session of the Python prompt;
+- a `console` block has commands after `$`, each followed by its output;
+- a `pycon` block is a session at the Python prompt;
 - other blocks are only read: `text` is for outlines, `sh` for what a test must not do (install).
 
-Where `…` stands in an output anything may stand; alone on a line it is any number of lines. A
-command that does not succeed is followed by `echo $?`. The other pages go on where the tutorial
-ended. Run as a script, this module writes outputs that no longer agree anew, in full, in the pages
-that are named: `python tests/shown_sessions.py docs/tutorial.md`.
+`…` in an output matches anything; alone on a line it matches any number of lines. A command that
+fails is followed by `echo $?`. The other pages continue where the tutorial ended. Run as a script,
+this module updates outputs that no longer agree, in the given pages:
+`PYTHONPATH=tests python tests/support/shown_sessions.py docs/tutorial.md`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Block:
 
 
 class Exchange(NamedTuple):
-    """A command, as it was typed, and what is shown below it."""
+    """A command as it was typed, and its output as the page shows it."""
 
     typed: list[str]
     shown: list[str]
@@ -87,7 +87,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def exchanges(block: Block) -> list[Exchange]:
-    """Split a console block into commands with what they print."""
+    """Split a console block into commands with their outputs."""
     found: list[Exchange] = []
     for line in block.text.rstrip("\n").split("\n"):
         if line.startswith("$ "):
@@ -102,7 +102,7 @@ def exchanges(block: Block) -> list[Exchange]:
 
 
 def agrees(shown: str, printed: str) -> bool:
-    """Say whether what is shown stands for what was printed.
+    """Return whether a shown output matches what was printed.
 
     >>> agrees("in … s\\n…\\nend", "in 1.2 s\\nmuch\\nmore\\nend")
     True
@@ -121,9 +121,9 @@ class _Checker(doctest.OutputChecker):
 
 
 def _environment() -> dict[str, str]:
-    """Return what a reader's terminal has.
+    """Return the environment of a reader's terminal.
 
-    It is not all that is set here: programs print otherwise where CI, FORCE_COLOR or the like is.
+    Variables such as CI and FORCE_COLOR are left out: they change what programs print.
     """
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -133,7 +133,7 @@ def _environment() -> dict[str, str]:
 
 
 class Session:
-    """A reader at work in a folder."""
+    """A reader who follows a page in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -141,11 +141,11 @@ class Session:
         self.code = 0
 
     def follow(self, page: Path) -> list[str]:
-        """Do all that a page says; return what came out otherwise than it shows."""
+        """Do everything that a page says; return the outputs that differ from what it shows."""
         return [wrong for block in blocks(page) for wrong in self._do(block, page)]
 
     def printed_by(self, exchange: Exchange) -> str:
-        """Give a command and return what it prints; one that fails also says why."""
+        """Run a command and return its output, with standard error if it fails."""
         if exchange.command == _EXIT_CODE:
             asked, self.code = self.code, 0
             return f"{asked}\n"
@@ -165,7 +165,7 @@ class Session:
         return out + (err if self.code > 1 else "")
 
     def _capscope(self, words: list[str]) -> tuple[int, str, str]:
-        """Run the command line in this process: it is the same one, without importing it again."""
+        """Run the command line in this process, to save importing it again."""
         out, err, arguments, modules = io.StringIO(), io.StringIO(), sys.argv, set(sys.modules)
         code = 0
         with (
@@ -181,7 +181,7 @@ class Session:
                 code = int(end.code or 0)
             finally:
                 sys.argv = arguments
-                # A problem's file is a module too; the next session has another of that name.
+                # A problem's file is a module; the next session may have another one of that name.
                 for name in set(sys.modules) - modules:
                     if getattr(sys.modules[name], "__file__", None) and self._is_here(name):
                         del sys.modules[name]
@@ -227,7 +227,7 @@ class Session:
 
 
 def rewritten(page: Path, folder: Path) -> str:
-    """Return a page with the outputs that no longer agree as they are now."""
+    """Return a page with its outputs updated where they no longer agree."""
     session = Session(folder)
     lines = page.read_text(encoding="utf-8").split("\n")
     grown = 0
@@ -251,7 +251,7 @@ def rewritten(page: Path, folder: Path) -> str:
 
 
 def main(pages: list[Path]) -> None:
-    """Write the outputs of pages anew."""
+    """Update the outputs of pages."""
     with tempfile.TemporaryDirectory() as scratch:
         after_tutorial = Path(scratch, "tutorial")
         after_tutorial.mkdir()
