@@ -15,12 +15,13 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from capscope import load
 from capscope.assessment import Event, RunSpec, run_assessment
 from capscope.model import ExtremeModels, StateGraph
 from capscope.problems import load_problem, source_slug
+from capscope.record.journal import Journal
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget, Usage
 from capscope.strategy.registry import RANDOM
@@ -30,9 +31,6 @@ from capscope_experiments.jobs import Report
 from capscope_experiments.measure import SEQUENCES, AgreementMeasure, MeasuredProblem, measure_of
 from capscope_experiments.result_cache import load_result, save_result
 from capscope_experiments.saved_runs import finished_stages, open_or_create, stages_within
-
-if TYPE_CHECKING:
-    from capscope.record.run_directory import RunDirectory
 
 CURVE = "curve.json"
 _UNLIMITED = 10**9
@@ -140,7 +138,7 @@ def make_run(folder: Path, run: BenchRun, report: Report) -> Curve:
     path = folder / run.name
     measure = measure_of(run.measured, folder)
     with open_or_create(path, spec) as directory:
-        reason = _complete(directory, spec, run, measure, report)
+        reason = _complete(directory.journal, spec, run, measure, report)
         report("computing the learning curve")
         points = tuple(_points(path, run, measure))
     made = load(path).executions.first_queries(points[-1].queries)
@@ -153,10 +151,10 @@ def make_run(folder: Path, run: BenchRun, report: Report) -> Curve:
 
 
 def _complete(
-    directory: RunDirectory, spec: RunSpec, run: BenchRun, measure: AgreementMeasure, report: Report
+    journal: Journal, spec: RunSpec, run: BenchRun, measure: AgreementMeasure, report: Report
 ) -> str:
     """Continue a run until it ends, and return why it ended."""
-    stopped = directory.journal.read_meta().stop_reason
+    stopped = journal.read_meta().stop_reason
     if run.enough is None and stopped is not None:
         return str(stopped)
     milestones = Milestones()
@@ -174,10 +172,10 @@ def _complete(
     try:
         if run.enough is not None:
             # A continued run is checked at the same milestones as one never interrupted.
-            for usage, graph in finished_stages(directory.path, run.budget):
+            for usage, graph in finished_stages(journal.path.parent, run.budget):
                 check(usage, graph)
-        run_assessment(directory.journal, spec, listen)
-        return str(directory.journal.read_meta().stop_reason)
+        run_assessment(journal, spec, listen)
+        return str(journal.read_meta().stop_reason)
     except _Enough:
         return "enough learned"
 

@@ -1,4 +1,4 @@
-"""Run directories, as the experiments read them. No other module of the experiments opens one."""
+"""What the experiments need of run directories beyond `capscope.load`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from capscope.statistics.intervals import credible_interval
 from capscope.symbolic import Intent, Literal, State, Vocabulary
 from capscope.symbolic.dnf import Term
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MOST_STATES = 20
 
 
