@@ -49,7 +49,7 @@ def test_json_has_the_numbers_of_both_runs_and_names_the_test(capscope, runs):
     done = capscope("diff", runs / "a", runs / "lost", "--json", "--error-rate", "0.01")
     assert done.out.count("\n") == 1
     found = json.loads(done.out)
-    assert found["format"] == 1
+    assert found["format"] == 2
     assert found["error rate"] == 0.01
     assert "betting scores" in found["test"]
     assert found["a"]["run"] == str(runs / "a")
