@@ -153,7 +153,7 @@ class AdaptiveStrategy:
             record = QueryRecord(starts[0], 0, 0.0, gain, gain > context.settings.threshold)
         else:
             record = begun.record
-            starts = begun.starts or [record.start]
+            starts = begun.starts or [record.start] * len(policies)
             if [start.state for start in starts] != [p.target.state for p in policies]:
                 raise JournalError(
                     f"{context.journal}: query {number} was begun elsewhere than it would be now; "
