@@ -375,6 +375,16 @@ def test_a_run_cut_within_a_draw_settles_everything_nevertheless(batch, tmp_path
     assert learned_odds(result) == DETERMINISTIC
 
 
+@pytest.mark.parametrize("batch", [2, 3])
+def test_a_batch_whose_draws_all_start_in_one_position_is_resumed(batch, tmp_path):
+    run, whole = tmp_path / "run", tmp_path / "whole"
+    budgets = [Budget(executions=1), Budget(executions=30)]
+    run_in_parts(DETERMINISTIC, run, budgets, batch=batch, depth=1)
+    assert {pair[0] for pair in asked(run)[:batch]} == {0}
+    run_table(DETERMINISTIC, whole, budget=budgets[1], batch=batch, depth=1)
+    assert queries(run) == queries(whole)
+
+
 def test_a_settled_run_has_nothing_left_to_ask(tmp_path):
     run = tmp_path / "run"
     first = run_table(DETERMINISTIC, run)
