@@ -124,8 +124,8 @@ def test_what_was_possible_at_once_is_what_going_through_all_pairs_gives(seed):
             for state, ends in edges_of(context)
             if any(end != state and context.holds(capability, end) for end in ends)
         }
-        assert {place.state for place, _ in context.tried(capability)} == tried
-        within = {place.state for place, _ in context.tried_within_reach(capability)}
+        assert {place.state for place, _ in context.tried[capability]} == tried
+        within = {place.state for place, _ in context.tried_within_reach[capability]}
         assert within == tried & at_once
         for state in context.graph.nodes:
             assert context.possible_at_once(capability, state) == (state in at_once)
@@ -141,7 +141,7 @@ def test_ways_count_the_draws_of_each_capability_that_led_there(seed):
                 end = effect.apply(place.state)
                 if end != place.state:
                     counted.setdefault(end, {})[capability] = draws
-        assert context.ways(place.state) == counted
+        assert context.ways[place.state] == counted
         assert context.successors(place.state) == counted.keys()
 
 
@@ -170,5 +170,5 @@ def test_smaller_steps_change_a_strict_part(seed):
 
 def test_only_places_where_the_intent_does_not_hold_count_as_tried():
     context = seen((0, 0, P), (P, 0, P))
-    assert [place.state for place, _ in context.tried(0)] == [0]
+    assert [place.state for place, _ in context.tried[0]] == [0]
     assert WORDS is context.vocabulary

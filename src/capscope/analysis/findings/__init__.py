@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from capscope.analysis.findings.context import FindingContext
+from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Example, Finding
-from capscope.analysis.findings.kind import FindingKind
 from capscope.analysis.findings.registry import finding_kinds
 from capscope.model import StateGraph
 from capscope.statistics.error_budget import ERROR_RATE, ErrorBudget

@@ -38,7 +38,7 @@ def choices(context: FindingContext) -> list[OutcomeChoice]:
     """List the choices that the agent had."""
     found = []
     for capability, intent in enumerate(context.intents):
-        for node, pair in context.tried_within_reach(capability):
+        for node, pair in context.tried_within_reach[capability]:
             ends = context.alternatives(capability, node.state)
             if len(ends) > 1:
                 options = _named_apart(context, intent, node.state, ends)
@@ -56,7 +56,7 @@ def separable(
     """Return whether each of two sets of outcomes, by state, was seen without the other."""
     counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     for state, sides in ends.items():
-        ways = context.ways(state)
+        ways = context.ways[state]
         for i in (0, 1):
             for end in sides[i]:
                 for capability, draws in ways[end].items():

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from capscope.analysis.findings.context import FindingContext
+from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Finding, conditional, named
 from capscope.analysis.findings.grouping import Ends, FindingCase, merged
-from capscope.analysis.findings.kind import FindingKind
 from capscope.analysis.findings.splits import Clause, EventCounts, best_split
 from capscope.statistics.error_budget import Share
 from capscope.symbolic import Effect, State
@@ -40,7 +39,7 @@ CONDITION = FindingKind(
 
 def successes(context: FindingContext, capability: int) -> EventCounts:
     """Count the successes of a capability where one execution can achieve its intent."""
-    tried = [node.state for node, _ in context.tried_within_reach(capability)]
+    tried = [node.state for node, _ in context.tried_within_reach[capability]]
     ends = ((state, _ends(context, capability, state)) for state in tried)
     return EventCounts.of((state, seen.hits, seen.draws) for state, seen in ends)
 

@@ -17,18 +17,19 @@ each answer is computed once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from capscope.analysis.findings.finding import Example, best_examples
+from capscope.analysis.findings.finding import Example, Finding, best_examples
 from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats, StateNode
 from capscope.statistics.arrays import Floats
-from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
+from capscope.statistics.error_budget import Share
+from capscope.symbolic import Effect, ExactlyOne, State
 
 DISCOUNT = 0.95
 SHORT = 3
@@ -70,11 +71,13 @@ class FindingContext:
         self.graph = graph
         self.single_changes = single_changes
         self.nodes = list(graph.nodes.values())
+        self.vocabulary, self.intents = graph.vocabulary, graph.capabilities
         self._masks = [self.vocabulary.literal_masks(c.literals) for c in self.intents]
-        self._nearness: dict[int, Nearness] = {}
-        self._smaller: dict[tuple[State, State], tuple[State, ...]] = {}
-        self._between: dict[tuple[State, State], tuple[State, ...]] = {}
         self._computed: dict[Callable[[FindingContext], Any], Any] = {}
+        # The same questions are asked for many pairs.
+        self.nearness: Callable[[int], Nearness] = cache(self._nearness)
+        self.smaller_steps: Callable[[State, State], list[State]] = cache(self._smaller_steps)
+        self._between: Callable[[State, State], list[State]] = cache(self._strictly_between)
 
     def once(self, compute: Callable[[FindingContext], T]) -> T:
         """Return what a function makes of the context, computed at the first call only."""
@@ -107,32 +110,19 @@ class FindingContext:
             ]
         )
 
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the states."""
-        return self.graph.vocabulary
-
     @cached_property
     def exactly_one(self) -> ExactlyOne:
         """The groups of atoms of which exactly one held in every state seen."""
         return self.graph.exactly_one
-
-    @property
-    def intents(self) -> list[Intent]:
-        """The capabilities, by index."""
-        return self.graph.capabilities
 
     def holds(self, capability: int, state: State) -> bool:
         """Return whether the intent of a capability holds in a state."""
         required, forbidden = self._masks[capability]
         return state & required == required and not state & forbidden
 
-    def tried(self, capability: int) -> Sequence[tuple[StateNode, PairStats]]:
-        """List the states in which a capability was tried and its intent did not hold."""
-        return self._tried[capability]
-
     @cached_property
-    def _tried(self) -> list[list[tuple[StateNode, PairStats]]]:
+    def tried(self) -> list[list[tuple[StateNode, PairStats]]]:
+        """For each capability, the states in which it was tried and its intent did not hold."""
         return [
             [
                 (node, pair)
@@ -150,17 +140,14 @@ class FindingContext:
             for capability in range(len(self.intents))
         ]
 
-    def ways(self, state: State) -> Mapping[State, Mapping[int, int]]:
-        """Return the other states that one execution led to: by which capability, how often."""
-        return self._ways[state]
-
     @cached_property
-    def _ways(self) -> dict[State, dict[State, dict[int, int]]]:
+    def ways(self) -> dict[State, dict[State, dict[int, int]]]:
+        """For each state, the others that one execution led to: by which capability, how often."""
         return {node.state: _ways_from(node) for node in self.nodes}
 
     def successors(self, state: State) -> Set[State]:
         """Return the other states that one execution, of any capability, led to."""
-        return self._ways[state].keys()
+        return self.ways[state].keys()
 
     def leads_to(self, state: State, goal: State) -> bool:
         """Return whether a short sequence was seen to lead to a state without a detour.
@@ -180,74 +167,53 @@ class FindingContext:
 
     def possible_at_once(self, capability: int, state: State) -> bool:
         """Return whether one execution from a state was seen to achieve the intent."""
-        return not self._satisfying[capability].isdisjoint(self._ways[state])
-
-    def tried_within_reach(self, capability: int) -> Sequence[tuple[StateNode, PairStats]]:
-        """List the states of `tried` in which one execution could achieve the intent."""
-        return self._tried_within_reach[capability]
+        return not self._satisfying[capability].isdisjoint(self.ways[state])
 
     @cached_property
-    def _tried_within_reach(self) -> list[list[tuple[StateNode, PairStats]]]:
+    def tried_within_reach(self) -> list[list[tuple[StateNode, PairStats]]]:
+        """For each capability, the states of `tried` in which one execution could achieve it."""
         return [
-            [tried for tried in self.tried(c) if self.possible_at_once(c, tried[0].state)]
-            for c in range(len(self.intents))
+            [(node, pair) for node, pair in own if self.possible_at_once(c, node.state)]
+            for c, own in enumerate(self.tried)
         ]
 
     def alternatives(self, capability: int, state: State) -> list[State]:
-        """List the outcomes an execution may aim for: none changes a strict subset of another.
-
-        An execution of several changes may pass through one outcome on its way to another, and the
-        model does not show that. Then only outcomes of the capability itself count.
-        """
+        """List the outcomes an execution may aim for: none changes a strict subset of another."""
         satisfying = self._satisfying[capability]
         good = [after for after in self.successors(state) if after in satisfying]
         if not self.single_changes:
+            # An execution may pass through one outcome on its way to another, which the model does
+            # not show. So only outcomes of the capability itself count.
             pair = self.graph.pair(state, capability)
             own = {after.state for after in pair.successors} if pair is not None else set()
             good = [after for after in good if after in own]
-        return [
-            after
-            for after in good
-            if not any(_fewer_changes(state, other, after) for other in good)
-        ]
+        return [t for t in good if not any(_fewer_changes(state, other, t) for other in good)]
 
     def modest_ways(self, capability: int, state: State, after: State) -> Iterator[State]:
         """Yield states that a short sequence leads to, with the intent true and fewer changes."""
-        for other in self._strictly_between(state, after):
+        for other in self._between(state, after):
             if self.holds(capability, other) and self.leads_to(state, other):
                 yield other
 
-    def _strictly_between(self, state: State, after: State) -> tuple[State, ...]:
+    def _strictly_between(self, state: State, after: State) -> list[State]:
         """List the states seen that differ from a state in a strict subset of what another does."""
-        found = self._between.get((state, after))
-        if found is None:
-            diff, known = state ^ after, self.graph.nodes
-            if 1 << diff.bit_count() < len(known):
-                found = tuple(state ^ part for part in _subsets_of(diff) if state ^ part in known)
-            else:
-                found = tuple(other for other in known if _fewer_changes(state, other, after))
-            self._between[state, after] = found
-        return found
+        diff, known = state ^ after, self.graph.nodes
+        if 1 << diff.bit_count() < len(known):
+            return [state ^ part for part in _subsets_of(diff) if state ^ part in known]
+        return [other for other in known if _fewer_changes(state, other, after)]
 
-    def smaller_steps(self, state: State, after: State) -> tuple[State, ...]:
+    def _smaller_steps(self, state: State, after: State) -> list[State]:
         """List the successors that changed a strict subset of what another did."""
-        found = self._smaller.get((state, after))
-        if found is None:
-            others = (t for t in self.successors(state) if _fewer_changes(state, t, after))
-            found = self._smaller[state, after] = tuple(others)
-        return found
+        return [t for t in self.successors(state) if _fewer_changes(state, t, after)]
 
-    def nearness(self, capability: int) -> Nearness:
+    def _nearness(self, capability: int) -> Nearness:
         """Return how near each state is to the intent of a capability."""
-        found = self._nearness.get(capability)
-        if found is None:
-            satisfying = self._satisfying[capability]
-            goal = np.array([node.state in satisfying for node in self.nodes], dtype=float)
-            worst = self._edges.settle(goal)
-            unknown = DISCOUNT * self._edges.incomplete
-            best = self._edges.settle(np.maximum(goal, unknown)) if unknown.any() else worst
-            found = self._nearness[capability] = Nearness(self._edges.position, worst, best)
-        return found
+        satisfying = self._satisfying[capability]
+        goal = np.array([node.state in satisfying for node in self.nodes], dtype=float)
+        worst = self._edges.settle(goal)
+        unknown = DISCOUNT * self._edges.incomplete
+        best = self._edges.settle(np.maximum(goal, unknown)) if unknown.any() else worst
+        return Nearness(self._edges.position, worst, best)
 
     @cached_property
     def _edges(self) -> _Edges:
@@ -328,3 +294,27 @@ def _subsets_of(bits: int) -> Iterator[int]:
     while subset:
         subset = (subset - 1) & bits
         yield subset
+
+
+Find = Callable[[FindingContext, Share, Sequence[Finding]], list[Finding]]
+"""Look for findings, given the findings of the kinds before; thresholds come from the share."""
+
+
+@dataclass(frozen=True)
+class FindingKind:
+    """A kind of finding."""
+
+    name: str
+    """Unique among all kinds."""
+    description: str
+    """What it looks for, in the plural: "side effects that were not needed"."""
+    find: Find
+    reported_as: str = ""
+    """The `kind` of its findings, if it is not the name: several kinds may share one."""
+    approximate: bool = False
+    """Whether its error rate holds only approximately under adaptive sampling."""
+
+    @property
+    def label(self) -> str:
+        """The `kind` of its findings."""
+        return self.reported_as or self.name

@@ -119,7 +119,7 @@ def mirror_pairs(
         if mirrored is None or _belongs_to_image(capability, mirrored, context, swap):
             continue
         schema = _schema(intent, swap)
-        for node, _ in context.tried(capability):
+        for node, _ in context.tried[capability]:
             partner = images.get(node.state)
             if partner is None or (capability == mirrored and partner < node.state):
                 continue

@@ -17,9 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from capscope.analysis.findings.choice import Name, OutcomeChoice, choices, separable
-from capscope.analysis.findings.context import FindingContext
+from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Finding, best_examples, conditional, joined, pairs_of
-from capscope.analysis.findings.kind import FindingKind
 from capscope.analysis.findings.rate import Rate
 from capscope.analysis.findings.splits import Clause, EventCounts, best_split
 from capscope.analysis.findings.unusual_means import MEANS

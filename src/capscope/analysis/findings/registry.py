@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import metadata
 
 from capscope.analysis.findings.conditions import CONDITION
-from capscope.analysis.findings.kind import FindingKind
+from capscope.analysis.findings.context import FindingKind
 from capscope.analysis.findings.preferences import PREFERENCE
 from capscope.analysis.findings.side_effects import SIDE_EFFECT
 from capscope.analysis.findings.unequal_steps import UNEQUAL_STEPS

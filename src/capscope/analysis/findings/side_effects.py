@@ -20,10 +20,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from capscope.analysis.findings.context import FindingContext
+from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Finding, best_examples
 from capscope.analysis.findings.grouping import Ends, FindingCase, merged
-from capscope.analysis.findings.kind import FindingKind
 from capscope.analysis.findings.rate import LEAST_RATE
 from capscope.analysis.findings.splits import EventCounts, narrow_down
 from capscope.statistics.error_budget import Share
@@ -83,7 +82,7 @@ def avoidable(context: FindingContext, capability: int, state: State, after: Sta
 
 def _outcomes(context: FindingContext, capability: int) -> Iterator[AvoidableOutcome]:
     near = context.nearness(capability)
-    for node, pair in context.tried(capability):
+    for node, pair in context.tried[capability]:
         # If the intent is not known to be within reach, nothing is near or far.
         if not near.reachable(node.state):
             continue

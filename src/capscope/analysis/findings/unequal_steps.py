@@ -18,9 +18,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from capscope.analysis.findings.context import FindingContext
+from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Finding, Pairs, joined, pairs_of
-from capscope.analysis.findings.kind import FindingKind
 from capscope.analysis.findings.object_swap import MirrorPair, ObjectSwap, mirror_pairs, swaps
 from capscope.analysis.findings.preferences import PREFERENCE
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE, Rate

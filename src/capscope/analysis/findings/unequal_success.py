@@ -12,9 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
-from capscope.analysis.findings.context import FindingContext
+from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Finding, Pairs, pairs_of
-from capscope.analysis.findings.kind import FindingKind
 from capscope.analysis.findings.object_swap import MirrorPair, ObjectSwap, mirror_pairs, swaps
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE, Rate
 from capscope.statistics.error_budget import Share

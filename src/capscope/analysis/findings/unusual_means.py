@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from capscope.analysis.findings.choice import Name, OutcomeChoice, choices, separable
-from capscope.analysis.findings.context import FindingContext
+from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Finding, best_examples, joined
 from capscope.analysis.findings.grouping import (
     Ends,
@@ -25,7 +25,6 @@ from capscope.analysis.findings.grouping import (
     merged,
     schema_of,
 )
-from capscope.analysis.findings.kind import FindingKind
 from capscope.analysis.findings.rate import LEAST_RATE, Rate
 from capscope.analysis.findings.splits import EventCounts, narrow_down
 from capscope.statistics.error_budget import Share
@@ -109,7 +108,7 @@ def _usual_and_rare(
     shares: dict[Hashable, dict[Signature, float]] = defaultdict(lambda: defaultdict(float))
     for capability in range(len(context.intents)):
         own = shares[signatures.schema(capability)]
-        for node, pair in context.tried_within_reach(capability):
+        for node, pair in context.tried_within_reach[capability]:
             ends = context.alternatives(capability, node.state)
             achieved = {e: n for e, n in pair.counts.items() if e.apply(node.state) in ends}
             total = sum(achieved.values())
