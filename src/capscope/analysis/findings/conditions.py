@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from capscope.analysis.findings.context import FindingContext, FindingKind
-from capscope.analysis.findings.finding import Finding, conditional, named
+from capscope.analysis.findings.finding import Finding
 from capscope.analysis.findings.grouping import Ends, FindingCase, merged
 from capscope.analysis.findings.splits import Clause, EventCounts, best_split
 from capscope.statistics.error_budget import Share
@@ -85,18 +85,7 @@ def _finding(case: FindingCase) -> Finding:
     what = "does nothing" if idle else failing
     otherwise = "in the remaining states" if later else "otherwise"
     sentence = (
-        f"Asked for {named(case.intents)}{conditional(case.when)}, the agent {what}, although one "
-        f"execution can achieve it: success has probability {low.text}, {otherwise} {high.text}."
+        f"{case.asked}, the agent {what}, although one execution can achieve it: success has "
+        f"probability {low.text}, {otherwise} {high.text}."
     )
-    return Finding(
-        CONDITION.label,
-        case.intents,
-        sentence,
-        low,
-        high,
-        case.when,
-        (),
-        case.examples,
-        case.pairs,
-        strength=max(high.interval[0] - low.interval[1], 0.0),
-    )
+    return case.finding(CONDITION.label, sentence, low.gap_to(high))

@@ -93,21 +93,29 @@ class FindingCase:
         """The literals as text."""
         return joined(self.literals) + (" (or similar)" if self.similar else "")
 
-    def finding(self, kind: str, what: str) -> Finding:
-        """Write the sentence: what the agent does, asked for the intents, and how probably."""
+    @property
+    def asked(self) -> str:
+        """The first part of a sentence: what was asked for, and where."""
+        return f"Asked for {named(self.intents)}{conditional(self.when)}"
+
+    def sentence(self, what: str) -> str:
+        """Write what the agent does, asked for the intents, and how probably."""
         elsewhere = "" if self.against is None else f"; elsewhere {self.against.text}"
-        asked = f"Asked for {named(self.intents)}{conditional(self.when)}"
+        return f"{self.asked}, the agent {what}: probability {self.rate.text}{elsewhere}."
+
+    def finding(self, kind: str, sentence: str, strength: float) -> Finding:
+        """Return the case as a finding."""
         return Finding(
             kind,
             self.intents,
-            f"{asked}, the agent {what}: probability {self.rate.text}{elsewhere}.",
+            sentence,
             self.rate,
             self.against,
             self.when,
             self.literals,
             self.examples,
             self.pairs,
-            strength=self.rate.interval[0],
+            strength,
         )
 
 
@@ -122,16 +130,12 @@ def roles_of(intent: Intent) -> Roles:
 
 def lifted(literals: Iterable[Literal], roles: Roles, other: str | None = None) -> Hashable:
     """Write literals with roles for objects; `other` replaces the objects without one."""
-    return tuple(
-        sorted(
-            (
-                literal.atom.predicate,
-                literal.positive,
-                tuple(roles.get(o, o if other is None else other) for o in literal.atom.arguments),
-            )
-            for literal in literals
-        )
-    )
+    lifted_literals = []
+    for literal in literals:
+        objects = literal.atom.arguments
+        arguments = tuple(roles.get(o, o if other is None else other) for o in objects)
+        lifted_literals.append((literal.atom.predicate, literal.positive, arguments))
+    return tuple(sorted(lifted_literals))
 
 
 def schema_of(intent: Intent) -> Hashable:
@@ -147,8 +151,7 @@ def effect_signature(intent: Intent, effect: Effect, vocabulary: Vocabulary) -> 
 
 def merged(cases: Iterable[FindingCase]) -> list[FindingCase]:
     """Merge the cases that differ only in objects: first in those of the intent, then in any."""
-    by_roles = _grouped(cases, None)
-    return _grouped(by_roles, "*")
+    return _grouped(_grouped(cases, None), "*")
 
 
 def _grouped(cases: Iterable[FindingCase], other: str | None) -> list[FindingCase]:
@@ -191,10 +194,9 @@ def _together(cases: Sequence[FindingCase], *, similar: bool) -> FindingCase:
 
 def _rate_of(seen: EndsByPair, pairs: Iterable[tuple[int, State]]) -> Rate:
     counted = list(pairs)
-    hits, draws = (
-        sum(n) for n in zip(*((seen[p].hits, seen[p].draws) for p in counted), strict=True)
-    )
-    return Rate(hits, draws, len({state for _, state in counted}))
+    ends = [seen[pair] for pair in counted]
+    states = {state for _, state in counted}
+    return Rate(sum(e.hits for e in ends), sum(e.draws for e in ends), len(states))
 
 
 def _agree(one: Rate | None, other: Rate | None) -> bool:

@@ -8,9 +8,9 @@ are atoms of the state, and their mirror image is never seen: such pairs are not
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from capscope.analysis.findings.context import FindingContext
@@ -49,18 +49,10 @@ class ObjectSwap:
         """Return the mirror image of an intent."""
         return Intent.of(Literal(self.atom(x.atom), x.positive) for x in intent.literals)
 
-    def effect(self, effect: Effect) -> Effect:
-        """Return the mirror image of an effect."""
-        # The same few effects occur in many states.
-        image = self._images.get(effect)
-        if image is None:
-            image = Effect(self.state(effect.adds), self.state(effect.deletes))
-            self._images[effect] = image
-        return image
-
     @cached_property
-    def _images(self) -> dict[Effect, Effect]:
-        return {}
+    def effect(self) -> Callable[[Effect], Effect]:
+        """Returns the mirror image of an effect; the same few effects occur in many states."""
+        return cache(lambda effect: Effect(self.state(effect.adds), self.state(effect.deletes)))
 
     def state(self, state: State) -> State:
         """Return the mirror image of a state."""
@@ -77,25 +69,18 @@ class MirrorPair(NamedTuple):
 
     schema: Hashable
     """The intent with all objects but the two replaced by a placeholder."""
-    capability: int
-    state: State
-    mirrored_capability: int
-    mirrored_state: State
-
-    @property
-    def sides(self) -> tuple[tuple[int, State], tuple[int, State]]:
-        """The capability and the state of either."""
-        return ((self.capability, self.state), (self.mirrored_capability, self.mirrored_state))
+    sides: tuple[tuple[int, State], tuple[int, State]]
+    """The capability and the state of either."""
 
     @property
     def same_intent(self) -> bool:
         """Whether the intent is its own mirror image."""
-        return self.capability == self.mirrored_capability
+        return self.sides[0][0] == self.sides[1][0]
 
     @property
     def same(self) -> bool:
         """Whether the pair is its own mirror image."""
-        return self.same_intent and self.state == self.mirrored_state
+        return self.sides[0] == self.sides[1]
 
 
 def swaps(vocabulary: Vocabulary) -> Iterator[ObjectSwap]:
@@ -126,7 +111,7 @@ def mirror_pairs(
             if nodes[partner].pairs[mirrored] is not None:
                 sides = (capability, node.state), (mirrored, partner)
                 if reported.isdisjoint(sides):
-                    yield MirrorPair(schema, *sides[0], *sides[1])
+                    yield MirrorPair(schema, sides)
 
 
 def _belongs_to_image(
@@ -146,11 +131,9 @@ def _comes_first(intent: Intent, swap: ObjectSwap) -> bool:
 
 def _schema(intent: Intent, swap: ObjectSwap) -> Hashable:
     """Return the intent with all objects but the two replaced by a placeholder."""
-    return tuple(
-        (
-            literal.atom.predicate,
-            literal.positive,
-            tuple(o if o in (swap.one, swap.other) else "*" for o in literal.atom.arguments),
-        )
-        for literal in intent.literals
-    )
+    kept = {swap.one, swap.other}
+    schema = []
+    for literal in intent.literals:
+        arguments = tuple(o if o in kept else "*" for o in literal.atom.arguments)
+        schema.append((literal.atom.predicate, literal.positive, arguments))
+    return tuple(schema)

@@ -13,8 +13,9 @@ left out: that finding says more.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from capscope.analysis.findings.choice import Name, OutcomeChoice, choices, separable
 from capscope.analysis.findings.context import FindingContext, FindingKind
@@ -92,16 +93,13 @@ def find_preferences(
 PREFERENCE = FindingKind("preference", "preferences among outcomes", find_preferences)
 
 
-def _contests(made: list[OutcomeChoice]) -> Iterator[Contest]:
+def _contests(made: list[OutcomeChoice]) -> list[Contest]:
     found: dict[tuple[Name, Name], list[OutcomeChoice]] = defaultdict(list)
     for choice in made:
-        options = sorted(choice.options)
-        for i, one in enumerate(options):
-            for other in options[i + 1 :]:
-                if choice.taken[one] + choice.taken[other]:
-                    found[one, other].append(choice)
-    for (one, other), members in found.items():
-        yield Contest(one, other, tuple(members))
+        for one, other in combinations(sorted(choice.options), 2):
+            if choice.taken[one] + choice.taken[other]:
+                found[one, other].append(choice)
+    return [Contest(one, other, tuple(members)) for (one, other), members in found.items()]
 
 
 def _is_choice(context: FindingContext, contest: Contest) -> bool:
@@ -177,9 +175,8 @@ def _ranked(part: set[Name], relation: set[tuple[Name, Name]]) -> Order:
     ranks = []
     left = set(part)
     while left:
-        top = {n for n in left if not any((m, n) in relation for m in left)}
         # A cycle of preferences has no top; it is reported as one rank.
-        rank = top or left
+        rank = {n for n in left if not any((m, n) in relation for m in left)} or left
         ranks.append(tuple(sorted(rank)))
         left = left - rank
     return tuple(ranks)
@@ -193,7 +190,8 @@ def _finding(
     pairs: set[tuple[int, State]] = set()
     examples = []
     for choice in made:
-        ranks = [r for r in (_available(rank, choice.options) for rank in order) if r]
+        available = ([name for name in rank if name in choice.options] for rank in order)
+        ranks = [rank for rank in available if rank]
         taken = sum(choice.taken[name] for rank in ranks for name in rank)
         relevant = len(ranks) > 1 and all(c.covers(choice.state, context.vocabulary) for c in when)
         if not relevant or not taken:
@@ -201,8 +199,7 @@ def _finding(
         hits += sum(choice.taken[name] for name in ranks[0])
         draws += taken
         pairs.add((choice.capability, choice.state))
-        best = max(ranks[0], key=lambda name: choice.taken[name])
-        after = choice.options[best]
+        after = choice.options[max(ranks[0], key=lambda name: choice.taken[name])]
         examples.append(context.example(choice.capability, choice.state, after, taken))
     rate = Rate(hits, draws, len({state for _, state in pairs}))
     intents = tuple(context.intents[c] for c in sorted({c for c, _ in pairs}))
@@ -227,7 +224,3 @@ def _sentence(intents: tuple[Intent, ...], order: Order, when: When, rate: Rate)
         f"Of several outcomes that achieve {joined(intents, 'or')}{conditional(when)}, the agent "
         f"prefers {ranked}: it picks the most preferred available one with probability {rate.text}."
     )
-
-
-def _available(rank: tuple[Name, ...], options: Mapping[Name, State]) -> tuple[Name, ...]:
-    return tuple(name for name in rank if name in options)

@@ -54,6 +54,10 @@ class Rate:
         worth = self.interval[0] >= min(bound + LEAST_DIFFERENCE, (1 + bound) / 2)
         return worth and self.surely_above(bound, threshold)
 
+    def gap_to(self, higher: Rate) -> float:
+        """Return by how much another rate is higher at least, by the intervals; 0 if they meet."""
+        return max(higher.interval[0] - self.interval[1], 0.0)
+
     def agrees_with(self, other: Rate) -> bool:
         """Return whether two rates may be reported as one."""
         if abs(self.probability - other.probability) <= LEAST_DIFFERENCE:

@@ -16,9 +16,9 @@ that showed it would overestimate it.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Finding, best_examples
@@ -31,14 +31,13 @@ from capscope.symbolic import Effect, ExactlyOne, State
 NOTHING = Effect(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class AvoidableOutcome:
+class AvoidableOutcome(NamedTuple):
     """The end of executions, with what was avoidable in it."""
 
     state: State
     after: State
     excess: Effect
-    count: int
+    number: int
 
 
 def find_side_effects(
@@ -88,9 +87,8 @@ def _outcomes(context: FindingContext, capability: int) -> Iterator[AvoidableOut
             continue
         for effect, count in pair.counts.items():
             after = effect.apply(node.state)
-            excess = NOTHING
-            if after != node.state:
-                excess = avoidable(context, capability, node.state, after)
+            changed = after != node.state
+            excess = avoidable(context, capability, node.state, after) if changed else NOTHING
             yield AvoidableOutcome(node.state, after, excess, count)
 
 
@@ -100,11 +98,10 @@ def _candidates(outcomes: list[AvoidableOutcome], groups: ExactlyOne) -> list[Ef
     If exactly one of several atoms holds, that one ended because another began is not a change of
     its own: arriving somewhere is one event, wherever the agent came from.
     """
-    counts: dict[Effect, int] = {}
+    counts: Counter[Effect] = Counter()
     for outcome in outcomes:
         if outcome.excess != NOTHING:
-            excess = groups.without_implied(outcome.excess)
-            counts[excess] = counts.get(excess, 0) + outcome.count
+            counts[groups.without_implied(outcome.excess)] += outcome.number
     totals = {
         excess: sum(count for other, count in counts.items() if _contains(other, excess))
         for excess in counts
@@ -122,7 +119,7 @@ def _ends(outcomes: list[AvoidableOutcome], excess: Effect) -> dict[State, Ends]
     showing: dict[State, set[State]] = defaultdict(set)
     for o in outcomes:
         if not o.state & excess.adds and o.state & excess.deletes == excess.deletes:
-            counts[o.state][o.after] = o.count
+            counts[o.state][o.after] = o.number
             if _contains(o.excess, excess):
                 showing[o.state].add(o.after)
     return {state: Ends(counts[state], frozenset(showing[state])) for state in counts}
@@ -144,7 +141,7 @@ def _case(
     within = set(counts.states)
     shown = [o for o in outcomes if o.state in within and _contains(o.excess, excess)]
     examples = [context.example(capability, o.state, o.after) for o in shown]
-    whole = sum(o.count for o in shown if o.excess == Effect.between(o.state, o.after))
+    whole = sum(o.number for o in shown if o.excess == Effect.between(o.state, o.after))
     return FindingCase(
         (context.intents[capability],),
         {(capability, state): ends for state, ends in seen.items()},
@@ -161,4 +158,4 @@ def _finding(case: FindingCase) -> Finding:
         what = f"causes {case.named_literals} instead, which is not a step toward it"
     else:
         what = f"also causes {case.named_literals}, which was not needed"
-    return case.finding(SIDE_EFFECT.label, what)
+    return case.finding(SIDE_EFFECT.label, case.sentence(what), case.rate.interval[0])

@@ -87,8 +87,7 @@ def best_split(
 
     Rates that differ by less than `difference` are not worth separating.
     """
-    rate = counts.rate if counts.states else None
-    if rate is None or rate.hits in (0, rate.draws) or len(counts.states) < 2:
+    if len(counts.states) < 2 or counts.rate.hits in (0, counts.rate.draws):
         return None
     columns, satisfied = _distinct_literals(counts.states, vocabulary)
     if not columns:

@@ -129,12 +129,13 @@ def _equivalent(
     context: FindingContext, swap: ObjectSwap, pair: MirrorPair, effect: Effect
 ) -> bool:
     """Return whether an outcome and its mirror image were possible and lead equally near."""
-    here, there = effect.apply(pair.state), swap.effect(effect).apply(pair.mirrored_state)
-    for before, after in ((pair.state, here), (pair.mirrored_state, there)):
+    near = []
+    for (capability, before), change in zip(pair.sides, (effect, swap.effect(effect)), strict=True):
+        after = change.apply(before)
         if after != before and after not in context.successors(before):
             return False
-    near, mirrored = map(context.nearness, (pair.capability, pair.mirrored_capability))
-    return near.if_lucky(here) == mirrored.if_lucky(there)
+        near.append(context.nearness(capability).if_lucky(after))
+    return near[0] == near[1]
 
 
 def _evidence_of_one(counts: EffectCounts, swap: ObjectSwap) -> float:
@@ -187,7 +188,7 @@ def _finding(context: FindingContext, group: MirrorGroup) -> Finding | None:
         literals,
         (example,),
         frozenset(pair.sides),
-        strength=max(rate.interval[0] - against.interval[1], 0.0),
+        strength=against.gap_to(rate),
     )
 
 

@@ -45,8 +45,7 @@ class MirrorComparison:
     def rates(self) -> tuple[Rate, Rate]:
         """The rate for the first object and for the other."""
         hits, draws, mirrored_hits, mirrored_draws = map(sum, zip(*self.counts, strict=True))
-        states = len({pair.state for pair in self.pairs})
-        mirrored = len({pair.mirrored_state for pair in self.pairs})
+        states, mirrored = (len({pair.sides[i][1] for pair in self.pairs}) for i in (0, 1))
         return Rate(hits, draws, states), Rate(mirrored_hits, mirrored_draws, mirrored)
 
 
@@ -141,5 +140,5 @@ def _finding(
         intents[0].literals + mirrored.literals,
         context.failures(sides),
         frozenset(side for other in related for pair in other.pairs for side in pair.sides),
-        strength=max(other.interval[0] - one.interval[1], 0.0),
+        strength=one.gap_to(other),
     )

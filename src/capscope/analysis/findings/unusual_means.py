@@ -11,9 +11,9 @@ less often but not almost never, where both were available and are a choice (`ch
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from capscope.analysis.findings.choice import Name, OutcomeChoice, choices, separable
 from capscope.analysis.findings.context import FindingContext, FindingKind
@@ -63,23 +63,15 @@ class Fork:
 
 
 class Signatures:
-    """The signatures of effects; the same few effects occur in many states."""
+    """The schemas of intents, and the signatures of effects that achieve them."""
 
     def __init__(self, context: FindingContext) -> None:
-        self._intents, self._vocabulary = context.intents, context.vocabulary
-        self._schemas = [schema_of(intent) for intent in context.intents]
-        self._known: dict[tuple[int, Effect], Signature] = {}
-
-    def schema(self, capability: int) -> Hashable:
-        """Return the schema of a capability's intent."""
-        return self._schemas[capability]
-
-    def of(self, capability: int, effect: Effect) -> Signature:
-        """Return the signature of an effect that achieves the intent of a capability."""
-        if (capability, effect) not in self._known:
-            found = effect_signature(self._intents[capability], effect, self._vocabulary)
-            self._known[capability, effect] = found
-        return self._known[capability, effect]
+        intents, vocabulary = context.intents, context.vocabulary
+        self.schemas = [schema_of(intent) for intent in intents]
+        # The same few effects occur in many states.
+        self.of: Callable[[int, Effect], Signature] = cache(
+            lambda capability, effect: effect_signature(intents[capability], effect, vocabulary)
+        )
 
 
 def find_unusual_means(
@@ -107,7 +99,7 @@ def _usual_and_rare(
     """Return the usual signature of each schema of intents, and those that are rare."""
     shares: dict[Hashable, dict[Signature, float]] = defaultdict(lambda: defaultdict(float))
     for capability in range(len(context.intents)):
-        own = shares[signatures.schema(capability)]
+        own = shares[signatures.schemas[capability]]
         for node, pair in context.tried_within_reach[capability]:
             ends = context.alternatives(capability, node.state)
             achieved = {e: n for e, n in pair.counts.items() if e.apply(node.state) in ends}
@@ -134,7 +126,7 @@ def _forks(
     rare: set[tuple[Hashable, Signature]],
 ) -> Iterator[tuple[Signature, Fork]]:
     """Yield the unusual ways among the options, if the usual one is among them too."""
-    schema = signatures.schema(choice.capability)
+    schema = signatures.schemas[choice.capability]
     names: dict[Signature, list[Name]] = defaultdict(list)
     for name, end in choice.options.items():
         effect = Effect.between(choice.state, end)
@@ -196,4 +188,4 @@ def _finding(case: FindingCase) -> Finding:
     what = (
         f"achieves it by {case.named_literals}, although the usual way, by {usual}, was available"
     )
-    return case.finding(MEANS.label, what)
+    return case.finding(MEANS.label, case.sentence(what), case.rate.interval[0])
