@@ -15,7 +15,7 @@ divided among these.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -30,18 +30,8 @@ from capscope.statistics.categorical import (
 from capscope.statistics.error_budget import ERROR_RATE, ErrorBudget
 from capscope.symbolic import Effect, Intent, State, Vocabulary
 
-
-@dataclass(frozen=True)
-class PositionOutcomes:
-    """What was seen from one of the positions that share a state."""
-
-    outcomes: Mapping[State, int]
-    """How often each state came after it, the most frequent first."""
-
-    @property
-    def draws(self) -> int:
-        """How often it was drawn."""
-        return sum(self.outcomes.values())
+OutcomesOfPosition = Counter[State]
+"""How often each state followed one of the positions that share a state, most frequent first."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +44,7 @@ class AliasedPair:
     """The number of positions from which the pair was drawn."""
     evidence: float
     """The log score."""
-    contrast: tuple[PositionOutcomes, PositionOutcomes]
+    contrast: tuple[OutcomesOfPosition, OutcomesOfPosition]
     """Two of the positions that differ clearly."""
     vocabulary: Vocabulary = field(repr=False, compare=False)
 
@@ -67,16 +57,14 @@ class AliasedPair:
             "positions": self.positions,
             "evidence": self.evidence,
             "contrast": [
-                [
-                    {"after": hex(after), "changes": self._changes(after), "count": count}
-                    for after, count in position.outcomes.items()
-                ]
+                [self._outcome_as_dict(*outcome) for outcome in position.items()]
                 for position in self.contrast
             ],
         }
 
-    def _changes(self, after: State) -> list[str]:
-        return [str(x) for x in Effect.between(self.state, after).literals(self.vocabulary)]
+    def _outcome_as_dict(self, after: State, count: int) -> dict[str, Any]:
+        changes = Effect.between(self.state, after).literals(self.vocabulary)
+        return {"after": hex(after), "changes": [str(x) for x in changes], "count": count}
 
 
 @dataclass(frozen=True)
@@ -110,11 +98,8 @@ def find_aliasing(
             break
         state, intent = states[counts.before[pair]], intents[counts.capability[pair]]
         shown = counts.by_position(pair, states)
-        found.append(
-            AliasedPair(
-                intent, state, len(shown), float(evidence[pair]), _contrast(shown), vocabulary
-            )
-        )
+        score, contrast = float(evidence[pair]), _contrast(shown)
+        found.append(AliasedPair(intent, state, len(shown), score, contrast, vocabulary))
     return Aliasing(len(evidence), tuple(found))
 
 
@@ -178,19 +163,15 @@ def _at_their_start(executions: ExecutionTable) -> Mask:
     return at_start
 
 
-def _contrast(shown: Sequence[Counter[State]]) -> tuple[PositionOutcomes, PositionOutcomes]:
-    """Choose two positions that differ clearly, the one with more draws first.
-
-    One differs most from all others together, the other differs most from that one: comparing all
-    with all would take long if there are hundreds.
-    """
+def _contrast(shown: Sequence[OutcomesOfPosition]) -> tuple[OutcomesOfPosition, OutcomesOfPosition]:
+    """Choose two positions that differ clearly, the one with more draws first."""
     together = sum(shown, Counter[State]())
-    outcomes = len(together)
 
-    def apart(one: Counter[State], other: Counter[State]) -> float:
-        return evidence_of_two_distributions(one, other, outcomes)
+    def apart(one: OutcomesOfPosition, other: OutcomesOfPosition) -> float:
+        return evidence_of_two_distributions(one, other, len(together))
 
+    # Comparing all with all would take long if there are hundreds.
     odd = max(shown, key=lambda own: apart(own, together - own))
     other = max((own for own in shown if own is not odd), key=lambda own: apart(odd, own))
     first, second = sorted((odd, other), key=lambda own: -own.total())
-    return PositionOutcomes(dict(first.most_common())), PositionOutcomes(dict(second.most_common()))
+    return Counter(dict(first.most_common())), Counter(dict(second.most_common()))

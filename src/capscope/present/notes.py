@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from capscope.analysis.aliasing import AliasedPair, Aliasing, PositionOutcomes
+from capscope.analysis.aliasing import AliasedPair, Aliasing, OutcomesOfPosition
 from capscope.analysis.findings.finding import joined
 from capscope.present.text import counted, first_few
 from capscope.record.agent_failures import AgentFailure
@@ -92,7 +92,7 @@ def _aliasing_example(pair: AliasedPair, always: State) -> str:
     holding = vocabulary.holding(state & ~always) or vocabulary.holding(state)
     names = first_few([str(atom) for atom in holding], _MOST_NAMED)
     one, other = pair.contrast
-    usual, usual_of_other = (next(iter(position.outcomes)) for position in (one, other))
+    usual, usual_of_other = (next(iter(position)) for position in (one, other))
     example = (
         f"asked for {pair.intent} when {joined(names) or 'no atom holds'}, "
         f"{_share(one, usual, ' draws')} from one position ended with {_changed(pair, usual)}, "
@@ -103,8 +103,8 @@ def _aliasing_example(pair: AliasedPair, always: State) -> str:
     return f"{example}and {_share(other, usual_of_other)} from another with {changed}"
 
 
-def _share(position: PositionOutcomes, outcome: State, noun: str = "") -> str:
-    count, draws = position.outcomes[outcome], position.draws
+def _share(position: OutcomesOfPosition, outcome: State, noun: str = "") -> str:
+    count, draws = position[outcome], position.total()
     return f"all {draws:,}{noun}" if count == draws else f"{count:,} of {draws:,}{noun}"
 
 

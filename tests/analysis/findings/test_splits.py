@@ -38,7 +38,7 @@ def best_by_looking(rows):
         terms = list(itertools.combinations(groups.values(), length))
         for term in terms:
             sides = [[0, 0], [0, 0]]
-            for state, hits, draws in rows:
+            for state, hits, draws in zip(rows.states, rows.hits, rows.draws, strict=True):
                 side = sides[Clause(term).covers(state, WORDS)]
                 side[0] += hits
                 side[1] += draws

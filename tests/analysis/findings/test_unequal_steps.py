@@ -5,7 +5,7 @@ import pytest
 
 from capscope.analysis.findings.context import FindingContext
 from capscope.analysis.findings.preferences import PREFERENCE
-from capscope.analysis.findings.unequal_steps import find_unequal_steps
+from capscope.analysis.findings.unequal_treatment import find_unequal_steps
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Atom, Intent, Predicate, Vocabulary

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from capscope.analysis.findings.context import FindingContext
 from capscope.analysis.findings.object_swap import ObjectSwap
-from capscope.analysis.findings.unequal_success import find_unequal_success
+from capscope.analysis.findings.unequal_treatment import find_unequal_success
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Predicate, Vocabulary

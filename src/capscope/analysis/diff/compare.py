@@ -65,9 +65,8 @@ def compare_runs(
 
     With `any_position`, all positions of the simulator that share a symbolic state count as equal.
     """
-    return compare_data(
-        RunData.of(a), RunData.of(b), error_rate=error_rate, any_position=any_position
-    )
+    mine, theirs = RunData.of(a), RunData.of(b)
+    return compare_data(mine, theirs, error_rate=error_rate, any_position=any_position)
 
 
 def compare_data(
@@ -114,18 +113,18 @@ def _check_limits(a: RunData, b: RunData) -> None:
             )
 
 
-def _side_effects(questions: Questions, groups: ExactlyOne) -> Iterator[_Question]:
+def _side_effects(questions: Questions, groups: ExactlyOne) -> list[_Question]:
     """Ask about each literal that became true; those that always did so together are one."""
-    together: defaultdict[tuple[bytes, ...], list[tuple[Literal, QuestionCounts]]]
-    together = defaultdict(list)
+    together: dict[tuple[bytes, ...], _Question] = {}
     for literal in questions.literals_changed(groups):
         counts = questions.becomes_true(literal)
         a, b, signs = counts.a, counts.b, counts.signs
         if len(counts.states) and (a.hits.any() or b.hits.any()):
             parts = counts.states, signs.wins_a, signs.wins_b, a.hits, b.hits
-            together[tuple(part.tobytes() for part in parts)].append((literal, counts))
-    for members in together.values():
-        yield _Question(questions.intent, tuple(literal for literal, _ in members), members[0][1])
+            key = tuple(part.tobytes() for part in parts)
+            first = together.setdefault(key, _Question(questions.intent, (), counts))
+            together[key] = replace(first, literals=(*first.literals, literal))
+    return list(together.values())
 
 
 def _differences(
@@ -172,12 +171,12 @@ def _difference(
 
 
 def _diff_kind(a: Estimate, b: Estimate, a_ahead: bool, side_effect: bool) -> DiffKind:
-    less, more = (a, b) if not a_ahead else (b, a)
+    less, more = (b, a) if a_ahead else (a, b)
     # Nothing was seen on one side, and the two intervals do not overlap.
     nothing = less.hits == 0 and less.high < more.low
+    if side_effect and a_ahead:
+        return DiffKind.SIDE_EFFECT_GONE if nothing else DiffKind.LESS_FREQUENT
     if side_effect:
-        if a_ahead:
-            return DiffKind.SIDE_EFFECT_GONE if nothing else DiffKind.LESS_FREQUENT
         return DiffKind.NEW_SIDE_EFFECT if nothing else DiffKind.MORE_FREQUENT
     if a_ahead:
         return DiffKind.LOST if nothing else DiffKind.LESS_RELIABLE
@@ -189,9 +188,8 @@ def _where(counts: QuestionCounts, subset: SubsetEvidence, matched: MatchedRuns)
     size = len(inside) + len(outside)
     if not len(outside):
         return Where(((),), size, size, None)
-    if subset.literal is not None:
-        when: tuple[tuple[Literal, ...], ...] = ((subset.literal,),)
-    else:
+    when: tuple[tuple[Literal, ...], ...] = ((subset.literal,),) if subset.literal else ()
+    if not when:
         on, off = ([matched.states[i] for i in some] for some in (inside, outside))
         when = shortest_dnf(on, off, matched.vocabulary)
     return Where(when, len(inside), size, Estimate.of_both(counts, ~subset.members))
@@ -202,10 +200,9 @@ def _without_implied(
 ) -> Iterator[Difference]:
     """Yield the differences without deletions that reported additions of the same change imply.
 
-    If exactly one of several atoms holds, one of them ends because another begins. Each is a
-    question of its own, because B may begin to leave a place without going to any one place more
-    often; but if it is reported where B goes, that it leaves need not be. `effects` has what either
-    run saw of a capability: an addition implies a deletion only if one execution showed both.
+    If exactly one of several atoms holds, one of them ends because another begins. If it is
+    reported where B goes, that it leaves need not be. `effects` has what either run saw of a
+    capability: an addition implies a deletion only if one execution showed both.
     """
     begun: defaultdict[tuple[Intent, bool], int] = defaultdict(int)
     for one in found:
@@ -225,10 +222,9 @@ def _direction(one: Difference) -> tuple[Intent, bool]:
 
 
 def _unchanged(question: _Question) -> Unchanged:
-    counts = question.counts
-    everywhere = np.ones(len(counts.states), dtype=bool)
-    states = len(np.unique(counts.states))
-    return Unchanged(question.intent, states, *Estimate.of_both(counts, everywhere))
+    states = question.counts.states
+    everywhere = Estimate.of_both(question.counts, np.ones(len(states), dtype=bool))
+    return Unchanged(question.intent, len(np.unique(states)), *everywhere)
 
 
 def _not_shared(a: RunData, b: RunData) -> Iterator[Unknown]:
@@ -249,8 +245,7 @@ def _undecidable(
         counts = by_intent.get(intent)
         if counts is None:
             yield Unknown(intent, Reason.APART)
-            continue
-        if StateSubsets(counts.states, matched).best(counts.most_possible(), threshold) is None:
+        elif StateSubsets(counts.states, matched).best(counts.most_possible(), threshold) is None:
             draws = int(counts.a.draws.sum()), int(counts.b.draws.sum())
             yield Unknown(intent, Reason.FEW, *draws)
 

@@ -70,12 +70,8 @@ class Estimate:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready values."""
-        return {
-            "probability": self.probability,
-            "interval": [self.low, self.high],
-            "hits": self.hits,
-            "draws": self.draws,
-        }
+        interval, counts = [self.low, self.high], {"hits": self.hits, "draws": self.draws}
+        return {"probability": self.probability, "interval": interval, **counts}
 
 
 def change_between(a: Estimate, b: Estimate) -> tuple[float, float, float]:

@@ -36,8 +36,7 @@ def histories_of(
 ) -> list[Integers]:
     """Number the histories of all executions; equal ones have equal numbers in all runs.
 
-    `states` has the states of each side in numbers that all share, and `several` says which of
-    those are known in several positions.
+    `states` are those of each side in shared numbers; `several` are known in several positions.
     """
     intents = {i: n for n, i in enumerate(dict.fromkeys(i for side in sides for i in side.intents))}
     names: dict[bytes, int] = {}

@@ -176,11 +176,8 @@ def _projected(side: RunData, predicates: SharedPredicates) -> list[State]:
     vocabulary, shared = predicates.vocabulary, predicates.shared
     if side.vocabulary.fingerprint == vocabulary.fingerprint:
         return [state & shared for state in side.states]
-    moves = [
-        (bit, vocabulary.bit[atom])
-        for atom, bit in side.vocabulary.bit.items()
-        if vocabulary.bit.get(atom, 0) & shared
-    ]
+    bits = side.vocabulary.bit.items()
+    moves = [(b, vocabulary.bit[a]) for a, b in bits if vocabulary.bit.get(a, 0) & shared]
     return [sum(to for bit, to in moves if state & bit) for state in side.states]
 
 
@@ -209,9 +206,8 @@ def _sorted(
     state = own[made.before[kept]]
     pair = wanted[made.capability[kept]] * len(several) + state
     order = np.argsort(pair, kind="stable")
-    if history is None:
-        known = np.zeros_like(pair)
-    else:
+    known = np.zeros_like(pair)
+    if history is not None:
         known = np.where(several[state], history[kept] + 1, 0)
     columns = pair, own[made.after[kept]], side.start_position[kept], known
     return SortedExecutions(*(column[order] for column in columns))
@@ -308,9 +304,8 @@ def _by_position(side: SortedExecutions, mask: Mask) -> tuple[Integers, Integers
     """
     rows = np.flatnonzero(mask)
     pair, position = side.pair[rows], side.position[rows]
-    _, first, source = np.unique(
-        pair * (position.max(initial=0) + 1) + position, return_index=True, return_inverse=True
-    )
+    code = pair * (position.max(initial=0) + 1) + position
+    _, first, source = np.unique(code, return_index=True, return_inverse=True)
     order = np.lexsort((first[source], pair))
     new = _differs(first[source][order])
     place = _since(np.cumsum(new), _differs(pair[order]))

@@ -72,11 +72,8 @@ class QuestionCounts:
     @property
     def weights(self) -> Integers:
         """How much can be compared in each stratum: draws, or positions."""
-        return np.where(
-            self.exchangeable,
-            self.signs.compared[0],
-            np.minimum(self.a.independent, self.b.independent),
-        )
+        independent = np.minimum(self.a.independent, self.b.independent)
+        return np.where(self.exchangeable, self.signs.compared[0], independent)
 
     def evidence(self) -> tuple[StratifiedEvidence, StratifiedEvidence]:
         """Return the evidence that A is ahead, and that B is."""
@@ -88,13 +85,11 @@ class QuestionCounts:
         )
 
     def _log_ratios(self, one: StratumTally, other: StratumTally) -> Floats:
-        """Return the evidence that one side is ahead, also beyond what success explains.
-
-        The smaller of two scores is a score against either null hypothesis.
-        """
+        """Return the evidence that one side is ahead, also beyond what success explains."""
         ratios = evidence_of_lead(one.hits, one.draws, other.hits, other.draws)
         if one.unexplained is not one.hits:
             beyond = evidence_of_lead(one.unexplained, one.draws, other.unexplained, other.draws)
+            # The smaller of two scores is a score against either null hypothesis.
             ratios = np.minimum(ratios, beyond)
         return np.where(self.exchangeable, ratios, 0.0)
 
@@ -102,12 +97,8 @@ class QuestionCounts:
         """Return the evidence if all draws of A were hits and none of B: nothing could be more."""
         none, compared = np.zeros_like(self.a.draws), self.signs.compared
         ratios = evidence_of_lead(self.a.draws, self.a.draws, none, self.b.draws)
-        return StratifiedEvidence(
-            compared,
-            np.zeros_like(compared),
-            np.where(self.exchangeable, ratios, 0),
-            self.exchangeable,
-        )
+        ratios = np.where(self.exchangeable, ratios, 0)
+        return StratifiedEvidence(compared, np.zeros_like(compared), ratios, self.exchangeable)
 
 
 @dataclass(frozen=True)
@@ -121,17 +112,15 @@ class _CapabilityExecutions:
     def tally(self, event: Mask, unexplained: Mask, exchangeable: Mask) -> StratumTally:
         """Count an event, given by the states after it, in every stratum."""
         size = len(exchangeable)
-        hits = np.bincount(self.stratum[event[self.end]], minlength=size)
-        alone = hits
+        hits = alone = np.bincount(self.stratum[event[self.end]], minlength=size)
         if unexplained is not event:
             alone = np.bincount(self.stratum[unexplained[self.end]], minlength=size)
         draws = np.bincount(self.stratum, minlength=size)
         if exchangeable.all():
             return StratumTally(hits, draws, alone, draws)
         places = self.position.max(initial=0) + 1
-        positions = np.bincount(
-            np.unique(self.stratum * places + self.position) // places, minlength=size
-        )
+        seen = np.unique(self.stratum * places + self.position) // places
+        positions = np.bincount(seen, minlength=size)
         return StratumTally(hits, draws, alone, np.where(exchangeable, draws, positions))
 
 
@@ -169,10 +158,8 @@ class Questions:
         low, high = np.searchsorted(matched.strata.pair, pairs)
         self._states = matched.strata.pair[low:high] - pairs[0]
         self._exchangeable = matched.strata.exchangeable[low:high]
-        self._a, self._b = (
-            _executions(side, strata, pairs, low)
-            for side, strata in ((matched.a, matched.strata.a), (matched.b, matched.strata.b))
-        )
+        self._a = _executions(matched.a, matched.strata.a, pairs, low)
+        self._b = _executions(matched.b, matched.strata.b, pairs, low)
         self._compared = [_compared(matched, pairing, low, high) for pairing in matched.pairings]
         self._achieved = matched.holding(self.intent.literals)
 
@@ -185,25 +172,19 @@ class Questions:
         """Ask whether a literal becomes true, in states where it does not hold before.
 
         A change that comes with the intent is not a side effect compared with an execution that did
-        not achieve it: a capability gained brings its own changes. Such a comparison is a tie; it
-        does not matter on which side, so the sign test stays fair. In the likelihood ratio, where
-        draws have no counterpart, the literal must become true more often both overall and without
-        the intent: a step on the way is not a new side effect of an agent that now fails after it.
+        not achieve it; such a comparison is a tie on either side, so the sign test stays fair. In
+        the likelihood ratio, where draws have no counterpart, the literal must become true more
+        often both overall and without the intent.
         """
         event = self._matched.holding([literal])
-        leads = []
-        for compared in self._compared:
-            lead, ahead = compared.lead(event), compared.lead(self._achieved)
-            leads.append(np.where(lead == ahead, 0, lead))
+        both = ((way.lead(event), way.lead(self._achieved)) for way in self._compared)
+        leads = [np.where(lead == ahead, 0, lead) for lead, ahead in both]
         return self._counts(event, event & ~self._achieved, leads)
 
     def effects(self) -> set[Effect]:
         """Return what executions of either side changed."""
-        states = self._matched.states
-        codes = [
-            np.unique(self._states[part.stratum] * len(states) + part.end)
-            for part in (self._a, self._b)
-        ]
+        states, sides = self._matched.states, (self._a, self._b)
+        codes = [self._states[side.stratum] * len(states) + side.end for side in sides]
         ends = (divmod(code, len(states)) for code in np.unique(np.concatenate(codes)).tolist())
         return {Effect.between(states[before], states[after]) for before, after in ends}
 
@@ -222,9 +203,7 @@ class Questions:
     def _counts(self, event: Mask, unexplained: Mask, leads: Sequence[Integers]) -> QuestionCounts:
         """Count an event in the states in which it is not the case already."""
         size, exchangeable = len(self._states), self._exchangeable
-        counted = [
-            compared.signs(lead, size) for compared, lead in zip(self._compared, leads, strict=True)
-        ]
+        counted = [way.signs(lead, size) for way, lead in zip(self._compared, leads, strict=True)]
         signs = SignCounts(*(np.array(column) for column in zip(*counted, strict=True)))
         kept = np.flatnonzero(~event[self._states] & (signs.compared.sum(axis=0) > 0))
         a, b = (
@@ -236,18 +215,12 @@ class Questions:
 def _executions(
     side: SortedExecutions, strata: Integers, pairs: Integers, first: int
 ) -> _CapabilityExecutions:
-    low, high = np.searchsorted(side.pair, pairs)
-    return _CapabilityExecutions(
-        strata[low:high] - first, side.end[low:high], side.position[low:high]
-    )
+    own = slice(*np.searchsorted(side.pair, pairs))
+    return _CapabilityExecutions(strata[own] - first, side.end[own], side.position[own])
 
 
 def _compared(matched: MatchedRuns, pairing: Pairing, low: int, high: int) -> _ComparedExecutions:
-    begin, end = np.searchsorted(pairing.stratum, (low, high))
-    begins = np.flatnonzero(np.diff(pairing.comparison[begin:end], prepend=-1))
-    return _ComparedExecutions(
-        matched.a.end[pairing.rows_a[begin:end]],
-        matched.b.end[pairing.rows_b[begin:end]],
-        begins,
-        pairing.stratum[begin:end][begins] - low,
-    )
+    own = slice(*np.searchsorted(pairing.stratum, (low, high)))
+    begins = np.flatnonzero(np.diff(pairing.comparison[own], prepend=-1))
+    end_a, end_b = matched.a.end[pairing.rows_a[own]], matched.b.end[pairing.rows_b[own]]
+    return _ComparedExecutions(end_a, end_b, begins, pairing.stratum[own][begins] - low)

@@ -42,10 +42,7 @@ class StateSubsets:
     """The subsets of states in which a question is tested."""
 
     def __init__(self, states: Integers, matched: MatchedRuns) -> None:
-        """Take the literals that hold in some of the states only, one of those that agree.
-
-        `states` are those of the strata, so one with several strata occurs more than once.
-        """
+        """Take the literals that hold in some of the states, one of those that agree."""
         which, self._begins, self._state = np.unique(states, return_index=True, return_inverse=True)
         size = len(which)
         bits, atoms = matched.bits[which], matched.vocabulary.atoms
@@ -63,10 +60,8 @@ class StateSubsets:
         self._state_price = math.log(size / _STATES) if size > 1 else 0.0
 
     def best(self, evidence: StratifiedEvidence, threshold: float) -> SubsetEvidence | None:
-        """Return the subset that shows best who is ahead; None if none reaches the threshold.
-
-        Of subsets that show the same, the smallest says most: it omits states without a comparison.
-        """
+        """Return the subset that shows best who is ahead; None if none reaches the threshold."""
+        # Of subsets that show the same, the smallest omits states without a comparison.
         found = [*self._by_literal(evidence, threshold), *self._by_state(evidence, threshold)]
         return max(found, key=lambda s: (s.log_evidence, -int(s.members.sum())), default=None)
 
@@ -74,8 +69,8 @@ class StateSubsets:
         self, evidence: StratifiedEvidence, threshold: float
     ) -> Iterator[SubsetEvidence]:
         groups, prices = self._groups.astype(np.float64), self._prices
-        for found in evidence.reaching(lambda values: groups @ values, threshold + prices):
-            i, wins, losses, score = found
+        found = evidence.reaching(lambda values: groups @ values, threshold + prices)
+        for i, wins, losses, score in found:
             literal = self._literals[i - 1] if i else None
             yield SubsetEvidence(self._groups[i], literal, wins, losses, score, float(prices[i]))
 
@@ -84,6 +79,6 @@ class StateSubsets:
             return
         thresholds = np.full(len(self._begins), threshold + self._state_price)
         # The strata of a state are contiguous.
-        for found in evidence.reaching(lambda v: np.add.reduceat(v, self._begins), thresholds):
-            i, wins, losses, score = found
+        found = evidence.reaching(lambda v: np.add.reduceat(v, self._begins), thresholds)
+        for i, wins, losses, score in found:
             yield SubsetEvidence(self._state == i, None, wins, losses, score, self._state_price)

@@ -88,12 +88,10 @@ def evaluate_run(
 
 def _exactly(run: Run, exact: Reference | None, achieving_only: bool) -> dict[str, Any]:
     if exact is None:
-        return dict.fromkeys(
-            ("model_agreement", "support_right", "unknown_share", "pairs_reachable")
-        )
-    model = run.model
-    whole = compare(model, exact)
-    judged = _filtered(model, exact) if achieving_only else whole
+        keys = "model_agreement", "support_right", "unknown_share", "pairs_reachable"
+        return dict.fromkeys(keys)
+    whole = compare(run.model, exact)
+    judged = _filtered(run.model, exact) if achieving_only else whole
     return {
         "model_agreement": _agreement(distance(judged)),
         "support_right": whole.support_right,
@@ -114,10 +112,9 @@ def _sampled(run: Run, sample: IndependentSample | None, achieving_only: bool) -
             "dataset",
         )
         return {**dict.fromkeys(keys), "sequences": 0}
-    model = run.model
     reference = sample.reference(run.graph.vocabulary)
-    whole = compare(model, reference)
-    judged = _filtered(model, reference) if achieving_only else whole
+    whole = compare(run.model, reference)
+    judged = _filtered(run.model, reference) if achieving_only else whole
     weights = learned_weights(judged.reference, _seen_by(run))
     calibrated = calibration(whole).as_dict()
     return {

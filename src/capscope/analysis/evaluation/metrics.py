@@ -116,10 +116,7 @@ def _share(flags: Mask, weights: Floats) -> float | None:
 
 
 def distance(comparison: ModelComparison, weights: Floats | None = None) -> float | None:
-    """Return the variational distance, by the weights of the reference unless others are given.
-
-    None if the weights leave nothing to compare.
-    """
+    """Return the variational distance; None if all weights, by default the reference's, are 0."""
     reference = comparison.reference
     weights = reference.weight if weights is None else weights
     total = weights.sum()

@@ -38,7 +38,6 @@ from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import SampleError
 from capscope.record.execution_table import Transition
 from capscope.seeds import child_seed
-from capscope.statistics.arrays import Integers
 from capscope.symbolic import Intent, State, Vocabulary
 from capscope.world import Position, Problem
 from capscope.world.attempt import pursue
@@ -121,22 +120,19 @@ class IndependentSample:
 def save(sample: IndependentSample, recipe: Recipe, folder: Path) -> None:
     """Write a sample atomically."""
     path = folder / recipe.file_name
-    header = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "made of": recipe.identity(),
-        "done": sample.sequences,
-    }
+    made_of, done = recipe.identity(), sample.sequences
+    header = {"format": _FORMAT, "version": _VERSION, "made of": made_of, "done": done}
     states, *columns = sample.counts
     width = max((state.bit_length() + 7) // 8 for state in (*states, 1))
     packed = b"".join(state.to_bytes(width, "little") for state in states)
-    arrays = dict(zip(Counts._fields[1:], map(_narrow, columns), strict=True))
+    # Four bytes per number, if that is enough.
+    narrow: list[Any] = [c.astype("<u4") if c.max(initial=0) < 2**32 else c for c in columns]
     archive = io.BytesIO()
     np.savez_compressed(
         archive,
         header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
         states=np.frombuffer(packed, dtype=np.uint8).reshape(-1, width),
-        **arrays,
+        **dict(zip(Counts._fields[1:], narrow, strict=True)),
     )
     # Two processes may build the same dataset, so each writes its own draft.
     draft = folder / f".{path.name}.{os.getpid()}.draft"
@@ -154,11 +150,6 @@ def save(sample: IndependentSample, recipe: Recipe, folder: Path) -> None:
             f"cannot write {path}: {error.strerror}; what was written before is kept. Fix the "
             "path, its permissions or the free space, and try again"
         ) from error
-
-
-def _narrow(numbers: Integers) -> Any:
-    """Use four bytes per number if that is enough."""
-    return numbers.astype("<u4") if not len(numbers) or numbers.max() < 2**32 else numbers
 
 
 def load(recipe: Recipe, folder: Path) -> IndependentSample | None:
@@ -281,12 +272,11 @@ class _SampleBuilder:
 
     def save(self) -> IndependentSample:
         """Save the current state, unless an interrupt left it between two sequences."""
-        begun = self._clock()
+        begun, recipe = self._clock(), self._recipe
         counts = Counts.of(self._counts)
-        name = self._recipe.file_name
-        sample = IndependentSample(self._recipe.intents, self.done, counts, name)
+        sample = IndependentSample(recipe.intents, self.done, counts, recipe.file_name)
         if self._whole:
-            save(sample, self._recipe, self._folder)
+            save(sample, recipe, self._folder)
         now = self._clock()
         self._next_save = now + max(SECONDS_BETWEEN_SAVES, 10 * (now - begun))
         return sample
@@ -295,15 +285,15 @@ class _SampleBuilder:
 def _walk(recipe: Recipe, sequence: int) -> list[Transition]:
     """Execute one sequence."""
     problem, intents = recipe.problem, recipe.intents
-    place = child_seed(recipe.seed, sequence)
-    rng = random.Random(place)
+    seed = child_seed(recipe.seed, sequence)
+    rng = random.Random(seed)
     with report_simulator_errors(problem, "when it was reset"):
-        observation = problem.simulator.reset(child_seed(place, 0))
+        observation = problem.simulator.reset(child_seed(seed, 0))
         position = Position(observation, problem.abstraction(observation))
     walked = []
     for i in range(1, 1 + rng.randint(SHORTEST, LONGEST)):
         capability = rng.randrange(len(intents))
         before = position.state
-        _, position = pursue(problem, intents[capability], position, child_seed(place, i))
+        _, position = pursue(problem, intents[capability], position, child_seed(seed, i))
         walked.append(Transition(before, capability, position.state))
     return walked

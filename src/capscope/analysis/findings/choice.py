@@ -69,11 +69,7 @@ def separable(
 def _named_apart(
     context: FindingContext, intent: Intent, state: State, ends: Sequence[State]
 ) -> dict[Name, State]:
-    """Name each alternative by one literal that no other has; by all its own if there is none.
-
-    Preferred are atoms that become true, then predicates by which every alternative can be named,
-    then the intent's objects.
-    """
+    """Name each alternative by one literal that no other has; by all its own if there is none."""
     objects = {o for literal in intent.literals for o in literal.atom.arguments}
     changes = {end: set(Effect.between(state, end).literals(context.vocabulary)) for end in ends}
     shared = set.intersection(*changes.values())
@@ -83,6 +79,8 @@ def _named_apart(
     }
     parallel = set.intersection(*(set(map(_predicate, own)) for own in alone.values()))
 
+    # Atoms that become true first, then predicates that name every alternative, then the intent's
+    # objects.
     def rank(literal: Literal) -> tuple[bool, bool, bool, Literal]:
         mentions = bool(objects & set(literal.atom.arguments))
         return not literal.positive, _predicate(literal) not in parallel, not mentions, literal

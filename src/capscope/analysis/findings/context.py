@@ -101,14 +101,12 @@ class FindingContext:
 
     def failures(self, pairs: Iterable[tuple[int, State]]) -> tuple[Example, ...]:
         """Return the best examples of outcomes of some pairs that did not achieve the intent."""
-        return best_examples(
-            [
-                self.example(capability, state, after)
-                for capability, state in pairs
-                for effect in self.pair(capability, state).counts
-                if not self.holds(capability, after := effect.apply(state))
-            ]
-        )
+        examples = []
+        for capability, state in pairs:
+            ends = (effect.apply(state) for effect in self.pair(capability, state).counts)
+            failed = (after for after in ends if not self.holds(capability, after))
+            examples += [self.example(capability, state, after) for after in failed]
+        return best_examples(examples)
 
     @cached_property
     def exactly_one(self) -> ExactlyOne:
@@ -150,11 +148,7 @@ class FindingContext:
         return self.ways[state].keys()
 
     def leads_to(self, state: State, goal: State) -> bool:
-        """Return whether a short sequence was seen to lead to a state without a detour.
-
-        Only what differs in the end may change on the way: a change that is made and undone later
-        was not avoided.
-        """
+        """Return whether a short sequence leads to a state and changes only what differs there."""
         between = state ^ goal
         found, edge = {state}, {state}
         for _ in range(SHORT):

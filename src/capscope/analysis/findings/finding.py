@@ -74,22 +74,13 @@ class Finding:
             "intent": str(self.intent),
             "intents": [str(intent) for intent in self.intents],
             "sentence": self.sentence,
-            **_numbers(self.rate),
-            "against": None if self.against is None else _numbers(self.against),
+            **self.rate.as_dict(),
+            "against": None if self.against is None else self.against.as_dict(),
             "when": [str(clause) for clause in self.when],
             "literals": [str(literal) for literal in self.literals],
             "examples": [example.as_dict() for example in self.examples],
             "strength": self.strength,
         }
-
-
-def _numbers(rate: Rate) -> dict[str, Any]:
-    return {
-        "probability": rate.probability,
-        "interval": list(rate.interval),
-        "draws": rate.draws,
-        "states": rate.states,
-    }
 
 
 def pairs_of(findings: Iterable[Finding]) -> Pairs:

@@ -153,18 +153,15 @@ def _verdict(contest: Contest, capability: int, when: When, rate: Rate) -> Prefe
 
 def _orders(relation: set[tuple[Name, Name]]) -> list[Order]:
     """Turn a relation into orders, one for each connected part."""
-    linked: dict[Name, set[Name]] = defaultdict(set)
-    for one, other in relation:
-        linked[one].add(other)
-        linked[other].add(one)
+    links = relation | {(worse, better) for better, worse in relation}
     orders = []
-    left = set(linked)
+    left = {name for name, _ in links}
     while left:
         part: set[Name] = set()
         edge = {min(left)}
         while edge:
             part |= edge
-            edge = {n for name in edge for n in linked[name]} - part
+            edge = {other for name, other in links if name in edge} - part
         left -= part
         orders.append(_ranked(part, relation))
     return orders

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from capscope.statistics.betting import evidence_above
 from capscope.statistics.intervals import credible_interval
@@ -41,9 +42,13 @@ class Rate:
         low, high = self.interval
         draws = f"{self.draws:,} draw{'' if self.draws == 1 else 's'}"
         states = f"{self.states:,} state{'' if self.states == 1 else 's'}"
-        return (
-            f"{self.probability:.2f} (95 % interval {low:.2f} to {high:.2f}; {draws} in {states})"
-        )
+        bounds = f"95 % interval {low:.2f} to {high:.2f}"
+        return f"{self.probability:.2f} ({bounds}; {draws} in {states})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        size = {"draws": self.draws, "states": self.states}
+        return {"probability": self.probability, "interval": list(self.interval), **size}
 
     def surely_above(self, bound: float, threshold: float) -> bool:
         """Return whether the evidence that the probability exceeds a bound reaches a threshold."""

@@ -14,8 +14,7 @@ from capscope.analysis.findings.conditions import CONDITION
 from capscope.analysis.findings.context import FindingKind
 from capscope.analysis.findings.preferences import PREFERENCE
 from capscope.analysis.findings.side_effects import SIDE_EFFECT
-from capscope.analysis.findings.unequal_steps import UNEQUAL_STEPS
-from capscope.analysis.findings.unequal_success import UNEQUAL_SUCCESS
+from capscope.analysis.findings.unequal_treatment import UNEQUAL_STEPS, UNEQUAL_SUCCESS
 from capscope.analysis.findings.unusual_means import MEANS
 from capscope.errors import CapscopeError
 

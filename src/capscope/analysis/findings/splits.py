@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,10 +38,6 @@ class EventCounts:
         """Keep some of the states."""
         states = tuple(s for s, kept in zip(self.states, mask, strict=True) if kept)
         return EventCounts(states, self.hits[mask], self.draws[mask])
-
-    def __iter__(self) -> Iterator[tuple[State, int, int]]:
-        for state, hits, draws in zip(self.states, self.hits, self.draws, strict=True):
-            yield state, int(hits), int(draws)
 
 
 @dataclass(frozen=True)
@@ -83,10 +79,7 @@ class Split:
 def best_split(
     counts: EventCounts, vocabulary: Vocabulary, difference: float = LEAST_DIFFERENCE
 ) -> Split | None:
-    """Return the condition that separates low from high rates best; None if there is none.
-
-    Rates that differ by less than `difference` are not worth separating.
-    """
+    """Return the condition that separates low from high rates best, if they differ enough."""
     if len(counts.states) < 2 or counts.rate.hits in (0, counts.rate.draws):
         return None
     columns, satisfied = _distinct_literals(counts.states, vocabulary)
@@ -126,11 +119,9 @@ def narrow_down(
 
 
 def _distinct_literals(states: Sequence[State], vocabulary: Vocabulary) -> tuple[list[int], Mask]:
-    """Return the literals that are true in only some of the states, one of each that agree.
-
-    Literal j < width says that atom j is true, literal width + j that it is false.
-    """
+    """Return the literals that are true in only some of the states, one of each that agree."""
     bits = bit_matrix(states, len(vocabulary.atoms))
+    # Literal j < width says that atom j is true, literal width + j that it is false.
     satisfied = np.hstack([bits, ~bits])
     known: dict[bytes, int] = {}
     for j in np.flatnonzero(satisfied.any(axis=0) & ~satisfied.all(axis=0)):

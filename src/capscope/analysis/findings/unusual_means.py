@@ -44,6 +44,10 @@ class Fork:
     usual: tuple[Name, ...]
     unusual: tuple[Name, ...]
 
+    def ends_of(self, names: Sequence[Name]) -> list[State]:
+        """Return where some of the options end."""
+        return [self.choice.options[name] for name in names]
+
     @property
     def row(self) -> tuple[State, int, int]:
         """The state, the draws that took the unusual way, and those that took either."""
@@ -54,7 +58,7 @@ class Fork:
         """Where the draws ended that took either way."""
         options, taken = self.choice.options, self.choice.taken
         counts = {options[name]: taken[name] for name in (*self.usual, *self.unusual)}
-        return Ends(counts, frozenset(options[name] for name in self.unusual))
+        return Ends(counts, frozenset(self.ends_of(self.unusual)))
 
     @property
     def uniform(self) -> float:
@@ -140,13 +144,7 @@ def _forks(
 
 def _case(context: FindingContext, forks: list[Fork], threshold: float) -> FindingCase | None:
     capability = forks[0].choice.capability
-    ends = {
-        f.choice.state: (
-            [f.choice.options[name] for name in f.usual],
-            [f.choice.options[name] for name in f.unusual],
-        )
-        for f in forks
-    }
+    ends = {f.choice.state: (f.ends_of(f.usual), f.ends_of(f.unusual)) for f in forks}
     everywhere = EventCounts.of(f.row for f in forks)
     if not everywhere.states or not separable(context, ends):
         return None
@@ -184,8 +182,6 @@ def _surprising(rate: Rate, least: float, most: float, threshold: float) -> bool
 
 
 def _finding(case: FindingCase) -> Finding:
-    usual = joined(case.detail)
-    what = (
-        f"achieves it by {case.named_literals}, although the usual way, by {usual}, was available"
-    )
+    available = f"although the usual way, by {joined(case.detail)}, was available"
+    what = f"achieves it by {case.named_literals}, {available}"
     return case.finding(MEANS.label, case.sentence(what), case.rate.interval[0])

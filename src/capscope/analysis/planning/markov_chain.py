@@ -87,11 +87,9 @@ class MarkovChain:
 
     def visits(self, probabilities: Values) -> Values:
         """Return the expected visits of each node, for each row of edge probabilities."""
-        size = len(self.nodes)
-        start = np.zeros((size, 1))
-        start[0] = 1.0
+        identity = np.eye(len(self.nodes))
         solved = [
-            np.linalg.solve(np.eye(size) - steps.transpose(0, 2, 1), start)[:, :, 0]
+            np.linalg.solve(identity - steps.transpose(0, 2, 1), identity[:, :1])[:, :, 0]
             for steps in self._matrices(probabilities)
         ]
         return np.vstack(solved)
@@ -101,15 +99,11 @@ class MarkovChain:
         return self._leaving(self.visits(probabilities), probabilities)
 
     def success(self, probabilities: Values, within: int | None = None) -> Values:
-        """Return the probability of the goal, for each row of edge probabilities.
-
-        `within` limits the number of executions; None is no limit.
-        """
-        arrivals = (
-            self.arrivals(probabilities)
-            if within is None
-            else np.vstack([*self._arrivals_within(probabilities, within)])
-        )
+        """Return the probability of the goal, perhaps `within` some executions, for each row."""
+        if within is None:
+            arrivals = self.arrivals(probabilities)
+        else:
+            arrivals = np.vstack([*self._arrivals_within(probabilities, within)])
         return np.asarray(arrivals[:, self.reached].sum(axis=1), dtype=np.float64)
 
     def _arrivals_within(self, probabilities: Values, within: int) -> Iterator[Values]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from capscope.model import StateGraph
-from capscope.model.state_graph import OutcomeGroup, PairStats
+from capscope.model.state_graph import OutcomeGroup, PairStats, StateNode
 from capscope.symbolic import State
 
 
@@ -72,26 +72,18 @@ def observed_mdp(graph: StateGraph) -> Mdp:
 
     def choice(capability: int, pair: PairStats) -> MdpChoice:
         required, forbidden = masks[capability]
-        group, successors = pair.group, [after.state for after in pair.successors]
-        return MdpChoice(
-            capability,
-            rules.setdefault(group, len(rules)),
-            tuple(group.counts),
-            tuple(index[state] for state in successors),
-            pair.total,
-            sum(
-                count
-                for count, state in zip(group.counts, successors, strict=True)
-                if state & required == required and not state & forbidden
-            ),
+        counts, states = tuple(pair.group.counts), [after.state for after in pair.successors]
+        fulfilled = sum(
+            count
+            for count, state in zip(counts, states, strict=True)
+            if state & required == required and not state & forbidden
         )
+        rule = rules.setdefault(pair.group, len(rules))
+        successors = tuple(index[state] for state in states)
+        return MdpChoice(capability, rule, counts, successors, pair.total, fulfilled)
 
-    choices = tuple(
-        tuple(
-            choice(capability, pair)
-            for capability, pair in enumerate(node.pairs)
-            if pair is not None and pair.only is not node
-        )
-        for node in graph.nodes.values()
-    )
-    return Mdp(tuple(graph.nodes), choices)
+    def choices(node: StateNode) -> tuple[MdpChoice, ...]:
+        tried = ((c, pair) for c, pair in enumerate(node.pairs) if pair is not None)
+        return tuple(choice(c, pair) for c, pair in tried if pair.only is not node)
+
+    return Mdp(tuple(graph.nodes), tuple(map(choices, graph.nodes.values())))

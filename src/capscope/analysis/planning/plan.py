@@ -94,10 +94,7 @@ class Plan:
         return self.found and all(len(self.steps[s].branches) == 1 for s in self.visits)
 
     def forecasts(self, within: int | None = None, seed: int = 0) -> list[float]:
-        """Return the success by the frequencies, followed by samples from its posterior.
-
-        `within` limits the number of executions; None is no limit.
-        """
+        """Return the success, perhaps `within` some executions, followed by posterior samples."""
         if self.chain is None:
             return [0.0]
         chain = self.chain
@@ -105,13 +102,10 @@ class Plan:
         return [float(value) for value in np.clip(chain.success(rows, within), 0.0, 1.0)]
 
     def most_likely_way(self) -> tuple[PlanStep, ...]:
-        """Return the steps of the most probable path from the start to the goal.
-
-        Dijkstra's algorithm; of equally probable paths, the shortest.
-        """
+        """Return the steps of the most probable path to the goal; of equal ones, the shortest."""
         order = itertools.count()  # remaining ties go to the path found first
-        queue: list[tuple[float, int, int, State, tuple[PlanStep, ...]]] = []
-        heapq.heappush(queue, (0.0, 0, next(order), self.start, ()))
+        queue: list[tuple[float, int, int, State, tuple[PlanStep, ...]]]
+        queue = [(0.0, 0, next(order), self.start, ())]
         done: set[State] = set()
         while queue:
             cost, length, _, state, way = heapq.heappop(queue)
@@ -162,10 +156,8 @@ def _steps(graph: StateGraph, policy: GoalPolicy) -> dict[State, PlanStep]:
     steps = {}
     for i, choice in policy.choices.items():
         before = states[i]
-        outcomes = zip(choice.probabilities, choice.successors, strict=True)
-        branches = (
-            PlanBranch(p, Effect.between(before, states[j]), states[j]) for p, j in outcomes
-        )
+        outcomes = zip(choice.probabilities, (states[j] for j in choice.successors), strict=True)
+        branches = (PlanBranch(p, Effect.between(before, after), after) for p, after in outcomes)
         steps[before] = PlanStep(
             before,
             graph.capabilities[choice.capability],

@@ -85,10 +85,7 @@ def highest_success(mdp: Mdp, goals: Collection[int]) -> list[float]:
 
 
 def fewest_executions(mdp: Mdp, ends: Collection[int]) -> list[float]:
-    """Return for each state the lowest expected number of executions to reach one of the ends.
-
-    Infinite if no policy reaches one with certainty.
-    """
+    """Return for each state the fewest expected executions to an end; infinite if not certain."""
     return _solved(mdp, ends, f'R{{"{_EXECUTIONS}"}}min=? [F "{_TARGET}"]')
 
 

@@ -172,10 +172,8 @@ def attempt_plan(
 
 def _attempt(plan: Plan, draw: Draw, asked: Sequence[Intent]) -> PlanAttempt:
     executions = tuple(
-        PlanExecution(
-            attempt.trajectory[0], asked[capability], attempt.trajectory[-1], attempt.ending
-        )
-        for capability, attempt in draw.executions
+        PlanExecution(made.trajectory[0], asked[c], made.trajectory[-1], made.ending)
+        for c, made in draw.executions
     )
     if executions and plan.goal.holds(executions[-1].after):
         return PlanAttempt(executions, PlanAttemptEnd.REACHED)
