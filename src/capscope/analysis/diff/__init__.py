@@ -1,8 +1,8 @@
 """What two runs differ in: two agents, or two versions of one.
 
 Only what both runs tried in the same state can be compared; the rest is unknown, which is never a
-difference. `matching` finds what can be compared, `strata` counts it, `subsets` chooses in which
-states to look, and `compare` asks all questions under one error rate.
+difference. `matching` finds what can be compared, `strata` counts it, and `compare` asks all
+questions under one error rate.
 """
 
 from capscope.analysis.diff.compare import compare_data, compare_runs

@@ -182,7 +182,6 @@ def _projected(side: RunData, predicates: SharedPredicates) -> list[State]:
 
 
 def _several_positions(sides: Sequence[RunData], numbers: Sequence[Integers], states: int) -> Mask:
-    """Return which states the two runs together know in more than one position."""
     known: defaultdict[int, set[bytes]] = defaultdict(set)
     for side, own in zip(sides, numbers, strict=True):
         for state, positions in side.positions.items():

@@ -245,8 +245,6 @@ def _delete(path: Path) -> None:
 
 
 class _SampleBuilder:
-    """A dataset that is being built."""
-
     def __init__(
         self, recipe: Recipe, folder: Path, begun: IndependentSample | None, clock: Clock
     ) -> None:
@@ -283,7 +281,6 @@ class _SampleBuilder:
 
 
 def _walk(recipe: Recipe, sequence: int) -> list[Transition]:
-    """Execute one sequence."""
     problem, intents = recipe.problem, recipe.intents
     seed = child_seed(recipe.seed, sequence)
     rng = random.Random(seed)

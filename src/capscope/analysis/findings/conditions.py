@@ -71,7 +71,6 @@ def _cases(
 
 
 def _ends(context: FindingContext, capability: int, state: State) -> Ends:
-    """Return where a capability led; successes are the hits."""
     pair = context.pair(capability, state)
     counts = {effect.apply(state): n for effect, n in pair.counts.items()}
     return Ends(counts, frozenset(end for end in counts if context.holds(capability, end)))

@@ -265,7 +265,6 @@ class _Edges:
 
 
 def _ways_from(node: StateNode) -> dict[State, dict[int, int]]:
-    """Collect the other states that executions led to, with the draws of each capability."""
     found: dict[State, dict[int, int]] = {}
     for capability, pair in enumerate(node.pairs):
         if pair is None or pair.only is node:

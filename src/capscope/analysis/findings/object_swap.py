@@ -130,7 +130,6 @@ def _comes_first(intent: Intent, swap: ObjectSwap) -> bool:
 
 
 def _schema(intent: Intent, swap: ObjectSwap) -> Hashable:
-    """Return the intent with all objects but the two replaced by a placeholder."""
     kept = {swap.one, swap.other}
     schema = []
     for literal in intent.literals:

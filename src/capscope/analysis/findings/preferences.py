@@ -152,7 +152,6 @@ def _verdict(contest: Contest, capability: int, when: When, rate: Rate) -> Prefe
 
 
 def _orders(relation: set[tuple[Name, Name]]) -> list[Order]:
-    """Turn a relation into orders, one for each connected part."""
     links = relation | {(worse, better) for better, worse in relation}
     orders = []
     left = {name for name, _ in links}

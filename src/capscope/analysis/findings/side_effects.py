@@ -132,7 +132,6 @@ def _case(
     outcomes: list[AvoidableOutcome],
     threshold: float,
 ) -> FindingCase | None:
-    """Count an avoidable change where it could happen; None if it is rare or unsure."""
     vocabulary, seen = context.vocabulary, _ends(outcomes, excess)
     everywhere = EventCounts.of((state, ends.hits, ends.draws) for state, ends in seen.items())
     when, counts = narrow_down(everywhere, vocabulary, threshold)

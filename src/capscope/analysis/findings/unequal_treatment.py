@@ -228,7 +228,6 @@ def _groups(context: FindingContext, swap: ObjectSwap, reported: Pairs) -> list[
 
 
 def _lopsided(context: FindingContext, swap: ObjectSwap, pair: MirrorPair) -> bool:
-    """Return whether a pair that is its own mirror image has outcomes that are not."""
     effects = context.pair(*pair.sides[0]).counts
     return any(swap.effect(effect) != effect for effect in effects)
 

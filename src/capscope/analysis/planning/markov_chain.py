@@ -122,7 +122,6 @@ class MarkovChain:
             yield self._leaving(visits[:, 0], edges)
 
     def _leaving(self, visits: Values, probabilities: Values) -> Values:
-        """Sum the flow from the nodes to each end."""
         flow = visits[:, self.sources] * probabilities
         arrivals = np.zeros((len(visits), len(self.ends)))
         for edge, target in enumerate(self.targets):

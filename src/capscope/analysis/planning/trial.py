@@ -181,7 +181,6 @@ def _attempt(plan: Plan, draw: Draw, asked: Sequence[Intent]) -> PlanAttempt:
 
 
 def _at_most(successes: int, number: int, p: float) -> float:
-    """Return the probability of at most this many successes."""
     if successes < 0:
         return 0.0
     return 1.0 if successes >= number else beta_cdf(1 - p, number - successes, successes + 1)
@@ -189,8 +188,6 @@ def _at_most(successes: int, number: int, p: float) -> float:
 
 @dataclass(frozen=True)
 class _PlanAsPolicy:
-    """A plan as the policy of a query."""
-
     plan: Plan
     number: dict[Intent, int]
 
