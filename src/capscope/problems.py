@@ -1,15 +1,13 @@
 """The registry: which problems there are, what each needs, and how to load one.
 
-A problem is named on the command line in one of four ways: by a registered name, as
-`file.py:factory` for a function that returns a `Problem`, as a pair of PPDDL files
-(`domain.pddl:problem.pddl`), or by the name of an entry point in the group `capscope.problems` that
-another package declares.
+On the command line a problem is a registered name, `file.py:factory` for a function that returns a
+`Problem`, a pair of PPDDL files, or an entry point in the group `capscope.problems` of another
+package.
 
-Some have options, written behind the name: `minigrid-react:structured=no,max-actions=20`. They are
-part of what a run was started with, so a resumed run has the same ones. Which server and which
-model a language agent asks is not among them: that comes from the environment (see
-`capscope.agents.llm.settings`), since a key must not be written down and a server may move. The
-model's name is in the problem's fingerprint all the same, and a run is not resumed with another.
+Some have options after the name: `minigrid-react:structured=no,max-actions=20`. A resumed run has
+the same ones. The server and model of a language agent come from the environment instead (see
+`capscope.agents.llm.settings`), because a key must not be recorded and a server may move; the
+model's name is in the problem's fingerprint.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from capscope.world import Agent, Limits, Problem
 
 ENTRY_POINTS = "capscope.problems"
 GRID_LIMITS = Limits(temporal_length=None, horizon=100)
-"""An attempt in a grid may change the symbolic state as often as it likes."""
+"""What counts is where an attempt ends, however often it changes the symbolic state."""
 
 
 @dataclass(frozen=True)
@@ -106,14 +104,7 @@ _BUILT_IN = (
         _language_model_in_grid,
         extra="minigrid,llm",
         modules=("minigrid", "openai"),
-        options=(
-            "structured",
-            "max_actions",
-            "max_plan",
-            "max_tokens",
-            "max_thought",
-            "temperature",
-        ),
+        options=tuple("structured max_actions max_plan max_tokens max_thought temperature".split()),
     ),
 )
 
@@ -141,16 +132,9 @@ def planning_problem(
 
 
 def grid_problem(
-    layout: str | Path,
-    agent: Agent,
-    name: str,
-    fingerprint: str = "",
-    limits: Limits = GRID_LIMITS,
+    layout: str | Path, agent: Agent, name: str, fingerprint: str = "", limits: Limits = GRID_LIMITS
 ) -> Problem:
-    """Put an agent into the grid of a layout file; `fingerprint` identifies the agent.
-
-    An attempt may change the symbolic state as often as it likes; what counts is where it ends.
-    """
+    """Put an agent into the grid of a layout file; `fingerprint` identifies the agent."""
     from capscope.environments.minigrid import GridAbstraction, grid_simulator, read_layout
 
     grid = read_layout(layout)
@@ -184,13 +168,11 @@ def canonical_source(arguments: Sequence[str]) -> str:
         )
     source = arguments[0]
     if source.endswith(".pddl") and ":" not in source:
-        raise ProblemError(f"{source} needs a problem file behind it: DOMAIN.pddl PROBLEM.pddl")
+        raise ProblemError(f"{source} needs a problem file after it: DOMAIN.pddl PROBLEM.pddl")
     path, _, rest = source.rpartition(":")
-    if path.endswith(".py"):
-        return f"{Path(path).resolve()}:{rest}"
-    if path.endswith(".pddl"):
-        return f"{Path(path).resolve()}:{Path(rest).resolve()}"
-    return source
+    if is_named(source):
+        return source
+    return f"{Path(path).resolve()}:{Path(rest).resolve() if path.endswith('.pddl') else rest}"
 
 
 def source_slug(source: str) -> str:
@@ -206,7 +188,7 @@ def source_slug(source: str) -> str:
 
 
 def is_named(source: str) -> bool:
-    """Say whether a problem goes by a name: loading it runs no file that somebody else may hold.
+    """Return whether a problem has a registered name, so that loading it runs no unknown file.
 
     >>> is_named("minigrid-react:max-actions=20"), is_named("vacuum.py:problem")
     (True, False)
@@ -216,9 +198,9 @@ def is_named(source: str) -> bool:
 
 
 def text_digest(source: str) -> str | None:
-    """Return a mark of the text of a problem's Python file; None for any other problem.
+    """Hash a problem's Python file; None for any other problem.
 
-    It is no part of the fingerprint: whoever mends a simulator that raised goes on with the run.
+    It is not part of the fingerprint: after fixing a simulator that raised, a run can be resumed.
     """
     left, colon, _ = source.rpartition(":")
     if not (colon and left.endswith(".py") and Path(left).is_file()):
@@ -236,7 +218,7 @@ def load_problem(source: str) -> Problem:
     if source.endswith(".py"):
         raise ProblemError(f"{source} needs the name of the function in it: {source}:problem")
     problems = registered_problems()
-    name, colon, words = source.partition(":")
+    name, colon, options = source.partition(":")
     if name not in problems:
         near = get_close_matches(name, problems, n=1)
         hint = f"did you mean {near[0]}?" if near else "`capscope list` shows them."
@@ -246,19 +228,19 @@ def load_problem(source: str) -> Problem:
     problem = problems[name]
     if not problem.installed:
         raise ProblemError(f"{name} needs an extra: {install_hint(problem.extra or 'all')}")
-    return problem.load(**_options(problem, words)) if colon else problem.load()
+    return problem.load(**_options(problem, options)) if colon else problem.load()
 
 
-def _options(problem: Registered, words: str) -> Mapping[str, str]:
-    """Read `option=value,…` and see that the problem has these options."""
+def _options(problem: Registered, text: str) -> Mapping[str, str]:
+    """Read `option=value,…`; the problem must have these options."""
     given = {}
-    for word in words.split(","):
-        option, equals, value = word.partition("=")
+    for setting in text.split(","):
+        option, equals, value = setting.partition("=")
         name = option.strip().replace("-", "_")
         if name not in problem.options or not equals or name in given:
             known = ", ".join(f"{known.replace('_', '-')}=…" for known in problem.options)
             raise ProblemError(
-                f"{word!r} is no option of {problem.name}, or stands there twice; it has "
+                f"{problem.name}: unknown or repeated option {setting!r}; options: "
                 f"{known or 'none'}"
             )
         given[name] = value.strip()

@@ -97,7 +97,7 @@ def test_a_mistake_in_a_domain_file_names_file_and_line(refusal, tmp_path, comma
 @pytest.mark.parametrize("command", TAKES_PROBLEM)
 def test_a_domain_file_needs_a_problem_file(refusal, command):
     line = refusal(command, "domain.pddl")
-    assert "domain.pddl needs a problem file behind it" in line
+    assert "domain.pddl needs a problem file after it" in line
     assert "cannot be read (No such file or directory)" in refusal(command, "a.pddl", "b.pddl")
 
 

@@ -1,14 +1,9 @@
 """Check that a problem keeps its contracts, before a run spends anything on it.
 
 Each check uses the real simulator, agent and abstraction on a short random walk. Passing is not a
-proof, but each of these mistakes was made in practice and silently spoils a model: draws that
-repeat each other look like certainty.
-
-Different positions may have the same symbolic state, so an inspectable simulator is compared in
-full: its last step, its internal values and the states of its generators.
-
-Each check relies on those before it, so checking stops at the first failure: randomness cannot be
-judged if a restore does not restore.
+proof, but each of these mistakes was made in practice and silently spoils a model. Different
+positions may have the same symbolic state, so an inspectable simulator is compared in full. Each
+check relies on those before it, so checking stops at the first failure.
 """
 
 from __future__ import annotations

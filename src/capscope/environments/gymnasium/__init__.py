@@ -1,9 +1,11 @@
 """Assess a policy in any Gymnasium environment.
 
+    cells = [f"c{i}" for i in range(16)]
+
     def problem():
         return gymnasium_problem(
-            make=lambda: gymnasium.make("FrozenLake-v1"),
-            vocabulary=Vocabulary([Predicate("at", ("cell",))], {f"c{i}": "cell" for i in range(16)}),
+            make="FrozenLake-v1",
+            vocabulary=Vocabulary([Predicate("at", ("cell",))], dict.fromkeys(cells, "cell")),
             label=lambda observation, env: [f"at(c{observation})"],
             policy=lambda observation, intent, rng: rng.randrange(4),
         )

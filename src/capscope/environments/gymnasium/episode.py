@@ -21,19 +21,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from gymnasium import Env
 
-from capscope.environments.gymnasium.object_walk import (
-    CODE,
-    DATA,
-    ENTER,
-    GENERATORS,
-    SKIP,
-    Found,
-    Path,
-    follow,
-    is_table,
-    layers,
-    walk,
-)
+from capscope.environments.gymnasium import object_walk
+from capscope.environments.gymnasium.object_walk import Found, Path, follow, layers
 from capscope.seeds import child_seed
 
 Generator: TypeAlias = np.random.Generator | np.random.RandomState | random.Random
@@ -145,7 +134,7 @@ class Episode:
         """Give each generator a stream of its own, derived from the seed."""
         for number, path in enumerate(self._generator_paths):
             generator = follow(self.env, path)
-            if isinstance(generator, GENERATORS):
+            if isinstance(generator, object_walk.GENERATORS):
                 _reseed(generator, child_seed(seed, number))
         if self._user_reseed is not None:
             self._user_reseed(self.base, seed)
@@ -173,16 +162,17 @@ def _create_generators(env: Env[Any, Any]) -> None:
 def _generators(env: Env[Any, Any]) -> list[Found]:
     """Find each generator below an environment once."""
     found: dict[int, Found] = {}
-    for part in walk(env, "", _collect_generator, max_objects=_MAX_OBJECTS):
-        if isinstance(part[2], GENERATORS):
+    for part in object_walk.walk(env, "", _collect_generator, max_objects=_MAX_OBJECTS):
+        if isinstance(part[2], object_walk.GENERATORS):
             found.setdefault(id(part[2]), part)
     return list(found.values())
 
 
 def _collect_generator(value: Any) -> Any:
-    if isinstance(value, GENERATORS):
+    if isinstance(value, object_walk.GENERATORS):
         return value
-    return SKIP if isinstance(value, (*CODE, *DATA)) or is_table(value) else ENTER
+    is_leaf = isinstance(value, (*object_walk.CODE, *object_walk.DATA))
+    return object_walk.SKIP if is_leaf or object_walk.is_table(value) else object_walk.ENTER
 
 
 def _name_in_layer(env: Env[Any, Any], path: Path, text: str) -> str:

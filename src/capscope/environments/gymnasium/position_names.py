@@ -32,21 +32,9 @@ import numpy as np
 from gymnasium import Env, Space, wrappers
 from gymnasium.envs.registration import EnvSpec
 
+from capscope.environments.gymnasium import object_walk
 from capscope.environments.gymnasium.episode import Episode
-from capscope.environments.gymnasium.object_walk import (
-    CODE,
-    ENTER,
-    FUNCTIONS,
-    GENERATORS,
-    LAYER_FRAME,
-    SKIP,
-    PathStep,
-    UnreadableValueError,
-    children,
-    is_below,
-    layers,
-    walk,
-)
+from capscope.environments.gymnasium.object_walk import PathStep, UnreadableValueError, is_below
 
 Leaves: TypeAlias = dict[str, Any]
 """Parts of a value in a canonical form, by paths like `wind.blows` and `dice[0]`."""
@@ -56,8 +44,8 @@ TakeStep: TypeAlias = Callable[[Episode, random.Random], bool]
 _SIMPLE = frozenset({int, float, bool, str, bytes, type(None)})
 _BUILTIN = _SIMPLE | {list, tuple, dict}
 _ARRAYS = (np.ndarray, np.generic)
-_RANDOMNESS = (*GENERATORS, np.random.BitGenerator, np.random.SeedSequence)
-_FIXED = (Space, EnvSpec, *CODE)
+_RANDOMNESS = (*object_walk.GENERATORS, np.random.BitGenerator, np.random.SeedSequence)
+_FIXED = (Space, EnvSpec, *object_walk.CODE)
 # They are there for rendering, for threads and for logging.
 _IRRELEVANT_PACKAGES = ("pygame", "_thread", "threading", "logging")
 _PICKLE_METHODS = ("__reduce_ex__", "__reduce__", "__getstate__")
@@ -147,7 +135,7 @@ class PositionNamer:
 
 def _inside_out(env: Env[Any, Any]) -> list[Env[Any, Any]]:
     # The innermost is number 0, so that one more wrapper changes no number.
-    return layers(env)[::-1]
+    return object_walk.layers(env)[::-1]
 
 
 class _LayerValues:
@@ -157,7 +145,7 @@ class _LayerValues:
         self, layer: Env[Any, Any], around: Sequence[Any], ignored: Collection[str]
     ) -> None:
         self._ignored = ignored
-        self._skipped = {*LAYER_FRAME, *_irrelevant_attributes(layer)}
+        self._skipped = {*object_walk.LAYER_FRAME, *_irrelevant_attributes(layer)}
         """Attributes that are never examined."""
         self._surviving: set[str] = set()
         """Paths whose values survive a reset."""
@@ -280,7 +268,7 @@ def leaves_of(value: Any, path: str, around: Sequence[Any] = ()) -> Leaves:
     if type(value) in _SIMPLE:
         return {path: _simple(value)}
     leaves: Leaves = {}
-    for steps, text, leaf in walk(value, path, _canonical, parts=_parts, known=around):
+    for steps, text, leaf in object_walk.walk(value, path, _canonical, parts=_parts, known=around):
         if len(leaves) > _MAX_LEAVES or len(steps) > _MAX_DEPTH:
             raise UnreadableValueError(text)
         leaves[text] = leaf.__qualname__ if isinstance(leaf, type) else leaf
@@ -301,7 +289,7 @@ def _form(kind: type) -> Callable[[Any], Any]:
     if issubclass(kind, _ARRAYS):
         return _array
     if issubclass(kind, _RANDOMNESS):
-        return lambda _: SKIP
+        return lambda _: object_walk.SKIP
     if issubclass(kind, _FIXED) or kind.__module__.partition(".")[0] in _IRRELEVANT_PACKAGES:
         return _name
     if issubclass(kind, list | tuple | deque):
@@ -310,7 +298,7 @@ def _form(kind: type) -> Callable[[Any], Any]:
         return _set
     if hasattr(kind, "__array__") and not issubclass(kind, dict):
         return lambda value: _array(np.asarray(value))
-    return lambda _: ENTER
+    return lambda _: object_walk.ENTER
 
 
 def _simple(value: Any) -> Any:
@@ -323,7 +311,7 @@ def _simple(value: Any) -> Any:
 def _sequence(value: Any) -> Any:
     if all(type(item) in _SIMPLE for item in value):
         return (type(value).__name__, *map(_simple, value))
-    return ENTER
+    return object_walk.ENTER
 
 
 def _set(value: Any) -> Any:
@@ -333,7 +321,7 @@ def _set(value: Any) -> Any:
 
 def _array(value: Any) -> Any:
     if value.dtype.hasobject:
-        return ENTER
+        return object_walk.ENTER
     if not value.shape and type(value.item()) in _SIMPLE:
         return _simple(value.item())
     data = value.tobytes()
@@ -343,7 +331,7 @@ def _array(value: Any) -> Any:
 
 
 def _name(value: Any) -> str:
-    named = value if isinstance(value, (type, *FUNCTIONS)) else type(value)
+    named = value if isinstance(value, (type, *object_walk.FUNCTIONS)) else type(value)
     return f"{named.__module__}.{named.__qualname__}"
 
 
@@ -351,9 +339,9 @@ def _parts(value: Any) -> Iterator[tuple[PathStep, Any]]:
     """Yield the parts of an object; for one implemented in C, also what it would pickle."""
     if isinstance(value, _ARRAYS):
         yield PathStep(False, "shape"), value.shape
-        yield from children(value.ravel().tolist())
+        yield from object_walk.children(value.ravel().tolist())
         return
-    yield from children(value)
+    yield from object_walk.children(value)
     kind: Any = type(value)
     if _attributes_are_all(kind):
         return

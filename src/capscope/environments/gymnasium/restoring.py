@@ -23,30 +23,15 @@ import numpy as np
 from gymnasium import Env, Space
 from gymnasium.wrappers import PassiveEnvChecker
 
+from capscope.environments.gymnasium import object_walk
 from capscope.environments.gymnasium.episode import Episode, Recipe, Segment, StepResult
-from capscope.environments.gymnasium.object_walk import (
-    CODE,
-    DATA,
-    ENTER,
-    GENERATORS,
-    LAYER_FRAME,
-    SKIP,
-    Again,
-    Found,
-    Parts,
-    PathStep,
-    children,
-    is_table,
-    layers,
-    put,
-    walk,
-)
+from capscope.environments.gymnasium.object_walk import Found, PathStep, layers
 from capscope.errors import ProblemError
 from capscope.world import Snapshot, plain_values
 
 _RECIPE, _STATE = b"recipe ", b"state "
 # Spaces do not change, and their generators are reseeded.
-_NOT_ENTERED = (*CODE, *DATA, *GENERATORS, Space)
+_NOT_ENTERED = (*object_walk.CODE, *object_walk.DATA, *object_walk.GENERATORS, Space)
 _MAX_OBJECTS = 2_000
 _SHORT_ARRAY, _SHORT_TEXT = 6, 40
 
@@ -134,7 +119,7 @@ class Native:
         self._put(episode.base, state)
         for wrapper, values in zip(layers(episode.env)[:-1], held, strict=True):
             for path, value in values:
-                put(wrapper, tuple(PathStep(*step) for step in path), value)
+                object_walk.put(wrapper, tuple(PathStep(*step) for step in path), value)
         # Nobody asks how such a position was reached.
         episode.continue_from(episode.env, StepResult(*last), (Segment(0, ()),))
 
@@ -183,22 +168,24 @@ def held_values(layer: Env[Any, Any]) -> list[Found]:
     if isinstance(layer, PassiveEnvChecker):
         return []  # it only records which checks were made
 
-    def parts(thing: Any) -> Parts:
-        own = children(thing)
-        return own if thing is not layer else (p for p in own if p[0].key not in LAYER_FRAME)
+    def parts(thing: Any) -> object_walk.Parts:
+        own = object_walk.children(thing)
+        if thing is not layer:
+            return own
+        return (part for part in own if part[0].key not in object_walk.LAYER_FRAME)
 
     name = type(layer).__name__
-    found = walk(layer, name, _collect_plain, parts=parts, max_objects=_MAX_OBJECTS)
-    return [part for part in found if not isinstance(part[2], type | Again)]
+    found = object_walk.walk(layer, name, _collect_plain, parts=parts, max_objects=_MAX_OBJECTS)
+    return [part for part in found if not isinstance(part[2], type | object_walk.Again)]
 
 
 def _collect_plain(value: Any) -> Any:
-    if is_table(value):
-        return SKIP
+    if object_walk.is_table(value):
+        return object_walk.SKIP
     try:
         plain_values.to_bytes(value)
     except plain_values.NotPlain:
-        return SKIP if isinstance(value, _NOT_ENTERED) else ENTER
+        return object_walk.SKIP if isinstance(value, _NOT_ENTERED) else object_walk.ENTER
     return value
 
 

@@ -35,8 +35,8 @@ _EPISODE_STEPS = 50
 class Options:
     """Settings that are rarely needed.
 
-    A time limit is removed unless `keep_time_limit`: attempts have their own limits, and with it two
-    positions that look the same have different futures. `action_mask` is the key of `info` that
+    A time limit is removed unless `keep_time_limit`: attempts have their own limits, and with it
+    two positions that look the same have different futures. `action_mask` is the key of `info` that
     holds the valid actions, like Taxi's `"action_mask"`. `samples` is how many actions represent an
     action space that cannot be listed. `reseed` receives the environment inside all wrappers and a
     seed; it seeds generators that are not found automatically.

@@ -10,8 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capscope.environments.minigrid.layout import Cell, Door, DoorState, Key, Layout
-from capscope.environments.minigrid.layout_file import read_layout
+from capscope.environments.minigrid.layout import Cell, Door, DoorState, Key, Layout, read_layout
 from capscope.environments.minigrid.observation import (
     ACTIONS,
     GridAbstraction,

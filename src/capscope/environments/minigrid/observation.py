@@ -15,8 +15,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from capscope.environments.minigrid.layout import Cell, DoorState, Layout
-from capscope.environments.minigrid.layout_file import POINTERS
+from capscope.environments.minigrid.layout import POINTERS, Cell, DoorState, Layout
 from capscope.symbolic import Atom, Predicate, State, Vocabulary
 
 ACTIONS = tuple("face_north face_south face_east face_west move_forward pickup toggle".split())
