@@ -203,8 +203,10 @@ def test_every_setting_of_the_language_agent_is_an_option():
 
 
 def test_another_package_may_register_a_problem(monkeypatch):
-    entry = metadata.EntryPoint("board", "toy_worlds:slippery_board", problems.ENTRY_POINTS)
-    taken = metadata.EntryPoint("blocksworld", "toy_worlds:slippery_board", problems.ENTRY_POINTS)
+    entry = metadata.EntryPoint("board", "support.toy_worlds:slippery_board", problems.ENTRY_POINTS)
+    taken = metadata.EntryPoint(
+        "blocksworld", "support.toy_worlds:slippery_board", problems.ENTRY_POINTS
+    )
     wrong = metadata.EntryPoint("sevens", "builtins:int", problems.ENTRY_POINTS)
     monkeypatch.setattr(metadata, "entry_points", lambda group: [entry, taken, wrong])
     assert load_problem("board").name == "board"

@@ -3,7 +3,8 @@
 from capscope.world.allowance import Allowance, AllowanceSpent
 from capscope.world.attempt import Attempt, Ending, Position
 from capscope.world.checks import check_problem, notes_on
-from capscope.world.contracts import (
+from capscope.world.functions import FunctionAbstraction, FunctionAgent, FunctionWorld
+from capscope.world.problem import (
     Abstraction,
     Action,
     Agent,
@@ -14,14 +15,15 @@ from capscope.world.contracts import (
     Inspection,
     InvalidAction,
     KnownTruth,
+    Limits,
     NamesPositions,
     Observation,
+    Problem,
     Simulator,
     Snapshot,
     SpendsAllowance,
+    picture_of,
 )
-from capscope.world.functions import FunctionAbstraction, FunctionAgent, FunctionWorld
-from capscope.world.problem import Limits, Problem, picture_of
 
 __all__ = [
     "Abstraction",

@@ -18,8 +18,7 @@ from typing import NamedTuple
 from capscope.errors import ProblemError, SimulatorError
 from capscope.symbolic import Intent, State
 from capscope.world.allowance import Allowance, AllowanceSpent
-from capscope.world.contracts import Action, Attempting, InvalidAction, Observation
-from capscope.world.problem import Problem
+from capscope.world.problem import Action, Attempting, InvalidAction, Observation, Problem
 
 _CAPSCOPE = Path(__file__).parents[1]
 _LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))

@@ -19,8 +19,7 @@ from capscope.seeds import child_seed
 from capscope.symbolic import Intent, Literal, State
 from capscope.world import inspection
 from capscope.world.attempt import Attempt, Ending, Position, pursue
-from capscope.world.contracts import HasNotes, Inspection, Observation, Snapshot
-from capscope.world.problem import Problem
+from capscope.world.problem import HasNotes, Inspection, Observation, Problem, Snapshot
 
 WALK_STEPS = 60
 FUTURE_STEPS = 31  # a prime: a hidden counter must not come back to the same value

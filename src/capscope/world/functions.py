@@ -14,7 +14,7 @@ from typing import Any
 from capscope.errors import ProblemError
 from capscope.symbolic import Atom, Intent, State, Vocabulary
 from capscope.world import plain_values
-from capscope.world.contracts import Action, InvalidAction, Observation, Snapshot
+from capscope.world.problem import Action, InvalidAction, Observation, Snapshot
 
 Function = Callable[..., Any]
 IGNORES_INTENT = (

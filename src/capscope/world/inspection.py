@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from capscope.world.contracts import InspectableSimulator, Inspection, Simulator
+from capscope.world.problem import InspectableSimulator, Inspection, Simulator
 
 _MOST_NAMED = 3
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from capscope.world.contracts import Simulator, Snapshot
+from capscope.world.problem import Simulator, Snapshot
 
 # Format 1 of the journal kept names as a prefix of the snapshot, exact to the digits.
 _NAME_PREFIX = re.compile(rb"position ([0-9a-f]{32}) ")

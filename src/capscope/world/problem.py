@@ -1,19 +1,140 @@
-"""A problem: a simulator, an agent, an abstraction, and the limits of an attempt."""
+"""A problem, and the protocols of its parts: a simulator, an agent and an abstraction.
+
+Observations and actions can be anything that the simulator and the agent agree on. A snapshot is
+bytes, so that it can be stored and restored in another process.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from capscope.symbolic import Vocabulary
-from capscope.world.contracts import (
-    Abstraction,
-    Agent,
-    DrawsPictures,
-    KnownTruth,
-    Simulator,
-    Snapshot,
-)
+from capscope.symbolic import Intent, State, Vocabulary
+from capscope.world.allowance import Allowance
+
+Observation = Any
+Action = Any
+Snapshot = bytes
+
+
+class InvalidAction(Exception):  # noqa: N818 - it names what the agent did, not a defect
+    """Raise from `Simulator.step` for an action that is not available: the attempt ends."""
+
+
+class Simulator(Protocol):
+    """A simulator that can go back to any position it was in before."""
+
+    def reset(self, seed: int) -> Observation:
+        """Go to the initial position; `seed` seeds all later randomness."""
+
+    def step(self, action: Action) -> Observation:
+        """Take one simulator step."""
+
+    def actions(self) -> Sequence[Action]:
+        """List the actions available now; an empty list means that the episode has ended."""
+
+    def snapshot(self) -> Snapshot:
+        """Describe the current position in bytes that another process can restore."""
+
+    def restore(self, snapshot: Snapshot, seed: int) -> Observation:
+        """Go back to a position; `seed` seeds all later randomness."""
+
+
+@runtime_checkable
+class DrawsPictures(Protocol):
+    """A simulator that can draw its positions."""
+
+    def picture(self, snapshot: Snapshot) -> bytes:
+        """Draw a position as a PNG; the simulator stays where it is."""
+
+
+@runtime_checkable
+class NamesPositions(Protocol):
+    """An optional part of a simulator whose snapshots differ for the same position."""
+
+    def position_name(self) -> bytes | None:
+        """Identify the current position, however it was reached; None if that is not possible."""
+
+
+class Inspection(NamedTuple):
+    """The internal state of a simulator: readable names, and values as text."""
+
+    parts: Mapping[str, str]
+    """Values that a restore must restore."""
+    others: Mapping[str, str]
+    """Values that may differ; they are named if a check fails without an evident reason."""
+    generators: Mapping[str, str]
+    """States of the random generators; a restore seeds each of them."""
+
+
+@runtime_checkable
+class InspectableSimulator(Protocol):
+    """A simulator that shows `capscope check` what symbolic states do not."""
+
+    def last_step(self) -> Mapping[str, str]:
+        """Return what the last step returned: the observation and whatever came with it."""
+
+    def inspect(self) -> Inspection:
+        """Return all internal values that can be compared."""
+
+    def remedy(self, randomness: bool) -> str:
+        """Return how to fix a restore that does not restore, or does not reseed (`randomness`)."""
+
+
+@runtime_checkable
+class HasNotes(Protocol):
+    """A simulator, agent or abstraction with notes for the user."""
+
+    def notes(self) -> Sequence[str]:
+        """Return a sentence for each thing that is correct but may surprise."""
+
+
+class Attempting(Protocol):
+    """An agent during one attempt; its `transcript` (text), if any, is stored."""
+
+    def act(self, observation: Observation) -> Action | None:
+        """Choose the next action; None means that the agent stops."""
+
+
+@runtime_checkable
+class SpendsAllowance(Protocol):
+    """An attempt that uses a language model; its `llm_tokens`, if any, are counted."""
+
+    def spend_from(self, allowance: Allowance) -> None:
+        """Pay for every call from now on; raise `AllowanceSpent` if nothing is left."""
+
+
+class Agent(Protocol):
+    """The agent under assessment, a black box."""
+
+    def begin(self, intent: Intent, seed: int) -> Attempting:
+        """Start an attempt at an intent, without memory of earlier attempts."""
+
+
+class Abstraction(Protocol):
+    """Maps an observation to a symbolic state."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary whose bits the states use."""
+
+    def __call__(self, observation: Observation) -> State:
+        """Return the atoms that hold."""
+
+
+@runtime_checkable
+class KnownTruth(Protocol):
+    """The exact capability model of a problem, for evaluation."""
+
+    def reachable_states(self) -> Sequence[State]:
+        """List every state that is reachable from the initial one."""
+
+    def intents(self) -> Sequence[Intent]:
+        """List every intent that corresponds to an effect in a reachable state."""
+
+    def outcomes(self, state: State, intent: Intent) -> Mapping[State, float]:
+        """Return the exact distribution over the state in which an attempt ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,10 @@
 """Simulate a grid with minigrid, with snapshots of a few bytes.
 
-Three things keep minigrid from 50,000 steps a second, none of them its rules. Every step renders
-the agent's view, which costs much more than the step and is not used here; the cell ahead is
-computed with NumPy, which is slow for two numbers; and the only general snapshot is a deep copy of
-the environment. So the view is not rendered, the cell ahead is computed with plain numbers, and a
-snapshot holds only what can change: the agent, the doors, the keys.
+For speed, the agent's view is not rendered at every step, the cell ahead is computed with plain
+numbers instead of NumPy, and a snapshot holds only what can change: the agent, the doors, the keys.
 
-Actions are absolute: `face_west` turns the agent west at once, where minigrid needs one or two
-turns. There is no action to drop a key. Lava ends the episode: the agent is dead and has no
-actions. Grids are deterministic, so seeds are ignored.
+Actions are absolute: `face_west` turns the agent west at once. There is no action to drop a key.
+Lava ends the episode. Grids are deterministic, so seeds are ignored.
 """
 
 from __future__ import annotations
@@ -63,17 +59,10 @@ class GridWorld(MiniGridEnv):
             if terrain in _BUILT:
                 self._put(_BUILT[terrain](), cell)
         self.keys = [self._put(Key(key.colour), key.cell) for key in layout.keys]
-        self.doors = [
-            self._put(
-                Door(
-                    door.colour,
-                    is_open=door.state is DoorState.OPEN,
-                    is_locked=door.state is DoorState.LOCKED,
-                ),
-                door.cell,
-            )
-            for door in layout.doors
-        ]
+        self.doors = [self._put(Door(door.colour), door.cell) for door in layout.doors]
+        for made, door in zip(self.doors, layout.doors, strict=True):
+            made.is_open = door.state is DoorState.OPEN
+            made.is_locked = door.state is DoorState.LOCKED
         self.agent_pos = (layout.start.column - 1, layout.start.row - 1)
         self.agent_dir = FACINGS.index(layout.facing)
 
@@ -193,9 +182,5 @@ class GridSimulator:
 
     def _key_cells(self) -> tuple[Cell | None, ...]:
         carried = self.world.carrying
-        return tuple(
-            [
-                None if key is carried else Cell(key.cur_pos[1] + 1, key.cur_pos[0] + 1)
-                for key in self.world.keys
-            ]
-        )
+        places = ((key is carried, *key.cur_pos) for key in self.world.keys)
+        return tuple([None if held else Cell(y + 1, x + 1) for held, x, y in places])

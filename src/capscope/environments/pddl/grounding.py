@@ -17,8 +17,7 @@ from typing import Any
 
 from plado import pddl
 
-from capscope.environments.pddl.checking import DomainCheck
-from capscope.environments.pddl.reading import fail, read_domain, read_problem
+from capscope.environments.pddl.reading import DomainCheck, fail, read_domain, read_problem
 from capscope.environments.pddl.task import (
     ALWAYS,
     AtomChange,
