@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capscope.present.digest.spending import FIRST_TRIES, ON_THE_WAY, REPEATS, spending
+from capscope.present.digest.learning import FIRST_TRIES, ON_THE_WAY, REPEATS, spending
 from capscope.record.execution_table import ExecutionTable
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from capscope.cli.options import Json, RunArgument, keyword
+from capscope.cli.options import Json, RunArgument, keyword, with_signature
 from capscope.cli.output import print_json, print_line, print_lines
 from capscope.export.formats import FORMATS, ExportOption, find_format, write_content
 from capscope.run import load
@@ -32,11 +32,7 @@ class ExportCommand(TyperCommand):
         def complete(run: str, to: str, output: str | None, json: bool, **options: Any) -> None:
             _export(run, to, output, json, {n: value for n, value in options.items() if value})
 
-        parameters = _parameters()
-        complete.__doc__ = export_run.__doc__
-        complete.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        complete.__annotations__ = {p.name: p.annotation for p in parameters}
-        app.command("export")(complete)
+        app.command("export")(with_signature(complete, export_run, _parameters()))
         return typer.main.get_command(app).make_context(*given, **extra)
 
 

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from capscope import __version__
-from capscope.cli import assess, bench, diff, evaluate, export, llm, plan, problems, report, show
+from capscope.cli import assess, bench, diff, evaluate, export, llm, plan, problems, show
 from capscope.errors import CapscopeError
 
 app = typer.Typer(
@@ -27,7 +27,7 @@ app.command("assess")(assess.assess_problem)
 app.command("resume")(assess.resume_run)
 app.command("show")(show.show_run)
 app.command("explain")(show.explain_run)
-app.command("report")(report.report_run)
+app.command("report")(show.report_run)
 app.command("diff")(diff.diff_runs)
 app.command("evaluate")(evaluate.evaluate_run)
 app.command("plan")(plan.plan_run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Annotated, Any, get_type_hints
 
@@ -48,32 +48,23 @@ _LIMITS = {
 def with_budget(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of a budget; it receives `budget`, None if none was given."""
 
-    def called(**given: Any) -> None:
-        chosen = {name: given.pop(option) for option, (name, _) in _LIMITS.items()}
-        limited = any(value is not None for value in chosen.values())
-        command(**given, budget=Budget(**chosen) if limited else None)
+    def budget(chosen: Mapping[str, Any]) -> Budget | None:
+        limits = {name: chosen[option] for option, (name, _) in _LIMITS.items()}
+        return None if set(limits.values()) == {None} else Budget(**limits)
 
     options = [keyword(option, kind, None) for option, (_, kind) in _LIMITS.items()]
-    return _signed(called, command, "budget", options)
+    return _with_options(command, "budget", options, budget)
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of `Settings`; it receives `settings`."""
-    hints = get_type_hints(Settings)
-    names = [field.name for field in fields(Settings)]
-
-    def called(**given: Any) -> None:
-        chosen = {name: given.pop(name) for name in names}
-        command(**given, settings=Settings.from_dict(chosen))
-
+    hints = get_type_hints(Settings) | {"intents": list[str]}
     options = []
     for field in fields(Settings):
-        several = field.name == "intents"
-        kind = list[str] if several else hints[field.name]
         option = typer.Option(help=field.metadata["help"], rich_help_panel="Settings")
-        default = [] if several else field.default
-        options.append(keyword(field.name, Annotated[kind, option], default))
-    return _signed(called, command, "settings", options)
+        default = [] if field.name == "intents" else field.default
+        options.append(keyword(field.name, Annotated[hints[field.name], option], default))
+    return _with_options(command, "settings", options, Settings.from_dict)
 
 
 def keyword(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
@@ -81,17 +72,29 @@ def keyword(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> ins
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def _signed(
-    called: Callable[..., None],
+def _with_options(
     command: Callable[..., None],
     replaced: str,
     options: list[inspect.Parameter],
+    value: Callable[[dict[str, Any]], Any],
 ) -> Callable[..., None]:
-    """Give `called` the signature of `command` with one parameter replaced by options."""
+    """Replace a parameter of a command by options, from which its value is made."""
+
+    def called(**given: Any) -> None:
+        chosen = {option.name: given.pop(option.name) for option in options}
+        command(**given, **{replaced: value(chosen)})
+
     own = inspect.signature(command, eval_str=True).parameters.values()
     kept = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p.name != replaced]
-    called.__signature__ = inspect.Signature([*kept, *options])  # type: ignore[attr-defined]
+    return with_signature(called, command, [*kept, *options])
+
+
+def with_signature(
+    called: Callable[..., None], command: Callable[..., None], parameters: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """Give `called` these parameters, and name and help of `command`."""
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     called.__name__ = command.__name__
     called.__doc__ = command.__doc__
-    called.__annotations__ = {p.name: p.annotation for p in [*kept, *options]}
+    called.__annotations__ = {p.name: p.annotation for p in parameters}
     return called

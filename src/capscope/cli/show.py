@@ -1,22 +1,19 @@
-"""`capscope show DIR [CAPABILITY]` and `capscope explain DIR [QUERY]`: what a run found, and why.
-
-`show --surprises` reports what stands out and omits what is as expected. `show --draws` lists the
-draws behind the rules of a capability, `show --transcript` also what the agent said in them.
-"""
+"""`capscope show`, `explain` and `report`: what a run found out, as text or as a page."""
 
 from __future__ import annotations
 
+import webbrowser
 from typing import Annotated
 
 import typer
 
 from capscope.cli.options import Json, RunArgument
-from capscope.cli.output import print_json, print_lines
+from capscope.cli.output import print_json, print_line, print_lines
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
 from capscope.present.draws import capability_draws, draw_lines, draws_document
 from capscope.present.overview import findings_document, findings_lines, model_lines
-from capscope.run import load
+from capscope.run import REPORT, load
 
 
 def show_run(
@@ -73,3 +70,32 @@ def explain_run(
         print_json(explanation.as_dict())
     else:
         print_lines(explanation.lines)
+
+
+def report_run(
+    run: RunArgument,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help=f"Where to write.  [default: DIR/{REPORT}]", show_default=False
+        ),
+    ] = None,
+    pictures: Annotated[
+        bool | None,
+        typer.Option(
+            help="Draw states with the problem's simulator, which loads the problem.  [default: "
+            "only for problems with a name, not for Python files]",
+            show_default=False,
+        ),
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    json: Json = False,
+) -> None:
+    """Write report.html: what the agent can do, what is surprising, what is unknown."""
+    written = load(run).report(output, pictures=pictures)
+    if json:
+        print_json({"written": str(written), "bytes": written.stat().st_size})
+    else:
+        print_line(f"written: {written}")
+    if show:
+        webbrowser.open(written.resolve().as_uri())

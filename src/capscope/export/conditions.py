@@ -1,14 +1,10 @@
 """The condition of a rule, for people and for tools that plan or check.
 
-The pessimistic model says that a rule holds in the complete states in which it was observed, and
-nowhere else. Written out, that is a disjunction with one conjunction of all atoms per state: a
-hundred megabytes for 576 states and 116 capabilities. A much shorter condition gives the same
-model: every state that the model predicts from an observed state is itself observed, so a tool that
-starts in an observed state never reaches another. The condition only has to hold in the states of
-the rule and in no other observed state.
-
-There are two kinds of condition. Both hold in the states of the rule and not in those of another
-rule of its capability:
+Written out, the states in which a rule was observed are a disjunction with one conjunction of all
+atoms per state: a hundred megabytes for 576 states and 116 capabilities. A much shorter condition
+gives the same model, since the model never leads from an observed state to another one: it only has
+to separate observed states. Both kinds of condition hold in the states of the rule and not in those
+of another rule of its capability:
 
 - `observed` is also false in the observed states in which the capability was never tried. For
   states that were never observed it is a guess, but no observed state leads to one.

@@ -1,10 +1,9 @@
 """The states seen, as a graph for Graphviz.
 
-A complete drawing of a run is unreadable: a dozen capabilities lead from one state to the same next
-state, most change nothing, and there may be hundreds of states. So there is one arrow between two
-states, as thick as its likeliest capability is likely, labeled with the likeliest few; loops are
-omitted unless requested; and of many states only the most visited are drawn. The title says what is
-omitted. The tooltips of the SVG show everything about a state or an arrow.
+A complete drawing would be unreadable. So there is one arrow between two states, as thick as its
+likeliest capability is likely, labeled with the likeliest few; loops are omitted unless requested;
+and of many states only the most visited are drawn. The title says what is omitted, and the tooltips
+of the SVG show everything about a state or an arrow.
 """
 
 from __future__ import annotations
@@ -56,12 +55,8 @@ def dot_graph(
 def _most_visited(graph: StateGraph, limit: int) -> dict[State, StateNode]:
     """Return the initial state, and the states from which most executions started."""
     first = graph.first_state
-    nodes = sorted(graph.nodes.values(), key=lambda p: (p.state != first, -_visits(p)))
+    nodes = sorted(graph.nodes.values(), key=lambda p: (p.state != first, -p.departures))
     return {place.state: place for place in nodes[:limit]}
-
-
-def _visits(place: StateNode) -> int:
-    return sum(pair.total for pair in place.pairs if pair is not None)
 
 
 def _arrows(graph: StateGraph) -> Iterator[_Arrow]:

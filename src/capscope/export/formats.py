@@ -1,7 +1,6 @@
-"""The export formats: one mapping from which the command line derives everything.
+"""The export formats, from which the command line derives its options.
 
-A format is a name, the options it takes, and a function from a run to one text or to several files.
-Another package adds one with an entry point in the group `capscope.export_formats` that is an
+Another package adds a format with an entry point in the group `capscope.export_formats` that is an
 `ExportFormat`.
 """
 
@@ -78,10 +77,6 @@ def _ppddl(
     return {"domain.pddl": files.domain, "problem.pddl": files.problem}
 
 
-def _prism(run: Run) -> str:
-    return prism_program(run.graph, run.problem)
-
-
 def _csv(run: Run) -> dict[str, str | bytes]:
     return {f"{table.name}.csv": csv_text(table) for table in run_tables(run)}
 
@@ -112,7 +107,9 @@ _BUILT_IN = (
     ExportFormat(
         "ppddl", "a domain and a problem for planners", _ppddl, _PPDDL_OPTIONS, several_files=True
     ),
-    ExportFormat("prism", "an MDP for PRISM and Storm", _prism),
+    ExportFormat(
+        "prism", "an MDP for PRISM and Storm", lambda run: prism_program(run.graph, run.problem)
+    ),
     ExportFormat("csv", "tables for spreadsheets", _csv, several_files=True),
     ExportFormat("parquet", "tables for data frames", _parquet, several_files=True),
     ExportFormat("dot", "the states seen, for Graphviz", _dot, _DOT_OPTIONS),

@@ -1,10 +1,8 @@
 """Identifiers for languages that do not allow arbitrary names.
 
-Names of predicates, objects and types come from the user and may contain anything: brackets,
-spaces, capital letters that a tool folds, reserved words. Removing what is not allowed is not
-enough, since two names may become equal. So each name gets a distinct identifier: a legal name
-keeps its own, and the others are numbered if needed. The export lists the names that changed, as
-JSON strings, so that no name can break out of a comment.
+Names of predicates, objects and types come from the user and may contain anything. Each gets a
+distinct identifier: a legal name keeps its own, others lose what is not allowed and are numbered if
+needed. The export lists the names that changed, as JSON strings that cannot break out of a comment.
 """
 
 from __future__ import annotations

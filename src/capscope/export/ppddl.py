@@ -1,18 +1,12 @@
 """The learned model as a PPDDL domain and problem, for planners and simulators.
 
-An action is one rule of one capability: applicable if the rule holds, with the rule's outcomes as
-its effect. One action per capability, with a conditional effect for each rule, would have fewer
-names, but each condition would occur twice, and many planners do not support conditional
+An action is one rule of one capability, since many planners do not support conditional
 probabilistic effects. The rules of a capability exclude each other in the observed states, so at
 most one action of a capability is applicable in each of them; if none is, its outcome is unknown.
-
-Actions are ground and name objects, so all objects are constants of the domain. The problem has no
-objects (an empty list, which some parsers require), the initial state of the run, and a goal to be
-replaced.
+Actions are ground, so all objects are constants of the domain.
 
 PPDDL has no fractions. A probability has twelve decimals, rounded down, and the most frequent
-outcome gets the remainder, so that the decimals of an action sum to exactly one and none is off by
-more than 10⁻¹² times the number of outcomes.
+outcome gets the remainder, so that the decimals of an action sum to exactly one.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """The learned model in the PRISM language: an MDP for PRISM and Storm.
 
-Both tools also read explicit transition lists, but in different formats, and a property would have
-to refer to states by number. Here each atom that was seen both true and false is a Boolean
-variable, so that a property reads like `Pmax=? [F on_a_b & !clear_c]`, and a rule is one command.
-The MDP covers the observed states: it starts in the initial state of the run, the guard of a
-command holds in the observed states of its rule and in no other observed state, and no command
-leaves the observed states. A capability that was never tried in a state is not available there.
+Each atom that was seen both true and false is a Boolean variable, so that a property reads like
+`Pmax=? [F on_a_b & !clear_c]`, and a rule is one command. The MDP covers the observed states: it
+starts in the initial state of the run, and no command leaves the observed states. A capability that
+was never tried in a state is not available there.
 
 Probabilities are fractions of counts such as `7/25`, exact in an exact engine. A state in which
 nothing was tried has an unnamed loop without cost (a model checker would add one, or refuse) and
-the label `untried`: what can happen there is unknown.
+the label `untried`.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from operator import or_
 from capscope.export.conditions import Conditions, among_observed, rules_with_conditions
 from capscope.export.identifiers import IdentifierSyntax
 from capscope.model import Rule, StateGraph
-from capscope.symbolic import Atom, Intent
+from capscope.symbolic import Intent
 from capscope.symbolic.dnf import Term
 
 SYNTAX = IdentifierSyntax(
@@ -80,31 +78,24 @@ def _varying(graph: StateGraph) -> int:
 
 def _constants(graph: StateGraph, variables: Names) -> Iterator[str]:
     """Declare the atoms that never changed, so that properties can refer to them."""
-    for atom, value in _initial_values(graph, ~_varying(graph)):
-        name = variables[str(atom)]
-        yield f"const bool {name} = {_truth(value)};  // {json.dumps(str(atom))}"
+    yield from _declared(graph, variables, ~_varying(graph), "const bool {} = {}")
     yield ""
 
 
 def _variables(graph: StateGraph, variables: Names) -> Iterator[str]:
     varying = _varying(graph)
-    for atom, value in _initial_values(graph, varying):
-        name = variables[str(atom)]
-        yield f"  {name} : bool init {_truth(value)};  // {json.dumps(str(atom))}"
+    yield from _declared(graph, variables, varying, "  {} : bool init {}")
     if not varying:
         yield "  unchanging : bool init true;"
 
 
-def _initial_values(graph: StateGraph, bits: int) -> Iterator[tuple[Atom, bool]]:
-    """Yield the atoms of some bits, and whether each held in the initial state."""
+def _declared(graph: StateGraph, variables: Names, bits: int, form: str) -> Iterator[str]:
+    """Declare the atoms of some bits with their values in the initial state."""
     first = graph.first_state or 0
     for i, atom in enumerate(graph.vocabulary.atoms):
         if bits >> i & 1:
-            yield atom, bool(first >> i & 1)
-
-
-def _truth(value: bool) -> str:
-    return "true" if value else "false"
+            declaration = form.format(variables[str(atom)], "true" if first >> i & 1 else "false")
+            yield f"{declaration};  // {json.dumps(str(atom))}"
 
 
 def _commands(graph: StateGraph, intent: Intent, action: str, variables: Names) -> Iterator[str]:
@@ -129,7 +120,7 @@ def _guard(terms: Sequence[Term], variables: Names) -> str:
 def _updates(rule: Rule, graph: StateGraph, variables: Names) -> str:
     updates = [
         " & ".join(
-            f"({variables[str(literal.atom)]}'={_truth(literal.positive)})"
+            f"({variables[str(literal.atom)]}'={'true' if literal.positive else 'false'})"
             for literal in outcome.effect.literals(graph.vocabulary)
         )
         or "true"

@@ -1,8 +1,6 @@
 """A run as three tables, for spreadsheets, data frames and databases.
 
-A row is a named tuple whose fields are the columns, in order, with their types, so CSV, data frames
-and Parquet files have the same content. No column has the name of a method of tuples or frames,
-such as `count`.
+The fields of a row are the columns; none has the name of a method of tuples or frames.
 
 A state is given in hexadecimal, with the atoms of the vocabulary as bits, and as the atoms that
 hold, joined as in an intent: `Intent.parse` reads them back, and no atom is an empty text. Atoms
@@ -142,7 +140,7 @@ def run_tables(run: Run) -> tuple[Table, Table, Table]:
 
 
 class _StateTexts:
-    """Texts of states and effects, cached because states recur."""
+    """Texts of states and effects, cached."""
 
     def __init__(self, graph: StateGraph) -> None:
         self._vocabulary = graph.vocabulary

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.present.digest.spending import spending_parts
+from capscope.present.digest.learning import spending_parts
 from capscope.world import Ending
 from support.small_runs import draw, execution, executions_of, run_in_memory
 

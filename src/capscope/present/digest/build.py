@@ -20,7 +20,7 @@ from capscope.present.digest.draw_samples import (
     read_samples,
     with_transcript,
 )
-from capscope.present.digest.learning import coverage_of, learning_curve
+from capscope.present.digest.learning import coverage_of, learning_curve, spending_parts
 from capscope.present.digest.shape import (
     CapabilityDigest,
     Digest,
@@ -29,7 +29,6 @@ from capscope.present.digest.shape import (
     StateMap,
 )
 from capscope.present.digest.size_budget import WHOLE, SizeBudget
-from capscope.present.digest.spending import spending_parts
 from capscope.present.digest.states import Pictures, StateListing, state_map, state_pictures
 from capscope.present.digest.summary import facts_of, summary_of
 from capscope.present.text import CapabilityView, capability_views, counted, example_text

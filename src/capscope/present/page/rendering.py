@@ -1,11 +1,9 @@
 """Turn templates and scripts into one HTML file that loads nothing and runs only our own scripts.
 
-Pages contain what an agent said and what a problem calls its objects, and either may be hostile.
-Escaping alone is one mistake away from running a stranger's script, so there are three barriers.
-Unprintable characters, such as those that reverse the direction of writing, are replaced by escape
-sequences. Every value is escaped: by the templates if it is text, and as JSON without angle
-brackets if it is read by a script, which inserts it only as text. And the page has a content
-security policy: nothing is loaded, and only the scripts whose hashes it lists are run.
+What an agent said and what a problem calls its objects may be hostile, so there are three barriers.
+Unprintable characters are replaced by escape sequences. Every value is escaped: by the templates if
+it is text, and as JSON without angle brackets if it is read by a script, which inserts it only as
+text. And a content security policy allows only the scripts whose hashes it lists.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """`report.html`: a digest as a page.
 
 What can be read without a script is in the HTML: the summary, the findings, every capability with
-its rules. What is too much to write out, or has to be drawn, is embedded as JSON and rendered when
-it is needed: draws, charts, the map of states. Nothing is in both, since the report of a large run
-has megabytes.
+its rules. Draws, charts and the map of states are embedded as JSON and rendered when needed.
 """
 
 from __future__ import annotations
