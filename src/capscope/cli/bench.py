@@ -1,8 +1,4 @@
-"""`capscope bench [SUITE]`: hand over to the experiments, which are not part of the wheel.
-
-The experiments are in the folder `experiments` of the repository and declare their own options.
-They are imported only when the command is used, so the other commands do not depend on them.
-"""
+"""`capscope bench [SUITE]`: run the experiments, which are not part of the wheel."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ ANY_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 class BenchCommand(TyperCommand):
-    """Become the command of the experiments, with its options and help, if they are there."""
+    """Becomes the command of the experiments when it is used, if they are there."""
 
     def make_context(self, *given: Any, **extra: Any) -> Any:
         """Parse the arguments; the context belongs to the command that will be invoked."""

@@ -19,7 +19,6 @@ from capscope.export.conditions import ConditionedRules, Conditions, rules_with_
 from capscope.export.identifiers import IdentifierSyntax, name_lines
 from capscope.model import Rule, StateGraph
 from capscope.symbolic import Intent, Literal, Vocabulary
-from capscope.symbolic.dnf import Term
 from capscope.symbolic.vocabulary import TYPE_ROOT
 
 DECIMALS = 12
@@ -184,24 +183,20 @@ def _actions(
         yield f"  ; states: {len(rule.states)}, executions: {rule.executions}"
         yield f"  (:action {names.capabilities[str(intent)]}--{number}"
         yield "    :parameters ()"
-        yield f"    :precondition {_disjunction(when, names)}"
+        yield f"    :precondition {_joined('or', [names.conjunction(term) for term in when])}"
         yield f"    :effect {_effect(rule, graph.vocabulary, names)})"
 
 
-def _disjunction(terms: Sequence[Term], names: _Names) -> str:
-    written = [names.conjunction(term) for term in terms]
-    if len(written) == 1:
-        return written[0]
-    return "\n      ".join(["(or", *written]) + ")"
+def _joined(operator: str, parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else "\n      ".join([f"({operator}", *parts]) + ")"
 
 
 def _effect(rule: Rule, vocabulary: Vocabulary, names: _Names) -> str:
     effects = [names.conjunction(outcome.effect.literals(vocabulary)) for outcome in rule.outcomes]
-    if len(effects) == 1:
-        return effects[0]
-    shares = decimal_shares([outcome.count for outcome in rule.outcomes])
-    pairs = zip(shares, effects, strict=True)
-    return "\n      ".join(["(probabilistic", *map(" ".join, pairs)]) + ")"
+    if len(effects) > 1:
+        shares = decimal_shares([outcome.count for outcome in rule.outcomes])
+        effects = [" ".join(pair) for pair in zip(shares, effects, strict=True)]
+    return _joined("probabilistic", effects)
 
 
 def decimal_shares(counts: Sequence[int]) -> list[str]:

@@ -25,7 +25,6 @@ from capscope.record.execution_table import ExecutionTable
 from capscope.sanitize import escape_surrogates
 from capscope.statistics.arrays import Integers
 from capscope.symbolic import Effect, Intent, State, Vocabulary
-from capscope.symbolic.dnf import Term
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -127,16 +126,13 @@ class Table:
 
 def model_tables(graph: StateGraph) -> tuple[Table, Table]:
     """Return the transitions and the rules of the pessimistic model."""
-    return (
-        Table("transitions", TransitionRow, _transitions(graph)),
-        Table("rules", RuleRow, _rules(graph)),
-    )
+    transitions = Table("transitions", TransitionRow, _transitions(graph))
+    return transitions, Table("rules", RuleRow, _rules(graph))
 
 
 def run_tables(run: Run) -> tuple[Table, Table, Table]:
     """Return the transitions, rules and queries of a run."""
-    queries = Table("queries", QueryRow, _queries(run))
-    return (*model_tables(run.graph), queries)
+    return (*model_tables(run.graph), Table("queries", QueryRow, _queries(run)))
 
 
 class _StateTexts:
@@ -192,19 +188,15 @@ def _rules(graph: StateGraph) -> Iterator[RuleRow]:
         rules = graph.rules(intent)
         conditions = readable_conditions(rules, vocabulary)
         for number, (rule, when) in enumerate(zip(rules, conditions, strict=True), 1):
+            condition = " or ".join(" and ".join(map(str, term)) or "always" for term in when)
             for place, outcome in enumerate(rule.outcomes, 1):
                 after = (outcome.effect.apply(state) for state in rule.states)
                 achieving = sum(intent.holds(state, vocabulary) for state in after)
                 yield RuleRow(
                     escape_surrogates(str(intent)), number, place, len(rule.states),
                     rule.executions, outcome.count, outcome.probability, *outcome.interval,
-                    achieving,
-                    *texts.changes(outcome.effect), escape_surrogates(_disjunction(when)),
+                    achieving, *texts.changes(outcome.effect), escape_surrogates(condition),
                 )  # fmt: skip
-
-
-def _disjunction(terms: tuple[Term, ...]) -> str:
-    return " or ".join(" and ".join(map(str, term)) or "always" for term in terms)
 
 
 def _queries(run: Run) -> Iterator[QueryRow]:

@@ -1,12 +1,8 @@
-"""What a notebook shows of a run and of a capability.
-
-A notebook calls `_repr_html_` on a value. Names in the result come from the assessed world and are
-always escaped.
-"""
+"""What a notebook shows of a run and of a capability; names are always escaped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from capscope.model import StateGraph
@@ -75,31 +71,23 @@ def run_html(run: Run) -> str:
 
 
 def graph_html(graph: StateGraph) -> str:
-    """Return a table of the capabilities, limited to the first `MOST_ROWS`.
-
-    Success is `mean_success`.
-    """
+    """Return a table of the first capabilities; success is `mean_success`."""
     shown, groups = graph.capabilities[:MOST_ROWS], graph.exactly_one
     rows = (_row(intent, rule_parts(graph, intent, groups), graph) for intent in shown)
-    body = "".join(f"<tr>{''.join(_cells(row))}</tr>" for row in rows)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
     head = "".join(f"<th>{name}</th>" for name in _HEADINGS)
     hidden = len(graph.capabilities) - len(shown)
     rest = f"<p>and {hidden:,} more</p>" if hidden else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
 
-def _row(intent: Intent, parts: Sequence[RuleView], graph: StateGraph) -> tuple[str, ...]:
+def _row(intent: Intent, parts: Sequence[RuleView], graph: StateGraph) -> str:
     success = mean_success(parts)
-    return (
-        str(intent),
+    numbers = (
         "unknown" if success is None else f"{success:.2f}",
         f"{sum(len(part.rule.states) for part in parts):,} of {len(graph.nodes):,}",
         f"{sum(part.rule.executions for part in parts):,}",
         f"{len(graph.rules(intent)):,}",
     )
-
-
-def _cells(row: tuple[str, ...]) -> Iterator[str]:
-    name, *numbers = map(html_text, row)
-    yield f'<td style="text-align:left">{name}</td>'
-    yield from (f"<td>{number}</td>" for number in numbers)
+    cells = "".join(f"<td>{number}</td>" for number in numbers)
+    return f'<td style="text-align:left">{html_text(str(intent))}</td>{cells}'

@@ -93,17 +93,15 @@ class CapabilityView:
 def capability_views(graph: StateGraph) -> list[CapabilityView]:
     """Return every capability, most interesting first."""
     groups = graph.exactly_one
-    views = [_view(graph, intent, groups) for intent in graph.capabilities]
+    views = [capability_view(graph, intent, groups) for intent in graph.capabilities]
     return sorted(views, key=lambda view: (view.interest, str(view.intent)), reverse=True)
 
 
-def capability_view(graph: StateGraph, intent: Intent) -> CapabilityView:
+def capability_view(
+    graph: StateGraph, intent: Intent, groups: ExactlyOne | None = None
+) -> CapabilityView:
     """Return one capability with its rules, most interesting first."""
-    return _view(graph, intent, graph.exactly_one)
-
-
-def _view(graph: StateGraph, intent: Intent, groups: ExactlyOne) -> CapabilityView:
-    parts = rule_parts(graph, intent, groups)
+    parts = rule_parts(graph, intent, groups or graph.exactly_one)
     conditions = readable_conditions(tuple(part.rule for part in parts), graph.vocabulary)
     views = [replace(part, when=when) for part, when in zip(parts, conditions, strict=True)]
     views.sort(key=lambda view: (view.interest, view.rule.executions), reverse=True)
@@ -137,11 +135,8 @@ def _restrict(rule: Rule, states: Sequence[State], graph: StateGraph, capability
     """Restrict a rule to some of its states; its outcomes keep their order."""
     pairs = [pair for state in states if (pair := graph.pair(state, capability)) is not None]
     total = sum(pair.total for pair in pairs)
-    counts = [sum(pair.counts[o.effect] for pair in pairs) for o in rule.outcomes]
-    outcomes = (
-        Outcome(outcome.effect, count, count / total)
-        for outcome, count in zip(rule.outcomes, counts, strict=True)
-    )
+    counts = {o.effect: sum(pair.counts[o.effect] for pair in pairs) for o in rule.outcomes}
+    outcomes = (Outcome(effect, count, count / total) for effect, count in counts.items())
     return Rule(tuple(states), tuple(outcomes))
 
 

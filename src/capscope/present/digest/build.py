@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from capscope.analysis.findings import Finding
@@ -24,6 +25,7 @@ from capscope.present.digest.learning import coverage_of, learning_curve, spendi
 from capscope.present.digest.shape import (
     CapabilityDigest,
     Digest,
+    DrawDigest,
     FindingDigest,
     RuleDigest,
     StateMap,
@@ -135,15 +137,15 @@ def _with_draws(
     listing: StateListing,
 ) -> tuple[CapabilityDigest, ...]:
     """Add the draws and the listed states to the rules they belong to."""
-    of_rule: dict[tuple[int, int], list[DrawSample]] = {}
-    for sample in samples:
-        of_rule.setdefault(sample.outcome[:2], []).append(sample)
+    of_rule: dict[tuple[int, int], list[DrawDigest]] = {}
+    for (c, r, _), draw in samples:
+        moved = replace(draw, trajectory=_at(draw.trajectory, indices))
+        of_rule.setdefault((c, r), []).append(moved)
 
     def complete(c: int, r: int, rule: RuleDigest) -> RuleDigest:
-        own = sorted(of_rule.get((c, r), ()), key=lambda sample: sample.execution)
+        draws = sorted(of_rule.get((c, r), ()), key=attrgetter("query", "draw", "execution"))
         numbers = sorted(listing.number[state] for state in views[c].rules[r].rule.states)
         states = [indices[number] for number in numbers if number in indices]
-        draws = (replace(o.digest, trajectory=_at(o.digest.trajectory, indices)) for o in own)
         return replace(rule, states=tuple(states[:MOST_STATES]), draws=tuple(draws))
 
     return tuple(
@@ -172,7 +174,7 @@ def _omissions(
         yield f"{counted(rules, 'rule')} omitted (size limit); `capscope show` prints all."
     if draws:
         yield f"{counted(draws, 'draw')} omitted (size limit)."
-    transcripts = sum(sample.digest.transcript == OMITTED for sample in samples)
+    transcripts = sum(digest.transcript == OMITTED for _, digest in samples)
     if transcripts:
         yield (
             f"{counted(transcripts, 'transcript')} omitted (size limit); `capscope show RUN "

@@ -8,7 +8,7 @@ serve all rules at once, so only the chosen draws are read from the journal.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -45,17 +45,8 @@ ChosenDraws = tuple[OutcomeIndex, Sequence[int]]
 """The executions chosen for an outcome, best first."""
 
 
-@dataclass(frozen=True)
-class DrawSample:
-    """A draw that is shown; its trajectory still consists of state numbers."""
-
-    outcome: OutcomeIndex
-    digest: DrawDigest
-
-    @property
-    def execution(self) -> ExecutionId:
-        """Where in the run it was made."""
-        return ExecutionId(self.digest.query, self.digest.draw, self.digest.execution)
+DrawSample = tuple[OutcomeIndex, DrawDigest]
+"""A draw that is shown; its trajectory still consists of state numbers."""
 
 
 def choose_draws(
@@ -156,7 +147,7 @@ def read_samples(
             transcript=OMITTED if has_transcript[row] else "",
         )
         if listing.take(digest.trajectory, space, digest):
-            samples.append(DrawSample(outcome, digest))
+            samples.append((outcome, digest))
     return samples
 
 
@@ -166,17 +157,18 @@ def add_transcripts(
     """Add the transcripts that fit; a beginning that they share is given only once."""
     earlier: list[str] = []
     first: ExecutionId | None = None
-    for sample in samples:
-        if sample.digest.transcript:
-            lines = journal.transcript(*sample.execution).splitlines()
+    for outcome, digest in samples:
+        shown = digest
+        if digest.transcript:
+            place = ExecutionId(digest.query, digest.draw, digest.execution)
+            lines = journal.transcript(*place).splitlines()
             text = "\n".join(abbreviated_lines(lines, earlier, first))
             text = _shown(text, _LONGEST_TRANSCRIPT)
             if space.take(text):
                 if first is None:
-                    earlier, first = lines, sample.execution
-                yield replace(sample, digest=replace(sample.digest, transcript=text))
-                continue
-        yield sample
+                    earlier, first = lines, place
+                shown = replace(digest, transcript=text)
+        yield outcome, shown
 
 
 def _shown(text: str, most: int) -> str:

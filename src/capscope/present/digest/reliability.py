@@ -43,8 +43,7 @@ def reliability_sentences(run: Run, views: Sequence[CapabilityView]) -> Iterator
     number = counted(tried, "capability")
     yield f"{number} {was(tried)} tried where {it(tried)} did not hold already."
     yield from _achieved(standings, tried)
-    single_changes = run.identity.temporal_length is not None
-    if single_changes and len(standings[Standing.RELIABLE]) < tried > 1:
+    if run.identity.temporal_length and len(standings[Standing.RELIABLE]) < tried > 1:
         yield _repeated(run.graph, tried)
 
 
@@ -87,7 +86,6 @@ def _cases(views: Sequence[CapabilityView]) -> str:
 
 
 def _never_failed(rule: RuleView) -> bool:
-    """Return whether a rule never failed and has a short condition."""
     brief = len(rule.when) == 1 and 0 < len(rule.when[0]) <= _LONGEST_CONDITION
     return not rule.held and rule.achieving == 1 and brief
 
@@ -96,10 +94,9 @@ def _repeated(graph: StateGraph, tried: int) -> str:
     probabilities = [own for own in eventual_success(graph) if own]
     everywhere = sum(min(own) >= _ALMOST_CERTAIN for own in probabilities)
     somewhere = sum(max(own) >= _ALMOST_CERTAIN for own in probabilities) - everywhere
+    number = f"{everywhere or 'none'} of these {counted(tried, 'capability')}"
     if everywhere == tried:
         number = f"{_all(tried)} of these capabilities"
-    else:
-        number = f"{everywhere or 'none'} of these {counted(tried, 'capability')}"
     some = f", and from some states for {somewhere:,} more" if somewhere else ""
     return (
         "If the same intent is requested until it holds, the agent almost certainly achieves it "

@@ -117,7 +117,7 @@ class CapabilityDigest:
 
 @dataclass(frozen=True, slots=True)
 class FindingDigest:
-    """A finding: its kind, a sentence, and an example in a sentence (or empty)."""
+    """A finding; its example is a sentence, or empty."""
 
     kind: str
     sentence: str

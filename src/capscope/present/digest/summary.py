@@ -87,12 +87,12 @@ def _cost(run: Run) -> Iterator[str]:
     usage, discovery = run.usage, run.discovery_usage.simulator_steps
     if usage.executions:
         found = f", {discovery:,} of them to discover the capabilities," if discovery else ""
-        yield (
-            f"{counted(usage.executions, 'execution')} in {counted(usage.queries, 'query')}, "
-            f"chosen by the strategy {run.identity.strategy}, took "
-            f"{counted(usage.simulator_steps, 'simulator step')}{found} and "
-            f"{duration(usage.seconds)}."
+        steps = f"{counted(usage.simulator_steps, 'simulator step')}{found}"
+        queries = (
+            f"{counted(usage.queries, 'query')}, chosen by the strategy {run.identity.strategy},"
         )
+        executions = counted(usage.executions, "execution")
+        yield f"{executions} in {queries} took {steps} and {duration(usage.seconds)}."
     elif discovery:
         steps = counted(discovery, "simulator step")
         yield f"{steps} were spent on discovering the capabilities; nothing was executed yet."
@@ -173,19 +173,16 @@ def _unknown(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
     yield "Nothing is known about states that the run never reached."
     yield from map(_as_sentence, initial_position_notes(run.initial_positions))
     yield from map(_as_sentence, aliasing_notes(run.aliasing, graph.always))
-    yield from verdict_sentences(run.verdict)
+    yield from _verdict_sentences(run.verdict)
     cut = int(run.executions.cut.sum())
     if cut:
         yield f"{counted(cut, 'execution')} {was(cut)} cut short by a budget and not used."
 
 
-def verdict_sentences(verdict: Verdict) -> Iterator[str]:
-    """Describe a verdict for readers who do not know the method."""
-    if verdict.reached:
-        yield f"By the run's own criterion the evidence is settled: {verdict.claim}."
-    else:
-        points = "; ".join(verdict.open_points())
-        yield f"By the run's own criterion the evidence is not settled yet: {points}."
+def _verdict_sentences(verdict: Verdict) -> Iterator[str]:
+    points = verdict.claim if verdict.reached else "; ".join(verdict.open_points())
+    settled = "settled" if verdict.reached else "not settled yet"
+    yield f"By the run's own criterion the evidence is {settled}: {points}."
     yield (
         "This criterion assumes that a capability is as reliable in one state as it was in similar "
         "states; it is not a worst-case guarantee."
