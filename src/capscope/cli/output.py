@@ -121,20 +121,14 @@ def _summary(title: str, event: Event, seconds: float) -> str:
 
 
 def _frame(title: str, event: Event, budget: Budget | None, seconds: float) -> Table:
-    usage = event.usage
     table = Table.grid(padding=(0, 2))
     table.add_row(Text(title, style="bold"), f"{seconds:.0f} s")
-    table.add_row("queries", f"{usage.queries:,}")
-    spent: dict[str, float] = {
-        "executions": usage.executions,
-        "simulator_steps": usage.simulator_steps,
-    }
-    if usage.llm_tokens:
-        spent |= {"llm_tokens": usage.llm_tokens, "llm_cost": round(usage.llm_cost, 6)}
-    for name, value in spent.items():
-        allowed = getattr(budget, name) if budget is not None else None
+    table.add_row("queries", f"{event.usage.queries:,}")
+    llm = ("llm_tokens", "llm_cost") if event.usage.llm_tokens else ()
+    for name in ("executions", "simulator_steps", *llm):
+        spent, allowed = round(getattr(event.usage, name), 6), getattr(budget, name, None)
         of = f" of {allowed:,}" if allowed is not None else ""
-        table.add_row(name.replace("_", " "), f"{value:,}{of}")
+        table.add_row(name.replace("_", " "), f"{spent:,}{of}")
     table.add_row("states seen", f"{event.states:,}")
     table.add_row("capabilities", f"{event.capabilities}")
     table.add_row("pairs tried", f"{event.pairs_tried:,}")

@@ -73,9 +73,8 @@ def _arrows(graph: StateGraph) -> Iterator[_Arrow]:
 
 
 def _title(graph: StateGraph, problem: str, drawn: int, hidden: int) -> str:
-    states = len(graph.nodes)
-    title = f"{problem}: {states} states seen"
-    if drawn < states:
+    title = f"{problem}: {len(graph.nodes)} states seen"
+    if drawn < len(graph.nodes):
         title += f", the {drawn} most visited drawn; {hidden} arrows to or from others omitted"
     return dot_string(title)
 

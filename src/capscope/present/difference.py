@@ -77,13 +77,10 @@ def scope_sentences(comparison: Comparison) -> Iterator[str]:
         if atoms:
             names = joined(first_few(atoms, _MOST_NAMED))
             yield f"only {name} has {names}; states are compared without these atoms"
-    failures = (
-        ("A", comparison.a, scope.agent_failures_a),
-        ("B", comparison.b, scope.agent_failures_b),
-    )
-    for name, run, agent_failures in failures:
-        for warning in agent_failure_warnings(agent_failures, run["run"]):
-            yield f"{name}: {warning}"
+    failures_a = agent_failure_warnings(scope.agent_failures_a, comparison.a["run"])
+    failures_b = agent_failure_warnings(scope.agent_failures_b, comparison.b["run"])
+    yield from (f"A: {warning}" for warning in failures_a)
+    yield from (f"B: {warning}" for warning in failures_b)
 
 
 def _position_sentences(comparison: Comparison) -> Iterator[str]:

@@ -173,21 +173,15 @@ def _state_lines(executions: Sequence[ExecutionRecord], vocabulary: Vocabulary) 
 
 
 def _remarks(attempt: Attempt) -> str:
-    remarks = [str(attempt.ending), counted(attempt.simulator_steps, "step")]
-    if attempt.llm_tokens:
-        remarks.append(counted(attempt.llm_tokens, "token"))
-    if attempt.detail:
-        remarks.append(attempt.detail)
-    return ", ".join(remarks)
+    tokens = counted(attempt.llm_tokens, "token") if attempt.llm_tokens else ""
+    remarks = (attempt.ending, counted(attempt.simulator_steps, "step"), tokens, attempt.detail)
+    return ", ".join(remark for remark in remarks if remark)
 
 
 def abbreviated_lines(
     lines: list[str], earlier: list[str], first: ExecutionId | None
 ) -> Iterator[str]:
-    """Yield the lines of a transcript; a long beginning shared with an earlier one is omitted.
-
-    The prompts of an agent are mostly identical.
-    """
+    """Yield the lines of a transcript; a long beginning shared with an earlier one is omitted."""
     pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(lines, earlier, strict=False))
     common = sum(1 for _ in pairs)
     # An indented line belongs to the line above it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from capscope.analysis.findings import Finding
@@ -53,11 +54,10 @@ def run_lines(run: Run) -> Iterator[str]:
 
 def run_document(run: Run) -> dict[str, Any]:
     """Return how a run ended as JSON-ready values."""
-    usage, identity = run.usage, run.identity
     return {
         "problem": run.problem,
-        "strategy": identity.strategy,
-        "seed": identity.seed,
+        "strategy": run.identity.strategy,
+        "seed": run.identity.seed,
         "run": str(run.path),
         "report": str(run.report_path),
         "stopped_because": str(run.stop_reason),
@@ -65,15 +65,10 @@ def run_document(run: Run) -> dict[str, Any]:
         "agent_failures": [failure.as_dict() for failure in run.agent_failures],
         "initial_positions": run.initial_positions.as_dict(),
         "aliasing": run.aliasing.as_dict(),
-        "queries": usage.queries,
-        "executions": usage.executions,
-        "simulator_steps": usage.simulator_steps,
-        "llm_tokens": usage.llm_tokens,
-        "llm_cost": usage.llm_cost,
         "states": len(run.graph.nodes),
         "capabilities": len(run.capabilities),
         "transitions": run.graph.distinct_transitions,
-        "seconds": usage.seconds,
+        **asdict(run.usage),
     }
 
 

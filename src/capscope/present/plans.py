@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from capscope.analysis.planning import Plan, PlanBranch, PlanStep, Trial
@@ -68,10 +69,9 @@ def _start_lines(plan: Plan, began: str | None) -> Iterator[str]:
 
 
 def _why_not(plan: Plan) -> str:
+    reason = "the goal holds in none of the states seen. "
     if plan.goal_seen:
         reason = "the goal was seen to hold elsewhere, but nothing that was tried leads there. "
-    else:
-        reason = "the goal holds in none of the states seen. "
     return f"{reason}Whether the agent can achieve it is unknown. {_optimistic_path_text(plan)}"
 
 
@@ -93,19 +93,16 @@ def _optimistic_path_text(plan: Plan) -> str:
 
 
 def _probability_of(plan: Plan, way: tuple[PlanStep, ...]) -> float:
-    probability = 1.0
-    for step, after in zip(way, (*(s.state for s in way[1:]), None), strict=True):
-        probability *= _branch_to(plan, step, after).probability
-    return probability
+    following = (*(step.state for step in way[1:]), None)
+    branches = (_branch_to(plan, *pair) for pair in zip(way, following, strict=True))
+    return prod(branch.probability for branch in branches)
 
 
 def _branch_to(plan: Plan, step: PlanStep, after: State | None) -> PlanBranch:
     """Return the outcome that leads to a state, or, without one, the likeliest to the goal."""
-    return next(
-        branch
-        for branch in step.branches
-        if (plan.goal.holds(branch.after) if after is None else branch.after == after)
-    )
+    if after is None:
+        return next(branch for branch in step.branches if plan.goal.holds(branch.after))
+    return next(branch for branch in step.branches if branch.after == after)
 
 
 def _step_lines(plan: Plan, step: PlanStep, number: Mapping[State, int]) -> Iterator[str]:

@@ -38,7 +38,7 @@ class Settings:
         1,
     )
     xi: float = _setting(1e-5, "Largest revisitation bonus ξ; 0 rewards only disagreement.", 0, 1)
-    threshold: float = _setting(1e-3, "A query with a larger predicted disagreement is informative.")
+    threshold: float = _setting(1e-3, "Predicted disagreement above which a query is informative.")
     random_length: int = _setting(30, "Capabilities in a random query.", 1)
     patience: int = _setting(25, "Stop after this many queries in a row that show nothing new.", 1)
     shift: float = _setting(0.05, "Change of an effect's probability that counts as new.")

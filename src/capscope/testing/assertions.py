@@ -201,17 +201,16 @@ class Claim:
     def failure(self, evidence: ClaimEvidence, *, in_every_state: bool = False) -> list[str]:
         """Return the lines of the message; none if the evidence supports the claim."""
         if not evidence.states:
-            unmet = self._headline("no state that was seen matches")
-            return [unmet, *_excluded(evidence)]
+            return [self._headline("no state that was seen matches"), *_excluded(evidence)]
         if in_every_state:
-            failing = [state for state in evidence.states if not self._supported([state])]
+            failing = [state for state in evidence.states if not self._reached([state], self.above)]
             if not failing:
                 return []
             of = f"in {len(failing):,} of {counted(len(evidence.states), 'state')}"
             ranked = sorted(failing, key=lambda state: (state.share, -state.draws))
             lines = [f"  {self._judgement([s])}: {_state(s, evidence)}" for s in ranked]
             return [self._headline(f"not shown {of}"), *_shortened(lines)]
-        if self._supported(evidence.tried):
+        if self._reached(evidence.tried, self.above):
             return []
         return [
             self._headline("not shown"),
@@ -223,16 +222,11 @@ class Claim:
         bound = f"at {'least' if self.above else 'most'} {self.bound:g}"
         return f"{self.subject}: {bound} with confidence {self.confidence:g}: {verdict}"
 
-    def _supported(self, tried: Sequence[StateDraws]) -> bool:
-        return self._reached(tried, self.above)
-
     def _reached(self, tried: Sequence[StateDraws], above: bool) -> bool:
         """Return whether the evidence shows the mean to be above the bound, or below."""
         counts = _counts(tried)
-        if not counts:
-            return False
-        wanted, bound = self._oriented(counts, above)
-        return log_score(wanted, bound) >= -math.log1p(-self.confidence)
+        enough = -math.log1p(-self.confidence)
+        return bool(counts) and log_score(*self._oriented(counts, above)) >= enough
 
     def _judgement(self, tried: Sequence[StateDraws]) -> str:
         """Describe in numbers whether the evidence is against the claim or too little."""

@@ -109,9 +109,8 @@ class CapabilityDigest:
     success_low: float
     """The lowest success of a rule in which the intent did not hold already."""
     side_effects: int
-    """The number of side effects of the outcome that has the most."""
+    """The most side effects of an outcome."""
     rules: tuple[RuleDigest, ...]
-    """The most interesting first."""
     rules_omitted: int = 0
 
 
@@ -193,7 +192,6 @@ class StateMap:
     """Indices into `Digest.states`."""
     edges: tuple[MapEdge, ...]
     omitted: int
-    """States that are not on the map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +207,7 @@ class Digest:
     findings: tuple[FindingDigest, ...]
     findings_note: str
     marks_note: str
-    """Which changes are not marked as side effects because another change implies them."""
+    """See `capabilities.marks_note`."""
     capabilities: tuple[CapabilityDigest, ...]
     learning: tuple[LearningPoint, ...]
     spending: tuple[SpendingPart, ...]

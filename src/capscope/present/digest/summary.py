@@ -138,7 +138,7 @@ def _surprises(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
         yield "Nothing yet: no execution was completed."
     elif not findings:
         nothing = "Nothing else" if warnings else "Nothing"
-        yield (f"{nothing} stands out: there is no evidence of {joined(descriptions(), 'or')}.")
+        yield f"{nothing} stands out: there is no evidence of {joined(descriptions(), 'or')}."
     # The most striking of each kind before the second of any: findings of a kind are similar.
     first = {finding.kind: finding for finding in reversed(findings)}.values()
     ranked = sorted(findings, key=lambda finding: finding not in first)

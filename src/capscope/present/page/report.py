@@ -62,13 +62,8 @@ def _anchors(intents: Iterable[str]) -> list[str]:
 def _for_scripts(digest: Digest, anchors: list[str]) -> dict[str, Any]:
     """Select what scripts need; edges are lists, since there are thousands of them."""
     return {
-        "capabilities": [
-            _capability(capability, anchor)
-            for capability, anchor in zip(digest.capabilities, anchors, strict=True)
-        ],
-        "states": [
-            [state.name, state.atoms, state.executions, state.picture] for state in digest.states
-        ],
+        "capabilities": list(map(_capability, digest.capabilities, anchors)),
+        "states": [[s.name, s.atoms, s.executions, s.picture] for s in digest.states],
         "map": _map(digest.map),
         "learning": [
             [p.executions, p.agreement, p.pairs, p.transitions, p.states] for p in digest.learning
