@@ -1,20 +1,17 @@
 """Adaptive: ask where the evidence says that a draw is worth most, and stop when it suffices.
 
 The paper repeats every query 25 times, so a deterministic answer is paid for 25 times. Here each
-draw is chosen by its expected gain (`evidence`): untried pairs first, then pairs that may hide an
-outcome, then rules with imprecise probabilities. Any state seen before can be the start, so no
-execution is spent on getting there. After its first answer a draw goes on while the state it
-reached offers something as promising.
-
-The draws of a batch are chosen together and cannot learn from one another. Each begins with a
-different pair, and the pairs that several may come across are divided among them.
+draw is chosen by its expected gain (`evidence`). Any state seen before can be the start, so no
+execution is spent on getting there. A draw goes on while the state it reached offers something as
+promising. The draws of a batch are chosen together: each begins with a different pair, and the
+pairs that several may come across are divided among them.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from capscope.errors import JournalError, RunError
@@ -82,33 +79,24 @@ class AdaptivePolicy:
 
     def describe(self) -> Mapping[str, Any]:
         """Return the pair that the draw begins with and its expected gain."""
-        target = self.target
-        return {
-            "kind": "target",
-            "state": hex(target.state),
-            "capability": target.capability,
-            "gain": target.gain,
-            "draws": target.draws,
-        }
+        return {"kind": "target", **self.target._asdict(), "state": hex(self.target.state)}
 
 
+@dataclass(slots=True)
 class AdaptiveWalk:
     """One execution of an adaptive policy."""
 
-    __slots__ = ("_asked", "_policy")
-
-    def __init__(self, policy: AdaptivePolicy) -> None:
-        self._policy = policy
-        self._asked: set[tuple[State, int]] = set()
+    policy: AdaptivePolicy
+    asked: set[tuple[State, int]] = field(default_factory=set)
 
     def next(self, state: State) -> int | None:
         """Return the target first, then what is promising."""
-        policy = self._policy
-        if len(self._asked) >= policy.longest:
+        policy, asked = self.policy, self.asked
+        if len(asked) >= policy.longest:
             return None
-        capability = policy.choose(state, self._asked) if self._asked else policy.target.capability
+        capability = policy.choose(state, asked) if asked else policy.target.capability
         if capability is not None:
-            self._asked.add((state, capability))
+            asked.add((state, capability))
         return capability
 
 
@@ -146,9 +134,8 @@ class AdaptiveStrategy:
         policies = choose_batch(context.graph, self.evidence, context.settings)
         if begun is None:
             rng = random.Random(child_seed(context.seed, number, _BATCH))
-            starts: Sequence[Start] = [
-                context.positions.choose(p.target.state, rng) for p in policies
-            ]
+            choose = context.positions.choose
+            starts: Sequence[Start] = [choose(p.target.state, rng) for p in policies]
             gain = policies[0].target.gain
             record = QueryRecord(starts[0], 0, 0.0, gain, gain > context.settings.threshold)
         else:

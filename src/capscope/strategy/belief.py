@@ -15,7 +15,7 @@ that showed the same effect.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from math import exp, lgamma
 from typing import NamedTuple
@@ -61,9 +61,7 @@ class Bucket(NamedTuple):
     @property
     def peers(self) -> Peers:
         """The pairs that these are judged with."""
-        if self.kind is Kind.VARIED:
-            return self.capability, Kind.VARIED
-        return self.capability, self.effects[0]
+        return self.capability, self.kind if self.kind is Kind.VARIED else self.effects[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +102,16 @@ UNKNOWN = Belief(0.5, 1.0, 1.0)
 ALL_HIDE = Belief(1.0, 1.0, 1.0)
 
 
+@dataclass(slots=True, eq=False)
 class Group:
     """Peers: how often each gave identical outcomes, and what the others revealed."""
 
-    __slots__ = ("identical", "revealed", "shares")
-
-    def __init__(self) -> None:
-        self.identical: Counter[int] = Counter()
-        """Further identical draws → pairs."""
-        self.revealed = 0
-        """Pairs that showed a further outcome."""
-        self.shares = 0.0
-        """The shares of the further outcomes, summed over these pairs."""
+    identical: Counter[int] = field(default_factory=Counter)
+    """Further identical draws → pairs."""
+    revealed: int = 0
+    """Pairs that showed a further outcome."""
+    shares: float = 0.0
+    """The shares of the further outcomes, summed over these pairs."""
 
     def count_identical(self, draws: int, sign: int) -> None:
         """Add or remove a pair with this many further identical draws."""
@@ -127,11 +123,6 @@ class Group:
         """Add or remove a pair that showed a further outcome in this share of its draws."""
         self.revealed += sign
         self.shares += sign * share
-
-    @property
-    def identical_draws(self) -> int:
-        """The sum of all further identical draws."""
-        return sum(draws * pairs for draws, pairs in self.identical.items())
 
     def include(self, other: Group) -> None:
         """Add the pairs of another group."""

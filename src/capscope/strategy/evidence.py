@@ -1,11 +1,10 @@
 """The expected gain of one more draw of each pair, and what is still open.
 
 A gain is the expected decrease of the model's error (total variation, summed over pairs) by one
-execution. The gain of an untried pair is 1. A pair with identical outcomes so far may hide another
-(`belief`). A pair with several outcomes belongs to a rule whose probabilities are pooled: one more
-draw makes them more precise for all states of the rule at once. And a hidden outcome may lead to a
-new state, with as many untried pairs as there are capabilities: if one effect was seen together
-with another, pairs that showed only the other are checked for where the first would lead.
+execution. An untried pair has gain 1. A tried pair may hide an outcome (`belief`). A pair with
+several outcomes also makes the probabilities of its rule more precise, for all states of the rule.
+And a hidden outcome may lead to a new state, with as many untried pairs as there are capabilities:
+if two effects were seen together, pairs that showed only one are checked for where the other leads.
 
 Pairs of equal gain share a bucket, and the buckets are in a heap. An answer moves a pair to another
 bucket and updates the belief about its peers at once; beliefs about larger groups are refreshed
@@ -16,8 +15,9 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from math import inf, pi, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
@@ -43,17 +43,14 @@ class Target(NamedTuple):
     """How often it was asked before."""
 
 
+@dataclass(slots=True, eq=False)
 class _BucketPairs:
     """The pairs of one bucket, and the gain of one more draw of each."""
 
-    __slots__ = ("bucket", "gain", "pairs", "revision")
-
-    def __init__(self, bucket: Bucket) -> None:
-        self.bucket = bucket
-        self.pairs: dict[PairStats, State] = {}
-        self.gain = 0.0
-        self.revision = -1
-        """The revision of the evidence for which the gain was computed."""
+    bucket: Bucket
+    pairs: dict[PairStats, State] = field(default_factory=dict)
+    gain: float = 0.0
+    revision: int = -1  # of the evidence, for which the gain was computed
 
 
 class Evidence:
@@ -66,34 +63,26 @@ class Evidence:
         self.frontier: dict[StateNode, None] = {}
         """The states in which some capability was never tried."""
         self._capabilities = 0
+        # The bucket of each pair, and its counts when it was put there.
         self._placed: dict[PairStats, tuple[_BucketPairs, dict[Effect, int]]] = {}
-        """The bucket of each pair, and its counts when it was put there."""
         self._buckets: dict[Bucket, _BucketPairs] = {}
-        self._revision = 0
-        """Counts changes of beliefs; gains are kept until the next one."""
-        self._hidden: float | None = None
-        self._groups: dict[Peers, Group] = {}
+        self._revision = 0  # of the beliefs; what is computed from them is kept until the next one
+        self._hidden = -1, 0.0  # a revision, and the expected number of hidden outcomes
+        self._groups: defaultdict[Peers, Group] = defaultdict(Group)
         self._executions = 0
         self._refresh_at = 0.0
         self._fresh = True
-        self._kinds: dict[Peers, Belief] = {}
-        """The belief about each capability and kind, since the last refresh."""
+        self._kinds: dict[Peers, Belief] = {}  # about each capability and kind, at the last refresh
         self._beliefs: dict[Peers, Belief] = {}
         self._gains: dict[Peers, dict[int, float]] = {}
         self._heap: list[tuple[float, int, Bucket]] = []
-        self._offered: dict[Bucket, float] = {}
-        """The highest gain in the heap for each bucket."""
+        self._offered: dict[Bucket, float] = {}  # the highest gain in the heap for each bucket
         self._serial = itertools.count()
-        self._siblings: dict[Effect, set[Effect]] = {}
-        """The effects seen together with an effect, of any capability in any state."""
-        self._openers: dict[PairStats, State] = {}
-        """Pairs in which such an effect would lead to a new state."""
-        self._nothing_hidden = False
-        """Whether too little may be hidden to search for it."""
-        self._unproved: set[Kind] = set(Kind)
-        """The kinds of pairs with too few draws in all to be judged by peers."""
-        self._width = inf
-        """Standard errors within which all rules lie with probability 1 − δ."""
+        self._siblings: dict[Effect, set[Effect]] = {}  # effects seen together, in any state
+        self._openers: dict[PairStats, State] = {}  # where a sibling would lead to a new state
+        self._nothing_hidden = False  # whether too little may be hidden to search for it
+        self._unproved: set[Kind] = set(Kind)  # kinds with too few draws to be judged by peers
+        self._width = inf  # standard errors within which all rules lie with probability 1 − δ
 
     @classmethod
     def of(cls, graph: StateGraph, settings: Settings) -> Evidence:
@@ -220,11 +209,8 @@ class Evidence:
     def _group(self, peers: Peers) -> Group:
         """Return a group that is about to change, and drop the belief about it."""
         self._revision += 1
-        self._hidden = None
         self._beliefs.pop(peers, None)
         self._gains.pop(peers, None)
-        if peers not in self._groups:
-            self._groups[peers] = Group()
         return self._groups[peers]
 
     def refresh(self) -> None:
@@ -240,7 +226,6 @@ class Evidence:
         self._beliefs = {}
         self._gains = {}
         self._revision += 1
-        self._hidden = None
         self._nothing_hidden = self.hidden() <= self._settings.delta
         missed = self._settings.delta / max(len(self._rules()), 1)
         self._width = NormalDist().inv_cdf(1 - missed / 2)
@@ -252,7 +237,8 @@ class Evidence:
 
     def _proves_nothing(self, group: Group) -> bool:
         """Return whether an outcome above ε might be missed even if all pairs were one."""
-        missed = (1.0 - self._settings.epsilon) ** group.identical_draws
+        draws = sum(draws * pairs for draws, pairs in group.identical.items())
+        missed = (1.0 - self._settings.epsilon) ** draws
         return self._settings.epsilon > 0.0 and missed > self._settings.delta
 
     def _belief(self, bucket: Bucket) -> Belief:
@@ -283,10 +269,9 @@ class Evidence:
         hidden = 0.0
         if not self._nothing_hidden:
             gains = self._gains.setdefault(bucket.peers, {})
-            known = gains.get(bucket.draws)
-            if known is None:
-                known = gains[bucket.draws] = self._belief(bucket).gain(bucket.draws)
-            hidden = known
+            if bucket.draws not in gains:
+                gains[bucket.draws] = self._belief(bucket).gain(bucket.draws)
+            hidden = gains[bucket.draws]
         if bucket.total < self._settings.min_draws:
             hidden = max(hidden, _LEAST)
         return hidden + self._rule_gain(bucket) if bucket.kind is Kind.VARIED else hidden
@@ -329,11 +314,11 @@ class Evidence:
     def targets(self, most: int) -> list[Target]:
         """Return different pairs worth asking: untried ones, then openings, then by gain."""
         found = list(itertools.islice(self._untried(), most))
-        heap = self._heap.copy() if len(found) < most else []
+        if len(found) == most:
+            return found
+        heap = self._heap.copy()
         least = -heap[0][0] if heap else 0.0
-        if len(found) < most:
-            openings = [target for target in self._openings() if target.gain > least]
-            found += openings[: most - len(found)]
+        found += [target for target in self._openings() if target.gain > least][: most - len(found)]
         taken = {(target.state, target.capability) for target in found}
         passed = set()
         while heap and len(found) < most:
@@ -358,38 +343,30 @@ class Evidence:
             for capability in self.untried(node.state):
                 yield Target(node.state, capability, 1.0, 0)
 
-    def untried(self, state: State) -> Sequence[int]:
+    def untried(self, state: State) -> list[int]:
         """List the capabilities never tried in a state, rotated by a number from the seed."""
         node = self._graph.nodes.get(state)
-        if node is None:
-            new: Sequence[int] = range(len(self._graph.capabilities))
-        else:
-            new = [capability for capability, pair in enumerate(node.pairs) if pair is None]
+        pairs = [None] * len(self._graph.capabilities) if node is None else node.pairs
+        new = [capability for capability, pair in enumerate(pairs) if pair is None]
         turn = child_seed(self._seed, state) % len(new) if new else 0
         return [*new[turn:], *new[:turn]]
 
     def hidden(self) -> float:
-        """Return the expected number of outcomes above ε that were not seen.
-
-        Every pair of a kind with too few draws is assumed to hide one.
-        """
-        if self._hidden is None:
+        """Return the expected number of outcomes above ε that were not seen."""
+        if self._hidden[0] != self._revision:
             epsilon, risk = self._settings.epsilon, 0.0
             for bucket, contents in self._buckets.items():
                 belief = ALL_HIDE if bucket.kind in self._unproved else self._belief(bucket)
                 risk += len(contents.pairs) * belief.risk(bucket.draws, epsilon)
-            self._hidden = risk
-        return self._hidden
+            self._hidden = self._revision, risk
+        return self._hidden[1]
 
     def _rules(self) -> set[tuple[int, tuple[Effect, ...]]]:
         """Return the rules with more than one outcome: capability and effects."""
         return {(b.capability, b.effects) for b in self._buckets if b.kind is Kind.VARIED}
 
     def settled(self) -> bool:
-        """Return whether the evidence supports the requested statement.
-
-        Only checked after a refresh, and there is one whenever nothing is left to ask.
-        """
+        """Return whether the evidence supports the requested statement; decided at a refresh."""
         return self._fresh and not self.frontier and self.verdict().reached
 
     def verdict(self) -> Verdict:

@@ -5,18 +5,16 @@ predict them after the same capabilities. Applying a capability to them is deter
 edge has one child. The value of a node is the largest total variation distance on the best path
 through it: Q(n, c) = max(δ(n), V(child)), V(n) = max over c of Q(n, c).
 
-Two things keep the tree small. A new node with the same supports as an existing one is pruned: most
-capabilities do nothing in most states, and several paths lead to the same state. And a visit adds
-three children, not all, since a child costs two updates and a distance.
+To keep the tree small, a new node with the same supports as an existing one is pruned, and a visit
+adds three children, not all.
 
 ξ enters as a mass `hidden` that has left both distributions for effects not seen yet: a step adds
 ξ/(1+n) of each state's mass, where n counts the executions of the pair, and hidden mass counts as
 disagreement.
 
 The policy keeps the tree. After each observation both distributions of the current node collapse to
-the observed state, and capabilities known to do nothing there are dropped. The best branch is
-predicted again from that state; if another branch is best then, so is that one, until the best
-branch is one that was predicted again.
+the observed state, capabilities known to do nothing there are dropped, and the best branch is
+predicted again from that state, until the best branch is one that was predicted again.
 """
 
 from __future__ import annotations
@@ -24,6 +22,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from copy import copy
+from dataclasses import dataclass
 from math import exp
 from typing import Any
 
@@ -39,8 +38,9 @@ _CHILDREN_PER_VISIT = 3
 _ROLLOUTS = 3
 # Predictions that differ enough, or are spread over too many states, are not followed further; a
 # rollout, which only has to compare nodes, stops earlier than the tree.
-_APART, _LARGEST_SUPPORT = 1.0 - 1e-9, 12
-_APART_IN_ROLLOUT, _LARGEST_SUPPORT_IN_ROLLOUT = 0.5, 8
+_Limits = tuple[float, int]  # a distance, and a number of states
+_IN_TREE: _Limits = (1.0 - 1e-9, 12)
+_IN_ROLLOUT: _Limits = (0.5, 8)
 
 
 class Predictions:
@@ -62,17 +62,9 @@ class Predictions:
         one = frozenset(self.pessimist)
         return one, one if self.pessimist is self.optimist else frozenset(self.optimist)
 
-    @property
-    def ends_path(self) -> bool:
-        """Whether going on gains nothing or costs too much."""
-        return self.distance >= _APART or len(self.optimist) > _LARGEST_SUPPORT
-
-    @property
-    def ends_rollout(self) -> bool:
-        """Whether a rollout stops here."""
-        return (
-            self.distance >= _APART_IN_ROLLOUT or len(self.optimist) > _LARGEST_SUPPORT_IN_ROLLOUT
-        )
+    def reach(self, limits: _Limits) -> bool:
+        """Return whether they are not followed further."""
+        return self.distance >= limits[0] or len(self.optimist) > limits[1]
 
 
 def certain(state: State) -> Predictions:
@@ -81,17 +73,17 @@ def certain(state: State) -> Predictions:
     return Predictions(here, here, 0.0)
 
 
+@dataclass(frozen=True)
 class McqsExact:
     """Choose the policy on which the two models' predictions differ most."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    settings: Settings
 
     def choose(
         self, models: ExtremeModels, start: State, xi: float, rng: random.Random
     ) -> QueryPlan:
         """Search from `start`; fall back on a random query if no disagreement is found."""
-        settings = self._settings
+        settings = self.settings
         # As in MCQS-S: disagreement alone first, the bonus only if there is none.
         for bonus in dict.fromkeys((0.0, xi)):
             game = ExactGame(models, settings, bonus)
@@ -114,13 +106,13 @@ class ExactGame:
         self._discount = settings.discount
         self._xi = xi
         self._known: dict[tuple[frozenset[State], frozenset[State]], float] = {}
-        self._growing = 0
-        """How many nodes have children left to add."""
+        self._growing = 0  # nodes with children left to add
 
     def settled(self, root: Node) -> bool:
         """Return whether nothing better than the value of the root can be found."""
         # With a discount, nothing beats full disagreement after one capability.
-        return not self._growing or (self._discount < 1 and root.value >= self._discount * _APART)
+        most = self._discount * _IN_TREE[0]
+        return not self._growing or (self._discount < 1 and root.value >= most)
 
     def root(self, start: State) -> Node:
         """Make the node in which both models are certain of the start."""
@@ -129,12 +121,10 @@ class ExactGame:
         return node
 
     def _node(self, predicted: Predictions, depth: int, *, leaf: bool = False) -> Node:
-        final = leaf or predicted.ends_path or depth >= self._depth
-        node = Node(predicted, depth, [] if final else self._choices(predicted)[:], final)
-        node.value = predicted.distance
-        if node.left:
-            self._growing += 1
-        return node
+        final = leaf or predicted.reach(_IN_TREE) or depth >= self._depth
+        left = [] if final else self.choices(predicted)[:]
+        self._growing += bool(left)
+        return Node(predicted, depth, left, final, value=predicted.distance)
 
     def step(self, predicted: Predictions, capability: int) -> Predictions:
         """Apply a capability to both distributions."""
@@ -153,13 +143,6 @@ class ExactGame:
                 missing += exp(log_mass) / (1 + (0 if pair is None else pair.total))
         return self._xi * missing / 2
 
-    def does_nothing(self, state: State, capability: int) -> bool:
-        """Return whether a capability is known to do nothing in a state, without a bonus."""
-        pair = self._graph.pair(state, capability)
-        if self._xi or pair is None:
-            return False
-        return pair.only is not None and pair.only.state == state
-
     def grow(self, node: Node, rng: random.Random) -> None:
         """Add edges for up to three capabilities; children are made when edges are followed."""
         left = node.left
@@ -173,9 +156,7 @@ class ExactGame:
             if child is not None:
                 if not child.final:
                     child.tail, child.value = rest, max(child.value, node.value / self._discount)
-                edge = Edge(capability)
-                edge.children[None] = child
-                node.edges.append(edge)
+                node.edges.append(Edge(capability, children={None: child}))
         while left and len(node.edges) < most:
             i = int(rng.random() * len(left))
             capability, left[i] = left[i], left[-1]
@@ -210,7 +191,7 @@ class ExactGame:
 
     def evaluate(self, node: Node, rng: random.Random) -> float:
         """Return the largest distance on random continuations, or the node's own."""
-        if not (node.final or node.content.ends_rollout):
+        if not (node.final or node.content.reach(_IN_ROLLOUT)):
             for _ in range(_ROLLOUTS):
                 self._roll_out(node, rng)
         return node.value
@@ -219,7 +200,7 @@ class ExactGame:
         predicted = node.content
         steps: list[int] = []
         for _ in range(self._depth - node.depth):
-            choices = self._choices(predicted)
+            choices = self.choices(predicted)
             if not choices or self._discount ** (len(steps) + 1) <= node.value:
                 break
             capability = choices[int(rng.random() * len(choices))]
@@ -229,10 +210,10 @@ class ExactGame:
             if worth > node.value:
                 node.value = worth
                 node.tail = steps[:]
-            if predicted.ends_rollout:
+            if predicted.reach(_IN_ROLLOUT):
                 break
 
-    def _choices(self, predicted: Predictions) -> list[int]:
+    def choices(self, predicted: Predictions) -> list[int]:
         """List the capabilities worth trying: in a certain state, those not idle there."""
         if self._xi or len(predicted.pessimist) > 1:
             return self._all
@@ -263,7 +244,7 @@ class TreePolicy:
 
     def walk(self) -> TreeWalk:
         """Begin at the root."""
-        return TreeWalk(self)
+        return TreeWalk(self, self.root)
 
     def choose(self, node: Node, state: State) -> Edge | None:
         """Return the best branch of a node given the observed state; None to end the draw."""
@@ -273,12 +254,9 @@ class TreePolicy:
 
     def _decide(self, node: Node, state: State) -> Edge | None:
         here = certain(state)
+        choices = self._game.choices(here)
         # Copies: the values are those of this observation, and the tree must not change.
-        candidates = [
-            copy(edge)
-            for edge in followed(node)
-            if not self._game.does_nothing(state, edge.capability)
-        ]
+        candidates = [copy(edge) for edge in followed(node) if edge.capability in choices]
         predicted: set[Edge] = set()
         while candidates:
             edge = best_edge(candidates, node.visits, self._exploration)
@@ -292,13 +270,12 @@ class TreePolicy:
 
     def _predict(self, here: Predictions, edge: Edge) -> float:
         """Follow the best continuation below an edge; return the largest distance on it."""
-        largest, worth = 0.0, 1.0
-        predicted = here
+        largest, worth, predicted = 0.0, 1.0, here
         for capability in self._continuation(edge):
             predicted = self._game.step(predicted, capability)
             worth *= self._discount
             largest = max(largest, predicted.distance * worth)
-            if predicted.ends_path:
+            if predicted.reach(_IN_TREE):
                 break
         return largest
 
@@ -312,45 +289,34 @@ class TreePolicy:
 
     def describe(self) -> Mapping[str, Any]:
         """Return the choices made in the draws so far, by depth and observed state."""
-        return {
-            "kind": "tree",
-            "choices": [
-                {
-                    "depth": node.depth,
-                    "state": hex(state),
-                    "capability": None if edge is None else edge.capability,
-                }
-                for (node, state), edge in self._choices.items()
-            ],
-        }
+        choices = [
+            {"depth": node.depth, "state": hex(state), "capability": edge and edge.capability}
+            for (node, state), edge in self._choices.items()
+        ]
+        return {"kind": "tree", "choices": choices}
 
 
 def followed(node: Node) -> list[Edge]:
     """List the edges that the search followed; the path of a rollout counts as followed."""
     if not node.edges and node.tail:
         capability, *rest = node.tail
-        edge = Edge(capability)
-        edge.visits, edge.value = 1, node.value
-        child = edge.children[None] = Node(None, node.depth + 1, [], final=True)
-        child.tail, child.value = rest, node.value
-        node.edges.append(edge)
+        child = Node(None, node.depth + 1, [], final=True, value=node.value, tail=rest)
+        node.edges.append(Edge(capability, 1, node.value, {None: child}))
         node.visits, node.tail = 1, ()
     return [edge for edge in node.edges if edge.visits]
 
 
+@dataclass(slots=True)
 class TreeWalk:
     """One execution of a tree policy."""
 
-    __slots__ = ("_node", "_policy")
-
-    def __init__(self, policy: TreePolicy) -> None:
-        self._policy = policy
-        self._node = policy.root
+    policy: TreePolicy
+    node: Node
 
     def next(self, state: State) -> int | None:
         """Follow the best branch given the observed state."""
-        edge = self._policy.choose(self._node, state)
+        edge = self.policy.choose(self.node, state)
         if edge is None:
             return None
-        self._node = edge.children[None]
+        self.node = edge.children[None]
         return edge.capability

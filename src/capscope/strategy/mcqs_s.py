@@ -1,9 +1,8 @@
 """MCQS-S: sample states on which the two models agree, and find where they disagree.
 
-A state that only one of the models considers possible falsifies the other model when it is
-observed. So a search for informative queries only has to walk through states that both models
-consider possible, one sampled state at a time, until it meets a falsifying one: reward 1, and the
-branch ends.
+A state that only one of the models considers possible falsifies the other when it is observed. So
+the search walks through states that both consider possible, one sampled state at a time, until it
+meets a falsifying one: reward 1, and the branch ends.
 
 On a pair that was tried, both models predict the distribution of its outcome group, so no successor
 falsifies. On an untried pair the pessimist considers nothing possible and the optimist something,
@@ -17,7 +16,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from math import inf
+from dataclasses import dataclass, field
 from typing import Any
 
 from capscope.model import ExtremeModels
@@ -28,21 +27,20 @@ from capscope.strategy.random_query import random_plan
 from capscope.strategy.uct import Edge, Node, Path, best_edge, search
 from capscope.symbolic import State
 
-_FALSIFYING = Node(None, depth=0, left=[], final=True)
-_FALSIFYING.value = 1.0
+_FALSIFYING = Node(None, depth=0, left=[], final=True, value=1.0)
 
 
+@dataclass(frozen=True)
 class McqsSampled:
     """Choose the policy most likely to reach a falsifying state."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    settings: Settings
 
     def choose(
         self, models: ExtremeModels, start: State, xi: float, rng: random.Random
     ) -> QueryPlan:
         """Search from `start`; fall back on a random query if no disagreement is found."""
-        settings, graph = self._settings, models.graph
+        settings, graph = self.settings, models.graph
         # The bonus is too small to outweigh a disagreement, and it admits idle capabilities. So it
         # gets a search of its own, if one for disagreement alone found nothing.
         for bonus in dict.fromkeys((0.0, xi)):
@@ -59,17 +57,15 @@ class SampledGame:
     """The state graph as a game for the tree search."""
 
     def __init__(self, capabilities: int, settings: Settings, xi: float) -> None:
-        self.capabilities = capabilities
         self._all = list(range(capabilities))
         self._depth = settings.depth
         self._discount = settings.discount
-        # With a discount, nothing beats an untried pair in the start state.
-        self._enough = 1.0 if settings.discount < 1 else inf
         self._xi = xi
 
     def settled(self, root: Node) -> bool:
-        """Return whether the root has the largest possible value."""
-        return root.value >= self._enough
+        """Return whether nothing better than the value of the root can be found."""
+        # With a discount, nothing beats an untried pair in the start state.
+        return self._discount < 1 and root.value >= 1.0
 
     def node(self, state_node: StateNode, depth: int) -> Node:
         """Make the decision node of a state."""
@@ -90,8 +86,7 @@ class SampledGame:
     def unfold(self, node: Node) -> None:
         """Turn the first step of a successful rollout into an edge that was followed once."""
         (capability, state_node), *rest = node.tail
-        edge = Edge(capability)
-        edge.visits, edge.value = 1, node.value
+        edge = Edge(capability, visits=1, value=node.value)
         if state_node is not None:
             child = edge.children[state_node] = self.node(state_node, node.depth + 1)
             child.tail, child.value = rest, self._rest_of(node, capability) if rest else 0.0
@@ -180,16 +175,16 @@ def draw_successor(pair: PairStats, rng: random.Random) -> StateNode:
     return pair.successors[-1]
 
 
+@dataclass(eq=False)
 class PolicyGraph:
     """A policy as a graph: a node is a capability, an edge is the state observed after it.
 
     Branches of the tree that meet in one state at one depth are merged.
     """
 
-    def __init__(self) -> None:
-        self.capabilities: list[int] = []
-        self.edges: list[dict[State, int]] = []
-        self.entry: dict[State, int] = {}
+    capabilities: list[int] = field(default_factory=list)
+    edges: list[dict[State, int]] = field(default_factory=list)
+    entry: dict[State, int] = field(default_factory=dict)
 
     def add(self, capability: int) -> int:
         """Add a node and return its number."""
@@ -199,7 +194,7 @@ class PolicyGraph:
 
     def walk(self) -> GraphWalk:
         """Begin before the first capability."""
-        return GraphWalk(self)
+        return GraphWalk(self, self.entry)
 
     def describe(self) -> Mapping[str, Any]:
         """Return nodes and edges; states in hexadecimal."""
@@ -211,22 +206,20 @@ class PolicyGraph:
         }
 
 
+@dataclass(slots=True)
 class GraphWalk:
     """One execution of a policy graph; it ends if there is no edge for the observed state."""
 
-    __slots__ = ("_edges", "_graph")
-
-    def __init__(self, graph: PolicyGraph) -> None:
-        self._graph = graph
-        self._edges = graph.entry
+    graph: PolicyGraph
+    edges: dict[State, int]
 
     def next(self, state: State) -> int | None:
         """Follow the edge of the observed state."""
-        node = self._edges.get(state)
+        node = self.edges.get(state)
         if node is None:
             return None
-        self._edges = self._graph.edges[node]
-        return self._graph.capabilities[node]
+        self.edges = self.graph.edges[node]
+        return self.graph.capabilities[node]
 
 
 def extract_policy(root: Node, exploration: float, unfold: Callable[[Node], None]) -> PolicyGraph:

@@ -6,7 +6,7 @@ The searches fall back on it if no policy is predicted to distinguish the models
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,24 +24,22 @@ class SequencePolicy:
 
     def walk(self) -> SequenceWalk:
         """Begin at the first capability."""
-        return SequenceWalk(self.sequence)
+        return SequenceWalk(iter(self.sequence))
 
     def describe(self) -> Mapping[str, Any]:
         """Return the sequence."""
         return {"kind": "sequence", "capabilities": list(self.sequence)}
 
 
+@dataclass(slots=True)
 class SequenceWalk:
     """One execution of a fixed sequence."""
 
-    __slots__ = ("_rest",)
-
-    def __init__(self, sequence: tuple[int, ...]) -> None:
-        self._rest = iter(sequence)
+    rest: Iterator[int]
 
     def next(self, state: State) -> int | None:
         """Return the next capability of the sequence."""
-        return next(self._rest, None)
+        return next(self.rest, None)
 
 
 def random_plan(capabilities: int, length: int, rng: random.Random) -> QueryPlan:
@@ -50,14 +48,14 @@ def random_plan(capabilities: int, length: int, rng: random.Random) -> QueryPlan
     return QueryPlan(SequencePolicy(sequence if capabilities else ()))
 
 
+@dataclass(frozen=True)
 class RandomQuery:
     """Ask for capabilities at random."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._length = settings.random_length
+    settings: Settings
 
     def choose(
         self, models: ExtremeModels, start: State, xi: float, rng: random.Random
     ) -> QueryPlan:
         """Draw a sequence; neither the models nor the start matter."""
-        return random_plan(len(models.graph.capabilities), self._length, rng)
+        return random_plan(len(models.graph.capabilities), self.settings.random_length, rng)

@@ -3,10 +3,9 @@
 A search chooses a policy for a given start; starts are tried in turn until a query is predicted to
 be informative. The run ends after a number of queries in a row without news.
 
-Starting always from the initial state would waste most of a query on the way to what is new. A
-simulator that can be restored may start anywhere it has been: at an end of the last query, while
-queries are informative and the walk is not too long; otherwise at a state seen before, preferably
-one from which few executions began. States that no capability leaves are never chosen.
+Starting always from the initial state would waste executions. A query starts at an end of the last
+one, while queries are informative and the walk is not too long; otherwise at a state seen before
+that some capability may leave, preferably one from which few executions began.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from capscope.model import ExtremeModels, Learned, StateGraph
+from capscope.model import ExtremeModels, StateGraph
 from capscope.record.journal import QueryRecord, Start
-from capscope.record.settings import Settings
 from capscope.record.stop_reason import StopKind, StopReason
 from capscope.seeds import child_seed
 from capscope.strategy.base import (
@@ -59,7 +57,8 @@ class RepeatedStrategy:
     def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
         """Search for an informative policy from one start after another."""
         settings, seed = self._context.settings, self._context.seed
-        xi = revisitation_bonus(self._quiet_queries, settings)
+        # The longer nothing was learned, the higher the bonus for revisits.
+        xi = settings.xi * min(self._quiet_queries, settings.patience) / settings.patience
 
         def plan_from(start: Start) -> QueryPlan:
             rng = random.Random(child_seed(seed, number, _POLICY))
@@ -80,9 +79,9 @@ class RepeatedStrategy:
         first: tuple[StartCandidate, QueryPlan] | None = None
         for candidate in itertools.islice(self._starts(number), self._context.settings.starts):
             plan = plan_from(candidate.start)
-            first = first or (candidate, plan)
             if plan.informative:
                 return candidate, plan
+            first = first or (candidate, plan)
         assert first is not None, "there is always a start"
         return first
 
@@ -111,26 +110,21 @@ class RepeatedStrategy:
 
     def observe(self, result: QueryResult) -> None:
         """Count queries without news, and note where the draws ended."""
-        news = is_news(result.learned, self._context.settings)
+        learned = result.learned
+        news = learned.new_transitions or learned.largest_shift > self._context.settings.shift
         self._quiet_queries = 0 if news else self._quiet_queries + 1
         self._last_informative = result.informative
-        self._ends = [
-            StartCandidate(
-                Start(end.state, end.position),
-                result.distance + self._distance(end, result.informative),
+        self._ends = [self._candidate(end, result) for end in result.ends]
+
+    def _candidate(self, end: DrawEnd, result: QueryResult) -> StartCandidate:
+        distance = end.changes
+        if self._context.reset_every:
+            # An uninformative query counts as one of full length: the sooner a world with nothing
+            # new is reset, the better.
+            distance = max(
+                end.executions, 0 if result.informative else self._context.settings.depth
             )
-            for end in result.ends
-        ]
-
-    def _distance(self, end: DrawEnd, informative: bool) -> int:
-        """Return how far a draw went: symbolic changes, or executions if the problem is reset.
-
-        In the latter case an uninformative query counts as one of full length: the sooner a world
-        with nothing new is reset, the better.
-        """
-        if not self._context.reset_every:
-            return end.changes
-        return max(end.executions, 0 if informative else self._context.settings.depth)
+        return StartCandidate(Start(end.state, end.position), result.distance + distance)
 
     def finished(self) -> StopReason | None:
         """Stop after a number of queries in a row without news."""
@@ -148,16 +142,6 @@ class RepeatedStrategy:
             "queries without news": f"{self._quiet_queries} of {patience}",
             "predicted disagreement": f"{record.predicted:.3g}",
         }
-
-
-def is_news(learned: Learned, settings: Settings) -> bool:
-    """Return whether a query showed a new transition or shifted a probability."""
-    return learned.new_transitions > 0 or learned.largest_shift > settings.shift
-
-
-def revisitation_bonus(quiet_queries: int, settings: Settings) -> float:
-    """Return ξ, which grows with the number of queries without news."""
-    return settings.xi * min(quiet_queries, settings.patience) / settings.patience
 
 
 def weighted_choice(states: Sequence[State], graph: StateGraph, rng: random.Random) -> State:

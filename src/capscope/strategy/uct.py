@@ -1,49 +1,43 @@
 """UCT, shared by both variants of query synthesis.
 
 At a decision node the search chooses a capability, and the chosen edge leads to one of its child
-nodes. In MCQS-S an edge has a child for each sampled successor state; in MCQS-E, whose nodes are
-pairs of distributions, it has exactly one. A variant is a `Game`: what follows an edge, what a new
-node is worth, and how values are backed up.
-
-The tree is plain data. Each visit of a node adds a few edges while there are capabilities left (one
-in MCQS-S, three in MCQS-E), and an edge never followed comes before all others.
+nodes. Each visit of a node adds edges while there are capabilities left, and an edge never followed
+comes before all others. What follows an edge, what a new node is worth, and how values are backed
+up is defined by a `Game`.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from math import inf, log, sqrt
 from typing import Any, Protocol
 
 
+@dataclass(slots=True, eq=False)
 class Edge:
     """A capability chosen in a node, with the nodes it led to."""
 
-    __slots__ = ("capability", "children", "value", "visits")
-
-    def __init__(self, capability: int) -> None:
-        self.capability = capability
-        self.visits = 0
-        self.value = 0.0
-        self.children: dict[Hashable, Node] = {}
+    capability: int
+    visits: int = 0
+    value: float = 0.0
+    children: dict[Hashable, Node] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False)
 class Node:
     """A decision: the game's own content, the edges grown so far and the capabilities left."""
 
-    __slots__ = ("content", "depth", "edges", "final", "left", "tail", "value", "visits")
-
-    def __init__(self, content: Any, depth: int, left: list[int], final: bool = False) -> None:
-        self.content = content
-        self.depth = depth
-        self.visits = 0
-        self.value = 0.0
-        self.edges: list[Edge] = []
-        self.left = left
-        self.final = final
-        self.tail: Sequence[Any] = ()
-        """What the first rollout from here found, until it is grown into edges."""
+    content: Any
+    depth: int
+    left: list[int]
+    final: bool = False
+    visits: int = 0
+    value: float = 0.0
+    edges: list[Edge] = field(default_factory=list)
+    tail: Sequence[Any] = ()
+    """What the first rollout from here found, until it is grown into edges."""
 
 
 Path = list[tuple[Node, Edge, Node]]
