@@ -7,7 +7,7 @@ import pytest
 
 from capscope import Budget, Settings, assess
 from capscope.agents.llm.client import close_shared_clients
-from capscope.analysis.findings import find_findings, finding_kinds
+from capscope.analysis.findings import FINDING_KINDS, find_findings
 from capscope.export import FORMATS
 from capscope.problems import load_problem, registered_problems
 from capscope.strategy import STRATEGIES
@@ -74,7 +74,7 @@ def run_of(world, policy):
     return assess(quirky.problem(world, policy), budget=Budget(executions=2400))
 
 
-@pytest.mark.parametrize("kind", finding_kinds(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", list(FINDING_KINDS.all.values()), ids=lambda kind: kind.name)
 def test_every_kind_of_finding_is_found_in_an_agent_that_shows_it(kind):
     assert kind.name in PLANTED, f"add an agent to PLANTED in which {kind.name} is to be found"
     graph = run_of(*PLANTED[kind.name]).graph
@@ -82,7 +82,7 @@ def test_every_kind_of_finding_is_found_in_an_agent_that_shows_it(kind):
 
 
 def test_no_agent_is_left_of_a_kind_that_is_no_longer_registered():
-    assert PLANTED.keys() == {kind.name for kind in finding_kinds()}
+    assert PLANTED.keys() == set(FINDING_KINDS.all)
 
 
 @pytest.fixture(scope="module")

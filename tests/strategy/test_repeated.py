@@ -3,14 +3,20 @@
 import random
 
 import pytest
-from capscope.strategy.base import QueryPlan, SequencePolicy
 
 from capscope import Settings
 from capscope.model import Learned, StateGraph
 from capscope.record.execution_table import Transition
 from capscope.record.journal import QueryRecord, Start
 from capscope.record.stop_reason import StopKind, StopReason
-from capscope.strategy.base import BegunQuery, DrawEnd, QueryResult, StrategyContext
+from capscope.strategy.base import (
+    BegunQuery,
+    DrawEnd,
+    QueryPlan,
+    QueryResult,
+    SequencePolicy,
+    StrategyContext,
+)
 from capscope.strategy.repeated import RepeatedStrategy
 from capscope.symbolic import Intent
 from support.small_journals import at

@@ -1,9 +1,9 @@
 """Shares of an error budget, as a kind of finding gets them."""
 
-from capscope.analysis.findings.registry import finding_kinds
+from capscope.analysis.findings.registry import FINDING_KINDS
 from capscope.statistics.error_budget import ERROR_RATE, ErrorBudget
 
 
 def share():
     """Return a share as large as that of each registered kind."""
-    return ErrorBudget(ERROR_RATE, len(finding_kinds())).share("test")
+    return ErrorBudget(ERROR_RATE, len(FINDING_KINDS.all)).share("test")

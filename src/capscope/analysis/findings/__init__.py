@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Example, Finding
-from capscope.analysis.findings.registry import finding_kinds
+from capscope.analysis.findings.registry import FINDING_KINDS
 from capscope.model import StateGraph
 from capscope.statistics.error_budget import ERROR_RATE, ErrorBudget
 
-__all__ = ["Example", "Finding", "FindingKind", "find_findings", "finding_kinds"]
+__all__ = ["FINDING_KINDS", "Example", "Finding", "FindingKind", "find_findings"]
 
 
 def find_findings(
@@ -33,7 +33,7 @@ def find_findings(
     `kinds` are all registered ones unless given.
     """
     context = FindingContext(graph, single_changes=temporal_length == 1)
-    searched = finding_kinds() if kinds is None else kinds
+    searched = list(FINDING_KINDS.all.values()) if kinds is None else kinds
     budget = ErrorBudget(ERROR_RATE, len(searched))
     found: list[Finding] = []
     for kind in searched:
