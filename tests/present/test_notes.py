@@ -1,3 +1,5 @@
+from collections import Counter
+
 """Warnings and notes about a run, wherever they are shown."""
 
 import json
@@ -6,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from capscope import Intent, Settings, assess, load
-from capscope.analysis.aliasing import AliasedPair, Aliasing, Position
+from capscope.analysis.aliasing import AliasedPair, Aliasing
 from capscope.analysis.diff import compare_data
 from capscope.present.difference import comparison_lines
 from capscope.present.digest.summary import facts_of, summary_of
@@ -89,7 +91,7 @@ def test_a_comparison_warns_about_the_run_with_agent_failures():
 
 
 def note_of(one, other, state=0, always=0):
-    contrast = Position(one), Position(other)
+    contrast = Counter(one), Counter(other)
     dependence = AliasedPair(Intent.parse("p"), state, 5, 12.5, contrast, WORDS)
     (note,) = aliasing_notes(Aliasing(20, (dependence,) * 3), always)
     return note

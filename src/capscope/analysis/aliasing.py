@@ -45,7 +45,7 @@ class AliasedPair:
     evidence: float
     """The log score."""
     contrast: tuple[OutcomesOfPosition, OutcomesOfPosition]
-    """Two of the positions that differ clearly."""
+    """How often each state followed two of the positions that differ clearly."""
     vocabulary: Vocabulary = field(repr=False, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
