@@ -75,8 +75,7 @@ def _planning(name: str, summary: str, limits: Limits | None = None) -> Register
     def load() -> Problem:
         from capscope.environments.pddl import shipped_files
 
-        files = shipped_files(name)
-        return planning_problem(files.domain, files.problem, name, limits or Limits(), summary)
+        return planning_problem(*shipped_files(name), name, limits or Limits(), summary)
 
     return Registered(name, summary, load, extra="pddl", modules=("plado",))
 
@@ -163,9 +162,7 @@ def canonical_source(arguments: Sequence[str]) -> str:
     if len(arguments) == 2 and all(a.endswith(".pddl") for a in arguments):
         return ":".join(str(Path(a).resolve()) for a in arguments)
     if len(arguments) != 1:
-        raise ProblemError(
-            "name one problem, or a domain file and a problem file, both ending in .pddl"
-        )
+        raise ProblemError("name one problem, or a domain file and a problem file (.pddl)")
     source = arguments[0]
     if source.endswith(".pddl") and ":" not in source:
         raise ProblemError(f"{source} needs a problem file after it: DOMAIN.pddl PROBLEM.pddl")

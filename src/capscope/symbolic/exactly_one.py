@@ -53,8 +53,7 @@ class ExactlyOne:
     def beyond(self, effect: Effect, intent: Intent, vocabulary: Vocabulary) -> Effect:
         """Return what an effect changes beyond the intent and what the intent implies.
 
-        Asking for one atom of a group implies that the others end. Asking for one to end implies
-        that another holds: which one is the agent's choice, and not a side effect.
+        Asking for one atom of a group implies that the others end, and the other way around.
         """
         required, forbidden = vocabulary.test(intent.literals)
         needed = self.rivals(effect.deletes & forbidden)

@@ -67,8 +67,7 @@ def pursue(
 ) -> tuple[Attempt, Position]:
     """Let the agent pursue an intent; return what happened and the position at the end.
 
-    `max_steps` and `allowance` are what the budget still allows; an attempt that needs more ends as
-    CUT.
+    `max_steps` and `allowance` are what the budget allows; an attempt that needs more ends as CUT.
     """
     limits = problem.limits
     horizon = limits.horizon if max_steps is None else min(limits.horizon, max_steps)
@@ -144,10 +143,9 @@ def _step(problem: Problem, intent: Intent, action: Action) -> Position:
 
 
 def error_location(error: BaseException) -> str:
-    """Return the last line of the user's own code in a traceback; empty if all is capscope's.
+    """Return the last line of the user's own code in a traceback, or else of a library's.
 
-    Code in libraries is considered only if there is no other. Only the file's name is given, so
-    that records do not depend on its folder.
+    Only the file's name is given, so that records do not depend on its folder.
     """
     frames = traceback.walk_tb(error.__traceback__)
     places = [(Path(frame.f_code.co_filename), line) for frame, line in frames]

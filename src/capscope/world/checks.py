@@ -8,11 +8,13 @@ check relies on those before it, so checking stops at the first failure.
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from capscope.errors import CapscopeError, SimulatorError, VocabularyError
 from capscope.seeds import child_seed
@@ -44,14 +46,12 @@ class CheckFailure:
         return f"{self.check}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(NamedTuple):
     """A position of the walk."""
 
     snapshot: Snapshot
     state: State
     inside: Inspection
-    """The internal state, if the simulator is inspectable."""
 
 
 Visits = Sequence[Visit]
@@ -82,8 +82,7 @@ def check_problem(
     if elsewhere is not None:
         checks.append(("process", lambda: _restores_elsewhere(visits, elsewhere)))
     failures = (_failure(name, check) for name, check in checks)
-    first = next(filter(None, failures), None)
-    return [first] if first else []
+    return list(itertools.islice(filter(None, failures), 1))
 
 
 def _failure(name: str, check: Callable[[], str]) -> CheckFailure | None:
@@ -116,13 +115,13 @@ def _walk(problem: Problem, seed: int) -> Iterator[Visit]:
 
 
 def _no_global_randomness(drawn_from: Sequence[str]) -> str:
-    if drawn_from:
-        return (
-            f"the simulator or the abstraction draws from {' and '.join(drawn_from)}, which no "
-            "seed of reset() or restore() reaches; give it its own generator and seed that (in a "
-            "Gymnasium environment self.np_random)"
-        )
-    return ""
+    if not drawn_from:
+        return ""
+    return (
+        f"the simulator or the abstraction draws from {' and '.join(drawn_from)}, which no seed of "
+        "reset() or restore() reaches; give it its own generator and seed that (in a Gymnasium "
+        "environment self.np_random)"
+    )
 
 
 def _spread(visits: Visits, count: int) -> Visits:
@@ -306,7 +305,7 @@ def _appearance(problem: Problem, observation: Observation) -> bytes:
         return pickle.dumps(sorted(parts.items()))
     try:
         return pickle.dumps(observation)
-    except Exception:  # whatever a user's class raises; the symbolic state must do
+    except Exception:  # whatever a user's class raises; use the symbolic state
         return pickle.dumps(problem.abstraction(observation))
 
 
@@ -343,7 +342,7 @@ def _agent_works_everywhere(problem: Problem, visits: Visits, seed: int) -> str:
         attempt = _attempted(problem, visit, intent, child_seed(seed, number), FUTURE_STEPS)
         if failure := _agent_failure(intent, attempt):
             return failure
-        # Language models are slow and cost money, so the attempts so far must do.
+        # Language models are slow and cost money, so the attempts so far have to suffice.
         if attempt.llm_tokens:
             break
     return ""
@@ -380,13 +379,12 @@ def _changing_intents(problem: Problem, visits: Visits) -> list[Intent]:
 
 def _restores_elsewhere(visits: Visits, elsewhere: RestoreElsewhere) -> str:
     try:
-        equal = elsewhere([visit.snapshot for visit in visits]) == [v.state for v in visits]
+        if elsewhere([visit.snapshot for visit in visits]) == [v.state for v in visits]:
+            return ""
         reason = "it led to a different state there"
     except Exception as error:
-        equal, reason = False, str(error)
-    if not equal:
-        return (
-            f"a snapshot could not be restored in another process ({reason}); it must hold the "
-            "whole position and not refer to this process's memory"
-        )
-    return ""
+        reason = str(error)
+    return (
+        f"a snapshot could not be restored in another process ({reason}); it must hold the whole "
+        "position and not refer to this process's memory"
+    )

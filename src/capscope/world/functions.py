@@ -119,17 +119,13 @@ class FunctionAbstraction:
 class FunctionWorld:
     """A simulator by one function of (state, action, rng): the next state, which is also observed.
 
-    `start` is the first state, and `actions` a list or a function of the state; without actions the
-    episode ends. A state is a plain value (numbers, text, tuples, …; see
-    `capscope.world.plain_values`) and is never modified: a step returns a new one. `rng` is a
-    `random.Random`.
+    `actions` is a list or a function of the state; without actions the episode ends. A state is a
+    plain value (numbers, text, tuples, …; see `capscope.world.plain_values`) and is never modified:
+    a step returns a new one. `rng` is a `random.Random`.
     """
 
     def __init__(
-        self,
-        start: Any,
-        step: Function,
-        actions: Sequence[Action] | Callable[[Any], Sequence[Action]],
+        self, start: Any, step: Function, actions: Sequence[Action] | Callable[[Any], Any]
     ) -> None:
         self._start = plain_values.to_bytes(start)
         self._step = adapt_arguments(step, "step function", ("state", "action", "rng"))

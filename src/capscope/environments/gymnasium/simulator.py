@@ -150,18 +150,13 @@ class GymnasiumSimulator:
         return dict(zip(names, map(text_of, self._episode.last), strict=True))
 
     def inspect(self) -> Inspection:
-        """Return the attributes of all layers and the states of all generators.
-
-        Attributes that a reset sets belong to the position; others survive or do not matter.
-        """
-        found = attributes(self.env)
-        parts = {
-            name: text
-            for name, text in found.items()
-            if name in self._set_by_reset
-            and not is_below(name.partition(".")[2], self._restoring.ignored)
-        }
-        others = {name: text for name, text in found.items() if name not in parts}
+        """Return all attributes and generators; attributes set by a reset make up the position."""
+        parts: dict[str, str] = {}
+        others: dict[str, str] = {}
+        for name, text in attributes(self.env).items():
+            ignored = is_below(name.partition(".")[2], self._restoring.ignored)
+            belongs = name in self._set_by_reset and not ignored
+            (parts if belongs else others)[name] = text
         return Inspection(parts, others, generator_states(self.env))
 
     @cached_property
@@ -259,7 +254,7 @@ def make_environment(make: Make) -> Env[Any, Any]:
 
 
 def _without_time_limit(env: Env[Any, Any]) -> tuple[Env[Any, Any], int | None]:
-    """Remove the outermost time limit, wherever it is among the wrappers; return its steps too."""
+    """Remove the outermost time limit; return the environment and the steps of the limit."""
     around: Wrapper[Any, Any, Any, Any] | None = None
     for layer in layers(env):
         if isinstance(layer, TimeLimit):

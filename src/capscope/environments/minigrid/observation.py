@@ -115,10 +115,7 @@ def _predicates(layout: Layout) -> Iterator[Predicate]:
 
 
 class GridAbstraction:
-    """The abstraction of a grid.
-
-    Each part of an observation has few values, so its bits are cached.
-    """
+    """The abstraction of a grid; each part of an observation has few values, which are cached."""
 
     def __init__(self, layout: Layout) -> None:
         self.vocabulary = grid_vocabulary(layout)

@@ -1,6 +1,6 @@
 """Parse PPDDL files with plado, check them, and report the line of a mistake.
 
-The parser accepts any name anywhere, so names are checked against their declarations: a misspelt
+The parser accepts any name anywhere, so names are checked against their declarations: a misspelled
 predicate would look like a capability that the agent lacks. The parser also keeps no line numbers,
 so each token's text is given to it as a `TextWithLine`.
 """
