@@ -74,9 +74,7 @@ def test_the_dataset_is_built_once_beside_the_runs(capscope, run):
 def test_a_long_computation_is_announced_only_if_it_is_made(capscope, run):
     done = capscope("evaluate", run, "--sequences", 20)
     assert done.err.startswith("building the independent dataset: 20 random sequences of capab")
-    assert (
-        "--sequences makes it smaller; you can interrupt it and continue with" in done.err
-    )
+    assert "--sequences makes it smaller; you can interrupt it and continue" in done.err
     assert capscope("evaluate", run, "--sequences", 20).err == ""
     assert "dataset: 1 random sequence of" in capscope("evaluate", run, "--sequences", 1).err
 

@@ -101,7 +101,7 @@ def test_options_reach_their_format(run, capscope):
     assert drawn == dot_graph(graph, "board", 2, loops=True)
 
 
-@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("to", FORMATS.built_in)
 def test_a_run_without_executions_is_exported_too(to, tmp_path, capscope):
     if to == "parquet":
         pytest.importorskip("pyarrow")
@@ -111,7 +111,7 @@ def test_a_run_without_executions_is_exported_too(to, tmp_path, capscope):
 
 def test_wrong_input_is_one_line_that_says_what_to_do(run, refusal):
     line = refusal("export", run, "--to", "PPDDL")
-    assert line == f"capscope: no format 'PPDDL'; choose one of {', '.join(FORMATS)}"
+    assert line == f"capscope: no format 'PPDDL'; choose one of {', '.join(FORMATS.built_in)}"
     line = refusal("export", run, "--to", "csv", "--limit", 3)
     assert line == "capscope: --limit is for --to dot, not for --to csv"
     assert "choose one of observed, readable" in refusal(
@@ -134,7 +134,7 @@ def test_parquet_without_its_packages_names_the_extra(run, refusal, monkeypatch)
 
 def test_the_help_names_every_format_and_option(capscope):
     text = " ".join(capscope("export", "--help").out.split())
-    for known in FORMATS.values():
+    for known in FORMATS.built_in.values():
         assert f"{known.name}: {known.description}" in text
         for option in known.options:
             assert f"--{option.name}" in text

@@ -61,13 +61,15 @@ def test_atoms_of_one_run_and_several_positions_are_mentioned():
         "1 state of these was seen in several simulator positions; 0 of 18 draws there started "
         "from positions that occur in both runs" in text
     )
-    assert "the other draws from one position count once; use --any-position to count each" in text
+    assert (
+        "the other draws count once per position; use --any-position to count all of them" in text
+    )
 
 
 def test_shared_positions_need_no_option():
     one = run_data(tried(0, 0, [1] * 9, b"x"), known={0: {b"x", b"y"}})
     text = " ".join(lines(one, one))
-    assert "18 of 18 draws there started from positions that occur in both runs, and each" in text
+    assert "18 of 18 draws there started from positions that occur in both runs and are" in text
     assert "--any-position" not in text
 
 
