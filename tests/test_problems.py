@@ -12,7 +12,7 @@ from capscope.agents.llm.client import close_shared_clients
 from capscope.agents.react import ReactSettings
 from capscope.errors import DomainFileError, ProblemError, install_hint
 from capscope.problems import (
-    Registered,
+    RegisteredProblem,
     canonical_source,
     load_problem,
     registered_problems,
@@ -165,7 +165,7 @@ def test_anything_but_one_problem_is_refused(typed):
 
 
 def test_a_missing_package_names_the_extra_to_install(monkeypatch):
-    absent = Registered(
+    absent = RegisteredProblem(
         "moon", "far away", lambda: None, extra="space", modules=("nonesuch_package",)
     )
     assert not absent.installed
@@ -176,8 +176,10 @@ def test_a_missing_package_names_the_extra_to_install(monkeypatch):
 
 
 def test_options_stand_behind_the_name(monkeypatch):
-    made = Registered("moon", "far", lambda **options: options, options=("max_craters", "full"))
-    bare = Registered("sun", "farther", dict)
+    made = RegisteredProblem(
+        "moon", "far", lambda **options: options, options=("max_craters", "full")
+    )
+    bare = RegisteredProblem("sun", "farther", dict)
     monkeypatch.setattr(problems, "_BUILT_IN", (made, bare))
     assert load_problem("moon") == {}
     assert load_problem("moon:max-craters=3, full=yes") == {"max_craters": "3", "full": "yes"}

@@ -33,7 +33,7 @@ GRID_LIMITS = Limits(temporal_length=None, horizon=100)
 
 
 @dataclass(frozen=True)
-class Registered:
+class RegisteredProblem:
     """A problem that can be asked for by name."""
 
     name: str
@@ -71,13 +71,13 @@ def _language_model_in_grid(**options: str) -> Problem:
     return grid_problem(FOUR_QUADRANTS, agent, "minigrid-react", agent.fingerprint)
 
 
-def _planning(name: str, summary: str, limits: Limits | None = None) -> Registered:
+def _planning(name: str, summary: str, limits: Limits | None = None) -> RegisteredProblem:
     def load() -> Problem:
         from capscope.environments.pddl import shipped_files
 
         return planning_problem(*shipped_files(name), name, limits or Limits(), summary)
 
-    return Registered(name, summary, load, extra="pddl", modules=("plado",))
+    return RegisteredProblem(name, summary, load, extra="pddl", modules=("plado",))
 
 
 _BUILT_IN = (
@@ -90,20 +90,27 @@ _BUILT_IN = (
     ),
     _planning("probabilistic-elevators", "LAO* planner collecting coins past faulty gates"),
     _planning("depot", "LAO* planner moving crates with trucks and hoists (deterministic)"),
-    Registered(
+    RegisteredProblem(
         "minigrid-q",
         "learned policy in a MiniGrid of four rooms with a key, two doors and lava",
         _learned_grid_agent,
         extra="minigrid",
         modules=("minigrid",),
     ),
-    Registered(
+    RegisteredProblem(
         "minigrid-react",
         "language model in the same MiniGrid; CAPSCOPE_LLM_BASE_URL and _MODEL name it",
         _language_model_in_grid,
         extra="minigrid,llm",
         modules=("minigrid", "openai"),
-        options=tuple("structured max_actions max_plan max_tokens max_thought temperature".split()),
+        options=(
+            "structured",
+            "max_actions",
+            "max_plan",
+            "max_tokens",
+            "max_thought",
+            "temperature",
+        ),
     ),
 )
 
@@ -148,12 +155,14 @@ def grid_problem(
     )
 
 
-def registered_problems() -> dict[str, Registered]:
+def registered_problems() -> dict[str, RegisteredProblem]:
     """Return every problem known by name, those of other packages included."""
     problems = {problem.name: problem for problem in _BUILT_IN}
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         summary = f"from {entry.dist.name}" if entry.dist else "from another package"
-        problems.setdefault(entry.name, Registered(entry.name, summary, partial(_enter, entry)))
+        problems.setdefault(
+            entry.name, RegisteredProblem(entry.name, summary, partial(_enter, entry))
+        )
     return problems
 
 
@@ -228,7 +237,7 @@ def load_problem(source: str) -> Problem:
     return problem.load(**_options(problem, options)) if colon else problem.load()
 
 
-def _options(problem: Registered, text: str) -> Mapping[str, str]:
+def _options(problem: RegisteredProblem, text: str) -> Mapping[str, str]:
     """Read `option=value,…`; the problem must have these options."""
     given = {}
     for setting in text.split(","):

@@ -1,5 +1,3 @@
-from collections import Counter
-
 """Warnings and notes about a run, wherever they are shown."""
 
 import json

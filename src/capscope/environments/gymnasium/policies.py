@@ -4,8 +4,8 @@ Four kinds are accepted:
 
 - a function of (observation, intent, rng), or of the first one or two of these;
 - a model with the `predict` of Stable-Baselines3;
-- a mapping from intents to policies, or `ByIntent` with a function from an intent to a policy. Asked
-  for something it has no policy for, the agent stops at once;
+- a mapping from intents to policies, or `ByIntent` with a function from an intent to a policy. If
+  there is no policy for an intent, the agent stops at once;
 - an agent with `begin`, as in `capscope.world.Agent`. It receives the whole `GymnasiumObservation`,
   not only the observation, and decides when to stop.
 

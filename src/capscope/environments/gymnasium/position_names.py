@@ -63,7 +63,7 @@ _OBSERVING_WRAPPERS = (
 )
 # Attributes that Gymnasium's own environments use for rendering only.
 _RENDERING_MODULES = "gymnasium.envs.toy_text."
-_RENDERING = "lastaction taxi_orientation dealer_top_card_suit dealer_top_card_value_str".split()
+_RENDERING = ["lastaction", "taxi_orientation", "dealer_top_card_suit", "dealer_top_card_value_str"]
 _EPISODES, _STEPS = 4, 20
 _LARGE = 200
 _GONE = ("gone",)

@@ -211,7 +211,7 @@ class GymnasiumSimulator:
             )
         if self._position_namer.unreadable:
             notes.append(
-                f"{self._position_namer.unreadable} cannot be examined, so positions have no names: "
+                f"{self._position_namer.unreadable} cannot be read, so positions have no names: "
                 "`capscope diff` cannot match the positions of two runs. If it does not matter, "
                 'exclude it with restore=Replay(ignore=["..."])'
             )

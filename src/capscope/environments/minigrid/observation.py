@@ -18,7 +18,7 @@ from typing import NamedTuple
 from capscope.environments.minigrid.layout import POINTERS, Cell, DoorState, Layout
 from capscope.symbolic import Atom, Predicate, State, Vocabulary
 
-ACTIONS = tuple("face_north face_south face_east face_west move_forward pickup toggle".split())
+ACTIONS = ("face_north", "face_south", "face_east", "face_west", "move_forward", "pickup", "toggle")
 """The actions in a grid; a key cannot be dropped."""
 
 ROOM = "room"

@@ -21,11 +21,23 @@ from capscope.errors import DomainFileError
 from capscope.symbolic.vocabulary import TYPE_ROOT
 
 SUPPORTED_REQUIREMENTS = frozenset(
-    (
-        ":strips :typing :equality :negative-preconditions :disjunctive-preconditions "
-        ":existential-preconditions :universal-preconditions :quantified-preconditions :adl "
-        ":conditional-effects :probabilistic-effects :rewards :fluents :mdp :action-costs"
-    ).split()
+    [
+        ":strips",
+        ":typing",
+        ":equality",
+        ":negative-preconditions",
+        ":disjunctive-preconditions",
+        ":existential-preconditions",
+        ":universal-preconditions",
+        ":quantified-preconditions",
+        ":adl",
+        ":conditional-effects",
+        ":probabilistic-effects",
+        ":rewards",
+        ":fluents",
+        ":mdp",
+        ":action-costs",
+    ]
 )
 
 COST_FUNCTIONS = frozenset({"total-cost", "reward"})
