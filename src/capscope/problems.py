@@ -80,6 +80,7 @@ def _planning(name: str, summary: str, limits: Limits | None = None) -> Register
     return RegisteredProblem(name, summary, load, extra="pddl", modules=("plado",))
 
 
+_REACT_OPTIONS = "structured", "max_actions", "max_plan", "max_tokens", "max_thought", "temperature"
 _BUILT_IN = (
     _planning("blocksworld", "LAO* planner stacking three blocks (deterministic)"),
     _planning("tireworld", "LAO* planner driving where tires go flat"),

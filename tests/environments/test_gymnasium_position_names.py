@@ -154,7 +154,7 @@ def test_an_environment_that_cannot_be_examined_has_no_names_and_a_note():
     saved = save_position(problem.simulator)
     assert saved.name == saved.snapshot
     assert problem.simulator.restore(saved.snapshot, 0).observation == 2
-    note = "engine['wheels'][0] cannot be examined, so positions have no names"
+    note = "engine['wheels'][0] cannot be read, so positions have no names"
     assert any(note in text for text in notes_on(problem))
     named = save_position(world(Sealed, Replay(ignore=["engine"])).simulator)
     assert named.name != named.snapshot
