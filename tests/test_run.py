@@ -24,7 +24,7 @@ from capscope.model import StateGraph
 from capscope.record.execution_table import ExecutionTable, ExecutionTableBuilder
 from capscope.record.stop_reason import StopKind, StopReason
 from capscope.strategy.evidence import Evidence
-from capscope.strategy.registry import strategies
+from capscope.strategy.registry import STRATEGIES
 from support import toy_worlds
 from support.toy_worlds import Board, Scripted, board_problem
 
@@ -185,7 +185,7 @@ LIMITS = {"executions": BUDGET, "steps": Budget(simulator_steps=77)}
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_live_run_is_the_run_that_is_loaded(world, strategy, limit, tmp_path):
     settings = replace(SMALL, iterations=20, depth=5, batch=2, resets=3)
@@ -194,7 +194,7 @@ def test_a_live_run_is_the_run_that_is_loaded(world, strategy, limit, tmp_path):
     assert_same_run(load(tmp_path / "run"), live)
 
 
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 def test_a_run_resumed_in_parts_is_the_run_that_is_loaded(strategy, tmp_path):
     settings = replace(SMALL, iterations=20, depth=5, batch=2)
     given = {"strategy": strategy, "settings": settings, "budget": Budget(executions=23)}
@@ -351,7 +351,7 @@ def counted_calls(monkeypatch):
 
 
 @pytest.mark.parametrize("kept", [True, False])
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 def test_assessing_and_showing_a_run_computes_each_thing_once(
     strategy, kept, tmp_path, monkeypatch
 ):
@@ -379,7 +379,7 @@ def test_resuming_reads_the_table_once(tmp_path, monkeypatch):
     }
 
 
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 def test_loading_and_reporting_reads_the_table_once(strategy, tmp_path, monkeypatch):
     settings = replace(SMALL, iterations=20, depth=5)
     given = {"strategy": strategy, "settings": settings, "budget": BUDGET}
@@ -441,7 +441,7 @@ def test_replaying_and_explaining_leave_the_graph_of_the_run_alone(tmp_path):
     assert run.graph.revisions == revisions
 
 
-@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
 def test_showing_an_explanation_twice_gives_the_same_lines(strategy):
     settings = replace(SMALL, iterations=20, depth=5)
     run = assess(slippery(), strategy=strategy, settings=settings, budget=Budget(queries=4))
@@ -499,7 +499,7 @@ def test_a_run_that_is_not_kept_can_do_everything(temporary, tmp_path):
     assert "<html" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert run.report().is_relative_to(run.path)
     assert json.loads(run.export("json"))["problem"] == "board"
-    for name in FORMATS:
+    for name in FORMATS.all:
         if name != "parquet":
             assert run.export(name)
     run.export("csv", to=tmp_path / "tables")

@@ -1,7 +1,6 @@
 from contextlib import closing
 
 import pytest
-from capscope.strategy.policy import SequencePolicy
 
 from capscope import Budget, CapscopeError, Settings, Usage, Vocabulary, assess, resume
 from capscope.assessment import RunSpec, run_assessment
@@ -11,6 +10,7 @@ from capscope.record.journal import Draw, Execution, Journal, QueryRecord
 from capscope.record.run_directory import RunDirectory
 from capscope.record.stop_reason import StopKind, StopReason
 from capscope.strategy.base import QueryChoice, Task
+from capscope.strategy.random_query import SequencePolicy
 from capscope.world import Attempt, Ending
 from support.toy_worlds import Board, Scripted, Seen, board_problem
 

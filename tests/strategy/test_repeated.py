@@ -14,9 +14,9 @@ from capscope.strategy.base import (
     DrawEnd,
     QueryPlan,
     QueryResult,
-    SequencePolicy,
     StrategyContext,
 )
+from capscope.strategy.random_query import SequencePolicy
 from capscope.strategy.repeated import RepeatedStrategy
 from capscope.symbolic import Intent
 from support.small_journals import at
