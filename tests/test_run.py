@@ -295,7 +295,7 @@ def test_a_run_within_a_budget_ends_with_the_last_query_that_fits(made):
 def test_before_the_first_query_only_discovery_was_paid_for(made):
     run, heard = made
     part = run.within(heard[0][0].executions - 1)
-    assert part.usage == run.discovery_usage == Usage(simulator_steps=20)
+    assert part.usage == run.meta.discovery_usage == Usage(simulator_steps=20)
     assert not part.graph.pairs_tried
     assert part.capabilities == run.capabilities
 

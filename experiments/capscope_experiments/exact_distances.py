@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capscope.analysis.evaluation.truth import TrueModel
+from capscope.analysis.evaluation.reference import TrueModel
 from capscope.model import CapabilityModel
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capscope.analysis.evaluation.truth import TrueModel
+from capscope.analysis.evaluation.reference import TrueModel
 from capscope.model import CapabilityModel
 
 CLOSE = 0.05

@@ -8,9 +8,8 @@ from pathlib import Path
 from capscope.analysis.evaluation.evaluate import DATASETS
 from capscope.analysis.evaluation.evaluate import Measure as EvaluationSettings
 from capscope.analysis.evaluation.metrics import compare, distance
-from capscope.analysis.evaluation.reference import Reference
+from capscope.analysis.evaluation.reference import Reference, TrueModel, enumerate_truth
 from capscope.analysis.evaluation.sample import Heard, Recipe, build, unheard
-from capscope.analysis.evaluation.truth import TrueModel, enumerate_truth
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem

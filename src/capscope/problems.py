@@ -10,8 +10,6 @@ the same ones. The server and model of a language agent come from the environmen
 model's name is in the problem's fingerprint.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import subprocess

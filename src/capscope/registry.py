@@ -1,7 +1,5 @@
 """Registries: what is built in, and what the entry points of other packages add, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property
 from importlib import metadata

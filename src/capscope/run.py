@@ -11,7 +11,7 @@ journal once; each derived fact is computed when it is first asked for, and kept
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -123,16 +123,6 @@ class Run:
     def budget(self) -> Budget:
         """What it was allowed to spend."""
         return self.meta.budget
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        """The versions of the packages that matter for repeating the run."""
-        return self.meta.versions
-
-    @property
-    def discovery_usage(self) -> Usage:
-        """What was spent before the first query."""
-        return self.meta.discovery_usage
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -317,6 +307,8 @@ class Run:
         done only for problems that go by a name; if one cannot be loaded here, there are no
         pictures.
         """
+        from capscope.present.page import write_report
+
         draw = None
         if pictures or (pictures is None and is_named(self.identity.source)):
             try:
@@ -324,7 +316,7 @@ class Run:
             except CapscopeError:
                 if pictures:
                     raise
-        return _write_report(self, self.report_path if output is None else Path(output), draw)
+        return write_report(self, self.report_path if output is None else Path(output), draw)
 
     def resume(
         self,
@@ -447,10 +439,7 @@ def _graph(meta: RunMeta, intents: Sequence[Intent]) -> StateGraph:
 
 
 def _carry_out(
-    opened: RunDirectory,
-    spec: RunSpec,
-    listener: Listener,
-    temporary: TemporaryRun | None,
+    opened: RunDirectory, spec: RunSpec, listener: Listener, temporary: TemporaryRun | None
 ) -> Run:
     _record_file_digest(opened.journal, spec.source)
     try:
@@ -464,18 +453,15 @@ def _carry_out(
     run = _finished(opened, state, temporary)
     if run.kept:
         from capscope.export.model_json import model_document
+        from capscope.present.page import write_report
 
         text = json.dumps(model_document(run.graph, run.problem), indent=1) + "\n"
         write_atomically(run.path / MODEL, text)
-        _write_report(run, run.report_path, picture_of(spec.problem))
+        write_report(run, run.report_path, picture_of(spec.problem))
     return run
 
 
-def _finished(
-    opened: RunDirectory,
-    state: RunState,
-    temporary: TemporaryRun | None,
-) -> Run:
+def _finished(opened: RunDirectory, state: RunState, temporary: TemporaryRun | None) -> Run:
     """Take over what a live run has built; reading it back would build the same again."""
     evidence: Evidence | None = getattr(state.strategy, "evidence", None)
     if evidence is not None:
@@ -488,12 +474,6 @@ def _finished(
         evidence=evidence,
         temporary=temporary,
     )
-
-
-def _write_report(run: Run, target: Path, draw: Callable[[bytes], bytes] | None) -> Path:
-    from capscope.present.page import write_report
-
-    return write_report(run, target, draw)
 
 
 def _record_file_digest(journal: Journal, source: str) -> None:

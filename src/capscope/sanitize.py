@@ -6,8 +6,6 @@ character that is not printable is therefore replaced by its escape sequence bef
 and each target escapes its own syntax on top of that.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Iterator, Mapping

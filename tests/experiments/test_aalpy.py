@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from aalpy.learning_algs.stochastic import StochasticLStar
 
-from capscope.analysis.evaluation.truth import TrueModel
+from capscope.analysis.evaluation.reference import TrueModel
 from capscope.errors import CapscopeError, ProblemError
 from capscope.symbolic import Intent, Literal
 from capscope_experiments.baselines.aalpy import (
@@ -17,6 +17,7 @@ from capscope_experiments.baselines.aalpy import (
 )
 from capscope_experiments.baselines.aalpy.learned_mdp import CHAOS, LearnedMdp, label, state_of
 from capscope_experiments.baselines.aalpy.system import AgentSystem
+from support.intents import achieved_from
 from support.toy_worlds import WORDS, Board, Presser, board_problem
 
 INTENTS = [Intent((Literal(atom, sign),)) for atom in WORDS.atoms for sign in (True, False)]
@@ -66,7 +67,7 @@ def true_board(slip=0.0):
     table = {}
     for state in range(8):
         for intent in INTENTS:
-            after = intent.achieved_from(state, WORDS)
+            after = achieved_from(intent, state, WORDS)
             moved = {after: 1 - slip, state: slip} if slip else {after: 1.0}
             table[state, intent] = {state: 1.0} if after == state else moved
     return TrueModel(INTENTS, range(8), table)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Settings, assess, load
-from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.errors import CapscopeError
 from capscope.problems import load_problem
 from capscope_experiments.bench_runs import CURVE, BenchRun, make_run, saved_curve

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from capscope import Budget, Settings, Usage, assess, load
-from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.problems import load_problem
 from capscope_experiments.accounting import Shares
 from capscope_experiments.curve import Curve, Milestones, Point, learning_points, point_at

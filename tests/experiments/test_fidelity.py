@@ -1,7 +1,7 @@
 import pytest
 
 from capscope import assess
-from capscope.analysis.evaluation.truth import TrueModel, enumerate_truth
+from capscope.analysis.evaluation.reference import TrueModel, enumerate_truth
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
 from capscope_experiments.fidelity import fidelity

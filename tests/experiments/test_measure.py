@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.analysis.evaluation.truth import TrueModel, enumerate_truth
+from capscope.analysis.evaluation.reference import TrueModel, enumerate_truth
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
 from capscope_experiments.measure import least_executions

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.errors import CapscopeError, ProblemError, RunError
 from capscope.model import StateGraph
 from capscope.problems import load_problem

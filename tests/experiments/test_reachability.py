@@ -14,6 +14,7 @@ from capscope_experiments.suites.reachability import (
     consistent_share,
     reachability,
 )
+from support.intents import achieved_from
 from support.toy_worlds import SWITCHES, WORDS, Board, BrokenSight, Scripted, board_problem
 
 INTENTS = tuple(Intent.parse(f"{sign}lit({s})") for s in SWITCHES for sign in ("", "not "))
@@ -38,7 +39,7 @@ def board_model(slip=0.0):
     table = {}
     for state in STATES:
         for intent in INTENTS:
-            after = intent.achieved_from(state, WORDS)
+            after = achieved_from(intent, state, WORDS)
             slips = {state: slip} if slip and after != state else {}
             table[state, intent] = {after: 1 - sum(slips.values()), **slips}
     return Written(table)
@@ -108,7 +109,7 @@ def states_along(route):
     state = route.start
     for intent in route.intents:
         yield state, intent
-        state = intent.achieved_from(state, WORDS)
+        state = achieved_from(intent, state, WORDS)
 
 
 def test_an_intent_that_holds_already_is_never_on_a_route():

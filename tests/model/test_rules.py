@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from capscope.model import Outcome, Rule
-from capscope.statistics.intervals import credible_interval
+from capscope.statistics.beta import credible_interval
 from capscope.symbolic import Effect
 
 

@@ -1,7 +1,6 @@
 """The incremental models against a twin that rebuilds both from the whole multiset each time."""
 
 import itertools
-import random
 from collections import Counter, defaultdict
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from capscope.errors import CapscopeError
 from capscope.model import ExtremeModels, StateGraph
-from capscope.model.capability_model import sample
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Effect, Intent, Vocabulary
 from support.condition_space import ConditionSpace
@@ -383,14 +381,6 @@ def test_the_pessimist_is_never_above_the_optimist(batch):
         )
         is not untried
     )
-
-
-def test_a_sample_follows_the_prediction_and_is_none_where_there_is_none():
-    rng = random.Random(0)
-    drawn = Counter(sample({1: 0.25, 2: 0.75}, rng) for _ in range(4000))
-    assert set(drawn) == {1, 2}
-    assert drawn[1] / 4000 == pytest.approx(0.25, abs=0.03)
-    assert sample({}, rng) is None
 
 
 def test_the_first_state_is_where_the_first_transition_began():

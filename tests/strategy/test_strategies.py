@@ -9,7 +9,7 @@ import json
 import pytest
 
 from capscope import Budget, assess
-from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.errors import CapscopeError
 from capscope.model import ExtremeModels
 from capscope.problems import load_problem

@@ -7,7 +7,7 @@ states neither could be decided by looking, so both take the states to look at.
 
 from collections.abc import Iterable
 
-from capscope.model.capability_model import CapabilityModel
+from capscope.model.extreme_models import CapabilityModel
 from capscope.symbolic import Intent, State
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from capscope.errors import VocabularyError
 from capscope.symbolic import Atom, Intent, Literal, Vocabulary
+from support.intents import achieved_from
 from support.processes import SECONDS
 
 VOCABULARY = Vocabulary.of_atoms(["p", "q", "r", "s"])
@@ -45,7 +46,7 @@ def test_an_intent_holds_when_each_of_its_literals_does(intent, state):
 
 @given(intents(), STATES)
 def test_achieving_an_intent_changes_nothing_but_its_own_literals(intent, state):
-    after = intent.achieved_from(state, VOCABULARY)
+    after = achieved_from(intent, state, VOCABULARY)
     assert intent.holds(after, VOCABULARY)
     own = {literal.atom for literal in intent.literals}
     assert set(VOCABULARY.holding(state ^ after)) <= own

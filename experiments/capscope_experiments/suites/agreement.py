@@ -9,7 +9,7 @@ from typing import Any
 
 from capscope import load
 from capscope.analysis.evaluation.evaluate import Measure
-from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
 from capscope_experiments.bench import Bench, Section, pooled

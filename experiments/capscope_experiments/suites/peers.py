@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from capscope import load
-from capscope.analysis.evaluation.truth import TrueModel, enumerate_truth
+from capscope.analysis.evaluation.reference import TrueModel, enumerate_truth
 from capscope.errors import CapscopeError
 from capscope.problems import load_problem
 from capscope.strategy.registry import DEFAULT_STRATEGY

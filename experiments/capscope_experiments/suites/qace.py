@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from capscope import load
-from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.problems import load_problem
 from capscope.record.usage import Budget
 from capscope.strategy.registry import DEFAULT_STRATEGY

@@ -20,7 +20,6 @@ from capscope import load
 from capscope.analysis.evaluation.metrics import achieves
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.model import CapabilityModel
-from capscope.model.capability_model import sample
 from capscope.problems import load_problem
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, State, Vocabulary
@@ -105,9 +104,8 @@ class RouteGrower:
             if not choices:
                 return None
             intents.append(rng.choice(choices))
-            after = sample(self._model.predict(state, intents[-1]), rng)
-            assert after is not None, "an achievable intent has a predicted successor"
-            state = after
+            prediction = self._model.predict(state, intents[-1])
+            state = rng.choices(list(prediction), list(prediction.values()))[0]
         return Route(start, tuple(intents))
 
     def routes(self, states: Sequence[State], count: int, seed: int) -> Iterator[Route]:

@@ -9,11 +9,9 @@ more, these states are solved; asking about another state extends the policy unt
 **Dead ends.** Every step costs 1, and giving up costs a fixed penalty. So no cost is infinite, and
 the agent declines if the intent is out of reach, too unlikely to be worth trying, or holds already.
 
-**The lower bound** is hmax on the all-outcomes determinization: each operator may have all its
-outcomes at once, nothing that became true or false is ever undone, and a conjunction costs as much
-as its most expensive literal. That is the first layer, of a growing pair of bit masks (what can be
-true, what can be false), that contains the intent. The layers do not depend on the intent, so they
-are computed once per state.
+**The lower bound** is hmax on the all-outcomes determinization: the first layer, of a growing pair
+of bit masks (what can be true, what can be false), that contains the intent. The layers do not
+depend on the intent, so they are computed once per state.
 
 **Ties** between operators go to the first in the given order; costs that differ by less than `TIE`
 count as equal, so rounding never decides.

@@ -12,8 +12,6 @@ the first answer. Only a pair with two positions drawn twice can show anything; 
 divided among these.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field

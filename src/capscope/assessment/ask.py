@@ -5,8 +5,6 @@ All its randomness is seeded by its place (query, draw, execution), so draws are
 repeated, and do not depend on the order or the process in which they are made.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

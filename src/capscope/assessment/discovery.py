@@ -6,8 +6,6 @@ seen in an effect gives an intent for each of its type-consistent groundings. Th
 simulator, not the agent: its steps are not executions and are not recorded.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator
 

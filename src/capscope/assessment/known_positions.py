@@ -5,8 +5,6 @@ uniform sample of the positions met is kept in the journal. Which visits are kep
 the run's seed, the state and the number of the visit, so a resumed run keeps the same ones.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ is chosen again from the same knowledge and the same seed, keeps the draws it ha
 lacks. So starting and resuming are one call.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager

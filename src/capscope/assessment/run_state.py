@@ -4,8 +4,6 @@ Live and resumed runs go through `absorb`, so there is no second way in which a 
 come to know something.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

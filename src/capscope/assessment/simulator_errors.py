@@ -4,8 +4,6 @@ Unlike an agent's failure this is not an outcome. The run stops with one line; e
 in the journal, and the run continues once the problem is fixed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -67,9 +67,5 @@ class RunSpec:
     def meta(self) -> RunMeta:
         """Return what a new journal says about the run."""
         return RunMeta(
-            self.identity,
-            self.problem.name,
-            self.problem.vocabulary,
-            self.budget,
-            versions(),
+            self.identity, self.problem.name, self.problem.vocabulary, self.budget, versions()
         )

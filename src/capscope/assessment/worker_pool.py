@@ -11,8 +11,6 @@ random, so the first draw that does not fit into what those before it left is ma
 its answers come from the cache.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -82,12 +80,7 @@ class WorkerPool:
                     self._recorded_cost += answer.draw.llm_cost
 
     def _ask(
-        self,
-        query: Query,
-        number: int,
-        intents: list[Intent],
-        budget: Budget,
-        common: Allowance,
+        self, query: Query, number: int, intents: list[Intent], budget: Budget, common: Allowance
     ) -> Answer:
         problem = self._free.get()
         try:

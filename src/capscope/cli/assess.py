@@ -1,7 +1,5 @@
 """`capscope assess PROBLEM` and `capscope resume DIR`: find out what an agent can do."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path

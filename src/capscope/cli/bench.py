@@ -1,7 +1,5 @@
 """`capscope bench [SUITE]`: run the experiments, which are not part of the wheel."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

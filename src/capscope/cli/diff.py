@@ -1,7 +1,5 @@
 """`capscope diff A B`: what B can do that A could not, and the other way round."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -21,8 +19,7 @@ def diff_runs(
     a: Annotated[str, typer.Argument(metavar="A", help="The run directory to compare with.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The run directory of the other agent.")],
     error_rate: Annotated[
-        float,
-        typer.Option(help="False-positive rate over everything that is compared."),
+        float, typer.Option(help="False-positive rate over everything that is compared.")
     ] = ERROR_RATE,
     fail_on_loss: Annotated[
         bool,

@@ -1,7 +1,5 @@
 """`capscope evaluate DIR`: how well the learned model agrees with the agent."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

@@ -4,8 +4,6 @@ The formats and their options come from `capscope.export.formats`. Other package
 and looking for them takes time, so the options are declared only when the command is used.
 """
 
-from __future__ import annotations
-
 import inspect
 import json as jsonlib
 from pathlib import Path

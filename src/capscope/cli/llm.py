@@ -1,7 +1,5 @@
 """`capscope llm fetch` and `capscope llm serve`: a small language model on this machine."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from threading import Event

@@ -3,8 +3,6 @@
 0: done. 1: the command worked and its answer is no. 2: an error to fix. 130: interrupted.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Annotated
@@ -17,10 +15,7 @@ from capscope.cli import assess, bench, diff, evaluate, export, llm, plan, probl
 from capscope.errors import CapscopeError
 
 app = typer.Typer(
-    name="capscope",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    name="capscope", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
 )
 app.command("list")(problems.list_problems)
 app.command("assess")(assess.assess_problem)

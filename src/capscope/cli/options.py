@@ -1,7 +1,5 @@
 """Options that several commands share; every setting becomes an option."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import fields

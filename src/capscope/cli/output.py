@@ -1,7 +1,5 @@
 """Standard output is for answers; everything else goes to standard error."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -3,8 +3,6 @@
 `--try N` has the agent execute the plan and compares. That needs the problem; planning does not.
 """
 
-from __future__ import annotations
-
 import sys
 from math import inf
 from typing import Annotated
@@ -25,8 +23,7 @@ _DEFAULT = TrialSettings(0)
 def plan_run(
     run: RunArgument,
     goal: Annotated[
-        str,
-        typer.Option(help="What is to hold: literals, like 'on(a,b) and not holding(c)'."),
+        str, typer.Option(help="What is to hold: literals, like 'on(a,b) and not holding(c)'.")
     ],
     start: Annotated[
         str | None,

@@ -1,7 +1,5 @@
 """`capscope list` and `capscope check PROBLEM`: which problems there are, and whether one works."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from functools import partial
 
@@ -10,12 +8,7 @@ import typer
 from capscope.cli.options import Json, ProblemArguments, Seed
 from capscope.cli.output import print_json, print_line, print_lines
 from capscope.errors import install_hint
-from capscope.problems import (
-    canonical_source,
-    load_problem,
-    registered_problems,
-    restore_elsewhere,
-)
+from capscope.problems import canonical_source, load_problem, registered_problems, restore_elsewhere
 from capscope.world import check_problem, notes_on
 
 

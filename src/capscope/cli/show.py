@@ -1,7 +1,5 @@
 """`capscope show`, `explain` and `report`: what a run found out, as text or as a page."""
 
-from __future__ import annotations
-
 import webbrowser
 from typing import Annotated
 

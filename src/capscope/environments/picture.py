@@ -1,7 +1,5 @@
 """Encode pixels as PNG with the standard library."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from typing import Any

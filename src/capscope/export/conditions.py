@@ -12,8 +12,6 @@ of another rule of its capability:
   never tried, and there the conditions of several rules may hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 

@@ -6,8 +6,6 @@ and of many states only the most visited are drawn. The title says what is omitt
 of the SVG show everything about a state or an arrow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ distinct identifier: a legal name keeps its own, others lose what is not allowed
 needed. The export lists the names that changed, as JSON strings that cannot break out of a comment.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

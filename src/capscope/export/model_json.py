@@ -1,7 +1,5 @@
 """`model.json`, version 1: the learned model in a stable form for other tools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from capscope.export.conditions import Conditions, rules_with_conditions

@@ -10,8 +10,6 @@ nothing was tried has an unnamed loop without cost (a model checker would add on
 the label `untried`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce

@@ -1,7 +1,6 @@
 """What may be believed: the state graph, rules, and the pessimistic and the optimistic model."""
 
-from capscope.model.capability_model import CapabilityModel, Prediction
-from capscope.model.extreme_models import ExtremeModels
+from capscope.model.extreme_models import CapabilityModel, ExtremeModels, Prediction
 from capscope.model.rules import Outcome, Rule
 from capscope.model.state_graph import Learned, OutcomeGroup, PairStats, StateGraph, StateNode
 

@@ -8,13 +8,25 @@ nothing, and the optimist believes all rules of the capability at once, in equal
 Conditions are never built: whether a state is in a group is a lookup.
 """
 
-from __future__ import annotations
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from collections.abc import Sequence
-
-from capscope.model.capability_model import Prediction
 from capscope.model.state_graph import EffectDistribution, PairStats, StateGraph
 from capscope.symbolic import Effect, Intent, State
+
+Prediction = Mapping[State, float]
+"""A distribution over successors; empty if the model says nothing."""
+
+
+class CapabilityModel(Protocol):
+    """Anything that predicts the outcome of asking for an intent in a state."""
+
+    @property
+    def capabilities(self) -> Sequence[Intent]:
+        """The intents that the model covers."""
+
+    def predict(self, state: State, capability: Intent) -> Prediction:
+        """Return the full distribution over the state after the execution."""
 
 
 class ExtremeModels:

@@ -5,11 +5,9 @@ frequency alone hides how much evidence stands behind it: 3 of 3 and 300 of 300 
 each outcome carries the central 95 % credible interval of its probability under Jeffreys' prior.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from capscope.statistics.intervals import credible_interval
+from capscope.statistics.beta import credible_interval
 from capscope.symbolic import Effect, State
 
 

@@ -11,8 +11,6 @@ Queries are searched in the graph: a `StateNode` for each state seen, with a `Pa
 capability tried there and the nodes it led to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce

@@ -3,8 +3,6 @@
 All names come from run directories, so every line is sanitized.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby

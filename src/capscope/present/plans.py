@@ -4,8 +4,6 @@ A policy over dozens of states is hard to read. So the text gives the most likel
 step, with what else may happen at each step; then, briefly, what to ask for in other states.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod

@@ -5,8 +5,6 @@ fails, succeeds only sometimes, or changes more than it was asked to. What was n
 unknown; the text never says that the agent cannot do it.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ its executions ended like that, out of those in which the agent had to act. If t
 holds, many agents stop before they can fail.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,9 +5,8 @@ table. One object for each execution would cost twenty seconds for half a millio
 often identical, so each distinct text of a draw is decoded once, and everything else is computed
 on whole columns.
 
-States, positions and transitions are numbers; states are numbered as in the journal. A live run
-appends its draws to an `ExecutionTableBuilder`, which gives the same table without reading the
-journal back.
+States and positions are numbers; states are numbered as in the journal. A live run appends its
+draws to an `ExecutionTableBuilder`, which gives the same table without reading the journal back.
 """
 
 from __future__ import annotations

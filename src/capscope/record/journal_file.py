@@ -5,8 +5,6 @@ first draw of a query. A journal of format 1 is converted when it is opened: in 
 transaction, if it is opened for writing; otherwise as a copy in memory, and the file stays.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

@@ -32,10 +32,7 @@ class Settings:
         0.1, "λ for extracting the policy from the tree; in the paper that of the search, 1.41421."
     )
     discount: float = _setting(
-        0.95,
-        "Discount factor of disagreement per capability; 1 in the paper.",
-        0.01,
-        1,
+        0.95, "Discount factor of disagreement per capability; 1 in the paper.", 0.01, 1
     )
     xi: float = _setting(1e-5, "Largest revisitation bonus ξ; 0 rewards only disagreement.", 0, 1)
     threshold: float = _setting(1e-3, "Predicted disagreement above which a query is informative.")
@@ -68,8 +65,7 @@ class Settings:
     walks: int = _setting(10, "Random walks of primitive actions that discover intents.", 0)
     walk_steps: int = _setting(100, "Simulator steps in each discovery walk.", 1)
     intents: tuple[str, ...] = _setting(
-        (),
-        "An intent to assess, like 'on(a,b) and not clear(c)'; repeatable; replaces discovery.",
+        (), "An intent to assess, like 'on(a,b) and not clear(c)'; repeatable; replaces discovery."
     )
 
     def __post_init__(self) -> None:

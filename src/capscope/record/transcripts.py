@@ -5,8 +5,6 @@ transcript of a journal is the dictionary of all others, and what they share wit
 bytes.
 """
 
-from __future__ import annotations
-
 import zlib
 
 _WINDOW = 32_000

@@ -1,7 +1,5 @@
 """Names for the array types that the tests take and return."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np

@@ -1,18 +1,15 @@
 """Evidence about probabilities from draws that were chosen by looking at earlier draws.
 
-The p-value of a fixed-size test (Fisher's, for example) assumes that the number of draws was fixed
-in advance. A strategy does not work that way: it draws again after a surprising answer and stops
-when answers agree. So evidence is measured by a *betting score* (an e-value): the likelihood of the
-draws under a mixture of alternatives, divided by the largest likelihood that the null hypothesis
-can give them. Whatever rule chooses the next draw and the end, the probability that a true null
-ever lets this ratio reach 1/α is at most α (Ville's inequality; the ratio is bounded by a test
-martingale). Compared with an exact test it costs the power of two or three draws.
+The p-value of a test such as Fisher's assumes that the number of draws was fixed in advance. A
+strategy draws again after a surprising answer and stops when answers agree. So evidence is a
+*betting score* (an e-value): the likelihood of the draws under a mixture of alternatives, divided
+by the largest likelihood that the null hypothesis can give them. Whatever rule chooses the next
+draw and the end, the probability that a true null ever lets this ratio reach 1/α is at most α
+(Ville's inequality). Compared with an exact test it costs the power of two or three draws.
 
 The mixture here is Jeffreys' Beta(½, ½), whose integral is a ratio of gamma functions. Scores are
 logarithms throughout; `ErrorBudget` turns an error rate into the threshold that they must reach.
 """
-
-from __future__ import annotations
 
 import math
 from functools import lru_cache

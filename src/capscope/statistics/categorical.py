@@ -8,8 +8,6 @@ draws (universal inference). Tests that assume a fixed number of draws, such as 
 would not do: strategies draw again after a surprising answer.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping

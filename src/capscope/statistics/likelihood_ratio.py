@@ -1,9 +1,8 @@
 """A complete change within one state, which a sign test would need many draws to show.
 
-The sign test (`sign_test`) adds up small differences over many states, but each disagreement
-contributes at most a factor of two. An agent that succeeded in 12 of 12 draws and now fails in 12
-of 12 has surely changed, yet 12 disagreements do not show it. What is surprising is that no single
-probability explains both sides well.
+In the sign test (`sign_test`) each disagreement contributes at most a factor of two. An agent that
+succeeded in 12 of 12 draws and now fails in 12 of 12 has surely changed, yet 12 disagreements do
+not show it. What is surprising is that no single probability explains both sides well.
 
 So all draws of a state, in whatever numbers, are given a likelihood under "A succeeds with p, B
 with q", averaged over pairs with p > q, and compared with the largest likelihood under one common
@@ -12,8 +11,6 @@ likelihoods is a bet, and the best common probability is at least as likely as t
 (universal inference). The test is weak at small differences, because it pays for not knowing the
 probability of each state. It requires that the draws of a state are exchangeable.
 """
-
-from __future__ import annotations
 
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Sums and means of numbers that are given by their logarithms, without overflow."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -4,12 +4,11 @@
 equal weights. The naive way pools all draws; but then the result depends on how often the strategy
 happened to draw each state, and a strategy draws where answers vary.
 
-**How sure?** A fixed-size test would not do either: a strategy asks again where answers vary and
-stops where they agree. So a claim is supported by a betting score (`betting`). For every choice of
-the states' probabilities, bet on the draws at odds that are fair if these are the true ones; the
-score is the result in the worst case, for the probabilities with a mean at or below the bound that
-make the bets lose most. If the claim is wrong, the true probabilities are among these, and fair
-bets ever multiply the money by 1 / (1 − confidence) with a probability of at most 1 − confidence.
+**How sure?** A claim is supported by a betting score (`betting`). For every choice of the states'
+probabilities, bet on the draws at odds that are fair if these are the true ones; the score is the
+result in the worst case, for the probabilities with a mean at or below the bound that make the bets
+lose most. If the claim is wrong, the true probabilities are among these, and fair bets ever
+multiply the money by 1 / (1 − confidence) with a probability of at most 1 − confidence.
 
 **The bets.** Half of the money is bet on success in all states equally, at several stakes. That is
 best if the states are similar, and does not need the draws of a state to be identically distributed
@@ -17,8 +16,6 @@ best if the states are similar, and does not need the draws of a state to be ide
 a likelihood ratio whose numerator is a mixture of beta distributions that the states' probabilities
 may come from. It is best if states differ much, and assumes one probability for each state.
 """
-
-from __future__ import annotations
 
 import math
 from collections import Counter

@@ -7,8 +7,6 @@ range of ratios. Because this conditions on the numbers of draws, it is only app
 a strategy chose them adaptively and favored one of the two groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple

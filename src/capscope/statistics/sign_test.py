@@ -6,22 +6,17 @@ leaves a state when answers agree, so a state that failed by accident may have t
 that succeeded thirty. Summed over a thousand states, that bias alone looks like a difference.
 
 So the i-th draw of a state in one run is compared with the i-th draw of the same state in the
-other. Most agree. If they do not, one side succeeded and the other failed, and if the agents are
-the same, each side is equally likely to be the one that succeeded, whatever was drawn before and
-whatever the strategies made of it. The disagreements of a state are tosses of a fair coin, and
-optional stopping does not bias those. The betting score is the likelihood of the wins and losses
-under a mixture of biased coins (the half of Jeffreys' Beta(½, ½) that favors the winner), divided
-by that under the fair coin.
+other. If they disagree and the agents are the same, each side is equally likely to be the one that
+succeeded, whatever was drawn before. Disagreements are tosses of a fair coin, and optional stopping
+does not bias those. The betting score is the likelihood of the wins and losses under a mixture of
+biased coins (the half of Jeffreys' Beta(½, ½) that favors the winner), divided by that under the
+fair coin.
 
-**Several states.** In one state this is exact for any two strategies. Wins are then added up over
-states, and a disagreement in one state may decide whether another state is ever reached. The sum
-still has mean zero, because the runs are independent; its variance could exceed that of a fair coin
-only if success in s led one run to t while failure in t led the other to s. In measurements with
-the strategies that exist, no effect of this is visible (the benchmark
-`diff_error_rates` of the experiments).
+**Several states.** In one state this is exact for any two strategies. Added up over states, wins
+still have mean zero, because the runs are independent; their variance could exceed that of a fair
+coin only if success in s led one run to t while failure in t led the other to s. Measurements show
+no such effect (the benchmark `diff_error_rates` of the experiments).
 """
-
-from __future__ import annotations
 
 import math
 from functools import lru_cache

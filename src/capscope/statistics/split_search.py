@@ -11,8 +11,6 @@ score of each conjunction is reduced by the logarithm of how many there are of i
 result makes lengths comparable (a second feature must earn its place) and must reach the threshold.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -12,8 +12,6 @@ other. The sign test may match draws in several ways; the mean over these is ave
 likelihood ratio.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ not, the pessimist, who has no rule, leaves it where it is, and the optimist spr
 effects that the capability ever had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import exp, log, log1p
 

@@ -6,11 +6,9 @@ edge has one child. The value of a node is the largest total variation distance 
 through it: Q(n, c) = max(δ(n), V(child)), V(n) = max over c of Q(n, c).
 
 To keep the tree small, a new node with the same supports as an existing one is pruned, and a visit
-adds three children, not all.
-
-ξ enters as a mass `hidden` that has left both distributions for effects not seen yet: a step adds
-ξ/(1+n) of each state's mass, where n counts the executions of the pair, and hidden mass counts as
-disagreement.
+adds three children. ξ enters as a mass `hidden` that has left both distributions for effects not
+seen yet: a step adds ξ/(1+n) of each state's mass, where n counts the executions of the pair, and
+hidden mass counts as disagreement.
 
 The policy keeps the tree. After each observation both distributions of the current node collapse to
 the observed state, capabilities known to do nothing there are dropped, and the best branch is

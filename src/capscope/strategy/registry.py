@@ -4,8 +4,6 @@ A strategy is registered by one entry here, or by an entry point of the group `c
 in another package that names a `RegisteredStrategy`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ one, while queries are informative and the walk is not too long; otherwise at a 
 that some capability may leave, preferably one from which few executions began.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What the evidence settles and what is still open, as numbers and in one sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any

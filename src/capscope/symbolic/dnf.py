@@ -8,8 +8,6 @@ ON states it loses, until OFF is excluded; then unnecessary literals are removed
 covers the remaining ON states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

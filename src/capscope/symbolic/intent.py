@@ -65,8 +65,3 @@ class Intent:
     def test(self, vocabulary: Vocabulary) -> LiteralTest:
         """Return `holds` as a function of the state alone, for use on many states."""
         return vocabulary.test(self.literals)
-
-    def achieved_from(self, state: State, vocabulary: Vocabulary) -> State:
-        """Return the nearest state in which the intent holds: only its literals change."""
-        required, forbidden = vocabulary.test(self.literals)
-        return (state & ~forbidden) | required

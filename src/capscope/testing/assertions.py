@@ -1,7 +1,5 @@
 """The assertions: each weighs the evidence and shows it in the message if it fails."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ because it can no longer be trusted; so is a language model that cannot be reach
 agent was not tested.
 """
 
-from __future__ import annotations
-
 import sysconfig
 import traceback
 from collections.abc import Sequence

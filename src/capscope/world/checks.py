@@ -6,8 +6,6 @@ positions may have the same symbolic state, so an inspectable simulator is compa
 check relies on those before it, so checking stops at the first failure.
 """
 
-from __future__ import annotations
-
 import itertools
 import pickle
 import random

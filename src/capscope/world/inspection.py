@@ -5,8 +5,6 @@ seed reaches the global generators of Python and NumPy; their states show whethe
 them.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 

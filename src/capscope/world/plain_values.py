@@ -5,8 +5,6 @@ arrays. So this is JSON in which any value that JSON lacks is an object with one
 `{"tuple": [1, 2]}`. Equal values have equal bytes.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections import deque

@@ -4,8 +4,6 @@ Observations and actions can be anything that the simulator and the agent agree 
 bytes, so that it can be stored and restored in another process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable

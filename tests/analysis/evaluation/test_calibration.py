@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.analysis.evaluation.metrics import Bin, calibration, compare
-from capscope.analysis.evaluation.reference import Counts, Reference
-from capscope.analysis.evaluation.truth import TrueModel
+from capscope.analysis.evaluation.reference import Counts, Reference, TrueModel
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
 

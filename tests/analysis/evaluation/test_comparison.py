@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.analysis.evaluation.metrics import calibration, compare, distance
-from capscope.analysis.evaluation.reference import Counts, Reference
-from capscope.analysis.evaluation.truth import TrueModel
+from capscope.analysis.evaluation.reference import Counts, Reference, TrueModel
 from capscope.model import StateGraph
 from capscope.model.extreme_models import PessimisticModel
 from capscope.record.execution_table import Transition

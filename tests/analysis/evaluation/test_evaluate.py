@@ -4,11 +4,12 @@ import pytest
 
 from capscope import Budget, Effect, Settings, assess, load
 from capscope.analysis.evaluation.evaluate import Measure
-from capscope.analysis.evaluation.truth import enumerate_truth
+from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.assessment.discovery import intents_of
 from capscope.errors import ProblemError, RunError
 from capscope.world import KnownTruth
 from capscope_experiments.exact_distances import exact_distance
+from support.intents import achieved_from
 from support.toy_worlds import Board, BrokenBoard, board_problem
 
 SMALL = Settings(draws=4, random_length=10, walks=3, walk_steps=20, patience=4)
@@ -28,7 +29,7 @@ class BoardTruth:
         return tuple(intents_of([Effect(0b111, 0), Effect(0, 0b111)], self.words))
 
     def outcomes(self, state, intent):
-        after = intent.achieved_from(state, self.words)
+        after = achieved_from(intent, state, self.words)
         return {state: 1.0} if after == state else {after: 1 - self.slip, state: self.slip}
 
 
@@ -39,7 +40,7 @@ def board(slip=0.0, **parts):
 
 class Certain(BoardTruth):
     def outcomes(self, state, intent):
-        return {intent.achieved_from(state, self.words): 1.0}
+        return {achieved_from(intent, state, self.words): 1.0}
 
 
 def evaluated(run, problem, sequences=50, **how):

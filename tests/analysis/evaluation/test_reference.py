@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.analysis.evaluation.reference import Counts, Reference
-from capscope.analysis.evaluation.truth import TrueModel
+from capscope.analysis.evaluation.reference import Counts, Reference, TrueModel
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
 

@@ -8,6 +8,7 @@ from capscope.errors import CapscopeError, ProblemError
 from capscope.symbolic import Intent
 from capscope.world import Position
 from capscope.world.attempt import pursue
+from support.intents import achieved_from
 from support.toy_worlds import Board, BrokenBoard, board_problem
 
 JAMMED = ZeroDivisionError("gears jammed")
@@ -39,7 +40,7 @@ def test_the_sample_holds_sequences_of_10_to_30_executions_of_the_agent(tmp_path
     assert found.sequences == 40
     assert 40 * 10 <= found.executions <= 40 * 30
     for before, capability, after in found.transitions():
-        aim = found.intents[capability].achieved_from(before, board_problem().vocabulary)
+        aim = achieved_from(found.intents[capability], before, board_problem().vocabulary)
         assert after in (before, aim)
     assert {c for _, c, _ in found.transitions()} == set(range(6))
 
@@ -61,7 +62,7 @@ def test_the_frequencies_are_those_of_the_agent(tmp_path):
     found = build(recipe(sequences=400), tmp_path).transitions()
     tried, slipped = Counter(), Counter()
     for (before, c, after), count in found.items():
-        acts = sorted(INTENTS)[c].achieved_from(before, board_problem().vocabulary) != before
+        acts = achieved_from(sorted(INTENTS)[c], before, board_problem().vocabulary) != before
         tried[acts] += count
         slipped[acts] += count * (before == after)
     # With Θ = 1 an attempt goes on after a slip until something changes: it always succeeds.

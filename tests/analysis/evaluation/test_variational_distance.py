@@ -13,8 +13,7 @@ from capscope.analysis.evaluation.metrics import (
     distance,
     learned_weights,
 )
-from capscope.analysis.evaluation.reference import Counts, Reference
-from capscope.analysis.evaluation.truth import TrueModel
+from capscope.analysis.evaluation.reference import Counts, Reference, TrueModel
 from capscope.model import StateGraph
 from capscope.model.extreme_models import PessimisticModel
 from capscope.record.execution_table import Transition

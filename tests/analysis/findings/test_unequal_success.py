@@ -10,6 +10,7 @@ from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Predicate, Vocabulary
 from support.error_shares import share
+from support.intents import achieved_from
 
 WORDS = Vocabulary(
     [Predicate("lit", ("lamp",)), Predicate("far", ("lamp",)), Predicate("next", ("lamp", "lamp"))],
@@ -34,7 +35,7 @@ def lamps(*counts):
     intents = [Intent.parse(text) for text in ("lit(a)", "lit(b)", "lit(c)")]
     graph = StateGraph(WORDS, intents)
     for state, number, hits, misses in counts:
-        after = intents[number].achieved_from(state, WORDS)
+        after = achieved_from(intents[number], state, WORDS)
         numbers = {Transition(state, number, after): hits, Transition(state, number, state): misses}
         graph.update({t: n for t, n in numbers.items() if n})
     return FindingContext(graph)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from capscope.model.capability_model import Prediction
+from capscope.model.extreme_models import Prediction
 from capscope.symbolic import Intent, State
 
 CHAOS = "chaos"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
-from capscope.analysis.evaluation.truth import TrueModel
+from capscope.analysis.evaluation.reference import TrueModel
 from capscope.errors import CapscopeError
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from capscope.model.capability_model import Prediction
+from capscope.model.extreme_models import Prediction
 from capscope.symbolic import Atom, Effect, Intent, Literal, State, Vocabulary
 
 

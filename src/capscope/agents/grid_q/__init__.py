@@ -4,8 +4,6 @@ The package includes the values learned in the four quadrants; `examples/train_g
 them, and those for any other grid.
 """
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 

@@ -8,8 +8,6 @@ and if two answers to one question arrive, the first one stored is used for both
 cached.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterator

@@ -8,8 +8,6 @@ look like an agent that fails. The current draw is not recorded; `resume` finds 
 Budgets hold to the call: the allowance is checked before each call and charged after it.
 """
 
-from __future__ import annotations
-
 import atexit
 import random
 from collections.abc import Callable, Sequence

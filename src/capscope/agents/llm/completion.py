@@ -5,8 +5,6 @@ Two draws are two observations, even if their prompts are identical. So each req
 and the seed sent to the server is derived from it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -12,8 +12,6 @@ The server's threads busy-wait for each other, so one thread more than there are
 many times slower. Hence the default of half the cores.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -9,8 +9,6 @@ errors, since the agent causes them and a retry would not help: a conversation t
 context, and one that a content filter rejects.
 """
 
-from __future__ import annotations
-
 import email.utils
 import json
 import ssl

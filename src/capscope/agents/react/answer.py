@@ -10,8 +10,6 @@ The reasons of an `UnreadableAnswer` are sent to the model, so they are part of 
 answers.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterator

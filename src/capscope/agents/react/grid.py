@@ -7,8 +7,6 @@ An intent becomes a sentence. For `agent-at(room)` one cell of the room is drawn
 seed and named; for every other literal the sentence says no more than the literal does.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Protocol
 

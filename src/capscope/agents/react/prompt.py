@@ -7,8 +7,6 @@ repeating the conversation, whose cost would grow with the square of its length.
 The texts below are part of the fingerprint of an agent and of the keys of cached answers.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

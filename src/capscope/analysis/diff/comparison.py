@@ -12,7 +12,7 @@ import numpy as np
 from capscope.analysis.diff.strata import QuestionCounts, StratumTally
 from capscope.record.agent_failures import AgentFailure
 from capscope.statistics.arrays import Integers, Mask
-from capscope.statistics.intervals import credible_interval
+from capscope.statistics.beta import credible_interval
 from capscope.symbolic import Intent, Literal, State, Vocabulary
 from capscope.symbolic.dnf import Term
 

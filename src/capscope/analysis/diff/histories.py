@@ -7,8 +7,6 @@ like a position: the start of its draw, or the last state on the way that is kno
 only; and then the capability and the end state of each execution that took a step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 

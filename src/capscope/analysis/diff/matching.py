@@ -13,9 +13,9 @@ have, and one for the rest. Its draws are matched in two ways.
   draw with draw; all draws of a position count as one comparison. This is valid if both runs come
   to positions by the same random process, as with one strategy.
 
-Both use the same draws, so wins are not added up: each way has a score, and the mean of scores is a
-score. Matching only the rest in the second way would be biased: a long run knows more positions, so
-those that only the short run knows are rarer, and if rare positions are hard, the long run wins.
+Both use the same draws, so wins are not added up: the mean of the two scores is a score. Matching
+only the rest in the second way would be biased: positions that only a short run knows are rarer
+than those only a long run knows, and if rare positions are hard, the long run wins.
 """
 
 from __future__ import annotations

@@ -23,11 +23,10 @@ from capscope.analysis.evaluation.metrics import (
     distance,
     learned_weights,
 )
-from capscope.analysis.evaluation.reference import Reference
+from capscope.analysis.evaluation.reference import Reference, enumerate_truth
 from capscope.analysis.evaluation.sample import Heard, IndependentSample, Recipe, build, unheard
-from capscope.analysis.evaluation.truth import enumerate_truth
 from capscope.errors import RunError
-from capscope.model.capability_model import CapabilityModel
+from capscope.model.extreme_models import CapabilityModel
 from capscope.record.identity import RunIdentity
 from capscope.symbolic import Intent, State
 from capscope.world import Problem

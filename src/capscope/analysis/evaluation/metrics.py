@@ -6,18 +6,15 @@ exact truth (VD(h, h★) of the paper), every transition has the same weight. Wi
 weights are its counts, or the learner's own counts, as the paper's formula is printed; then what
 the learner never explored does not count.
 
-**Calibration**: of all that is predicted with 70 %, do 70 % succeed? Pairs are put into ten bins by
-predicted success, and each bin's mean prediction is compared with the share that succeeded. Pairs
-without a prediction are left out, and so are those whose intent holds already: almost every agent
-keeps it, and these pairs would hide the others.
+**Calibration**: of all that is predicted with 70 %, do 70 % succeed? Ten bins of pairs by predicted
+success. Pairs without a prediction are left out, and so are those whose intent holds already:
+almost every agent keeps it, and these pairs would hide the others.
 
 **The paper's filter** asks about achievable intents only. It keeps the pairs of the reference in
 which the intent was achieved (`Reference.achieving`) and the rules of the model that achieve theirs
 (`AchievingOnly`). A pair that is kept although the filtered model does not predict it counts in
 full; otherwise a learner that tried nothing would have perfect agreement.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -26,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from capscope.analysis.evaluation.reference import Reference
-from capscope.model.capability_model import CapabilityModel, Prediction
+from capscope.model.extreme_models import CapabilityModel, Prediction
 from capscope.statistics.arrays import Floats, Integers, Mask
 from capscope.symbolic import Intent, State, Vocabulary
 

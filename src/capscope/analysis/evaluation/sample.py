@@ -3,8 +3,7 @@
 A sequence is 10 to 30 capabilities, each drawn uniformly, executed one after the other from the
 initial state. Its number seeds all its randomness, so it does not matter when or by which process
 it is executed: a dataset whose building was interrupted is completed to the same dataset. It is
-saved every few seconds and when building ends for whatever reason. Saving takes longer as the
-dataset grows, so it is done only as often as it costs a tenth of the time.
+saved when building ends for whatever reason, and in between as often as costs a tenth of the time.
 
 A hundred thousand sequences are two million executions but far fewer distinct transitions, so only
 these are kept, with counts. The file is a NumPy archive without pickled objects: the states as

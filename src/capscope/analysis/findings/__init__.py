@@ -8,8 +8,6 @@ possible. These sentences end up in reports, so all comparisons of one call shar
 divided equally among the registered kinds (`registry`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from capscope.analysis.findings.context import FindingContext, FindingKind

@@ -9,8 +9,6 @@ other: some capability led to the one at least `LEAST_DRAWS` times where both we
 never to the other.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

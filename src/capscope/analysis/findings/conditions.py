@@ -6,8 +6,6 @@ any capability, achieved it. After the best condition has been found, the states
 searched again: one capability may have several weak spots.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from capscope.analysis.findings.context import FindingContext, FindingKind

@@ -1,8 +1,7 @@
 """What was seen to be possible from a state, and how near a state is to an intent.
 
-The learned model is a graph of states and of what each capability tried there led to. That
-something can be achieved from a state is known if some execution from there, of any capability,
-achieved it; that it cannot is never known.
+That something can be achieved from a state is known if some execution from there, of any
+capability, achieved it; that it cannot is never known.
 
 **Nearness** decides whether an outcome that did not achieve the intent was a step toward it. The
 number of capabilities still needed assumes the luckiest outcomes, and calls a cautious detour a

@@ -1,7 +1,5 @@
 """A finding: one sentence about the agent, with the numbers and some of the evidence for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

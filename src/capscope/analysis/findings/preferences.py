@@ -10,8 +10,6 @@ most preferred alternative that was available. Capabilities with a finding about
 left out: that finding says more.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from capscope.statistics.beta import credible_interval
 from capscope.statistics.betting import evidence_above
-from capscope.statistics.intervals import credible_interval
 
 LEAST_DIFFERENCE = 0.1
 """Two probabilities closer than this count as equal for a reader."""

@@ -6,8 +6,6 @@ equal share of the error budget, so each additional kind makes all thresholds a 
 A kind sees the findings of the kinds before it, so the order matters.
 """
 
-from __future__ import annotations
-
 from capscope.analysis.findings.conditions import CONDITION
 from capscope.analysis.findings.context import FindingKind
 from capscope.analysis.findings.preferences import PREFERENCE

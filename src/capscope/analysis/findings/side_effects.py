@@ -14,8 +14,6 @@ rate counts the draws from all states in which the change could have happened; c
 that showed it would overestimate it.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

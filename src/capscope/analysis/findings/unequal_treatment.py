@@ -15,8 +15,6 @@ alternatives is reported, nothing is added about the two objects. Otherwise each
 once, by the intents for which it is surest.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

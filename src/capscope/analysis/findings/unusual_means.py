@@ -8,8 +8,6 @@ An unusual way is reported if it is taken more often than by a uniform choice be
 less often but not almost never, where both were available and are a choice (`choice`).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass

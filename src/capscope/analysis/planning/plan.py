@@ -6,8 +6,6 @@ reach: the agent may do something new. Success is judged at the end of an execut
 known about states that the agent passes on the way.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math

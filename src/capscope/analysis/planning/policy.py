@@ -14,8 +14,6 @@ are compared afterwards. With ties, policy iteration may cycle because of roundi
 scheduler takes any best choice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache

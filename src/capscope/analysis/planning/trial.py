@@ -25,8 +25,7 @@ from capscope.assessment.ask import Query, ask
 from capscope.record.journal import Draw, Start
 from capscope.record.usage import Budget
 from capscope.seeds import child_seed
-from capscope.statistics.beta import beta_cdf
-from capscope.statistics.intervals import credible_interval
+from capscope.statistics.beta import beta_cdf, credible_interval
 from capscope.strategy.base import Task
 from capscope.symbolic import Intent, State
 from capscope.world import Allowance, Ending, Problem

@@ -14,8 +14,6 @@ Gymnasium environments can be reset but not restored, so the user declares how t
 position (see `restoring`), and `capscope check` tests it. `policies` lists the kinds of policies.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress

@@ -4,8 +4,6 @@ Discrete spaces and small products of them are listed; from other spaces a few a
 once. A policy may take any action that the space contains.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any

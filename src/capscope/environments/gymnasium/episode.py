@@ -11,8 +11,6 @@ generator that it does not seed, and after it. A generator that no attribute lea
 created later, is not found; `capscope check` reports it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Callable, Mapping

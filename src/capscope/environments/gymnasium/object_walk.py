@@ -6,8 +6,6 @@ A path also works in another environment that was made the same way. Its text is
 `FrozenLakeEnv.dice[0]`.
 """
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator

@@ -13,8 +13,6 @@ All but the last stop when the intent holds in the labelled state, and a functio
 returning None. Otherwise an attempt goes on until the episode is over or a limit is reached.
 """
 
-from __future__ import annotations
-
 import inspect
 import random
 import sys

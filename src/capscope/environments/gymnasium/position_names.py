@@ -15,8 +15,6 @@ Values are compared by content, across processes: containers and objects are wal
 text and arrays. Equal numbers are equal whatever their type.
 """
 
-from __future__ import annotations
-
 import copy
 import copyreg
 import hashlib

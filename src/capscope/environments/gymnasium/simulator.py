@@ -1,7 +1,5 @@
 """A Gymnasium environment as a simulator that can go back to any position it was in before."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

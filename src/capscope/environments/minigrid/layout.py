@@ -22,8 +22,6 @@ gives predicates. So there is at most one key and one door of a colour, and ever
 wall belongs to a room, doorways and lava included.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

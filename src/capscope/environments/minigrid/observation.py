@@ -9,8 +9,6 @@ the model of an agent stays readable. Three conventions:
 - A carried key is in no room.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

@@ -7,8 +7,6 @@ Actions are absolute: `face_west` turns the agent west at once. There is no acti
 Lava ends the episode. Grids are deterministic, so seeds are ignored.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 `plado` parses the files. It is an extra, imported when the first task is loaded.
 """
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple

@@ -7,8 +7,6 @@ sets of changes: independent probabilistic effects multiply, and the remaining p
 nothing.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping
 from fractions import Fraction

@@ -4,8 +4,6 @@ A search restores millions of times and rarely draws. So a restore only stores i
 generator is seeded at the first step with several outcomes.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Evaluating a formula over a set of atoms is a tree walk for each action and step
 comparison decides a conjunction of literals, and an effect is `state & keep | adds`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce

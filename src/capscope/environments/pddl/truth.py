@@ -4,8 +4,6 @@ Sampling converges slowly. If the agent's choice depends on the state only, the 
 (state, changes so far) can be moved forward step by step, until the attempt ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 

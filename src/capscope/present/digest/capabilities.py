@@ -1,7 +1,5 @@
 """The rows of the table of capabilities, and the rules that they expand to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from capscope.analysis.findings.finding import joined

@@ -10,8 +10,6 @@ query. The adaptive strategy chooses each draw separately: it returns to a pair 
 outcome is always the same, or to measure probabilities if it is not.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator

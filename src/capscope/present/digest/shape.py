@@ -4,8 +4,6 @@ The digest decides what a report says, the page how it looks. Values can be embe
 stay small: each state is written once, in `states`, and referred to by its index.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -8,8 +8,6 @@ islands. So the map has as many states as fit, nearest to the initial state of t
 all edges between them.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -84,7 +84,7 @@ def _execution_end(identity: RunIdentity) -> str:
 
 
 def _cost(run: Run) -> Iterator[str]:
-    usage, discovery = run.usage, run.discovery_usage.simulator_steps
+    usage, discovery = run.usage, run.meta.discovery_usage.simulator_steps
     if usage.executions:
         found = f", {discovery:,} of them to discover the capabilities," if discovery else ""
         steps = f"{counted(usage.simulator_steps, 'simulator step')}{found}"
@@ -234,7 +234,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "queries", f"{usage.queries:,}"
     yield "executions", f"{usage.executions:,}"
     yield "simulator steps", f"{usage.simulator_steps:,}"
-    yield "of these for discovery", f"{run.discovery_usage.simulator_steps:,}"
+    yield "of these for discovery", f"{run.meta.discovery_usage.simulator_steps:,}"
     if usage.llm_tokens:
         yield "LLM tokens", f"{usage.llm_tokens:,}"
     if usage.llm_cost:
@@ -254,7 +254,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     for name, value in identity.settings.changed().items():
         text = "; ".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}"
         yield f"setting: {name.replace('_', ' ')}", text
-    for name, version in run.versions.items():
+    for name, version in run.meta.versions.items():
         yield f"version: {name}", str(version)
     if identity.fingerprint:
         yield "problem fingerprint", identity.fingerprint

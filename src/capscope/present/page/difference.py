@@ -1,7 +1,5 @@
 """The comparison of two runs as a page that needs no script."""
 
-from __future__ import annotations
-
 from itertools import groupby
 
 from capscope.analysis.diff import Comparison, DiffKind

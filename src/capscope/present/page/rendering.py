@@ -6,8 +6,6 @@ it is text, and as JSON without angle brackets if it is read by a script, which 
 text. And a content security policy allows only the scripts whose hashes it lists.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Sequence
