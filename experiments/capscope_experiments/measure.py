@@ -9,7 +9,7 @@ from capscope.analysis.evaluation.evaluate import DATASETS
 from capscope.analysis.evaluation.evaluate import Measure as EvaluationSettings
 from capscope.analysis.evaluation.metrics import compare, distance
 from capscope.analysis.evaluation.reference import Reference, TrueModel, enumerate_truth
-from capscope.analysis.evaluation.sample import Heard, Recipe, build, unheard
+from capscope.analysis.evaluation.sample import Progress, Recipe, build, silent
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
@@ -81,14 +81,16 @@ def least_executions(truth: TrueModel) -> int:
     return len(truth.table) + round(sum(missing))
 
 
-def build_dataset(measured: MeasuredProblem, folder: Path, heard: Heard = unheard) -> Reference:
+def build_dataset(
+    measured: MeasuredProblem, folder: Path, progress: Progress = silent
+) -> Reference:
     """Build, or load, the independent dataset that all runs on a problem are evaluated on."""
     problem = load_problem(measured.problem)
     known = () if problem.truth is None else tuple(problem.truth.intents())
     intents = _own_intents(measured) or known or _walked(problem, measured.settings)
     seed = EvaluationSettings.seed
     recipe = Recipe.of(problem, measured.problem, intents, seed, measured.sequences)
-    return build(recipe, folder / DATASETS, heard=heard).reference(problem.vocabulary)
+    return build(recipe, folder / DATASETS, progress=progress).reference(problem.vocabulary)
 
 
 def _own_intents(measured: MeasuredProblem) -> tuple[Intent, ...]:

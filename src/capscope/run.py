@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from capscope.analysis.aliasing import Aliasing, find_aliasing
 from capscope.analysis.evaluation.evaluate import Measure, evaluate_run
-from capscope.analysis.evaluation.sample import Heard, unheard
+from capscope.analysis.evaluation.sample import Progress, silent
 from capscope.analysis.findings import Finding, find_findings
 from capscope.analysis.planning import Goal, Plan, PlanAttempt, Trial, TrialSettings, plan_for
 from capscope.analysis.planning.goal import matching_states
@@ -245,11 +245,11 @@ class Run:
         settings: TrialSettings,
         *,
         problem: Problem | None = None,
-        heard: Callable[[PlanAttempt], None] = lambda _: None,
+        listener: Callable[[PlanAttempt], None] = lambda _: None,
     ) -> Trial:
         """Execute a plan with the agent, from positions kept of its start; nothing is recorded.
 
-        `problem` is needed for a run that was started with a `Problem` object. `heard` is called
+        `problem` is needed for a run that was started with a `Problem` object. `listener` is called
         after each execution of the plan.
         """
         loaded = self._load_problem(problem)
@@ -261,7 +261,7 @@ class Run:
         tries = []
         for one in attempt_plan(loaded, plan, positions, settings):
             tries.append(one)
-            heard(one)
+            listener(one)
         return Trial(plan, tuple(tries), settings.longest)
 
     def evaluate(
@@ -269,7 +269,7 @@ class Run:
         measure: Measure | None = None,
         *,
         problem: Problem | None = None,
-        heard: Heard = unheard,
+        progress: Progress = silent,
     ) -> dict[str, Any]:
         """Compare the model with the agent: with the exact truth if known, and with samples.
 
@@ -280,7 +280,7 @@ class Run:
         chosen = self
         if measure.after_executions is not None:
             chosen = self.within(measure.after_executions)
-        return evaluate_run(chosen, loaded, measure, heard)
+        return evaluate_run(chosen, loaded, measure, progress)
 
     def export(
         self, format: str = "json", to: str | Path | None = None, **options: Any

@@ -2,7 +2,7 @@
 
 Handing one generator from hand to hand makes every draw depend on all draws before it, so a
 resumed run or a second worker changes the results. Here a seed is a hash of where it is used:
-`child_seed(run_seed, query, draw)` is the same number whoever asks, and whenever.
+`child_seed(run_seed, query, draw)` is the same number whenever it is asked for.
 """
 
 _MASK = (1 << 64) - 1

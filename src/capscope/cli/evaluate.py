@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from capscope.analysis.evaluation.evaluate import Measure
-from capscope.analysis.evaluation.sample import Heard
+from capscope.analysis.evaluation.sample import Progress
 from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import amount_done, interruptible, print_json, print_lines
 from capscope.present.overview import evaluation_lines
@@ -57,18 +57,18 @@ def evaluate_run(
     """
     measure = Measure(sequences, seed, achieving_only, rebuild, after_executions)
     with interruptible(lambda: _KEPT), amount_done("independent dataset", "sequences") as shown:
-        document = load(run).evaluate(measure, heard=_announced(shown))
+        document = load(run).evaluate(measure, progress=_announced(shown))
     if json:
         print_json(document)
     else:
         print_lines(evaluation_lines(document))
 
 
-def _announced(shown: Heard) -> Heard:
+def _announced(shown: Progress) -> Progress:
     """Explain at the first call what takes long, and how to shorten it."""
     begun = False
 
-    def heard(done: int, of: int) -> None:
+    def progress(done: int, of: int) -> None:
         nonlocal begun
         if not begun:
             begun = True
@@ -79,4 +79,4 @@ def _announced(shown: Heard) -> Heard:
             )
         shown(done, of)
 
-    return heard
+    return progress

@@ -75,12 +75,12 @@ def _tried(run: Run, made: Plan, settings: TrialSettings) -> tuple[Trial, bool]:
     of = counted(settings.tries, "try")
     with amount_done("trying the plan", "tries") as shown:
 
-        def heard(one: PlanAttempt) -> None:
+        def listen(one: PlanAttempt) -> None:
             done.append(one)
             shown(len(done), settings.tries)
 
         try:
-            trial = run.try_plan(made, settings, heard=heard)
+            trial = run.try_plan(made, settings, listener=listen)
         except KeyboardInterrupt:
             sys.stderr.write(f"interrupted after {len(done)} of {of}\n")
             return Trial(made, tuple(done), settings.longest), True

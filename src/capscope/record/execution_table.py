@@ -223,7 +223,7 @@ class ExecutionTable:
         return replace(self._rows(kept), queries=self.queries.first(number))
 
     def within(self, executions: int) -> ExecutionTable:
-        """Return the table at the end of the last query that was within so many executions."""
+        """Return the table at the end of the last query that was within this many executions."""
         spent = np.cumsum(self.queries.executions)
         return self.first_queries(int(np.searchsorted(spent, executions, side="right")))
 

@@ -75,7 +75,7 @@ def test_a_finished_sample_is_used_again_without_a_step(tmp_path):
     first = build(recipe(), tmp_path)
     board = CountedBoard()
     heard = []
-    again = build(recipe(board), tmp_path, heard=lambda *progress: heard.append(progress))
+    again = build(recipe(board), tmp_path, progress=lambda *counts: heard.append(counts))
     assert again.transitions() == first.transitions()
     assert board.resets == 0
     assert not heard
@@ -97,7 +97,7 @@ def test_rebuilding_does_not_look_at_a_damaged_file(tmp_path):
 
 def test_progress_is_told_at_the_beginning_and_after_each_sequence(tmp_path):
     heard = []
-    build(recipe(sequences=3), tmp_path, heard=lambda *progress: heard.append(progress))
+    build(recipe(sequences=3), tmp_path, progress=lambda *counts: heard.append(counts))
     assert heard == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
@@ -142,7 +142,7 @@ def test_a_kill_loses_only_what_was_built_since_the_last_save(tmp_path, monkeypa
 
     monkeypatch.setattr(sampling, "save", saving)
     with pytest.raises(Killed):
-        build(recipe(), tmp_path, heard=heard, clock=lambda: now)
+        build(recipe(), tmp_path, progress=heard, clock=lambda: now)
     assert saved == [0, 2, 4, 6]
     monkeypatch.undo()
     assert load(recipe(), tmp_path).sequences == 6
@@ -165,7 +165,7 @@ def test_saving_waits_until_it_costs_a_tenth_of_the_time(tmp_path, monkeypatch):
         now += bool(done)  # seconds that a sequence takes
 
     monkeypatch.setattr(sampling, "save", slow)
-    build(recipe(sequences=50), tmp_path, heard=heard, clock=lambda: now)
+    build(recipe(sequences=50), tmp_path, progress=heard, clock=lambda: now)
     assert saved == [0, 20, 40, 50]
 
 

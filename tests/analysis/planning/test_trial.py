@@ -106,7 +106,7 @@ def test_the_seed_determines_the_attempts_and_more_attempts_extend_fewer(hasty):
 
 def test_each_attempt_is_reported_as_it_is_made(hasty):
     made, reported = hasty.plan("lit(a)"), []
-    trial = hasty.try_plan(made, TrialSettings(4), problem=hasty_board(), heard=reported.append)
+    trial = hasty.try_plan(made, TrialSettings(4), problem=hasty_board(), listener=reported.append)
     assert tuple(reported) == trial.tries
 
 

@@ -24,7 +24,7 @@ from capscope.analysis.evaluation.metrics import (
     learned_weights,
 )
 from capscope.analysis.evaluation.reference import Reference, enumerate_truth
-from capscope.analysis.evaluation.sample import Heard, IndependentSample, Recipe, build, unheard
+from capscope.analysis.evaluation.sample import IndependentSample, Progress, Recipe, build, silent
 from capscope.errors import RunError
 from capscope.model.extreme_models import CapabilityModel
 from capscope.record.identity import RunIdentity
@@ -54,7 +54,7 @@ class Measure:
 
 
 def evaluate_run(
-    run: Run, problem: Problem, measure: Measure, heard: Heard = unheard
+    run: Run, problem: Problem, measure: Measure, progress: Progress = silent
 ) -> dict[str, Any]:
     """Compare the pessimistic model of a run with the agent; JSON-ready.
 
@@ -72,7 +72,7 @@ def evaluate_run(
         recipe = Recipe.of(problem, identity.source, intents, measure.seed, measure.sequences)
         beside = run.path.resolve().parent if run.kept else run.path
         folder = beside / DATASETS
-        sample = build(recipe, folder, rebuild=measure.rebuild, heard=heard)
+        sample = build(recipe, folder, rebuild=measure.rebuild, progress=progress)
     return {
         "problem": run.problem,
         "filter": "achieving only" if measure.achieving_only else None,

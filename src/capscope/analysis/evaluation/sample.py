@@ -45,7 +45,7 @@ SHORTEST, LONGEST = 10, 30  # capabilities in a sequence, as in the paper
 _FORMAT, _VERSION = "capscope independent sample", 1
 _BROKEN = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
 SECONDS_BETWEEN_SAVES = 5.0
-Heard = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 """Called with the number of sequences that are done, and of all."""
 Clock = Callable[[], float]
 
@@ -198,7 +198,7 @@ def _states(packed: Any) -> list[State]:
     return [int.from_bytes(text[i : i + width], "little") for i in range(0, len(text), width)]
 
 
-def unheard(done: int, of: int) -> None:
+def silent(done: int, of: int) -> None:
     """Ignore the progress."""
 
 
@@ -207,7 +207,7 @@ def build(
     folder: Path,
     *,
     rebuild: bool = False,
-    heard: Heard = unheard,
+    progress: Progress = silent,
     clock: Clock = time.monotonic,
 ) -> IndependentSample:
     """Return the sample of a recipe: loaded from the folder, completed, or built.
@@ -223,10 +223,10 @@ def build(
     builder = _SampleBuilder(recipe, folder, begun, clock)
     builder.save()  # fails at once if the folder cannot be written to
     try:
-        heard(builder.done, recipe.sequences)
+        progress(builder.done, recipe.sequences)
         for sequence in range(builder.done, recipe.sequences):
             builder.add(_walk(recipe, sequence))
-            heard(builder.done, recipe.sequences)
+            progress(builder.done, recipe.sequences)
             if builder.due:
                 builder.save()
     except BaseException:
