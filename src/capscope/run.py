@@ -152,10 +152,9 @@ class Run:
     @cached_property
     def agent_failures(self) -> tuple[AgentFailure, ...]:
         """The ways in which the agent failed: it raised, or chose an unavailable action."""
-        with self.open_journal() as journal:
-            return find_agent_failures(
-                self.executions, journal, self.capabilities, self.graph.vocabulary
-            )
+        return find_agent_failures(
+            self.executions, self.open_journal, self.capabilities, self.graph.vocabulary
+        )
 
     @cached_property
     def aliasing(self) -> Aliasing:

@@ -1,9 +1,9 @@
 """Discover which intents to assess: everything seen to change, in every grounding.
 
-A random walk of primitive actions shows which atoms can become true and which can become false. If
-`on(a,b)` became true once, `on(b,a)` is likely to be possible as well, so each signed predicate
-seen in an effect gives an intent for each of its type-consistent groundings. The walk explores the
-simulator, not the agent: its steps are not executions and are not recorded.
+A random walk of primitive actions shows which atoms can change. If `on(a,b)` became true once,
+`on(b,a)` is likely to be possible as well, so each signed predicate seen in an effect gives an
+intent for each of its groundings. The walk explores the simulator, not the agent: its steps are not
+executions and are not recorded.
 """
 
 import random

@@ -1,8 +1,7 @@
 """The assessment: Algorithm 1 of the paper, and the same thing again on a resumed run.
 
-`recall` replays what the journal holds; the loop continues from there. A query that was interrupted
-is chosen again from the same knowledge and the same seed, keeps the draws it has and gets those it
-lacks. So starting and resuming are one call.
+`recall` replays the journal; the loop continues from there. A query that was interrupted is chosen
+again from the same seed, and gets the draws it lacks. So starting and resuming are one call.
 """
 
 import time

@@ -1,14 +1,12 @@
 """Draws of one query in parallel, with the same journal as one after another.
 
 Each worker is a thread with a copy of the problem. That pays if an agent or a simulator waits for
-something: a model server, a subprocess, a robot. Draws are returned in order, whichever finishes
-first, and all randomness in a draw is seeded by its place, so the number of workers changes nothing
-but the time.
+something, such as a model server. Draws are returned in order, and all randomness in a draw is
+seeded by its place, so the number of workers changes nothing but the time.
 
 What a language model will use is not known in advance. Parallel draws therefore spend from a common
 allowance and stop when it is spent, at most one call each beyond it. Which of them that hits is
-random, so the first draw that does not fit into what those before it left is made again, alone:
-its answers come from the cache.
+random, so the first draw that does not fit into what is left is made again, alone, from the cache.
 """
 
 from collections import deque

@@ -1,12 +1,12 @@
 """Executions in which the agent failed: it raised, or chose an action that is not available.
 
-Such an attempt is an outcome like any other. But an agent with a bug fails everywhere in the same
-way, and its model then looks settled: nothing ever changes. So every view of a run says how many of
-its executions ended like that, out of those in which the agent had to act. If the intent already
-holds, many agents stop before they can fail.
+Such an attempt is an outcome like any other. But an agent with a bug fails everywhere, and its
+model then looks settled: nothing ever changes. So every view of a run says how many executions
+ended like that, of those in which the agent had to act (the intent did not hold already).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,9 +46,12 @@ class AgentFailure:
 
 
 def find_agent_failures(
-    table: ExecutionTable, journal: Journal, intents: Sequence[Intent], vocabulary: Vocabulary
+    table: ExecutionTable,
+    open_journal: Callable[[], AbstractContextManager[Journal]],
+    intents: Sequence[Intent],
+    vocabulary: Vocabulary,
 ) -> tuple[AgentFailure, ...]:
-    """List the ways in which the agent failed."""
+    """List the ways in which the agent failed; the journal is opened only if it did."""
     found = {e: np.flatnonzero(table.ending == ENDINGS.index(e)) for e in FAILURES}
     if not any(map(len, found.values())):
         return ()
@@ -58,7 +61,8 @@ def find_agent_failures(
     for ending, rows in found.items():
         if len(rows):
             query, draw, number = (int(c[rows[0]]) for c in (table.query, table.draw, table.number))
-            attempt = journal.draws(query)[draw].executions[number].attempt
+            with open_journal() as journal:
+                attempt = journal.draws(query)[draw].executions[number].attempt
             acting = to_act + int(held[rows].sum())
             intent = intents[table.capability[rows[0]]]
             failures.append(AgentFailure(ending, len(rows), acting, intent, attempt.detail))
