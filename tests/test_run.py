@@ -1,44 +1,27 @@
 """The public API: a run, live or loaded, and what can be asked of it."""
 
-import gc
-import json
 import tempfile
-import warnings
-from collections import Counter
-from contextlib import contextmanager
-from dataclasses import fields, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import capscope
-import capscope.run as run_module
-from capscope import Budget, CapscopeError, Run, Settings, Usage, assess, load, resume
-from capscope.analysis import aliasing
-from capscope.analysis.evaluation.evaluate import Measure
+from capscope import Budget, CapscopeError, Run, Usage, assess, load, resume
 from capscope.errors import RunError
-from capscope.export.formats import FORMATS
-from capscope.model import StateGraph
-from capscope.record.execution_table import ExecutionTable, ExecutionTableBuilder
 from capscope.record.stop_reason import StopKind, StopReason
-from capscope.strategy.evidence import Evidence
 from capscope.strategy.registry import STRATEGIES
 from support import toy_worlds
-from support.toy_worlds import Board, Scripted, board_problem
-
-SMALL = Settings(draws=3, random_length=6, walks=2, walk_steps=10, patience=3)
-GIVEN = {"strategy": "random", "settings": SMALL}
-BUDGET = Budget(executions=120)
-
-
-def slippery(**parts):
-    return board_problem(Board(slip=0.3), **parts)
-
-
-def without_seconds(usage):
-    return replace(usage, seconds=0.0)
+from support.board_runs import (
+    BUDGET,
+    GIVEN,
+    SMALL,
+    assert_same_graph,
+    assert_same_run,
+    slippery,
+    without_seconds,
+)
+from support.toy_worlds import Scripted, board_problem
 
 
 def test_everything_that_is_promised_is_there():
@@ -127,52 +110,6 @@ def test_a_finished_run_resumes_to_the_same_result(tmp_path):
 
 
 # Live, loaded and resumed runs are the same.
-
-
-def columns(table):
-    return {field.name: getattr(table, field.name) for field in fields(table)}
-
-
-def assert_same_columns(one, other):
-    mine, others = columns(one), columns(other)
-    assert mine.keys() == others.keys()
-    for name, column in mine.items():
-        if name == "queries":
-            assert_same_columns(column, others[name])
-        elif isinstance(column, np.ndarray):
-            # Of a query that was cut, the journal has the time of its draws only.
-            rows = one.finished if name == "seconds" else slice(None)
-            assert column.dtype == others[name].dtype, name
-            np.testing.assert_array_equal(column[rows], others[name][rows], name)
-        elif name == "position_names":
-            # A journal also has the starts of draws that were never made.
-            number = min(len(column), len(others[name]))
-            assert column[:number] == others[name][:number]
-        else:
-            assert list(column) == list(others[name]), name
-
-
-def assert_same_graph(one, other):
-    assert one.capabilities == other.capabilities
-    assert set(one.nodes) == set(other.nodes)
-    assert one.pairs_tried == other.pairs_tried
-    assert one.distinct_transitions == other.distinct_transitions
-    for intent in one.capabilities:
-        assert one.rules(intent) == other.rules(intent)
-
-
-def assert_same_run(one, other):
-    assert one.meta == other.meta
-    assert_same_columns(one.executions, other.executions)
-    assert_same_graph(one.graph, other.graph)
-    assert without_seconds(one.usage) == without_seconds(other.usage)
-    # The evidence of a live run was summed up in another order.
-    assert one.verdict.hidden == pytest.approx(other.verdict.hidden)
-    assert replace(one.verdict, hidden=0.0) == replace(other.verdict, hidden=0.0)
-    assert one.agent_failures == other.agent_failures
-    assert one.aliasing == other.aliasing
-    assert one.findings() == other.findings()
-    assert list(one.notes()) == list(other.notes())
 
 
 WORLDS = {
@@ -314,236 +251,3 @@ def test_an_earlier_point_is_what_a_run_with_that_budget_ends_with(made, tmp_pat
         own = [pair and pair.counts for pair in node.pairs]
         assert counts[: len(own)] == own
         assert not any(counts[len(own) :])  # found later
-
-
-# Everything is computed once, and nothing is changed.
-
-
-@contextmanager
-def counted_calls(monkeypatch):
-    """Count what is built or searched for, by name."""
-    counts = Counter()
-
-    def count(owner, name, label):
-        original = getattr(owner, name)
-
-        def counting(*given, **named):
-            counts[label] += 1
-            return original(*given, **named)
-
-        patched.setattr(owner, name, counting)
-
-    with monkeypatch.context() as patched:
-        count(StateGraph, "__init__", "graph")
-        count(Evidence, "__init__", "evidence")
-        count(ExecutionTableBuilder, "__init__", "builder")
-        count(run_module, "find_findings", "findings")
-        count(run_module, "find_aliasing", "aliasing")
-        count(run_module, "find_agent_failures", "agent failures")
-        read = ExecutionTable.read
-
-        def reading(cls, journal):
-            counts["table read"] += 1
-            return read(journal)
-
-        patched.setattr(ExecutionTable, "read", classmethod(reading))
-        yield counts
-
-
-@pytest.mark.parametrize("kept", [True, False])
-@pytest.mark.parametrize("strategy", STRATEGIES.all)
-def test_assessing_and_showing_a_run_computes_each_thing_once(
-    strategy, kept, tmp_path, monkeypatch
-):
-    settings = replace(SMALL, iterations=20, depth=5)
-    given = {"strategy": strategy, "settings": settings, "budget": BUDGET}
-    directory = tmp_path / "run" if kept else None
-    with counted_calls(monkeypatch) as counts:
-        run = assess(slippery(), run=directory, **given)
-        if kept:  # the report was written
-            assert counts["findings"] == counts["aliasing"] == counts["agent failures"] == 1
-        show_everything(run, tmp_path)
-        assert counts["table read"] == 0
-        once = ("graph", "evidence", "builder", "findings", "aliasing", "agent failures")
-        assert {name: counts[name] for name in once} == dict.fromkeys(once, 1)
-
-
-def test_resuming_reads_the_table_once(tmp_path, monkeypatch):
-    assess(slippery(), run=tmp_path / "run", budget=BUDGET, settings=SMALL)
-    with counted_calls(monkeypatch) as counts:
-        run = resume(tmp_path / "run", problem=slippery(), budget=Budget(executions=150))
-        show_everything(run, tmp_path)
-    assert counts["table read"] == 1
-    assert {counts[n] for n in ("graph", "evidence", "findings", "aliasing", "agent failures")} == {
-        1
-    }
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES.all)
-def test_loading_and_reporting_reads_the_table_once(strategy, tmp_path, monkeypatch):
-    settings = replace(SMALL, iterations=20, depth=5)
-    given = {"strategy": strategy, "settings": settings, "budget": BUDGET}
-    assess(slippery(), run=tmp_path / "run", **given)
-    with counted_calls(monkeypatch) as counts:
-        run = load(tmp_path / "run")
-        run.report(tmp_path / "again.html")
-        show_everything(run, tmp_path)
-    assert counts.pop("builder", 0) == 0
-    assert counts == dict.fromkeys(
-        ("table read", "graph", "evidence", "findings", "aliasing", "agent failures"), 1
-    )
-
-
-def show_everything(run, folder):
-    """Look at a run in every way that writes nothing into its directory."""
-    run.report(folder / "report.html")
-    run.show()
-    run._repr_html_()
-    list(run.notes())
-    for name in ("json", "prism", "csv", "dot"):
-        run.export(name)
-    assert run.verdict.tried == run.graph.pairs_tried
-
-
-FACTS = [name for name, value in vars(Run).items() if isinstance(value, cached_property)]
-
-
-def test_reading_a_run_changes_nothing(tmp_path):
-    assess(slippery(), run=tmp_path / "run", budget=BUDGET, settings=SMALL)
-    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    run = load(tmp_path / "run")
-    show_everything(run, tmp_path)
-    run.explain()
-    run.within(50)
-    list(run.replay())
-    run.diff(run)
-    after = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    assert after == before
-    assert_same_run(run, load(tmp_path / "run"))
-
-
-def test_what_is_asked_twice_is_the_same_object(tmp_path):
-    run = assess(slippery(), run=tmp_path / "run", budget=BUDGET, settings=SMALL)
-    assert {"usage", "models", "verdict", "aliasing", "agent_failures"} <= set(FACTS)
-    for name in FACTS:
-        assert getattr(run, name) is getattr(run, name), name
-    assert run.findings() is run.findings()
-    assert run.executions.complete is run.executions.complete
-
-
-def test_replaying_and_explaining_leave_the_graph_of_the_run_alone(tmp_path):
-    run = assess(slippery(), run=tmp_path / "run", budget=BUDGET, **GIVEN)
-    revisions = list(run.graph.revisions)
-    for _, graph in run.replay():
-        assert graph is not run.graph
-    run.explain(0)
-    assert run.within(10**9).graph is not run.graph
-    assert run.graph.revisions == revisions
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES.all)
-def test_showing_an_explanation_twice_gives_the_same_lines(strategy):
-    settings = replace(SMALL, iterations=20, depth=5)
-    run = assess(slippery(), strategy=strategy, settings=settings, budget=Budget(queries=4))
-    for number in range(4):
-        query = run.explain(number)
-        first = list(query.lines)
-        assert query.lines == first == str(query).splitlines()
-        assert run.explain(number).lines == first
-
-
-# A run that is not kept.
-
-
-def temporary_directories(folder):
-    return [path for path in folder.iterdir() if path.name.startswith("capscope-")]
-
-
-@pytest.fixture
-def temporary(tmp_path, monkeypatch):
-    """A folder for temporary directories."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
-
-
-def test_a_run_that_is_not_kept_disappears_with_its_object(temporary):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        run = assess(board_problem(), **GIVEN)
-        assert temporary_directories(temporary) == [run.path]
-        assert (run.path / "journal.sqlite").exists()
-        assert not (run.path / "report.html").exists()
-        del run
-        gc.collect()
-    assert list(temporary.iterdir()) == []
-
-
-def test_a_run_that_fails_leaves_no_temporary_directory(temporary):
-    class Stuck(Board):
-        def reset(self, seed):
-            raise OSError("no power")
-
-    with pytest.raises(CapscopeError, match="no power") as failed:
-        assess(board_problem(Stuck()), **GIVEN)
-    del failed
-    gc.collect()
-    assert list(temporary.iterdir()) == []
-
-
-def test_a_run_that_is_not_kept_can_do_everything(temporary, tmp_path):
-    run = assess(slippery(), budget=BUDGET, settings=SMALL)
-    other = assess(slippery(), budget=BUDGET, settings=SMALL, seed=1, run=tmp_path / "other")
-    assert run.report(tmp_path / "report.html") == tmp_path / "report.html"
-    assert "<html" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert run.report().is_relative_to(run.path)
-    assert json.loads(run.export("json"))["problem"] == "board"
-    for name in FORMATS.all:
-        if name != "parquet":
-            assert run.export(name)
-    run.export("csv", to=tmp_path / "tables")
-    assert (tmp_path / "tables" / "queries.csv").exists()
-    for one, two in ((run, other), (other, run), (run, run)):
-        assert one.diff(two).a["executions"] == one.usage.executions
-    assert run.diff(tmp_path / "other").b["run"] == str(tmp_path / "other")
-    assert run.explain(0).lines
-    assert run.within(50).usage.executions <= 50
-    assert run.evaluate(Measure(sequences=5), problem=slippery())["sequences"] == 5
-    assert temporary_directories(temporary) == [run.path] == list(temporary.iterdir())
-
-
-def test_a_run_that_is_not_kept_can_be_resumed(temporary, tmp_path):
-    settings = replace(SMALL, epsilon=0.05)
-    whole = assess(slippery(), settings=settings, budget=BUDGET, run=tmp_path / "whole")
-    run = assess(slippery(), settings=settings, budget=Budget(executions=50))
-    resumed = run.resume(problem=slippery(), budget=BUDGET)
-    assert resumed.path == run.path
-    assert not resumed.kept
-    assert run.usage.executions == 50
-    assert resumed.usage.executions == whole.usage.executions == 120
-    path = run.path
-    del run
-    gc.collect()
-    assert path.exists()  # the resumed run needs it
-    assert list(resumed.notes()) == []
-    assert resumed.explain(0).lines
-    del resumed
-    gc.collect()
-    assert not path.exists()
-
-
-def test_part_of_a_run_that_is_not_kept_keeps_its_directory(temporary):
-    part = assess(slippery(), budget=BUDGET, **GIVEN).within(60)
-    gc.collect()
-    assert part.path.exists()
-    assert part.explain().lines
-    del part
-    gc.collect()
-    assert list(temporary.iterdir()) == []
-
-
-def test_aliasing_is_found_in_a_run_that_is_not_kept():
-    run = assess(board_problem(toy_worlds.BoardLaidOutAnew()), settings=Settings(resets=5))
-    assert isinstance(run.aliasing, aliasing.Aliasing)
-    assert run.aliasing.aliased_pairs

@@ -191,13 +191,11 @@ class Run:
     def replay(self) -> Iterator[tuple[Usage, StateGraph]]:
         """Yield what was spent and what was known after each query.
 
-        It is the same graph each time, updated in place: copying it would cost more than a query.
-        It has every capability from the start; one found later is untried until then.
+        It is the same graph each time, updated in place. It has every capability from the start.
         """
         graph = _graph(self.meta, self.capabilities)
         usages = self.executions.queries.running_usage(self.meta.discovery_usage)
-        steps = zip(usages, self.executions.transitions_by_query(), strict=True)
-        for usage, transitions in steps:
+        for usage, transitions in zip(usages, self.executions.transitions_by_query(), strict=True):
             graph.update(transitions)
             yield usage, graph
 
@@ -248,8 +246,7 @@ class Run:
     ) -> Trial:
         """Execute a plan with the agent, from positions kept of its start; nothing is recorded.
 
-        `problem` is needed for a run that was started with a `Problem` object. `listener` is called
-        after each execution of the plan.
+        `problem` is needed if the run was started with an object; `listener` is called per try.
         """
         loaded = self._load_problem(problem)
         with self.open_journal() as journal:
@@ -276,9 +273,8 @@ class Run:
         """
         loaded = problem or load_problem(self.identity.source)
         measure = measure or Measure()
-        chosen = self
-        if measure.after_executions is not None:
-            chosen = self.within(measure.after_executions)
+        after = measure.after_executions
+        chosen = self if after is None else self.within(after)
         return evaluate_run(chosen, loaded, measure, progress)
 
     def export(
@@ -303,8 +299,7 @@ class Run:
         """Write the report of the run, and return where it is.
 
         Pictures of states need the problem, and loading a problem runs its code. By default that is
-        done only for problems that go by a name; if one cannot be loaded here, there are no
-        pictures.
+        done only for problems with a name, if they can be loaded here.
         """
         from capscope.present.page import write_report
 
@@ -462,7 +457,7 @@ def _carry_out(
 
 def _finished(opened: RunDirectory, state: RunState, temporary: TemporaryRun | None) -> Run:
     """Take over what a live run has built; reading it back would build the same again."""
-    evidence: Evidence | None = getattr(state.strategy, "evidence", None)
+    evidence = state.strategy.evidence
     if evidence is not None:
         evidence.refresh()
     return Run(

@@ -16,7 +16,15 @@ from capscope.record.settings import Settings
 from capscope.strategy.mcqs_e import ExactGame, McqsExact, Predictions
 from capscope.strategy.random_query import SequencePolicy
 from capscope.symbolic import Intent, Vocabulary
-from support.tiny_models import ALL, INTENTS, learned, nodes_below, random_models
+from support.tiny_models import (
+    ALL,
+    INTENTS,
+    TWO,
+    everything_tried,
+    learned,
+    nodes_below,
+    random_models,
+)
 from support.tiny_models import search_exactly as searched
 
 # The twin: plain probabilities, every sequence, nothing pruned.
@@ -97,8 +105,6 @@ def dump(node):
 
 # Golden trees.
 
-TWO = INTENTS[:2]
-
 
 def test_golden_tree_of_a_stochastic_step_towards_something_untried():
     graph = learned(
@@ -122,10 +128,7 @@ def test_golden_tree_in_which_a_capability_never_executed_is_believed_to_do_as_a
 
 
 def test_golden_tree_of_a_bonus_where_everything_was_tried():
-    graph = learned(
-        {Transition(s, c, s ^ 1 if c == 0 else s): 1 + s for s in (0, 1) for c in (0, 1)}, TWO
-    )
-    root, _ = searched(graph, 0, Settings(depth=2, discount=1, iterations=8), xi=0.5)
+    root, _ = searched(everything_tried(), 0, Settings(depth=2, discount=1, iterations=8), xi=0.5)
     assert dump(root) == GOLDEN_BONUS.strip()
 
 

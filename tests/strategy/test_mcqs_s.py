@@ -23,6 +23,8 @@ from capscope.strategy.uct import Edge, Node, best_edge, search
 from support.tiny_models import (
     ALL,
     INTENTS,
+    TWO,
+    everything_tried,
     learned,
     nodes_below,
     random_models,
@@ -72,8 +74,6 @@ def dump(node):
 
 # Golden trees.
 
-TWO = INTENTS[:2]
-
 
 def test_golden_tree_of_a_stochastic_step_towards_something_untried():
     graph = learned(
@@ -96,10 +96,7 @@ def test_golden_tree_with_a_discount_values_the_nearer_disagreement_higher():
 
 
 def test_golden_tree_of_a_bonus_where_everything_was_tried():
-    graph = learned(
-        {Transition(s, c, s ^ 1 if c == 0 else s): 1 + s for s in (0, 1) for c in (0, 1)}, TWO
-    )
-    root, _ = searched(graph, 0, Settings(depth=2, discount=1, iterations=8), xi=0.5)
+    root, _ = searched(everything_tried(), 0, Settings(depth=2, discount=1, iterations=8), xi=0.5)
     assert dump(root) == GOLDEN_BONUS.strip()
 
 

@@ -11,6 +11,7 @@ from capscope.symbolic import Intent, Vocabulary
 
 WORDS = Vocabulary.of_atoms("pqr")
 INTENTS = [Intent.parse(text) for text in ("p", "q", "not r")]
+TWO = INTENTS[:2]
 ALL = range(2 ** len(WORDS.atoms))
 
 
@@ -18,6 +19,12 @@ def learned(transitions, intents=INTENTS):
     graph = StateGraph(WORDS, intents)
     graph.update(transitions)
     return graph
+
+
+def everything_tried():
+    """Return a graph of two states in which both capabilities were tried; one does nothing."""
+    tried = {Transition(s, c, s ^ 1 if c == 0 else s): 1 + s for s in (0, 1) for c in (0, 1)}
+    return learned(tried, TWO)
 
 
 def random_world(rng, flips=(0, 0, 1, 2, 4, 3)):

@@ -19,10 +19,10 @@ from capscope.cli.options import (
 from capscope.cli.output import interruptible, print_json, print_lines, progress
 from capscope.present.overview import run_document, run_lines
 from capscope.problems import canonical_source, source_slug
-from capscope.record.run_directory import JOURNAL
+from capscope.record.run_directory import JOURNAL, RunDirectory
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget
-from capscope.run import Run, assess, load
+from capscope.run import Run, assess, resume
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
 
 
@@ -73,13 +73,12 @@ def resume_run(
     run: RunArgument, budget: Budget | None, workers: Workers = 1, json: Json = False
 ) -> None:
     """Continue a run; a budget given here replaces the one it was started with."""
-    before = load(run)
-    with (
-        _interruptible(before.path),
-        progress(before.path.name, budget or before.budget) as listener,
-    ):
-        resumed = before.resume(budget=budget, listener=listener, workers=workers)
-    digests = before.meta.file_digests
+    path = Path(run)
+    with RunDirectory.open(path, read_only=True) as opened:
+        before = opened.journal.read_meta()
+    with _interruptible(path), progress(path.name, budget or before.budget) as listener:
+        resumed = resume(path, budget=budget, listener=listener, workers=workers)
+    digests = before.file_digests
     if digests and resumed.meta.file_digests != digests:
         sys.stderr.write(
             f"warning: {before.identity.source} has changed since the run was started; assess "

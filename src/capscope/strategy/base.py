@@ -19,6 +19,7 @@ from capscope.record.stop_reason import StopReason
 from capscope.symbolic import State
 
 if TYPE_CHECKING:
+    from capscope.strategy.evidence import Evidence
     from capscope.world.positions import SavedPosition
 
 RESTORED_ELSEWHERE = (
@@ -151,6 +152,10 @@ class Strategy(Protocol):
 
     longest_draw: int
     """The maximum number of executions in one draw."""
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """The evidence that it keeps up to date, if any; the finished run then uses it."""
 
     def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
         """Choose query `number`; one that was begun before must be chosen again."""
