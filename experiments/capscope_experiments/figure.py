@@ -18,7 +18,7 @@ class Style(NamedTuple):
 
 
 STYLES = {
-    "adaptive": Style("#00402f", "solid", ""),
+    "exhaustive": Style("#00402f", "solid", ""),
     "mcqs-s": Style("#1f6fb4", (0, (5, 1.5)), "//"),
     "mcqs-e": Style("#e08214", "dashdot", ".."),
     "random": Style("#9a9a9a", "dotted", "xx"),

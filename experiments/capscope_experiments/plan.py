@@ -33,17 +33,17 @@ class BenchCase:
 
 
 _LARGE: Mapping[str, Budget] = {
-    "adaptive": Budget(executions=130_000),
+    "exhaustive": Budget(executions=130_000),
     "mcqs-s": Budget(executions=100_000),
     "random": Budget(executions=100_000),
 }
 _GRID: Mapping[str, Budget] = {
-    "adaptive": Budget(executions=20_000),
+    "exhaustive": Budget(executions=20_000),
     "mcqs-s": Budget(executions=20_000),
     "mcqs-e": Budget(executions=20_000),
 }
 _RESPONDERS: Mapping[str, Budget] = {"mcqs-e": Budget(executions=50_000)}
-_FEW: Mapping[str, int] = {"adaptive": 2, "mcqs-s": 1, "random": 1}
+_FEW: Mapping[str, int] = {"exhaustive": 2, "mcqs-s": 1, "random": 1}
 CASES = (
     BenchCase("blocksworld"),
     BenchCase("tireworld"),

@@ -62,7 +62,7 @@ def test_an_agent_that_asks_a_model_is_assessed(model, tmp_path):
     assert len(set(seeds)) == len(seeds)
 
 
-@pytest.mark.parametrize("strategy", ["random", "mcqs-s", "adaptive"])
+@pytest.mark.parametrize("strategy", ["random", "mcqs-s", "exhaustive"])
 def test_the_number_of_workers_changes_nothing_in_the_journal(
     model, fresh_cache, strategy, tmp_path
 ):

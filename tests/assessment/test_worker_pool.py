@@ -38,10 +38,10 @@ def test_the_number_of_workers_changes_nothing_in_the_journal(strategy, limit, t
 def test_a_run_continues_with_another_number_of_workers(tmp_path, request):
     source = f"{request.config.rootpath}/{BOARD}"
     whole = tmp_path / "whole"
-    assess(source, strategy="adaptive", settings=SETTINGS, budget=Budget(queries=30), run=whole)
+    assess(source, strategy="exhaustive", settings=SETTINGS, budget=Budget(queries=30), run=whole)
     parts = tmp_path / "parts"
     assess(
-        source, strategy="adaptive", settings=SETTINGS, budget=Budget(queries=7), run=parts,
+        source, strategy="exhaustive", settings=SETTINGS, budget=Budget(queries=7), run=parts,
         workers=3,
     )  # fmt: skip
     resume(parts, budget=Budget(queries=19), workers=2)
@@ -51,7 +51,7 @@ def test_a_run_continues_with_another_number_of_workers(tmp_path, request):
 
 def test_workers_without_draws_to_share_are_refused(request):
     with pytest.raises(RunError, match="4 workers need --batch 4 or more, not 1"):
-        assess(f"{request.config.rootpath}/{BOARD}", strategy="adaptive", workers=4)
+        assess(f"{request.config.rootpath}/{BOARD}", strategy="exhaustive", workers=4)
 
 
 def test_a_problem_object_serves_one_worker():

@@ -120,7 +120,7 @@ MISTAKES = {
     (
         "--strategy",
         "oracle",
-    ): "no strategy 'oracle'; choose one of adaptive, mcqs-s,",
+    ): "no strategy 'oracle'; choose one of exhaustive, mcqs-s,",
     ("--intents", "lit(z)"): "atom lit(z) is not in the vocabulary (3 atoms, nearest: lit(",
     ("--intents", "lit(a"): "'lit(a' is not an atom; write it like on(a,b)",
     ("--intents", "lit(a) and not lit(a)"): "names an atom twice",

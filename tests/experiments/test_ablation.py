@@ -12,8 +12,8 @@ from capscope_experiments.suites.efficiency import efficiency_curves
 from support.markdown_rows import cells, links
 from support.tiny_bench import section_and_jobs, tiny_bench
 
-FEW = dict.fromkeys(("adaptive", "mcqs-s"), Budget(executions=20))
-BLOCKS = (BenchCase("blocksworld", ("adaptive", "mcqs-s", "random"), FEW),)
+FEW = dict.fromkeys(("exhaustive", "mcqs-s"), Budget(executions=20))
+BLOCKS = (BenchCase("blocksworld", ("exhaustive", "mcqs-s", "random"), FEW),)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_every_strategy_is_listed_with_and_without_the_bonus(measured):
     assert [(problem.strip(), strategy.strip()) for problem, strategy in rows[1:]] == [
         ("blocksworld", strategy) for strategy in ("mcqs-s", "random", "mcqs-s, ξ = 0")
     ]
-    assert "adaptive" not in section.body
+    assert "exhaustive" not in section.body
 
 
 def test_runs_ended_by_a_budget_have_no_change_to_the_end(measured):
@@ -82,7 +82,7 @@ def test_random_query_continues_to_the_level_of_the_ablation_if_others_are_lower
     assert chance["ended by"] == "budget of simulator_steps spent"
 
 
-@pytest.mark.parametrize("strategies", [("random",), ("adaptive",), ("adaptive", "random")])
+@pytest.mark.parametrize("strategies", [("random",), ("exhaustive",), ("exhaustive", "random")])
 def test_the_ablation_needs_a_strategy_with_the_bonus(bench, strategies):
     with pytest.raises(CapscopeError, match="choose mcqs-s or mcqs-e, which use it"):
         ablation(replace(bench, cases=(BenchCase("tireworld", strategies),)))

@@ -9,7 +9,7 @@ from capscope_experiments.suites.agreement import measure_agreement
 from support.markdown_rows import cells, links
 from support.tiny_bench import BUDGET, section_and_jobs, tiny_bench
 
-TIRES = BenchCase("tireworld", ("adaptive", "random"), {"adaptive": BUDGET}, sequences=20)
+TIRES = BenchCase("tireworld", ("exhaustive", "random"), {"exhaustive": BUDGET}, sequences=20)
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +26,11 @@ def test_every_measure_of_every_run_is_what_evaluate_says(section, bench):
     with (bench.output / "agreement.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["strategy"], row["seed"]) for row in rows] == [
-        ("adaptive", "0"),
-        ("adaptive", "1"),
+        ("exhaustive", "0"),
+        ("exhaustive", "1"),
     ]
     for row in rows:
-        path = bench.runs / f"{bench.planned_run(TIRES, 'adaptive', int(row['seed'])).name}"
+        path = bench.runs / f"{bench.planned_run(TIRES, 'exhaustive', int(row['seed'])).name}"
         plain = load(path).evaluate(Measure(20))
         filtered = load(path).evaluate(Measure(20, achieving_only=True))
         for key in ("model_agreement", "model_agreement_sampled", "calibration_error",
@@ -43,7 +43,7 @@ def test_every_measure_of_every_run_is_what_evaluate_says(section, bench):
 
 
 def test_the_table_has_means_over_the_seeds(section):
-    row = cells(section.body, "tireworld", "adaptive")
+    row = cells(section.body, "tireworld", "exhaustive")
     assert row["seeds"] == "2"
     assert "±" in row["exact"] and "±" in row["sampled"]
     assert "20 random sequences" in " ".join(section.body.split())
@@ -59,5 +59,5 @@ def test_one_dataset_serves_all_runs_and_is_built_once(section, bench):
     assert datasets[0].stat().st_mtime_ns == before
     assert names[0] == "dataset of tireworld"
     assert names[1:] == [
-        f"agreement of {bench.planned_run(TIRES, 'adaptive', seed).name}" for seed in (0, 1)
+        f"agreement of {bench.planned_run(TIRES, 'exhaustive', seed).name}" for seed in (0, 1)
     ]

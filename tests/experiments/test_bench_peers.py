@@ -8,7 +8,7 @@ from capscope_experiments.suites.peers import PeerJob, measure_peers
 from support.markdown_rows import cells, links
 from support.tiny_bench import section_and_jobs, tiny_bench
 
-BLOCKS = BenchCase("blocksworld", ("adaptive", "random"), {"adaptive": Budget(executions=1200)})
+BLOCKS = BenchCase("blocksworld", ("exhaustive", "random"), {"exhaustive": Budget(executions=1200)})
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def section(bench, small):
 
 
 def test_our_strategies_and_those_of_aalpy_are_in_one_table(section):
-    ours = cells(section.body, "blocksworld", "adaptive")
+    ours = cells(section.body, "blocksworld", "exhaustive")
     assert int(ours["executions to the exact model"].replace(",", "")) <= 1200
     assert ours["mean TV at the end"] == "0.0000"
     theirs = cells(section.body, "blocksworld", "l-star-mdp")

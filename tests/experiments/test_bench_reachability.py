@@ -16,8 +16,8 @@ from support.tiny_bench import section_and_jobs, tiny_bench
 
 SIZE = RouteCounts(routes=6, executions=4)
 TIRES = BenchCase(
-    "tireworld", ("mcqs-s", "adaptive", "random"),
-    {"adaptive": Budget(executions=400), "mcqs-s": Budget(executions=2)},
+    "tireworld", ("mcqs-s", "exhaustive", "random"),
+    {"exhaustive": Budget(executions=400), "mcqs-s": Budget(executions=2)},
 )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def every_run(section, bench):
 
 def test_every_run_except_random_query_has_a_row_even_without_a_sequence(every_run):
     assert [(row["strategy"], row["seed"]) for row in every_run] == [
-        ("mcqs-s", "0"), ("adaptive", "0"), ("mcqs-s", "1"), ("adaptive", "1"),
+        ("mcqs-s", "0"), ("exhaustive", "0"), ("mcqs-s", "1"), ("exhaustive", "1"),
     ]  # fmt: skip
     for row in every_run:
         if row["strategy"] == "mcqs-s":  # knows two executions
@@ -51,7 +51,7 @@ def test_every_run_except_random_query_has_a_row_even_without_a_sequence(every_r
 
 
 def test_the_table_pools_the_sequences_of_all_runs(section, every_run):
-    row = cells(section.body, "tireworld", "adaptive")
+    row = cells(section.body, "tireworld", "exhaustive")
     shares = [float(run["consistent"]) for run in every_run if run["consistent"]]
     assert row["consistent"].split(" ± ")[0] == f"{statistics.fmean(shares):.1%}"
     assert (row["sequences"], row["runs"]) == ("12", "2")
@@ -61,7 +61,7 @@ def test_the_table_pools_the_sequences_of_all_runs(section, every_run):
 
 
 def test_rows_come_in_the_order_of_the_plan(section):
-    assert section.body.index("| mcqs-s |") < section.body.index("| adaptive |")
+    assert section.body.index("| mcqs-s |") < section.body.index("| exhaustive |")
     assert "random" not in section.body
 
 
@@ -80,6 +80,6 @@ def test_a_second_time_gives_the_same_result_with_the_saved_runs(section, bench)
 
 
 def test_every_run_is_tested_by_itself(section, bench, every_run):
-    run = bench.planned_run(TIRES, "adaptive", 1)
+    run = bench.planned_run(TIRES, "exhaustive", 1)
     found = check_run(bench.runs / run.name, run, SIZE)
     assert str(found.mean) == every_run[3]["consistent"]

@@ -47,7 +47,7 @@ def test_settings_that_are_not_the_default_are_part_of_the_name():
 
 def test_other_intents_are_other_runs_whose_names_can_be_folders():
     names = {
-        BenchRun("blocksworld", "adaptive", 0, Settings(intents=intents), Budget()).name
+        BenchRun("blocksworld", "exhaustive", 0, Settings(intents=intents), Budget()).name
         for intents in [(), ("on(a,b)",), ("on(b,a)",), ("on(a,b)", "on(b,a)")]
     }
     assert len(names) == 4

@@ -46,7 +46,7 @@ def test_runs_start_seed_by_seed_and_random_query_after_the_others(tmp_path):
     assert made == [
         (kind, seed)
         for kinds in (
-            ("tireworld-adaptive", "tireworld-mcqs-s", "blocksworld-mcqs-s"),
+            ("tireworld-exhaustive", "tireworld-mcqs-s", "blocksworld-mcqs-s"),
             ("tireworld-random", "blocksworld-random"),
         )
         for seed in "01"
@@ -111,8 +111,8 @@ def test_if_no_run_reached_the_level_the_longest_is_to_be_beaten():
     assert steps_to_beat(runs, 0.99) == 70
 
 
-def test_the_adaptive_strategy_sets_the_cut_only_if_it_is_alone(tmp_path):
-    case = BenchCase("tireworld", ("adaptive", "random"), {"adaptive": BUDGET})
+def test_the_exhaustive_strategy_sets_the_cut_only_if_it_is_alone(tmp_path):
+    case = BenchCase("tireworld", ("exhaustive", "random"), {"exhaustive": BUDGET})
     bench = tiny_bench(tmp_path, cases=(case,), seeds=(0,), levels=(0.99,))
     own, chance = efficiency_curves(bench)
     assert chance.last.simulator_steps == CUT * own.last.simulator_steps

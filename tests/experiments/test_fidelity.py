@@ -53,9 +53,9 @@ def test_an_unlikely_outcome_may_be_missing():
     assert fidelity(Says({1: 1.0}), truth({1: 0.96, 2: 0.04})).missing == 0.0
 
 
-def test_the_adaptive_strategy_has_accurate_probabilities():
+def test_the_exhaustive_strategy_has_accurate_probabilities():
     known = enumerate_truth(load_problem("tireworld").truth)
-    found = fidelity(assess("tireworld", strategy="adaptive", seed=1).model, known)
+    found = fidelity(assess("tireworld", strategy="exhaustive", seed=1).model, known)
     assert found.pairs == 35
     assert found.close >= 0.95
     assert found.missing <= 0.01

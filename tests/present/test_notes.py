@@ -121,7 +121,7 @@ def test_there_is_no_note_without_aliasing():
     assert list(aliasing_notes(Aliasing(7))) == []
 
 
-@pytest.mark.parametrize("strategy", ["adaptive", "random"])
+@pytest.mark.parametrize("strategy", ["exhaustive", "random"])
 def test_aliasing_is_reported_wherever_a_run_is_shown(strategy, capscope, tmp_path):
     run = tmp_path / "run"
     result = assess(

@@ -125,7 +125,7 @@ def check_distinct(table):
     assert len(table.distinct) == len(seen)
 
 
-@pytest.mark.parametrize("strategy", ["random", "mcqs-s", "adaptive"])
+@pytest.mark.parametrize("strategy", ["random", "mcqs-s", "exhaustive"])
 def test_the_table_holds_what_the_queries_show_one_by_one(strategy, tmp_path):
     problem = board_problem(Board(slip=0.3))
     budget = Budget(executions=211)

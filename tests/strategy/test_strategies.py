@@ -101,7 +101,7 @@ def test_it_keeps_to_its_settings(trace, strategy):
     capabilities = len(trace.result.graph.capabilities)
     for number, (record, draws) in enumerate(queries):
         assert record.finished or number == len(queries) - 1
-        together = SETTINGS.batch if strategy == "adaptive" else SETTINGS.draws
+        together = SETTINGS.batch if strategy == "exhaustive" else SETTINGS.draws
         assert len(draws) == together or not record.finished
         for draw in draws:
             assert len(draw.executions) <= longest
@@ -163,7 +163,9 @@ def test_its_policies_are_written_down_as_json(trace):
 
 
 def test_a_strategy_that_does_not_exist_is_answered_with_those_that_do():
-    with pytest.raises(CapscopeError, match="no strategy 'mcqs-x'; choose one of adaptive, mcqs-s"):
+    with pytest.raises(
+        CapscopeError, match="no strategy 'mcqs-x'; choose one of exhaustive, mcqs-s"
+    ):
         STRATEGIES.find("mcqs-x")
 
 

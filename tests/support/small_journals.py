@@ -13,7 +13,7 @@ from capscope.world.positions import SavedPosition
 VOCABULARY = Vocabulary.of_atoms(["done", "lit", "open"])
 META = RunMeta(
     RunIdentity(
-        "board.py:board", "abc", VOCABULARY.fingerprint, "adaptive", 3, settings=Settings(depth=7)
+        "board.py:board", "abc", VOCABULARY.fingerprint, "exhaustive", 3, settings=Settings(depth=7)
     ),
     "board",
     VOCABULARY,

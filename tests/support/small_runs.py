@@ -20,7 +20,9 @@ WISHES = [Intent.parse(text) for text in ("lit(a)", "lit(b)", "not lit(a)", "bro
 DARK = SavedPosition.unnamed(b"dark")
 
 
-def meta(vocabulary=LAMPS, *, strategy="adaptive", length=1, budget=None, stopped=None, **changed):
+def meta(
+    vocabulary=LAMPS, *, strategy="exhaustive", length=1, budget=None, stopped=None, **changed
+):
     """Return what a journal says about its run; `changed` settings differ from the defaults."""
     allowed = Budget(**budget or {})
     settings = Settings(**changed)

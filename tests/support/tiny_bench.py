@@ -10,7 +10,7 @@ SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
 BUDGET = Budget(executions=60)
 CASES = (
     BenchCase(
-        "tireworld", ("adaptive", "mcqs-s", "random"), {"adaptive": BUDGET, "mcqs-s": BUDGET}
+        "tireworld", ("exhaustive", "mcqs-s", "random"), {"exhaustive": BUDGET, "mcqs-s": BUDGET}
     ),
     BenchCase("blocksworld", ("mcqs-s", "random"), {"mcqs-s": Budget(executions=20)}),
 )

@@ -96,7 +96,7 @@ DIGEST = Digest(
         ),
         SummarySection("What is unknown", ("Whether it can dig.",)),
     ),
-    facts=(("strategy", "adaptive"), ("seed", "0")),
+    facts=(("strategy", "exhaustive"), ("seed", "0")),
     always=("there(lamp)",),
     findings=(
         FindingDigest(

@@ -28,7 +28,7 @@ def run_data(
     `moved` whether it took a step. `known` has the names of the positions known for a state.
     """
     table = execution_table(rows, draws, moved)
-    started = {"strategy": "adaptive", "seed": 0} | identity
+    started = {"strategy": "exhaustive", "seed": 0} | identity
     number = {state: i for i, state in enumerate(table.states)}
     return RunData(
         "some/run",

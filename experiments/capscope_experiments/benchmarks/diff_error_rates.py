@@ -27,9 +27,9 @@ from capscope_experiments.benchmarks.variants import NoAttempt
 # No rule reaches this precision, so a budget is always spent.
 SETTINGS = Settings(precision=0.001)
 PLAN = {
-    1000: ("adaptive", "random"),
-    3000: ("adaptive", "mcqs-s", "random"),
-    20_000: ("adaptive",),
+    1000: ("exhaustive", "random"),
+    3000: ("exhaustive", "mcqs-s", "random"),
+    20_000: ("exhaustive",),
 }
 """The strategies to measure with this many executions."""
 LOSS = 0.2

@@ -24,7 +24,7 @@ def measure(source: str, seeds: int, budget: Budget | None = None) -> Iterator[s
     assert known is not None
     truth = enumerate_truth(known)
     for seed in range(seeds):
-        result = assess(source, strategy="adaptive", seed=seed, budget=budget)
+        result = assess(source, strategy="exhaustive", seed=seed, budget=budget)
         found = fidelity(result.model, truth)
         yield (
             f"{load_problem(source).name} seed {seed}: {found.pairs:,} stochastic pairs, "

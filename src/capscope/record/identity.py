@@ -49,6 +49,9 @@ class RunIdentity:
     def from_dict(cls, stored: Mapping[str, Any]) -> RunIdentity:
         """Read it back; a setting that did not exist when the run was started has its default."""
         values = {_FORMAT_1_KEYS.get(key, key): value for key, value in stored.items()}
+        if values["strategy"] == "adaptive" and "audit" not in values["settings"]:
+            # What is called exhaustive now had this name before there were audits.
+            values["strategy"] = "exhaustive"
         return cls(**{**values, "settings": Settings.from_dict(values["settings"])})
 
     def differences(self, other: RunIdentity) -> Iterator[str]:

@@ -45,18 +45,31 @@ class Settings:
     starts: int = _setting(
         5, "Starts to search before asking a query that is not informative; 1 in the paper.", 1
     )
-    batch: int = _setting(1, "Draws chosen together and shared by the workers (adaptive).", 1)
+    batch: int = _setting(1, "Draws chosen together and shared by the workers.", 1)
     epsilon: float = _setting(
-        0.1, "Probability above which an outcome should not be missed (adaptive).", 0, 1
+        0.1, "Probability above which an outcome should not be missed (exhaustive).", 0, 1
     )
     delta: float = _setting(
-        0.05, "Stop at this expected number of missed outcomes (adaptive).", 1e-6, 0.5
+        0.05, "Stop at this expected number of missed outcomes (exhaustive).", 1e-6, 0.5
     )
     precision: float = _setting(
-        0.05, "Precision to which a rule's probabilities should be known (adaptive).", 0.001, 1
+        0.05, "Precision to which a rule's probabilities should be known (exhaustive).", 0.001, 1
     )
     min_draws: int = _setting(
-        1, "Minimum number of executions of each pair of state and capability (adaptive).", 1
+        1, "Minimum number of executions of each pair of state and capability (exhaustive).", 1
+    )
+    audit: float = _setting(
+        0.01,
+        "Stop when an audit shows that at most this share of executions surprises the model; 0 "
+        "asks for no audit (adaptive).",
+        0,
+        0.5,
+    )
+    confidence: float = _setting(
+        0.95, "Confidence of the audit's statement (adaptive).", 0.5, 0.9999
+    )
+    audit_length: int = _setting(
+        5, "Maximum number of capabilities in a sequence of the audit (adaptive).", 1
     )
     resets: int = _setting(
         1, "Resets whose positions a run starts from; identical positions count once.", 1

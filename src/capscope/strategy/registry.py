@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from capscope.record.settings import Settings
 from capscope.registry import Registry
-from capscope.strategy.adaptive import AdaptiveStrategy
+from capscope.strategy.exhaustive import ExhaustiveStrategy
 from capscope.strategy.base import Strategy, StrategyContext
 from capscope.strategy.mcqs_e import McqsExact
 from capscope.strategy.mcqs_s import McqsSampled
 from capscope.strategy.random_query import RandomQuery
 from capscope.strategy.repeated import RepeatedStrategy
 
-DEFAULT_STRATEGY = "adaptive"
+DEFAULT_STRATEGY = "exhaustive"
 RANDOM = "random"
 """The baseline."""
 
@@ -36,11 +36,11 @@ class RegisteredStrategy:
 
 _BUILT_IN = (
     RegisteredStrategy(
-        "adaptive",
+        "exhaustive",
         "ask where the expected gain is highest, as often as the evidence requires",
-        AdaptiveStrategy,
+        ExhaustiveStrategy,
         repeats_policy=False,
-        check=AdaptiveStrategy.check,
+        check=ExhaustiveStrategy.check,
     ),
     RegisteredStrategy(
         "mcqs-s",

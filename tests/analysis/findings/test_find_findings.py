@@ -18,11 +18,11 @@ from support.quirky_worlds import (
 )
 
 # What each needs to be sure of a quirk in these worlds: MCQS repeats every query 25 times.
-STRATEGIES = {"adaptive": 2400, "mcqs-s": 4500}
+STRATEGIES = {"exhaustive": 2400, "mcqs-s": 4500}
 SMALL = Settings(iterations=30)
 
 
-def found(world, quirk=None, success=1.0, *, strategy="adaptive", seed=0, share=1.0, length=1):
+def found(world, quirk=None, success=1.0, *, strategy="exhaustive", seed=0, share=1.0, length=1):
     """Assess an agent and look for findings."""
     result = assess(
         problem(world, quirk, success, length),

@@ -29,7 +29,7 @@ FORMAT_1 = Path(__file__).parents[2] / "record" / "format_1"
 SMALL = Settings(draws=3, iterations=20, depth=5, random_length=6, walks=2, walk_steps=10)
 
 
-def made(path, strategy="adaptive", problem=None, **limits):
+def made(path, strategy="exhaustive", problem=None, **limits):
     assess(
         problem or board_problem(Board(slip=0.3)), strategy=strategy, settings=SMALL,
         budget=Budget(**limits or {"executions": 150}), run=path,

@@ -42,7 +42,7 @@ def test_the_papers_strategies_spend_what_counting_query_by_query_gives(queries)
 
 
 @given(QUERIES)
-def test_the_adaptive_strategy_tries_checks_and_measures(queries):
+def test_the_exhaustive_strategy_tries_checks_and_measures(queries):
     made = [one for _, one in executions_of(queries)]
     pairs = [(a.trajectory[0], c) for c, a in made]
     ends = {pair: set() for pair in pairs}
@@ -54,13 +54,13 @@ def test_the_adaptive_strategy_tries_checks_and_measures(queries):
         "checks": len(pairs) - len(ends) - varied,
         "measuring probabilities": varied,
     }
-    assert spent(queries, "adaptive") == {name: n for name, n in expected.items() if n}
+    assert spent(queries, "exhaustive") == {name: n for name, n in expected.items() if n}
 
 
 def test_executions_that_were_cut_are_counted_separately_and_last():
     cut = execution(0, 0, 1, ending=Ending.CUT)
     queries = [[draw(cut, (0, 0, 1), (0, 0, 1), cut)]]
-    assert list(spent(queries, "adaptive").items()) == [
+    assert list(spent(queries, "exhaustive").items()) == [
         ("first tries", 1), ("checks", 1), ("cut short", 2),
     ]  # fmt: skip
     assert spent(queries, "random") == {
@@ -69,4 +69,4 @@ def test_executions_that_were_cut_are_counted_separately_and_last():
 
 
 def test_a_run_without_executions_spent_nothing():
-    assert spent([], "adaptive") == spent([], "mcqs-e") == {}
+    assert spent([], "exhaustive") == spent([], "mcqs-e") == {}

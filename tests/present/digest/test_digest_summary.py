@@ -80,7 +80,7 @@ def test_the_story_of_a_small_run():
 def test_a_run_of_one_execution_has_its_singulars():
     said = summary([[draw((0, 0, 1))]])
     assert said["What it cost"] == [
-        "1 execution in 1 query, chosen by the strategy adaptive, took 1 simulator step and less "
+        "1 execution in 1 query, chosen by the strategy exhaustive, took 1 simulator step and less "
         "than 0.1 seconds.",
         "The run has not finished: it is still running or was interrupted.",
     ]

@@ -1,4 +1,4 @@
-"""Whole adaptive runs on agents whose every answer is known beforehand.
+"""Whole exhaustive runs on agents whose every answer is known beforehand.
 
 The world is a table: what an agent brings about, and how likely, by state and intent.
 """
@@ -147,7 +147,7 @@ SURE = {"epsilon": 0.2, "delta": 0.01, "precision": 0.2}
 def run_table(odds, run=None, seed=0, budget=None, **chosen):
     settings = Settings(intents=INTENTS, **{**COARSE, **chosen})
     return assess(
-        table(odds), strategy="adaptive", seed=seed, settings=settings, budget=budget, run=run
+        table(odds), strategy="exhaustive", seed=seed, settings=settings, budget=budget, run=run
     )
 
 
@@ -243,7 +243,7 @@ def test_the_one_state_in_which_an_agent_is_unreliable_is_found(odd):
 def test_intents_that_are_discovered_on_the_way_are_settled_too():
     counting = {(state, intent): {(state + 1) % 8: 1.0} for state, intent in PAIRS}
     settings = Settings(**COARSE, walks=1, walk_steps=1)
-    result = assess(table(counting), strategy="adaptive", settings=settings)
+    result = assess(table(counting), strategy="exhaustive", settings=settings)
     assert_settled(result)
     names = {str(intent) for intent in result.graph.capabilities}
     assert names == {*INTENTS, *(f"not {intent}" for intent in INTENTS)}
@@ -294,7 +294,7 @@ def test_the_seed_also_chooses_among_positions_of_one_state(tmp_path):
     settings = Settings(intents=INTENTS, **COARSE, batch=3, depth=1)
     for name, executions in [("whole", 90), ("again", 90), ("parts", 50)]:
         assess(
-            table(DETERMINISTIC, WornTable), strategy="adaptive", settings=settings,
+            table(DETERMINISTIC, WornTable), strategy="exhaustive", settings=settings,
             budget=Budget(executions=executions), run=tmp_path / name,
         )  # fmt: skip
     problem = table(DETERMINISTIC, WornTable)
@@ -397,7 +397,7 @@ def test_a_settled_run_has_nothing_left_to_ask(tmp_path):
 
 def test_a_resumed_run_would_ask_what_this_one_asked(tmp_path):
     settings = Settings(intents=INTENTS, **COARSE, batch=3)
-    spec = RunSpec(table(WORLDS["tangled"]), "table", "adaptive", 0, settings)
+    spec = RunSpec(table(WORLDS["tangled"]), "table", "exhaustive", 0, settings)
     expected = {}
 
     def note(event):

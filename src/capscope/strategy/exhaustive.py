@@ -1,4 +1,4 @@
-"""Adaptive: ask where the evidence says that a draw is worth most, and stop when it suffices.
+"""Exhaustive: ask where the evidence says that a draw is worth most, and stop when it suffices.
 
 The paper repeats every query 25 times, so a deterministic answer is paid for 25 times. Here each
 draw is chosen by its expected gain (`evidence`). Any state seen before can be the start, so no
@@ -36,7 +36,7 @@ _AS_PROMISING = 0.5  # a draw goes on to pairs with more than this share of its 
 
 
 @dataclass(frozen=True)
-class AdaptivePolicy:
+class TargetPolicy:
     """Begin with a pair, then go on with what is promising in the state reached."""
 
     graph: StateGraph
@@ -50,9 +50,9 @@ class AdaptivePolicy:
     taken: frozenset[tuple[State, int]] = frozenset()
     """The pairs that the draws of the batch begin with."""
 
-    def walk(self) -> AdaptiveWalk:
+    def walk(self) -> TargetWalk:
         """Begin before the first capability."""
-        return AdaptiveWalk(self)
+        return TargetWalk(self)
 
     def choose(self, state: State, asked: set[tuple[State, int]]) -> int | None:
         """Return the most promising capability in a state; None if there is none."""
@@ -83,10 +83,10 @@ class AdaptivePolicy:
 
 
 @dataclass(slots=True)
-class AdaptiveWalk:
-    """One execution of an adaptive policy."""
+class TargetWalk:
+    """One execution of a target policy."""
 
-    policy: AdaptivePolicy
+    policy: TargetPolicy
     asked: set[tuple[State, int]] = field(default_factory=set)
 
     def next(self, state: State) -> int | None:
@@ -100,17 +100,17 @@ class AdaptiveWalk:
         return capability
 
 
-def choose_batch(graph: StateGraph, evidence: Evidence, settings: Settings) -> list[AdaptivePolicy]:
+def choose_batch(graph: StateGraph, evidence: Evidence, settings: Settings) -> list[TargetPolicy]:
     """Choose the draws of the next batch, each with a different pair."""
     targets = evidence.targets(settings.batch)
     taken = frozenset((target.state, target.capability) for target in targets)
     return [
-        AdaptivePolicy(graph, evidence, target, settings.depth, turn, len(targets), taken)
+        TargetPolicy(graph, evidence, target, settings.depth, turn, len(targets), taken)
         for turn, target in enumerate(targets)
     ]
 
 
-class AdaptiveStrategy:
+class ExhaustiveStrategy:
     """A batch of draws, each where the expected gain is highest."""
 
     def __init__(self, context: StrategyContext) -> None:
