@@ -12,7 +12,12 @@ from capscope.assessment.discovery import intents_of
 from capscope.assessment.known_positions import KnownPositions
 from capscope.assessment.spec import RunSpec
 from capscope.model import StateGraph
-from capscope.record.execution_table import ExecutionTable, ExecutionTableBuilder, Transition
+from capscope.record.execution_table import (
+    ExecutionTable,
+    ExecutionTableBuilder,
+    LastExecution,
+    Transition,
+)
 from capscope.record.identity import RunMeta
 from capscope.record.journal import Draw, Journal, Start
 from capscope.record.stop_reason import StopReason
@@ -20,6 +25,7 @@ from capscope.record.usage import Usage
 from capscope.strategy.base import DrawEnd, QueryChoice, QueryResult, StrategyContext
 from capscope.strategy.registry import STRATEGIES
 from capscope.symbolic import Effect, State
+from capscope.world import Ending
 
 
 class RunState:
@@ -57,14 +63,15 @@ class RunState:
             if moved:
                 self.positions.count_visit(past.states[after])
         informative = past.queries.informative.tolist()
-        for number, transitions in enumerate(past.transitions_by_query()):
+        answered = zip(past.transitions_by_query(), past.last_executions_by_query(), strict=True)
+        for number, (transitions, lasts) in enumerate(answered):
             if number + 1 == finished:
                 record = self.journal.query(number)
                 assert record is not None, "the table has no query that the journal lacks"
                 ends = _ends(self.journal.draws(number), record.start.state)
-                self._learn(transitions, record.informative, record.distance, ends)
+                self._learn(transitions, record.informative, lasts, record.distance, ends)
             else:
-                self._learn(transitions, informative[number])
+                self._learn(transitions, informative[number], lasts)
         self.usage += past.queries.usage()
         self.builder = ExecutionTableBuilder(past)
 
@@ -75,7 +82,7 @@ class RunState:
         record, starts = choice.record, [task.start for task in choice.tasks]
         transitions = self.builder.add_query(number, record, starts, draws, self.journal, seconds)
         ends = _ends(draws, record.start.state)
-        self._learn(transitions, record.informative, record.distance, ends)
+        self._learn(transitions, record.informative, _lasts(draws), record.distance, ends)
         made = sum((draw.usage for draw in draws), Usage())
         self.usage += replace(made, queries=1, seconds=seconds)
 
@@ -83,6 +90,7 @@ class RunState:
         self,
         transitions: Counter[Transition],
         informative: bool,
+        lasts: Sequence[LastExecution | None],
         distance: int = 0,
         ends: Sequence[DrawEnd] = (),
     ) -> None:
@@ -90,7 +98,8 @@ class RunState:
         if not self.spec.intents:
             self._discover(transitions)
         pairs = [(before, capability) for before, capability, _ in transitions]
-        self.strategy.observe(QueryResult(informative, distance, pairs, learned, ends))
+        made = transitions.total()
+        self.strategy.observe(QueryResult(informative, distance, pairs, learned, ends, lasts, made))
 
     def _discover(self, transitions: Counter[Transition]) -> None:
         # One by one: a query that was cut and is completed later then finds its intents in the
@@ -108,6 +117,19 @@ class RunState:
             return finished
         spent = self.spec.budget.spent_by(self.usage)
         return None if spent is None else StopReason.budget(spent)
+
+
+def _lasts(draws: Sequence[Draw]) -> list[LastExecution | None]:
+    """Return the last execution of each draw; None if it was cut short."""
+    lasts: list[LastExecution | None] = []
+    for draw in draws:
+        if not draw.executions or draw.executions[-1].attempt.ending is Ending.CUT:
+            lasts.append(None)
+            continue
+        capability, attempt = draw.executions[-1]
+        transition = Transition(attempt.trajectory[0], capability, attempt.trajectory[-1])
+        lasts.append(LastExecution(transition, len(draw.executions)))
+    return lasts
 
 
 def _ends(draws: Sequence[Draw], start: State) -> list[DrawEnd]:

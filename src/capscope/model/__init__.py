@@ -1,6 +1,12 @@
 """What may be believed: the state graph, rules, and the pessimistic and the optimistic model."""
 
 from capscope.model.extreme_models import CapabilityModel, ExtremeModels, Prediction
+from capscope.model.learned_model import (
+    LearnedModel,
+    LearnedPrediction,
+    Provenance,
+    Support,
+)
 from capscope.model.rules import Outcome, Rule
 from capscope.model.state_graph import Learned, OutcomeGroup, PairStats, StateGraph, StateNode
 
@@ -8,11 +14,15 @@ __all__ = [
     "CapabilityModel",
     "ExtremeModels",
     "Learned",
+    "LearnedModel",
+    "LearnedPrediction",
     "Outcome",
     "OutcomeGroup",
     "PairStats",
     "Prediction",
+    "Provenance",
     "Rule",
     "StateGraph",
     "StateNode",
+    "Support",
 ]

@@ -48,6 +48,13 @@ class Transition(NamedTuple):
     after: State
 
 
+class LastExecution(NamedTuple):
+    """The last execution of a draw, and how many there were."""
+
+    transition: Transition
+    executions: int
+
+
 @dataclass(frozen=True)
 class DistinctTransitions:
     """The distinct transitions ⟨s, c, s′⟩ of a run, in the order in which they were first seen."""
@@ -214,6 +221,20 @@ class ExecutionTable:
                 if ending != _CUT:
                     counts[Transition(states[before], capability, states[after])] += 1
             yield counts
+
+    def last_executions_by_query(self) -> Iterator[list[LastExecution | None]]:
+        """Yield, for each query, the last execution of each of its draws; None if it was cut."""
+        last = np.flatnonzero(np.append(self.number[1:] == 0, True)) if len(self) else []
+        found: dict[int, list[LastExecution | None]] = {}
+        for row in np.asarray(last, dtype=np.int64).tolist():
+            draws = found.setdefault(int(self.query[row]), [])
+            draws += [None] * (int(self.draw[row]) + 1 - len(draws))
+            if not self.cut[row]:
+                before, after = (self.states[int(c[row])] for c in (self.before, self.after))
+                transition = Transition(before, int(self.capability[row]), after)
+                draws[-1] = LastExecution(transition, int(self.number[row]) + 1)
+        for query in range(len(self.queries)):
+            yield found.get(query, [])
 
     def first_queries(self, number: int) -> ExecutionTable:
         """Return the table as it was after the first queries."""

@@ -71,6 +71,9 @@ class Settings:
     audit_length: int = _setting(
         5, "Maximum number of capabilities in a sequence of the audit (adaptive).", 1
     )
+    scope: int = _setting(
+        0, "Ask only in states that fewer than this many capabilities lead to; 0: all (adaptive)."
+    )
     resets: int = _setting(
         1, "Resets whose positions a run starts from; identical positions count once.", 1
     )

@@ -16,6 +16,8 @@ class StopKind(StrEnum):
     """A number of queries in a row taught nothing new."""
     SETTLED = "nothing left to settle"
     """The evidence supports the statement that was asked for."""
+    AUDITED = "audit passed"
+    """An audit supports the statement that was asked for."""
     BUDGET = "budget"
     """A budget was spent; `detail` names its currency."""
     OTHER = "other"
@@ -59,6 +61,6 @@ class StopReason:
         before, after = _SPENT.split("{}")
         if stored.startswith(before) and stored.endswith(after):
             return cls.budget(stored.removeprefix(before).removesuffix(after))
-        known = (StopKind.NO_NEWS, StopKind.SETTLED)
+        known = (StopKind.NO_NEWS, StopKind.SETTLED, StopKind.AUDITED)
         kind = next((kind for kind in known if kind == stored), None)
         return cls(StopKind.OTHER, stored) if kind is None else cls(kind)

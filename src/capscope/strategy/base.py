@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from capscope.model import ExtremeModels, Learned, StateGraph
+from capscope.record.execution_table import LastExecution
 from capscope.record.journal import QueryRecord, Start
 from capscope.record.settings import Settings
 from capscope.record.stop_reason import StopReason
@@ -145,6 +146,10 @@ class QueryResult:
     learned: Learned
     ends: Sequence[DrawEnd] = field(default=())
     """Where its draws ended; when a run is resumed, given (with `distance`) for the latest only."""
+    lasts: Sequence[LastExecution | None] = field(default=())
+    """The last execution of each draw; None if it was cut short."""
+    executions: int = 0
+    """The executions that were not cut short."""
 
 
 class Strategy(Protocol):

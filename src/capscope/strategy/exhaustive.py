@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from capscope.errors import JournalError, RunError
+from capscope.errors import JournalError
 from capscope.model import StateGraph
 from capscope.record.journal import QueryRecord, Start
 from capscope.record.settings import Settings
@@ -118,15 +118,6 @@ class ExhaustiveStrategy:
         self._context = context
         self.evidence = Evidence(context.graph, context.settings, child_seed(context.seed, _BATCH))
         self.evidence.observe(())
-
-    @staticmethod
-    def check(settings: Settings, workers: int) -> None:
-        """Refuse more workers than a batch has draws."""
-        if workers > settings.batch:
-            raise RunError(
-                f"workers share the draws of a batch: {workers} workers need --batch {workers} or "
-                f"more, not {settings.batch}"
-            )
 
     def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
         """Choose different pairs to begin with, and a position for each."""

@@ -7,16 +7,18 @@ in another package that names a `RegisteredStrategy`.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from capscope.errors import RunError
 from capscope.record.settings import Settings
 from capscope.registry import Registry
-from capscope.strategy.exhaustive import ExhaustiveStrategy
+from capscope.strategy.adaptive import AdaptiveStrategy
 from capscope.strategy.base import Strategy, StrategyContext
+from capscope.strategy.exhaustive import ExhaustiveStrategy
 from capscope.strategy.mcqs_e import McqsExact
 from capscope.strategy.mcqs_s import McqsSampled
 from capscope.strategy.random_query import RandomQuery
 from capscope.strategy.repeated import RepeatedStrategy
 
-DEFAULT_STRATEGY = "exhaustive"
+DEFAULT_STRATEGY = "adaptive"
 RANDOM = "random"
 """The baseline."""
 
@@ -34,13 +36,29 @@ class RegisteredStrategy:
     """Raises if settings and number of workers are incompatible."""
 
 
+def check_workers(settings: Settings, workers: int) -> None:
+    """Refuse more workers than a batch has draws."""
+    if workers > settings.batch:
+        raise RunError(
+            f"workers share the draws of a batch: {workers} workers need --batch {workers} or "
+            f"more, not {settings.batch}"
+        )
+
+
 _BUILT_IN = (
+    RegisteredStrategy(
+        "adaptive",
+        "ask what the model is unsure of and what matters, then audit the model",
+        AdaptiveStrategy,
+        repeats_policy=False,
+        check=check_workers,
+    ),
     RegisteredStrategy(
         "exhaustive",
         "ask where the expected gain is highest, as often as the evidence requires",
         ExhaustiveStrategy,
         repeats_policy=False,
-        check=ExhaustiveStrategy.check,
+        check=check_workers,
     ),
     RegisteredStrategy(
         "mcqs-s",

@@ -1,0 +1,87 @@
+"""Outcome types: effects that are alternatives of one behaviour.
+
+A drive that ends with or without a flat tire is one behaviour with two outcomes. Two effects are
+alternatives if one pair of a state and a capability has shown both. A type is a maximal set of such
+effects, over all capabilities: what is learned about the odds of a drive holds whatever it was
+asked for. That an execution changed nothing says little about which behaviour failed, so "nothing"
+is no link between effects; a pair that has shown nothing else is of the type `NOTHING`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from capscope.model.state_graph import PairStats
+from capscope.symbolic import Effect
+
+NO_CHANGE = Effect(0, 0)
+NOTHING = 0
+"""The type of pairs in which nothing happens."""
+
+
+class OutcomeTypes:
+    """The types seen so far, numbered in the order in which they were found."""
+
+    def __init__(self) -> None:
+        self.effects: list[frozenset[Effect]] = [frozenset([NO_CHANGE])]
+        """The effects of each type, without the empty one except for `NOTHING`."""
+        self.odds: list[dict[Effect, float]] = [{NO_CHANGE: 1.0}]
+        """How often each effect occurs; the empty one too, if it occurs beside others."""
+        self.draws: list[int] = [0]
+        """The executions behind the odds."""
+        self._number: dict[frozenset[Effect], int] = {self.effects[0]: NOTHING}
+        self._several: list[frozenset[Effect]] = []  # the maximal sets of more than one effect
+        self._containing: dict[Effect, list[frozenset[Effect]]] = {}
+
+    def __len__(self) -> int:
+        return len(self.effects)
+
+    def learn(self, shown: Iterable[Effect]) -> bool:
+        """Take in what one pair has shown; return whether that changes the types of others."""
+        acting = frozenset(shown) - {NO_CHANGE}
+        if len(acting) < 2 or any(acting <= known for known in self._several):
+            return False
+        self._several = [known for known in self._several if not known < acting] + [acting]
+        self._containing = {}
+        for known in self._several:
+            for effect in sorted(known):
+                self._containing.setdefault(effect, []).append(known)
+        return True
+
+    def of(self, pair: PairStats, expected: int = NOTHING) -> int:
+        """Return the type of a tried pair; of several that fit, the expected one."""
+        acting = frozenset(pair.counts) - {NO_CHANGE}
+        if not acting:
+            return NOTHING
+        fitting = [known for known in self._containing.get(min(acting), ()) if acting <= known]
+        if len(fitting) > 1 and self.effects[expected] in fitting:
+            return expected
+        return self.number(fitting[0] if fitting else acting)
+
+    def number(self, effects: frozenset[Effect]) -> int:
+        """Return the number of a type, made if it is new; all its effects are equally likely."""
+        number = self._number.get(effects)
+        if number is None:
+            number = self._number[effects] = len(self.effects)
+            self.effects.append(effects)
+            self.odds.append({effect: 1.0 / len(effects) for effect in sorted(effects)})
+            self.draws.append(0)
+        return number
+
+    def estimate_odds(self, drawn: Mapping[int, Counter[Effect]]) -> None:
+        """Set the odds of each type to how often its effects were drawn."""
+        for number, counts in drawn.items():
+            if number != NOTHING:
+                total = counts.total()
+                self.draws[number] = total
+                self.odds[number] = {e: n / total for e, n in sorted(counts.items())}
+
+    def allows(self, number: int, effect: Effect) -> bool:
+        """Return whether a type has an effect among its outcomes."""
+        return effect in self.odds[number] or effect in self.effects[number]
+
+    def main_effect(self, number: int) -> Effect:
+        """Return the most likely effect of a type that changes something."""
+        odds = self.odds[number]
+        return max(sorted(self.effects[number]), key=lambda effect: odds.get(effect, 0.0))

@@ -1,0 +1,239 @@
+"""Adaptive: ask what the model is unsure of and what matters, then have the model audited.
+
+Trying every pair is hopeless in rich worlds and wasteful in small ones. Here a model that
+generalizes (`capscope.model.LearnedModel`) says which pairs are in doubt. A draw is one execution,
+from any state seen before. Four kinds of draws alternate:
+
+- a pair whose first outcome was not foreseen is asked again at once: is it a condition or chance?
+- pairs in doubt or unlike those tried, weighed by relevance (`candidates`);
+- pairs whose odds are least known, while odds are expected to be the larger error;
+- untried pairs of the states nearest to the beginning.
+
+When hardly any surprise is expected in use, the model is audited (`audit`); the run ends when it
+passes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from capscope.errors import JournalError
+from capscope.model import LearnedModel
+from capscope.record.journal import QueryRecord, Start
+from capscope.record.stop_reason import StopKind, StopReason
+from capscope.seeds import child_seed
+from capscope.strategy.audit import AuditResult, step_weights
+from capscope.strategy.base import (
+    RESTORED_ELSEWHERE,
+    BegunQuery,
+    QueryChoice,
+    QueryResult,
+    StrategyContext,
+    Task,
+)
+from capscope.strategy.candidates import Candidate, Candidates
+from capscope.strategy.random_query import SequencePolicy
+from capscope.strategy.relevance import Distances
+
+_MODEL, _CANDIDATES, _QUERY, _SEQUENCE = -6, -7, -8, -9  # children of the run's seed
+_NEAR = 2  # the capabilities that lead to what is asked without any doubt
+_NEAR_TURN = 4  # every so many queries
+_MOST_NEAR = 2_000  # pairs that an audit waits for
+_EXPECTED = 0.25  # an audit begins when this share of the allowed surprises is expected
+_BETWEEN_AUDITS = 50  # executions to learn from after an audit was lost
+_REFRESH = 1.05
+
+
+class AdaptiveStrategy:
+    """Learn what generalizes, and stop when an audit shows that it does."""
+
+    evidence = None
+
+    def __init__(self, context: StrategyContext) -> None:
+        self._context = context
+        settings = context.settings
+        self._length = min(settings.audit_length, settings.scope or settings.audit_length)
+        self.longest_draw = self._length
+        graph = context.graph
+        self.model = LearnedModel(graph, child_seed(context.seed, _MODEL))
+        initial = [start.state for start in context.positions.initial]
+        self._distances = Distances(graph, initial)
+        seed = child_seed(context.seed, _CANDIDATES)
+        self._candidates = Candidates(self.model, self._distances, settings.scope, seed)
+        self._repeats: deque[Candidate] = deque()
+        self._queries = 0
+        self._executions = 0
+        self._near_asked = 0
+        self._completing = False  # whether only the pairs near the beginning are missing
+        self._refresh_at = 0.0
+        self._audit_after = 0
+        self._rounds = 0
+        self._audited_capabilities = 0
+        self.audit: AuditResult | None = None
+        """The audit under way, or the one that ended the run."""
+        self.audited: LearnedModel | None = None
+        """The model that it is about."""
+
+    def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
+        """Choose the draws of the next query."""
+        context = self._context
+        if self.audit is not None:
+            policies = self._audit_policies(number)
+            starts = self._audit_starts(number, len(policies))
+            expected = 0.0
+        else:
+            chosen = self._chosen(number)
+            policies = [SequencePolicy((one.capability,)) for one in chosen]
+            rng = random.Random(child_seed(context.seed, number, _QUERY))
+            starts = [
+                context.positions.choose(one.state, rng) if begun is None else begun.record.start
+                for one in chosen
+            ]
+            expected = chosen[0].score
+            if begun is not None:
+                starts = list(begun.starts) or starts
+                if [start.state for start in starts] != [one.state for one in chosen]:
+                    raise JournalError(
+                        f"{context.journal}: query {number} was begun elsewhere than it would be "
+                        f"now; {RESTORED_ELSEWHERE}. If that finds nothing, another version of "
+                        "capscope began it: finish the run with that version. It was left untouched"
+                    )
+        record = QueryRecord(starts[0], 0, 0.0, expected, self.audit is None)
+        if begun is not None:
+            record = begun.record
+        tasks = [Task(start, policy) for start, policy in zip(starts, policies, strict=True)]
+        return QueryChoice(record, tasks)
+
+    def _chosen(self, number: int) -> Sequence[Candidate]:
+        most = self._context.settings.batch
+        if self._repeats:
+            return [self._repeats[i] for i in range(min(most, len(self._repeats)))]
+        draw = np.random.default_rng(child_seed(self._context.seed, number))
+        if self._completing or number % _NEAR_TURN == 0:
+            near = self._candidates.near(most, _NEAR)
+            if near:
+                return near
+        untried, odds = self._candidates.expected_errors()
+        if number % 2 and odds > untried:
+            return self._candidates.uncertain_odds(most, draw)
+        return (
+            self._candidates.explore(most, draw)
+            or self._candidates.near(most, _NEAR)
+            or self._candidates.uncertain_odds(most, draw)
+        )
+
+    def _audit_policies(self, number: int) -> list[SequencePolicy]:
+        rng = random.Random(child_seed(self._context.seed, number, _SEQUENCE))
+        # Capabilities that are discovered on the way end the round.
+        capabilities = self._audited_capabilities
+        weights = step_weights(self._length)
+        lengths = rng.choices(range(1, self._length + 1), weights, k=self._context.settings.batch)
+        return [
+            SequencePolicy(tuple(rng.randrange(capabilities) for _ in range(length)))
+            for length in lengths
+        ]
+
+    def _audit_starts(self, number: int, most: int) -> list[Start]:
+        rng = random.Random(child_seed(self._context.seed, number, _QUERY))
+        return [rng.choice(self._context.positions.initial) for _ in range(most)]
+
+    def observe(self, result: QueryResult) -> None:
+        """Learn from the answers to a query, or score them."""
+        number, self._queries = self._queries, self._queries + 1
+        self._executions += result.executions
+        self._distances.observe(result.pairs)
+        if self.audit is not None:
+            self._score(number, result)
+            return
+        for _ in range(min(len(self._repeats), self._context.settings.batch)):
+            self._repeats.popleft()
+        first = [
+            (state, capability)
+            for state, capability in dict.fromkeys(result.pairs)
+            if self._draws_of(state, capability) == 1
+        ]
+        self._near_asked += self._completing
+        observed = self.model.observe(result.pairs)
+        if not self._candidates.outdated:
+            self._candidates.observe(result.pairs, first, observed.changed)
+        self._repeats.extend(Candidate(*pair, 1.0) for pair in observed.contradicted)
+        if self._executions >= self._refresh_at or self._candidates.outdated:
+            self._refresh()
+
+    def _draws_of(self, state: int, capability: int) -> int:
+        pair = self._context.graph.pair(state, capability)
+        return 0 if pair is None else pair.total
+
+    def _refresh(self) -> None:
+        self._refresh_at = self._executions * _REFRESH + 5
+        self._candidates.refresh(step_weights(self._length))
+        self._begin_audit_if_due()
+
+    def _begin_audit_if_due(self) -> None:
+        settings = self._context.settings
+        self._completing = False
+        if not settings.audit or self._executions < self._audit_after:
+            return
+        if self._candidates.expected_surprises() > _EXPECTED * settings.audit:
+            return
+        self._completing = bool(self._near_asked < _MOST_NEAR and self._candidates.near(1, _NEAR))
+        if self._completing:
+            return
+        self._rounds += 1
+        graph, seed = self._context.graph, child_seed(self._context.seed, _MODEL)
+        self.audited = LearnedModel.fitted(graph, seed)
+        self._audited_capabilities = len(graph.capabilities)
+        self.audit = AuditResult(
+            settings.audit, settings.confidence, self._length, self._rounds, self._queries, 0, 0, 0
+        )
+
+    def _score(self, number: int, result: QueryResult) -> None:
+        assert self.audit is not None and self.audited is not None, "an audit is under way"
+        policies = self._audit_policies(number)
+        samples = surprises = 0
+        for policy, last in zip(policies, result.lasts, strict=False):
+            if last is not None and last.executions == len(policy.sequence):
+                samples += 1
+                surprises += not self.audited.foresees(*last.transition)
+        self.audit = replace(
+            self.audit,
+            samples=self.audit.samples + samples,
+            surprises=self.audit.surprises + surprises,
+            executions=self.audit.executions + result.executions,
+        )
+        if self.audit.abandoned or self._candidates.outdated:
+            self._learn_from_audit()
+
+    def _learn_from_audit(self) -> None:
+        """Give a round up, and learn from what it drew."""
+        self.audit = self.audited = None
+        self._audit_after = self._executions + _BETWEEN_AUDITS
+        self.model.refresh()
+        self._refresh()
+
+    def finished(self) -> StopReason | None:
+        """Stop when the audit is passed."""
+        passed = self.audit is not None and self.audit.passed
+        return StopReason(StopKind.AUDITED) if passed else None
+
+    def describe(self, choice: QueryChoice) -> dict[str, Any]:
+        """Describe what each draw asks for."""
+        draws = [
+            {"state": hex(task.start.state), **task.policy.describe()} for task in choice.tasks
+        ]
+        return {"kind": "draws", "draws": draws}
+
+    def status(self, record: QueryRecord) -> Mapping[str, str]:
+        """Return how far the audit is, or what is expected of it."""
+        if self.audit is not None:
+            return {
+                "audit": f"round {self.audit.round}, {self.audit.samples} scored, "
+                f"{self.audit.surprises} surprises"
+            }
+        return {"expected surprises": f"{100 * self._candidates.expected_surprises():.2g} %"}

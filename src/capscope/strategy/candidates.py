@@ -1,0 +1,271 @@
+"""Which pairs are worth asking: doubt, novelty and relevance of every candidate.
+
+The candidates are the pairs of the states seen. Their scores are kept in arrays, one row for each
+capability and one column for each state; an answer changes one row. Beyond `_MOST_PAIRS` pairs a
+random sample of the states stands for all of them; it is drawn anew whenever the model is fitted
+again, the relevant states preferred.
+
+Novelty: a capability that was tried in many states may still have been tried in none with a dying
+victim. It is high if the rarest literal of the state, or a pair of atoms in it, is new for the
+capability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from capscope.model import LearnedModel, StateGraph
+from capscope.seeds import child_seed
+from capscope.statistics.arrays import Floats, Integers, Mask
+from capscope.strategy.relevance import Distances, Flow
+from capscope.symbolic import State
+
+_MOST_PAIRS = 100_000
+_MOST_ATOMS = 256  # beyond this many, pairs of atoms are not counted
+_NOVELTY = 0.5
+_FLOOR = 0.01  # a pair that nothing is unclear about is still worth this much
+_MANY_NEW_PAIRS = 4  # of atoms; more make a state no more novel
+_NEW_STATE_DOUBT = 0.5
+_LEAST_RELEVANCE = 0.02
+_HIDDEN = 0.5  # how likely a type that was seen once is believed to have another outcome
+
+
+class Candidate(NamedTuple):
+    """A pair worth asking."""
+
+    state: State
+    capability: int
+    score: float
+
+
+class Candidates:
+    """The scores of all candidates, updated as answers come in."""
+
+    def __init__(self, model: LearnedModel, distances: Distances, scope: int, seed: int) -> None:
+        self._model = model
+        self._graph: StateGraph = model.graph
+        self._distances = distances
+        self._scope = scope
+        self._seed = seed
+        self._refreshed = 0
+        self._rows: Integers = np.zeros(0, dtype=np.int64)
+        self._place: dict[State, int] = {}
+        self._tried: Mask = np.zeros((0, 0), dtype=bool)
+        self._doubt: Floats = np.zeros((0, 0))
+        self._types: Integers = np.zeros((0, 0), dtype=np.int64)
+        self._novelty: Floats = np.zeros((0, 0))
+        self._relevance: Floats = np.zeros(0)
+        self._use: Floats = np.zeros(0)
+        self._ones: list[Integers] = []  # for each capability: states tried in which an atom held
+        self._times: list[int] = []
+        self._together: list[Mask] = []  # pairs of atoms that held together in one of them
+        self.refresh(())
+
+    def refresh(self, use_weights: Sequence[float]) -> None:
+        """Choose the candidate states, and compute everything again."""
+        graph, model = self._graph, self._model
+        self._refreshed += 1
+        states = self._choose_states()
+        self._rows = np.array(model.matrix.rows(states), dtype=np.int64)
+        self._place = {state: i for i, state in enumerate(states)}
+        shape = len(graph.capabilities), len(states)
+        self._tried = np.zeros(shape, dtype=bool)
+        for place, state in enumerate(states):
+            self._tried[:, place] = [pair is not None for pair in graph.nodes[state].pairs]
+        self._doubt = np.ones(shape)
+        self._types = np.zeros(shape, dtype=np.int64)
+        self._novelty = np.ones(shape)
+        for capability in range(shape[0]):
+            self._predict(capability)
+            self._count_literals(capability)
+        flow = Flow(model, self._rows, self._types)
+        initial = model.matrix.rows(s for s, steps in self._distances.of.items() if not steps)
+        visits = flow.expected_visits(initial)
+        self._relevance = np.maximum(visits / max(visits.max(initial=0.0), 1e-12), _LEAST_RELEVANCE)
+        self._use = flow.visits_within(initial, use_weights)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether capabilities were discovered that the scores lack."""
+        return len(self._doubt) < len(self._graph.capabilities)
+
+    def _choose_states(self) -> list[State]:
+        states = [state for state in self._graph.nodes if self._in_scope(state)]
+        most = max(_MOST_PAIRS // max(len(self._graph.capabilities), 1), 1)
+        if len(states) <= most:
+            return states
+        random = np.random.default_rng(child_seed(self._seed, self._refreshed))
+        known = np.array([self._place.get(state, -1) for state in states])
+        weights = np.append(self._relevance, _LEAST_RELEVANCE)[known]
+        chosen = random.choice(len(states), most, replace=False, p=weights / weights.sum())
+        return [states[i] for i in sorted(chosen)]
+
+    def _in_scope(self, state: State) -> bool:
+        return not self._scope or self._distances.of.get(state, self._scope) < self._scope
+
+    def _predict(self, capability: int) -> None:
+        if len(self._rows):
+            types, belief = self._model.predicted_types(capability, self._rows)
+            self._types[capability] = np.maximum(types, 0)
+            self._doubt[capability] = 1.0 - belief
+
+    def _count_literals(self, capability: int) -> None:
+        """Count which literals a capability was tried with, from the beginning."""
+        width = self._model.matrix.bits.shape[1]
+        while len(self._ones) <= capability:
+            self._ones.append(np.zeros(width, dtype=np.int64))
+            self._times.append(0)
+            size = width if width <= _MOST_ATOMS else 0
+            self._together.append(np.zeros((size, size), dtype=bool))
+            for state, node in self._graph.nodes.items():
+                if node.pairs[len(self._ones) - 1] is not None:
+                    self._count(len(self._ones) - 1, state)
+        self._rate_novelty(capability)
+
+    def _count(self, capability: int, state: State) -> None:
+        bits = self._model.matrix.bits[self._model.matrix.row[state]]
+        self._ones[capability] += bits
+        self._times[capability] += 1
+        if len(self._together[capability]):
+            held = np.flatnonzero(bits)
+            self._together[capability][np.ix_(held, held)] = True
+
+    def _rate_novelty(self, capability: int) -> None:
+        bits = self._model.matrix.bits[self._rows]
+        ones, times = self._ones[capability], self._times[capability]
+        rarest = np.where(bits, ones, times - ones).min(axis=1, initial=times)
+        novelty = 1.0 / (1.0 + rarest)
+        together = self._together[capability]
+        if len(together):
+            held = bits.astype(np.float32)
+            new = np.einsum("sa,sa->s", held @ (~together).astype(np.float32), held)
+            novelty = 0.5 * novelty + 0.5 * np.minimum(new / _MANY_NEW_PAIRS, 1.0)
+        self._novelty[capability] = novelty
+
+    def observe(
+        self,
+        pairs: Iterable[tuple[State, int]],
+        first: Iterable[tuple[State, int]],
+        changed: Iterable[int],
+    ) -> None:
+        """Take in which pairs were executed, which of them first, and whose predictions changed."""
+        self._add_states(pairs)
+        touched = dict.fromkeys(changed)
+        for state, capability in first:
+            if capability < len(self._ones):
+                self._count(capability, state)
+                self._rate_novelty(capability)
+            if state in self._place:
+                self._tried[capability, self._place[state]] = True
+        for capability in touched:
+            if capability < len(self._doubt):
+                self._predict(capability)
+
+    def _add_states(self, pairs: Iterable[tuple[State, int]]) -> None:
+        new: dict[State, float] = {}
+        for state, capability in pairs:
+            pair = self._graph.pair(state, capability)
+            for node in () if pair is None else pair.successors:
+                if node.state not in self._place and self._in_scope(node.state):
+                    place = self._place.get(state)
+                    from_here = 0.0 if place is None else self._relevance[place] / 2
+                    new[node.state] = max(new.get(node.state, _LEAST_RELEVANCE), from_here)
+        most = max(_MOST_PAIRS // max(len(self._graph.capabilities), 1), 1)
+        fresh = list(new)[: max(most + most // 4 - len(self._place), 0)]
+        if not fresh:
+            return
+        for state in fresh:
+            self._place[state] = len(self._place)
+        added = len(self._doubt), len(fresh)
+        rows = self._model.matrix.rows(fresh)
+        tried = np.array([[p is not None for p in self._graph.nodes[s].pairs] for s in fresh]).T
+        self._rows = np.append(self._rows, rows)
+        self._tried = np.concatenate([self._tried, tried[: added[0]]], axis=1)
+        self._doubt = np.concatenate([self._doubt, np.full(added, _NEW_STATE_DOUBT)], axis=1)
+        self._types = np.concatenate([self._types, np.zeros(added, dtype=np.int64)], axis=1)
+        self._novelty = np.concatenate([self._novelty, np.ones(added)], axis=1)
+        self._relevance = np.append(self._relevance, [new[state] for state in fresh])
+        self._use = np.append(self._use, np.zeros(len(fresh)))
+
+    def explore(self, most: int, random: np.random.Generator) -> list[Candidate]:
+        """Draw untried pairs with probability ∝ score²: the highest score alone would be greedy."""
+        if not self._tried.size:
+            return []
+        scores = (self._doubt + _NOVELTY * self._novelty + _FLOOR) * np.sqrt(self._relevance)
+        scores[self._tried] = 0.0
+        weights = scores.ravel() ** 2
+        return self._drawn(weights, most, random)
+
+    def _drawn(self, weights: Floats, most: int, random: np.random.Generator) -> list[Candidate]:
+        number = min(most, np.count_nonzero(weights))
+        if not number:
+            return []
+        if number == 1:
+            steps = np.cumsum(weights)
+            chosen = [int(np.searchsorted(steps, random.random() * steps[-1], side="right"))]
+        else:
+            chosen = random.choice(
+                len(weights), number, replace=False, p=weights / weights.sum()
+            ).tolist()
+        return [self._candidate(*divmod(k, len(self._rows)), float(weights[k])) for k in chosen]
+
+    def _candidate(self, capability: int, place: int, weight: float) -> Candidate:
+        state = self._model.matrix.states[int(self._rows[place])]
+        return Candidate(state, capability, float(np.sqrt(weight)))
+
+    def near(self, most: int, farthest: int) -> list[Candidate]:
+        """List untried pairs of the states nearest to the beginning."""
+        found: list[Candidate] = []
+        distance = self._distances.of
+        states = [s for s in self._place if distance.get(s, farthest + 1) <= farthest]
+        for state in sorted(states, key=lambda s: (distance[s], self._place[s])):
+            for capability, pair in enumerate(self._graph.nodes[state].pairs):
+                if pair is None and len(found) < most:
+                    found.append(Candidate(state, capability, _FLOOR))
+        return found
+
+    def uncertain_odds(self, most: int, random: np.random.Generator) -> list[Candidate]:
+        """Draw pairs of the type whose odds gain most by another draw; untried ones first."""
+        errors = self._odds_errors()
+        share = np.bincount(
+            self._types.ravel(),
+            np.broadcast_to(self._relevance, self._types.shape).ravel(),
+            minlength=len(errors),
+        )
+        draws = np.array(self._model.types.draws)
+        gains = share * errors / (draws + 1.0)
+        number = int(gains.argmax())
+        inside = self._types == number
+        weights = np.where(inside, self._relevance, 0.0)
+        if (inside & ~self._tried).any():
+            weights[self._tried] = 0.0
+        return self._drawn(weights.ravel(), most, random)
+
+    def _odds_errors(self) -> Floats:
+        """Return, for each type, the expected error of its odds, hidden outcomes included."""
+        types = self._model.types
+        errors = []
+        for odds, draws in zip(types.odds, types.draws, strict=True):
+            main = max(odds.values())
+            spread = np.sqrt(2 / np.pi * main * (1 - main) / max(draws, 1))
+            errors.append(max(float(spread), _HIDDEN / (draws + 2.0)))
+        # That nothing happens was seen so often that its count is not kept.
+        errors[0] = 0.0
+        return np.array(errors)
+
+    def expected_errors(self) -> tuple[float, float]:
+        """Return the expected error of untried pairs, and that of odds, summed by relevance."""
+        untried = float((np.where(self._tried, 0.0, self._doubt) * self._relevance).sum())
+        odds = float((self._odds_errors()[self._types] * self._relevance).sum())
+        return untried, odds
+
+    def expected_surprises(self) -> float:
+        """Return the expected share of executions, as in use, that surprise the model."""
+        if not self._use.sum():
+            return 1.0
+        doubt = np.where(self._tried, 0.0, self._doubt).mean(axis=0)
+        # What the flow loses goes to states never seen; they are taken to be like the others.
+        return float(doubt @ self._use / self._use.sum()) * self._model.calibration
