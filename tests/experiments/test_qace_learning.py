@@ -130,7 +130,7 @@ def seen_without_the_others(problem):
     graph = everything_seen(problem)
     kept = type(graph)(graph.vocabulary, graph.capabilities)
     intent = graph.capabilities[0]
-    for rule in graph.rules(intent):
+    for rule in graph.extreme_rules(intent):
         for state in rule.states:
             if (state >> 2 & 3) in (1, 2):
                 after = rule.outcomes[0].effect.apply(state)

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from capscope import Budget, assess, load
 from capscope.environments.pddl import PddlSimulator, load_task
 from capscope.errors import VocabularyError
-from capscope.export.conditions import Conditions
+from capscope.export.conditions import Conditions, model_states
 from capscope.export.ppddl import decimal_shares, ppddl_files
 from capscope.model import StateGraph
-from capscope.model.extreme_models import PessimisticModel
 from capscope.symbolic import Intent, Predicate, Vocabulary
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
+from support.rule_models import predicted_by_rules
 from support.toy_worlds import Board, board_problem
 
 plado = pytest.importorskip("plado.pddl")
@@ -106,11 +106,11 @@ def facts_of(state, graph, read):
 
 def check_same_model(graph, files, *, silent_elsewhere=True):
     read = parsed(files)
-    facts = {state: facts_of(state, graph, read) for state in graph.nodes}
+    facts = {state: facts_of(state, graph, read) for state in model_states(graph)}
     assert len(set(facts.values())) == len(facts)
     assert set(read.intent) == set(read.actions) - {"do-nothing"}
-    for state, intent in itertools.product(graph.nodes, graph.capabilities):
-        expected = PessimisticModel(graph).predict(state, intent)
+    for state, intent in itertools.product(facts, graph.capabilities):
+        expected = predicted_by_rules(graph, state, intent)
         own = [read.actions[name] for name, text in read.intent.items() if text == str(intent)]
         found = [a for a in own if true(a.precondition, facts[state])]
         if not expected:
@@ -143,7 +143,7 @@ def test_readable_conditions_are_the_same_model_where_something_was_tried(graph)
 def test_readable_conditions_cover_states_in_which_nothing_was_tried():
     graph = tossed_models()
     untried = Intent.parse("not q"), 0b001
-    assert not PessimisticModel(graph).predict(untried[1], untried[0])
+    assert not predicted_by_rules(graph, untried[1], untried[0])
     check_same_model(graph, ppddl_files(graph, "toss"))
     with pytest.raises(AssertionError):
         check_same_model(graph, ppddl_files(graph, "toss", Conditions.READABLE))
@@ -219,7 +219,7 @@ def test_our_own_reader_gives_the_same_distributions(tireworld):
     operators = operators_of(task, files)
     stochastic = 0
     for state, intent in itertools.product(graph.nodes, graph.capabilities):
-        expected = PessimisticModel(graph).predict(state, intent)
+        expected = predicted_by_rules(graph, state, intent)
         own = [o for o in operators.get(str(intent), []) if o.applicable(state)]
         assert len(own) == bool(expected)
         if own:
@@ -242,7 +242,7 @@ def test_our_own_simulator_draws_from_the_same_distribution(tireworld):
         simulator.restore(simulator.snapshot_of(place.state), rng.getrandbits(32))
         after = simulator.step(operator)
         seen[after] = seen.get(after, 0) + 1 / 4000
-    assert seen == pytest.approx(PessimisticModel(graph).predict(place.state, intent), abs=0.03)
+    assert seen == pytest.approx(predicted_by_rules(graph, place.state, intent), abs=0.03)
 
 
 def test_an_exported_run_can_itself_be_assessed(tmp_path):

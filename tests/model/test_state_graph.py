@@ -196,12 +196,12 @@ def test_a_place_knows_what_was_tried_there_and_where_it_led(batches, capabiliti
 
 
 @given(BATCHES)
-def test_rules_partition_the_states_tried_by_their_effects(batch):
+def test_the_rules_of_the_extreme_models_partition_the_states_tried_by_their_effects(batch):
     graph = StateGraph(WORDS, INTENTS)
     graph.update(batch)
     for c, intent in enumerate(INTENTS):
         groups, effects_in = Twin(batch).partition(c)
-        rules = graph.rules(intent)
+        rules = graph.extreme_rules(intent)
         assert sorted(s for rule in rules for s in rule.states) == sorted(effects_in)
         assert [rule.executions for rule in rules] == sorted(
             (rule.executions for rule in rules), reverse=True

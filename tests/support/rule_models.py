@@ -29,7 +29,7 @@ def written_out(graph, space, *, optimistic):
     """Write one of the two extreme models out with conditions."""
     written = {}
     for intent in graph.capabilities:
-        rules = graph.rules(intent)
+        rules = graph.extreme_rules(intent)
         if not rules and optimistic:
             effect = Effect(*graph.vocabulary.literal_masks(intent.literals))
             written[intent] = [(space.anything, (Outcome(effect, 0, 1.0),))]
@@ -41,3 +41,10 @@ def written_out(graph, space, *, optimistic):
             for own in [space.of_states(rule.states)]
         ]
     return RuleModel(written)
+
+
+def predicted_by_rules(graph, state, intent):
+    """Return what the fitted rules say about a pair; empty if it was never tried."""
+    own = [rule for rule in graph.rules(intent) if state in rule.states]
+    assert len(own) == (graph.pair(state, graph.index[intent]) is not None)
+    return {o.effect.apply(state): o.probability for rule in own for o in rule.outcomes}

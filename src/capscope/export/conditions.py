@@ -1,15 +1,15 @@
 """The condition of a rule, for people and for tools that plan or check.
 
-Written out, the states in which a rule was observed are a disjunction with one conjunction of all
-atoms per state: a hundred megabytes for 576 states and 116 capabilities. A much shorter condition
-gives the same model, since the model never leads from an observed state to another one: it only has
-to separate observed states. Both kinds of condition hold in the states of the rule and not in those
-of another rule of its capability:
+Written out, the states of a rule are a disjunction with one conjunction of all atoms per state: a
+hundred megabytes for 576 states and 116 capabilities. A much shorter condition gives the same model
+if it separates all states that the model can lead to: the observed ones, and those to which a rule
+leads from a state that has not shown this outcome yet. Both kinds of condition hold in the states
+of the rule and not in those of another rule of its capability:
 
-- `observed` is also false in the observed states in which the capability was never tried. For
-  states that were never observed it is a guess, but no observed state leads to one.
-- `readable` is what people are shown. It may hold in observed states in which the capability was
-  never tried, and there the conditions of several rules may hold.
+- `observed` is also false in the other states that the model can lead to, in which the capability
+  was never tried. For all other states it is a guess.
+- `readable` is what people are shown. It may hold in states in which the capability was never
+  tried, and there the conditions of several rules may hold.
 """
 
 from collections.abc import Sequence
@@ -30,14 +30,18 @@ class Conditions(StrEnum):
     READABLE = "readable"
 
 
-def rules_with_conditions(
-    graph: StateGraph, intent: Intent, conditions: Conditions
-) -> ConditionedRules:
+def with_readable_conditions(graph: StateGraph, intent: Intent) -> ConditionedRules:
     """Return the rules of a capability, best supported first, each with its condition."""
     rules = graph.rules(intent)
-    if conditions is Conditions.READABLE:
-        return list(zip(rules, readable_conditions(rules, graph.vocabulary), strict=True))
-    return [(rule, among_observed(rule.states, graph)) for rule in rules]
+    return list(zip(rules, readable_conditions(rules, graph.vocabulary), strict=True))
+
+
+def with_observed_conditions(
+    graph: StateGraph, intent: Intent, states: Sequence[State]
+) -> ConditionedRules:
+    """Return the rules with conditions that are exact among the states of `model_states`."""
+    rules = graph.rules(intent)
+    return [(rule, condition_among(rule.states, states, graph.vocabulary)) for rule in rules]
 
 
 def readable_conditions(rules: Sequence[Rule], vocabulary: Vocabulary) -> list[tuple[Term, ...]]:
@@ -45,7 +49,20 @@ def readable_conditions(rules: Sequence[Rule], vocabulary: Vocabulary) -> list[t
     return dnfs_apart([rule.states for rule in rules], vocabulary)
 
 
-def among_observed(states: Sequence[State], graph: StateGraph) -> tuple[Term, ...]:
-    """Return a short condition that holds in these states and in no other observed state."""
-    inside = set(states)
-    return shortest_dnf(states, [s for s in graph.nodes if s not in inside], graph.vocabulary)
+def model_states(graph: StateGraph) -> list[State]:
+    """Return the observed states, then those to which a rule leads and that were not observed."""
+    states = dict.fromkeys(graph.nodes)
+    for intent in graph.capabilities:
+        for rule in graph.rules(intent):
+            # With a single outcome, each state has shown it.
+            for outcome in rule.outcomes if len(rule.outcomes) > 1 else ():
+                states.update(dict.fromkeys(map(outcome.effect.apply, rule.states)))
+    return list(states)
+
+
+def condition_among(
+    inside: Sequence[State], states: Sequence[State], vocabulary: Vocabulary
+) -> tuple[Term, ...]:
+    """Return a short condition that holds in the states inside and in none of the others."""
+    own = set(inside)
+    return shortest_dnf(inside, [s for s in states if s not in own], vocabulary)

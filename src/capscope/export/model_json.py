@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capscope.export.conditions import Conditions, rules_with_conditions
+from capscope.export.conditions import with_readable_conditions
 from capscope.model import Rule, StateGraph
 from capscope.symbolic import Intent, Vocabulary
 from capscope.symbolic.dnf import Term
@@ -12,7 +12,7 @@ VERSION = 1
 
 
 def model_document(graph: StateGraph, problem: str) -> dict[str, Any]:
-    """Return the pessimistic model as JSON-ready values."""
+    """Return the learned rules as JSON-ready values."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -23,7 +23,7 @@ def model_document(graph: StateGraph, problem: str) -> dict[str, Any]:
 
 
 def _capability(graph: StateGraph, intent: Intent) -> dict[str, Any]:
-    rules = rules_with_conditions(graph, intent, Conditions.READABLE)
+    rules = with_readable_conditions(graph, intent)
     return {
         "intent": [str(literal) for literal in intent.literals],
         "executions": sum(rule.executions for rule, _ in rules),
@@ -40,6 +40,7 @@ def _rule(rule: Rule, when: tuple[Term, ...], vocabulary: Vocabulary) -> dict[st
                 "probability": outcome.probability,
                 "count": outcome.count,
                 "interval": list(outcome.interval),
+                "spread": outcome.spread and list(outcome.spread),
                 "adds": [str(atom) for atom in vocabulary.holding(outcome.effect.adds)],
                 "deletes": [str(atom) for atom in vocabulary.holding(outcome.effect.deletes)],
             }

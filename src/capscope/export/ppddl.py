@@ -15,7 +15,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from capscope.export.conditions import ConditionedRules, Conditions, rules_with_conditions
+from capscope.export.conditions import (
+    ConditionedRules,
+    Conditions,
+    model_states,
+    with_observed_conditions,
+    with_readable_conditions,
+)
 from capscope.export.identifiers import IdentifierSyntax, name_lines
 from capscope.model import Rule, StateGraph
 from capscope.symbolic import Intent, Literal, Vocabulary
@@ -36,7 +42,7 @@ _NO_ACTIONS = (
     "    :effect (and))",
 )
 _ADVICE = {
-    Conditions.OBSERVED: "exact for the observed states, and no action leaves them",
+    Conditions.OBSERVED: "exact for the observed states and all states that an action leads to",
     Conditions.READABLE: "readable, and guesses in states in which the capability was never tried",
 }
 
@@ -55,11 +61,13 @@ def ppddl_files(
     conditions: Conditions = Conditions.OBSERVED,
     goal: Intent | None = None,
 ) -> PpddlFiles:
-    """Return the pessimistic model as a domain, and the initial state of the run as a problem."""
+    """Return the learned rules as a domain, and the initial state of the run as a problem."""
     names = _Names.of(graph, problem)
-    rules = {
-        intent: rules_with_conditions(graph, intent, conditions) for intent in graph.capabilities
-    }
+    if conditions is Conditions.READABLE:
+        rules = {intent: with_readable_conditions(graph, intent) for intent in graph.capabilities}
+    else:
+        states = model_states(graph)
+        rules = {i: with_observed_conditions(graph, i, states) for i in graph.capabilities}
     if goal is not None:
         graph.vocabulary.literal_masks(goal.literals)  # raises for an unknown atom
     actions = [line for intent in rules for line in _actions(intent, rules[intent], graph, names)]
@@ -122,7 +130,7 @@ def _rank(kind: str, vocabulary: Vocabulary) -> tuple[int, str]:
 
 
 def _heading(names: _Names, problem: str, conditions: Conditions) -> Iterator[str]:
-    yield f"; What the agent of {json.dumps(problem)} was observed to do, and nothing else."
+    yield f"; What the agent of {json.dumps(problem)} does, as far as it was observed."
     yield "; An action is one rule of a capability: it requests the intent named above it."
     yield f"; Conditions are {_ADVICE[conditions]}."
     yield "; If no action of a capability is applicable, its outcome is unknown."

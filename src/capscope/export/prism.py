@@ -1,9 +1,9 @@
 """The learned model in the PRISM language: an MDP for PRISM and Storm.
 
 Each atom that was seen both true and false is a Boolean variable, so that a property reads like
-`Pmax=? [F on_a_b & !clear_c]`, and a rule is one command. The MDP covers the observed states: it
-starts in the initial state of the run, and no command leaves the observed states. A capability that
-was never tried in a state is not available there.
+`Pmax=? [F on_a_b & !clear_c]`, and a rule is one command. The MDP starts in the initial state of
+the run and covers the observed states, and those to which a rule leads from a state that has not
+shown this outcome yet. A capability that was never tried in a state is not available there.
 
 Probabilities are fractions of counts such as `7/25`, exact in an exact engine. A state in which
 nothing was tried has an unnamed loop without cost (a model checker would add one, or refuse) and
@@ -15,10 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 
-from capscope.export.conditions import Conditions, among_observed, rules_with_conditions
+from capscope.export.conditions import (
+    ConditionedRules,
+    condition_among,
+    model_states,
+    with_observed_conditions,
+)
 from capscope.export.identifiers import IdentifierSyntax
 from capscope.model import Rule, StateGraph
-from capscope.symbolic import Intent
+from capscope.symbolic import Intent, State
 from capscope.symbolic.dnf import Term
 
 SYNTAX = IdentifierSyntax(
@@ -34,15 +39,20 @@ Names = Mapping[str, str]
 
 
 def prism_program(graph: StateGraph, problem: str) -> str:
-    """Return the pessimistic model as a program of one module."""
+    """Return the learned rules as a program of one module."""
     variables = SYNTAX.identifiers(str(atom) for atom in graph.vocabulary.atoms)
     # An action with the name of a variable would confuse readers.
     asked = SYNTAX.identifiers(
         (f"ask {intent}" for intent in graph.capabilities), variables.values()
     )
     actions = {intent: asked[f"ask {intent}"] for intent in graph.capabilities}
+    states = model_states(graph)
+    untried = _untried(graph, states)
+    rules = {intent: with_observed_conditions(graph, intent, states) for intent in actions}
     commands = [
-        line for i, name in actions.items() for line in _commands(graph, i, name, variables)
+        line
+        for i, name in actions.items()
+        for line in _commands(graph, i, rules[i], name, variables)
     ]
     lines = [
         *_heading(graph, problem),
@@ -52,17 +62,17 @@ def prism_program(graph: StateGraph, problem: str) -> str:
         "module agent",
         *_variables(graph, variables),
         *commands,
-        *_loops(graph, variables),
+        *_loops(untried, variables),
         "endmodule",
         "",
-        *_labels(graph, variables),
+        *_labels(graph, untried, variables),
         *_rewards(graph, actions),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _heading(graph: StateGraph, problem: str) -> Iterator[str]:
-    yield f"// What the agent of {json.dumps(problem)} was observed to do, and nothing else."
+    yield f"// What the agent of {json.dumps(problem)} does, as far as it was observed."
     yield "// An action asks the agent for an intent. What was never tried is not available."
     if graph.first_state is None:
         yield "// Nothing was tried: the initial state is unknown."
@@ -96,8 +106,9 @@ def _declared(graph: StateGraph, variables: Names, bits: int, form: str) -> Iter
             yield f"{declaration};  // {json.dumps(str(atom))}"
 
 
-def _commands(graph: StateGraph, intent: Intent, action: str, variables: Names) -> Iterator[str]:
-    rules = rules_with_conditions(graph, intent, Conditions.OBSERVED)
+def _commands(
+    graph: StateGraph, intent: Intent, rules: ConditionedRules, action: str, variables: Names
+) -> Iterator[str]:
     for number, (rule, when) in enumerate(rules, 1):
         if number == 1:
             yield ""
@@ -131,26 +142,24 @@ def _updates(rule: Rule, graph: StateGraph, variables: Names) -> str:
     return " + ".join(map("".join, zip(shares, updates, strict=True)))
 
 
-def _loops(graph: StateGraph, variables: Names) -> Iterator[str]:
-    untried = _untried(graph)
+def _loops(untried: Sequence[Term], variables: Names) -> Iterator[str]:
     if untried:
         yield ""
         yield "  // Nothing was tried here; some tools need the loop."
         yield f"  [] {_guard(untried, variables)} -> true;"
 
 
-def _untried(graph: StateGraph) -> tuple[Term, ...]:
+def _untried(graph: StateGraph, known: Sequence[State]) -> tuple[Term, ...]:
     """Return the condition of the states in which nothing was tried; no term if there is none."""
     if not graph.nodes:
         return ((),)
-    states = [state for state, node in graph.nodes.items() if not node.tried]
-    return among_observed(states, graph)
+    states = [s for s in known if (node := graph.nodes.get(s)) is None or not node.tried]
+    return condition_among(states, known, graph.vocabulary)
 
 
-def _labels(graph: StateGraph, variables: Names) -> Iterator[str]:
+def _labels(graph: StateGraph, untried: Sequence[Term], variables: Names) -> Iterator[str]:
     for atom in graph.vocabulary.holding(_varying(graph)):
         yield f'label "{variables[str(atom)]}" = {variables[str(atom)]};'
-    untried = _untried(graph)
     yield f'label "untried" = {_guard(untried, variables) if untried else "false"};'
     yield ""
 

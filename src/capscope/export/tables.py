@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_type_hints
 import numpy as np
 
 from capscope.export.conditions import readable_conditions
-from capscope.model import StateGraph
+from capscope.model import Rule, StateGraph
 from capscope.model.state_graph import PairStats
 from capscope.record.execution_table import ExecutionTable
 from capscope.sanitize import escape_surrogates
@@ -65,14 +65,14 @@ class RuleRow(NamedTuple):
     outcome: int
     """From 1, the most frequent first."""
     states: int
-    """States in which the rule was seen."""
+    """Tried states of the rule."""
     executions: int
     """Executions in these states."""
     times: int
     """Those with this outcome."""
     probability: float
     low: float
-    """The central 95 % credible interval of the probability."""
+    """The central 95 % interval of the probability in a state of the rule."""
     high: float
     achieving_states: int
     """States of the rule in which the intent holds after this outcome."""
@@ -125,7 +125,7 @@ class Table:
 
 
 def model_tables(graph: StateGraph) -> tuple[Table, Table]:
-    """Return the transitions and the rules of the pessimistic model."""
+    """Return the transitions and the rules of a graph."""
     transitions = Table("transitions", TransitionRow, _transitions(graph))
     return transitions, Table("rules", RuleRow, _rules(graph))
 
@@ -154,29 +154,31 @@ class _StateTexts:
 def _transitions(graph: StateGraph) -> Iterator[TransitionRow]:
     texts = _StateTexts(graph)
     for index, intent in enumerate(graph.capabilities):
-        number = {s: k for k, rule in enumerate(graph.rules(intent), 1) for s in rule.states}
+        rules = dict(enumerate(graph.rules(intent), 1))
+        number = {state: k for k, rule in rules.items() for state in rule.states}
         for state, place in graph.nodes.items():
             pair = place.pairs[index]
             if pair is not None:
-                yield from _pair_rows(state, intent, pair, number[state], texts, graph.vocabulary)
+                rule = number[state], rules[number[state]]
+                yield from _pair_rows(state, intent, pair, rule, texts, graph.vocabulary)
 
 
 def _pair_rows(
     state: State,
     intent: Intent,
     pair: PairStats,
-    rule: int,
+    rule: tuple[int, Rule],
     texts: _StateTexts,
     vocabulary: Vocabulary,
 ) -> Iterator[TransitionRow]:
     held = intent.holds(state, vocabulary)
-    for (effect, probability), after in zip(
-        pair.group.distribution(), pair.successors, strict=True
-    ):
+    probabilities = {outcome.effect: outcome.probability for outcome in rule[1].outcomes}
+    for effect, after in zip(pair.group.effects, pair.successors, strict=True):
         count = pair.counts[effect]
         yield TransitionRow(
             hex(state), escape_surrogates(str(intent)), hex(after.state), count, pair.total,
-            count / pair.total, probability, rule, held, intent.holds(after.state, vocabulary),
+            count / pair.total, probabilities[effect], rule[0], held,
+            intent.holds(after.state, vocabulary),
             texts.atoms(state), texts.atoms(after.state), *texts.changes(effect),
         )  # fmt: skip
 

@@ -17,6 +17,7 @@ from functools import reduce
 from operator import and_
 
 from capscope.errors import CapscopeError
+from capscope.model.rule_fitting import fit_rules
 from capscope.model.rules import Outcome, Rule
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
@@ -256,14 +257,17 @@ class StateGraph:
         return list(self._groups[capability].values())
 
     def rules(self, capability: Intent) -> tuple[Rule, ...]:
-        """Return the rules of a capability, best supported first: one for each group."""
+        """Return the rules fitted to all draws of a capability, best supported first."""
         index = self.index[capability]
         kept = self._rules[index]
         if kept is None or kept[0] != self.revisions[index]:
-            rules = map(_rule, self._groups[index].values())
-            ranked = sorted(rules, key=lambda rule: (-rule.executions, rule.states))
-            kept = self._rules[index] = self.revisions[index], tuple(ranked)
+            kept = self._rules[index] = self.revisions[index], fit_rules(self, index)
         return kept[1]
+
+    def extreme_rules(self, capability: Intent) -> tuple[Rule, ...]:
+        """Return the rules of the extreme models, best supported first: one for each group."""
+        rules = map(_rule, self._groups[self.index[capability]].values())
+        return tuple(sorted(rules, key=lambda rule: (-rule.executions, rule.states)))
 
     @property
     def always(self) -> State:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from capscope.analysis.findings import Example, Finding
 from capscope.export.conditions import readable_conditions
-from capscope.model import Outcome, Rule, StateGraph
+from capscope.model import Rule, StateGraph
+from capscope.model.rule_fitting import pooled_rule
 from capscope.sanitize import sanitize
 from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
 from capscope.symbolic.dnf import Term
@@ -39,9 +40,16 @@ class RuleView:
     @property
     def achieving(self) -> float:
         """The probability that the intent holds afterwards."""
-        counts = zip(self.achieved, self.rule.outcomes, strict=True)
-        # Counts, not probabilities: a rule that always succeeds has exactly 1.
-        return sum(o.count for achieved, o in counts if achieved) / self.rule.executions
+        if all(self.achieved):
+            return 1.0  # exactly
+        outcomes = zip(self.achieved, self.rule.outcomes, strict=True)
+        return sum(outcome.probability for achieved, outcome in outcomes if achieved)
+
+    @property
+    def successes(self) -> int:
+        """The executions after which the intent held."""
+        outcomes = zip(self.achieved, self.rule.outcomes, strict=True)
+        return sum(outcome.count for achieved, outcome in outcomes if achieved)
 
     @property
     def most_side_effects(self) -> int:
@@ -130,11 +138,15 @@ def _split(rule: Rule, intent: Intent, graph: StateGraph, groups: ExactlyOne) ->
 
 
 def _restrict(rule: Rule, states: Sequence[State], graph: StateGraph, capability: int) -> Rule:
-    """Restrict a rule to some of its states; its outcomes keep their order."""
-    pairs = [pair for state in states if (pair := graph.pair(state, capability)) is not None]
-    total = sum(pair.total for pair in pairs)
-    counts = {o.effect: sum(pair.counts[o.effect] for pair in pairs) for o in rule.outcomes}
-    outcomes = (Outcome(effect, count, count / total) for effect, count in counts.items())
+    """Restrict a rule to some of its states: their counts, and the probabilities of the rule."""
+    pairs = {s: pair for s in states if (pair := graph.pair(s, capability)) is not None}
+    if len(rule.outcomes) == 1:
+        # States that only share an effect say nothing about each other.
+        return pooled_rule(pairs)
+    outcomes = (
+        replace(outcome, count=sum(pair.counts.get(outcome.effect, 0) for pair in pairs.values()))
+        for outcome in rule.outcomes
+    )
     return Rule(tuple(states), tuple(outcomes))
 
 
@@ -183,6 +195,9 @@ def rule_lines(view: RuleView, vocabulary: Vocabulary, width: int = WIDTH) -> It
         share = f"{outcome.probability:.2f} [{low:.2f}, {high:.2f}]"
         literals = (_unbroken(str(literal)) for literal in outcome.effect.literals(vocabulary))
         changes = ", ".join(literals) or "nothing changes"
+        if outcome.spread is not None:
+            least, most = outcome.spread
+            changes += _unbroken(f" (differs between states: {least:.2f} to {most:.2f})")
         yield from wrapped(f"{mark} {share}  {changes}", "    ", " " * 26, width)
 
 

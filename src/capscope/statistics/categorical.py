@@ -77,7 +77,30 @@ def evidence_of_distinct_groups(
     return score
 
 
+def evidence_of_splits(inside: Integers, outside: Integers) -> Floats:
+    """Return, for each split, the log score against "both sides have the same distribution".
+
+    Each split is a row of counts on either side, a number for each outcome. The outcomes are those
+    of the columns, seen or not.
+    """
+    outcomes = inside.shape[1]
+    score: Floats = -_log_best(inside + outside)
+    for counts in (inside, outside):
+        score += _log_gamma_of_halves(2 * counts + 1).sum(axis=1) - outcomes * math.lgamma(0.5)
+        score += math.lgamma(outcomes / 2) - _log_gamma_of_halves(2 * counts.sum(axis=1) + outcomes)
+    return score
+
+
+def _log_best(counts: Integers) -> Floats:
+    """Return for each row the log likelihood under the distribution that fits best."""
+    total = counts.sum(axis=1)
+    inside = (counts * np.log(np.maximum(counts, 1))).sum(axis=1)
+    best: Floats = inside - total * np.log(np.maximum(total, 1))
+    return best
+
+
 def _log_gamma_of_halves(halves: Integers) -> Floats:
     """Return log Γ of numbers given in halves; few of them differ."""
     values, which = np.unique(halves, return_inverse=True)
-    return np.array([math.lgamma(value / 2) for value in values.tolist()])[which]
+    logs = np.array([math.lgamma(value / 2) for value in values.tolist()])
+    return logs[which].reshape(halves.shape)

@@ -58,7 +58,7 @@ def compile_disjunctions(graph: StateGraph) -> Compilation:
     tasks: list[LearningTask] = []
     disjuncts = 0
     for intent in graph.capabilities:
-        rules = graph.rules(intent)
+        rules = graph.extreme_rules(intent)
         for rule in rules:
             others = [state for other in rules if other is not rule for state in other.states]
             terms = [
@@ -90,7 +90,7 @@ def leave_uncompiled(graph: StateGraph) -> Compilation:
     """Make one task of each capability that ever changed something."""
     tasks = []
     for intent in graph.capabilities:
-        working = next(filter(changes_something, graph.rules(intent)), None)
+        working = next(filter(changes_something, graph.extreme_rules(intent)), None)
         if working is not None:
             tasks.append(LearningTask(intent, Conjunction(0, 0), working.states[0], whole=True))
     count = len(graph.capabilities)
@@ -98,7 +98,7 @@ def leave_uncompiled(graph: StateGraph) -> Compilation:
 
 
 def _tried(graph: StateGraph) -> tuple[Intent, ...]:
-    return tuple(intent for intent in graph.capabilities if graph.rules(intent))
+    return tuple(intent for intent in graph.capabilities if graph.extreme_rules(intent))
 
 
 def changes_something(rule: Rule) -> bool:

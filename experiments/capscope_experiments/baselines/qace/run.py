@@ -202,7 +202,7 @@ def learn_qace(
 def _learn(
     number: int, task: LearningTask, interview: Interview, graph: StateGraph, settings: QaceSettings
 ) -> QaceRow:
-    supplied = sorted(state for rule in graph.rules(task.intent) for state in rule.states)
+    supplied = sorted(state for rule in graph.extreme_rules(task.intent) for state in rule.states)
     try:
         result = learn_task(task, interview, supplied, settings)
     except BudgetSpent as spent:

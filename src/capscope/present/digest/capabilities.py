@@ -62,12 +62,13 @@ def marks_note(groups: ExactlyOne, vocabulary: Vocabulary) -> str:
 
 def standing_of(view: CapabilityView) -> Standing:
     """Return how reliable a capability is where its intent did not hold already."""
-    successes = [rule.achieving for rule in view.rules if not rule.held]
-    if not successes:
+    executions = sum(rule.rule.executions for rule in view.rules if not rule.held)
+    successes = sum(rule.successes for rule in view.rules if not rule.held)
+    if not executions:
         return Standing.UNTRIED
-    if min(successes) == 1:
+    if successes == executions:
         return Standing.RELIABLE
-    return Standing.SOMETIMES if max(successes) > 0 else Standing.NEVER
+    return Standing.SOMETIMES if successes else Standing.NEVER
 
 
 def _capability(view: CapabilityView, rules: tuple[RuleDigest, ...]) -> CapabilityDigest:

@@ -92,7 +92,9 @@ def _outcome_of_transition(
         rule = view.rules[index.rule].rule
         effect = rule.outcomes[index.outcome].effect
         for state in rule.states:
-            found[number[state], capability, number[effect.apply(state)]] = i
+            after = number.get(effect.apply(state))
+            if after is not None:  # otherwise it was seen only in other states of the rule
+                found[number[state], capability, after] = i
     seen = run.executions.distinct
     keys = zip(seen.before.tolist(), seen.capability.tolist(), seen.after.tolist(), strict=True)
     return np.array([found.get(key, -1) for key in keys], dtype=np.int64)
