@@ -28,9 +28,10 @@ CONCENTRATIONS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, math.inf)
 """The grid; with the last value all states are equal."""
 Bounds = tuple[float, float]
 
-_LEANING: Floats = np.power(2.0, -np.arange(len(CONCENTRATIONS)) / 4)
-_LEANING *= 0.95 / _LEANING[:-1].sum()
-_LEANING[-1] = 0.05
+_LEANING: Floats = np.power(2.0, -np.arange(len(CONCENTRATIONS)) / 2)
+_LEANING *= 0.98 / _LEANING[:-1].sum()
+_LEANING[-1] = 0.02
+"""The prior weights of the concentrations for intervals."""
 _LEAST_RATIO = 20.0
 """States are said to differ if this explains the draws so many times better than equality."""
 _LEVEL = 0.95

@@ -5,7 +5,8 @@ other rules, and is free elsewhere. The textbook algorithms (Quine–McCluskey, 
 complement of ON ∪ OFF, which is nearly everything: tens of seconds for 60 atoms and 4000 states. So
 the cover is greedy. A term starts empty and grows by the literal that excludes most of OFF for the
 ON states it loses, until OFF is excluded; then unnecessary literals are removed, and the next term
-covers the remaining ON states.
+covers the remaining ON states. Of literals that serve equally well, the one that separates all of
+ON from OFF best is taken: in a small corner of the states, many literals fit by accident.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from capscope.symbolic.vocabulary import Literal, State, Vocabulary
 
 Term = tuple[Literal, ...]
 Bits = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 def shortest_dnf(
@@ -69,14 +71,15 @@ def bit_matrix(states: Sequence[State], width: int) -> Bits:
 def _cover(on_sat: Bits, off_sat: Bits) -> list[list[int]]:
     terms: list[list[int]] = []
     uncovered = np.ones(len(on_sat), dtype=bool)
+    separates = on_sat.mean(axis=0) - off_sat.mean(axis=0) if len(off_sat) else np.zeros(1)
     while uncovered.any():
-        term = _shorten(_grow(on_sat[uncovered], off_sat), off_sat)
+        term = _shorten(_grow(on_sat[uncovered], off_sat, separates), off_sat, separates)
         terms.append(term)
         uncovered &= ~on_sat[:, term].all(axis=1)
     return terms
 
 
-def _grow(on_sat: Bits, off_sat: Bits) -> list[int]:
+def _grow(on_sat: Bits, off_sat: Bits, separates: Floats) -> list[int]:
     """Add literals until no OFF state is left, keeping as many ON states as possible."""
     term: list[int] = []
     # float32 sums are fast, and exact for any realistic number of states.
@@ -86,7 +89,9 @@ def _grow(on_sat: Bits, off_sat: Bits) -> list[int]:
         excluded = len(off_left) - off_left.sum(axis=0)
         # Keeping ON counts as much as excluding OFF; a literal that keeps nothing is useless.
         score = np.where(kept > 0, (kept / len(on_left)) * excluded, -1.0)
-        best = int(score.argmax())
+        # float32 rounds equal scores differently.
+        equal = score >= score.max() * (1 - 1e-5)
+        best = int(np.where(equal, separates, -np.inf).argmax())
         if score[best] <= 0:
             # No literal scores: describe one ON state until OFF is excluded.
             row = on_left[0] > 0
@@ -97,13 +102,18 @@ def _grow(on_sat: Bits, off_sat: Bits) -> list[int]:
     return term
 
 
-def _shorten(term: list[int], off_sat: Bits) -> list[int]:
+def _shorten(term: list[int], off_sat: Bits, separates: Floats) -> list[int]:
     """Remove literals without which the term still excludes every OFF state."""
-    for literal in list(term):
-        rest = [other for other in term if other != literal]
-        if not off_sat[:, rest].all(axis=1).any():
-            term = rest
-    return term
+    by_accident_first = sorted(term, key=lambda literal: float(separates[literal]))
+    shortened = []
+    for order in (by_accident_first, term):
+        left = list(term)
+        for literal in order:
+            rest = [other for other in left if other != literal]
+            if not off_sat[:, rest].all(axis=1).any():
+                left = rest
+        shortened.append(left)
+    return min(shortened, key=len)
 
 
 def _drop_redundant(terms: list[list[int]], on_sat: Bits) -> list[list[int]]:
