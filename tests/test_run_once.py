@@ -36,6 +36,7 @@ def counted_calls(monkeypatch):
         count(ExecutionTableBuilder, "__init__", "builder")
         count(run_module, "find_findings", "findings")
         count(run_module, "find_aliasing", "aliasing")
+        count(run_module, "find_drift", "drift")
         count(run_module, "find_agent_failures", "agent failures")
         read = ExecutionTable.read
 
@@ -61,7 +62,7 @@ def test_assessing_and_showing_a_run_computes_each_thing_once(
             assert counts["findings"] == counts["aliasing"] == counts["agent failures"] == 1
         show_everything(run, tmp_path)
         assert counts["table read"] == 0
-        once = ("graph", "evidence", "builder", "findings", "aliasing", "agent failures")
+        once = ("graph", "evidence", "builder", "findings", "aliasing", "drift", "agent failures")
         assert {name: counts[name] for name in once} == dict.fromkeys(once, 1)
 
 
@@ -87,7 +88,7 @@ def test_loading_and_reporting_reads_the_table_once(strategy, tmp_path, monkeypa
         show_everything(run, tmp_path)
     assert counts.pop("builder", 0) == 0
     assert counts == dict.fromkeys(
-        ("table read", "graph", "evidence", "findings", "aliasing", "agent failures"), 1
+        ("table read", "graph", "evidence", "findings", "aliasing", "drift", "agent failures"), 1
     )
 
 
@@ -121,7 +122,7 @@ def test_reading_a_run_changes_nothing(tmp_path):
 
 def test_what_is_asked_twice_is_the_same_object(tmp_path):
     run = assess(slippery(), run=tmp_path / "run", budget=BUDGET, settings=SMALL)
-    assert {"usage", "models", "verdict", "aliasing", "agent_failures"} <= set(FACTS)
+    assert {"usage", "models", "verdict", "aliasing", "drift", "agent_failures"} <= set(FACTS)
     for name in FACTS:
         assert getattr(run, name) is getattr(run, name), name
     assert run.findings() is run.findings()

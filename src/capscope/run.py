@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capscope.analysis.aliasing import Aliasing, find_aliasing
+from capscope.analysis.drift import Drift, find_drift
 from capscope.analysis.evaluation.evaluate import Measure, evaluate_run
 from capscope.analysis.evaluation.sample import Progress, silent
 from capscope.analysis.findings import Finding, find_findings
@@ -30,7 +31,7 @@ from capscope.errors import CapscopeError, RunError, SimulatorError
 from capscope.model import CapabilityModel, ExtremeModels, StateGraph
 from capscope.problems import canonical_source, is_named, load_problem, text_digest
 from capscope.record.agent_failures import AgentFailure, find_agent_failures
-from capscope.record.execution_table import ExecutionTable
+from capscope.record.execution_table import ExecutionTable, has_several_positions
 from capscope.record.identity import InitialPositions, RunIdentity, RunMeta
 from capscope.record.journal import Journal
 from capscope.record.run_directory import RunDirectory, TemporaryRun, write_atomically
@@ -145,7 +146,7 @@ class Run:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What the evidence settles and what it leaves open."""
+        """What the evidence settles and what it leaves open; see also `claim_withheld`."""
         evidence = self._evidence or Evidence.of(self.graph, self.identity.settings)
         return evidence.verdict()
 
@@ -160,6 +161,30 @@ class Run:
     def aliasing(self) -> Aliasing:
         """Where outcomes depend on simulator state that the predicates do not capture."""
         return find_aliasing(self.executions, self.capabilities, self.graph.vocabulary)
+
+    @cached_property
+    def drift(self) -> Drift | None:
+        """How the agent changed while the run was under way; None if that is not shown."""
+        return find_drift(
+            self.executions,
+            self.capabilities,
+            self.graph.vocabulary,
+            several_positions=self._has_several_positions,
+            discovered=self.meta.discovered,
+        )
+
+    def _has_several_positions(self) -> bool:
+        with self.open_journal() as journal:
+            return has_several_positions(journal)
+
+    @property
+    def claim_withheld(self) -> str | None:
+        """Why nothing is called settled, whatever the verdict; None if there is no such reason."""
+        if self.drift is not None:
+            return "the agent changed while the run was under way"
+        if self.executions.idle:
+            return "no execution changed anything"
+        return None
 
     def findings(self) -> list[Finding]:
         """Return what is surprising in what was learned, the most striking first."""

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from capscope.record.execution_table import UNKNOWN_POSITION, ExecutionTable
-from capscope.statistics.arrays import Floats, Integers, Mask
+from capscope.record.execution_table import ExecutionTable
+from capscope.statistics.arrays import Floats, Integers
 from capscope.statistics.categorical import (
     evidence_of_distinct_groups,
     evidence_of_two_distributions,
@@ -129,7 +129,7 @@ class OutcomeCounts(NamedTuple):
 
 def outcome_counts(executions: ExecutionTable) -> OutcomeCounts:
     """Count the outcomes of each position, in the pairs that can be tested."""
-    known = np.flatnonzero(_at_their_start(executions))
+    known = np.flatnonzero(executions.at_start)
     before, capability = executions.before[known], executions.capability[known]
     position, after = executions.position[known], executions.after[known]
     capabilities = capability.max(initial=0) + 1
@@ -150,15 +150,6 @@ def outcome_counts(executions: ExecutionTable) -> OutcomeCounts:
         row_code % states,
         count,
     )
-
-
-def _at_their_start(executions: ExecutionTable) -> Mask:
-    """Return which executions began in the position that their draw started from."""
-    first = np.diff(executions.draw_id, prepend=-1) != 0
-    begins = np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))
-    steps: Integers = np.cumsum(executions.moved) - executions.moved
-    at_start: Mask = (steps == steps[begins]) & (executions.position != UNKNOWN_POSITION)
-    return at_start
 
 
 def _contrast(shown: Sequence[OutcomesOfPosition]) -> tuple[OutcomesOfPosition, OutcomesOfPosition]:

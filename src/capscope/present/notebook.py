@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from capscope.model import StateGraph
+from capscope.present.notes import claim_text, stop_text
 from capscope.present.text import (
     CapabilityView,
     RuleView,
@@ -63,9 +64,9 @@ def run_html(run: Run) -> str:
     spent = (
         f"{counted(usage.executions, 'execution')} in {counted(usage.queries, 'query')}, "
         f"{counted(usage.simulator_steps, 'simulator step')}; "
-        f"stopped: {run.stop_reason or 'not yet'}"
+        f"stopped: {stop_text(run) if run.stop_reason else 'not yet'}"
     )
-    sentences = map(html_text, (spent, str(run.verdict), *run.notes()))
+    sentences = map(html_text, (spent, claim_text(run), *run.notes()))
     paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences)
     return f"<p><b>{html_text(title)}</b></p>{paragraphs}{graph_html(run.graph)}"
 

@@ -7,16 +7,19 @@ mix different simulator positions look like randomness of the agent.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from capscope.analysis.aliasing import AliasedPair, Aliasing, OutcomesOfPosition
+from capscope.analysis.aliasing import AliasedPair, Aliasing
+from capscope.analysis.drift import Drift
 from capscope.analysis.findings.finding import joined
 from capscope.present.text import counted, first_few
 from capscope.record.agent_failures import AgentFailure
 from capscope.record.identity import InitialPositions
+from capscope.record.stop_reason import StopKind
 from capscope.sanitize import sanitize
-from capscope.symbolic import Effect, State
+from capscope.symbolic import Effect, State, Vocabulary
 from capscope.world import Ending
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ _AGENT_FAILURES = {
 def run_notes(run: Run) -> Iterator[str]:
     """Yield all notes about a run; most runs have none."""
     yield from agent_failure_warnings(run.agent_failures, run.path if run.kept else "DIR")
+    yield from change_warnings(run)
     yield from initial_position_notes(run.initial_positions)
     yield from aliasing_notes(run.aliasing, run.graph.always)
 
@@ -52,6 +56,46 @@ def agent_failure_warnings(
             f"to act ended because it {agent_failure_text(failure)} ({first}list the draws with "
             f"{command} --draws)"
         )
+
+
+def claim_text(run: Run) -> str:
+    """Return the verdict of a run in words, or why nothing is claimed."""
+    withheld = run.claim_withheld
+    return str(run.verdict) if withheld is None else f"nothing is settled: {withheld}"
+
+
+def verdict_document(run: Run) -> dict[str, Any]:
+    """Return the verdict as JSON-ready values, with the reason if nothing is claimed."""
+    withheld, verdict = run.claim_withheld, run.verdict
+    reached = verdict.reached and withheld is None
+    return {**verdict.as_dict(), "reached": reached, "withheld": withheld}
+
+
+def stop_text(run: Run) -> str:
+    """Return why a run stopped; a criterion that was met in vain is not called settled."""
+    reason, withheld = run.stop_reason, run.claim_withheld
+    if withheld is not None and reason is not None and reason.kind is StopKind.SETTLED:
+        return f"its criterion was met, but {withheld}"
+    return str(reason)
+
+
+def change_warnings(run: Run) -> Iterator[str]:
+    """Warn about an agent that changed during the run, or never changed anything."""
+    # A broken agent is reported as such.
+    if run.executions.idle and not run.agent_failures:
+        yield "warning: no execution changed anything; does the agent act on this world?"
+    if run.drift is not None:
+        yield sanitize(_drift_text(run.drift, run.graph.always))
+
+
+def _drift_text(drift: Drift, always: State) -> str:
+    of = "" if drift.capability is None else f" in {drift.capability}"
+    example = _contrast_text(drift, drift.before, drift.after, always, ("before", "after"))
+    return (
+        f"warning: the agent changed{of} while the run was under way, after about "
+        f"{counted(drift.executions, 'execution')}: {example}; all rates are mixtures of what it "
+        "did before and after"
+    )
 
 
 def agent_failure_text(failure: AgentFailure) -> str:
@@ -88,26 +132,36 @@ def aliasing_notes(aliasing: Aliasing, always: State = 0) -> Iterator[str]:
 
 
 def _aliasing_example(pair: AliasedPair, always: State) -> str:
+    return _contrast_text(pair, *pair.contrast, always, ("from one position", "from another"))
+
+
+def _contrast_text(
+    pair: AliasedPair | Drift,
+    one: Counter[State],
+    other: Counter[State],
+    always: State,
+    where: tuple[str, str],
+) -> str:
+    """Say how two groups of draws of a pair differ; most frequent outcomes come first."""
     state, vocabulary = pair.state, pair.vocabulary
     holding = vocabulary.holding(state & ~always) or vocabulary.holding(state)
     names = first_few([str(atom) for atom in holding], _MOST_NAMED)
-    one, other = pair.contrast
-    usual, usual_of_other = (next(iter(position)) for position in (one, other))
+    usual, usual_of_other = (next(iter(outcomes)) for outcomes in (one, other))
     example = (
         f"asked for {pair.intent} when {joined(names) or 'no atom holds'}, "
-        f"{_share(one, usual, ' draws')} from one position ended with {_changed(pair, usual)}, "
+        f"{_share(one, usual, ' draws')} {where[0]} ended with "
+        f"{_changed(state, usual, vocabulary)}, "
     )
     if usual == usual_of_other:
-        return f"{example}compared with {_share(other, usual)} from another"
-    changed = _changed(pair, usual_of_other)
-    return f"{example}and {_share(other, usual_of_other)} from another with {changed}"
+        return f"{example}compared with {_share(other, usual)} {where[1]}"
+    changed = _changed(state, usual_of_other, vocabulary)
+    return f"{example}and {_share(other, usual_of_other)} {where[1]} with {changed}"
 
 
-def _share(position: OutcomesOfPosition, outcome: State, noun: str = "") -> str:
-    count, draws = position[outcome], position.total()
+def _share(outcomes: Counter[State], outcome: State, noun: str = "") -> str:
+    count, draws = outcomes[outcome], outcomes.total()
     return f"all {draws:,}{noun}" if count == draws else f"{count:,} of {draws:,}{noun}"
 
 
-def _changed(pair: AliasedPair, after: State) -> str:
-    literals = Effect.between(pair.state, after).literals(pair.vocabulary)
-    return joined(literals) or "no change"
+def _changed(before: State, after: State, vocabulary: Vocabulary) -> str:
+    return joined(Effect.between(before, after).literals(vocabulary)) or "no change"

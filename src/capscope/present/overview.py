@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from capscope.analysis.findings import Finding
-from capscope.present.notes import run_notes
+from capscope.present.notes import claim_text, run_notes, stop_text, verdict_document
 from capscope.present.text import capability_lines, capability_views, counted, finding_lines
 from capscope.symbolic import Intent
 
@@ -36,7 +36,7 @@ def run_lines(run: Run) -> Iterator[str]:
         f"{run.problem}: {counted(usage.queries, 'query')}, "
         f"{counted(usage.executions, 'execution')}, "
         f"{counted(usage.simulator_steps, 'simulator step')} in "
-        f"{usage.seconds:.1f} s; stopped: {run.stop_reason}"
+        f"{usage.seconds:.1f} s; stopped: {stop_text(run)}"
     )
     if usage.llm_tokens:
         yield f"{counted(usage.llm_tokens, 'LLM token')} used; {usage.llm_cost:,.4f} paid"
@@ -45,7 +45,7 @@ def run_lines(run: Run) -> Iterator[str]:
         f"{counted(len(run.graph.nodes), 'state')}, "
         f"{counted(run.graph.distinct_transitions, 'distinct transition')} seen"
     )
-    yield str(run.verdict)
+    yield claim_text(run)
     yield from run_notes(run)
     yield f"run: {run.path}"
     yield f"report: {run.report_path}"
@@ -61,10 +61,11 @@ def run_document(run: Run) -> dict[str, Any]:
         "run": str(run.path),
         "report": str(run.report_path),
         "stopped_because": str(run.stop_reason),
-        "verdict": run.verdict.as_dict(),
+        "verdict": verdict_document(run),
         "agent_failures": [failure.as_dict() for failure in run.agent_failures],
         "initial_positions": run.initial_positions.as_dict(),
         "aliasing": run.aliasing.as_dict(),
+        "drift": run.drift and run.drift.as_dict(),
         "states": len(run.graph.nodes),
         "capabilities": len(run.capabilities),
         "transitions": run.graph.distinct_transitions,
@@ -78,7 +79,7 @@ def _heading_lines(run: Run) -> Iterator[str]:
         f"{counted(len(run.graph.nodes), 'state')} seen, "
         f"{counted(run.usage.executions, 'execution')}"
     )
-    yield str(run.verdict)
+    yield claim_text(run)
     yield from run_notes(run)
 
 
@@ -113,6 +114,7 @@ def findings_document(run: Run, wanted: Intent | None, limit: int | None) -> dic
         "findings": [finding.as_dict() for finding in _findings_about(run, wanted)[:limit]],
         "agent_failures": [failure.as_dict() for failure in run.agent_failures],
         "aliasing": run.aliasing.as_dict(),
+        "drift": run.drift and run.drift.as_dict(),
     }
 
 

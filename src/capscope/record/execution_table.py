@@ -171,6 +171,20 @@ class ExecutionTable:
         flags: Mask = self.simulator_steps > 0
         return flags
 
+    @property
+    def idle(self) -> bool:
+        """Whether there are executions, and none changed the symbolic state even for a moment."""
+        return len(self) > 0 and not self.changes.any()
+
+    @cached_property
+    def at_start(self) -> Mask:
+        """Whether it is known to begin in the position that its draw started from."""
+        first = np.diff(self.draw_id, prepend=-1) != 0
+        begins = np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))
+        steps: Integers = np.cumsum(self.moved) - self.moved
+        flags: Mask = (steps == steps[begins]) & (self.position != UNKNOWN_POSITION)
+        return flags
+
     @cached_property
     def complete(self) -> ExecutionTable:
         """The executions that were not cut short."""
@@ -346,6 +360,16 @@ def known_positions(journal: Journal) -> Mapping[int, set[bytes]]:
         for state, snapshot, name in journal.select(f"SELECT state, snapshot, name FROM {table}"):
             known.setdefault(state, set()).add(snapshot if name is None else name)
     return known
+
+
+def has_several_positions(journal: Journal) -> bool:
+    """Return whether any state is known to have several positions."""
+    known = " UNION ALL ".join(
+        f"SELECT state, COALESCE(name, snapshot) AS at FROM {table}"
+        for table in ("snapshots", "positions")
+    )
+    query = f"SELECT 1 FROM ({known}) GROUP BY state HAVING MIN(at) <> MAX(at) LIMIT 1"
+    return any(True for _ in journal.select(query))
 
 
 def _read_position_names(journal: Journal) -> tuple[tuple[bytes, ...], Integers]:

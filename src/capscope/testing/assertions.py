@@ -36,8 +36,9 @@ def assert_capability(
 ) -> None:
     """Assert that the agent achieves an intent with at least the given probability.
 
-    The claim is about the states seen in which `when` holds and the intent does not: about the mean
-    over those in which it was tried, with equal weights however often each was drawn; or, with
+    A run in which the agent changed, or never changed anything, supports no claim. The claim is
+    about the states seen in which `when` holds and the intent does not: about the mean over those
+    in which it was tried, with equal weights however often each was drawn; or, with
     `in_every_state`, about each of them.
     """
     __tracebackhide__ = True
@@ -94,7 +95,12 @@ def assert_no_loss(
     """
     __tracebackhide__ = True
     earlier = before if isinstance(before, Run) else load(before)
-    comparison = earlier.diff(after, error_rate=error_rate)
+    later = after if isinstance(after, Run) else load(after)
+    for run in (earlier, later):
+        # A run without any change is compared: the agent may have lost everything.
+        if run.drift is not None:
+            _refuse_withheld(run)
+    comparison = earlier.diff(later, error_rate=error_rate)
     if comparison.losses:
         _fail([*_loss_lines(comparison)])
     if not (comparison.unchanged or comparison.differences):
@@ -170,8 +176,11 @@ def _counts(states: Iterable[StateDraws]) -> list[tuple[int, int]]:
 
 
 def _graph_of(source: Source) -> StateGraph:
+    __tracebackhide__ = True
     if isinstance(source, str | Path):
-        return load(source).graph
+        source = load(source)
+    if isinstance(source, Run):
+        _refuse_withheld(source)
     found = source if isinstance(source, StateGraph) else getattr(source, "graph", None)
     if not isinstance(found, StateGraph):
         raise CapscopeError(
@@ -179,6 +188,12 @@ def _graph_of(source: Source) -> StateGraph:
             "run directory"
         )
     return found
+
+
+def _refuse_withheld(run: Run) -> None:
+    __tracebackhide__ = True
+    if run.claim_withheld is not None:
+        _fail([f"nothing can be shown by {run.path}: {run.claim_withheld}", *run.notes()])
 
 
 def _literals(when: When) -> tuple[Literal, ...]:

@@ -19,13 +19,14 @@ from capscope.present.notes import (
     agent_failure_text,
     agent_failure_warnings,
     aliasing_notes,
+    change_warnings,
     initial_position_notes,
+    stop_text,
 )
 from capscope.present.text import CapabilityView, counted, first_few
 from capscope.record.identity import RunIdentity
 from capscope.record.stop_reason import StopKind
 from capscope.sanitize import sanitize
-from capscope.strategy.verdict import Verdict
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -112,12 +113,12 @@ def _stop_sentence(run: Run) -> str:
         patience = run.identity.settings.patience
         queries = f"{counted(patience, 'query')} in a row" if patience > 1 else "a query"
         return f"It stopped because {queries} showed nothing new."
-    if reason.kind is StopKind.SETTLED:
+    if reason.kind is StopKind.SETTLED and run.claim_withheld is None:
         return "It stopped because, by its own criterion, the evidence was settled."
     if reason.kind is StopKind.BUDGET:
         limit = getattr(run.budget, reason.detail)
         return f"It stopped because its budget was spent ({_amount(reason.detail, limit)})."
-    return f"It stopped for this reason: {reason}."
+    return f"It stopped for this reason: {stop_text(run)}."
 
 
 def _amount(currency: str, limit: float) -> str:
@@ -132,7 +133,7 @@ def _amount(currency: str, limit: float) -> str:
 
 def _surprises(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
     # First of all: an agent that fails is not one that prefers to do nothing.
-    warnings = list(agent_failure_warnings(run.agent_failures))
+    warnings = [*agent_failure_warnings(run.agent_failures), *change_warnings(run)]
     yield from map(_as_sentence, warnings)
     if not run.graph.pairs_tried:
         yield "Nothing yet: no execution was completed."
@@ -173,13 +174,17 @@ def _unknown(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
     yield "Nothing is known about states that the run never reached."
     yield from map(_as_sentence, initial_position_notes(run.initial_positions))
     yield from map(_as_sentence, aliasing_notes(run.aliasing, graph.always))
-    yield from _verdict_sentences(run.verdict)
+    yield from _verdict_sentences(run)
     cut = int(run.executions.cut.sum())
     if cut:
         yield f"{counted(cut, 'execution')} {was(cut)} cut short by a budget and not used."
 
 
-def _verdict_sentences(verdict: Verdict) -> Iterator[str]:
+def _verdict_sentences(run: Run) -> Iterator[str]:
+    verdict, withheld = run.verdict, run.claim_withheld
+    if withheld is not None:
+        yield f"Nothing is called settled, because {withheld}."
+        return
     points = verdict.claim if verdict.reached else "; ".join(verdict.open_points())
     settled = "settled" if verdict.reached else "not settled yet"
     yield f"By the run's own criterion the evidence is {settled}: {points}."
@@ -228,7 +233,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
         yield "source", identity.source
     yield "strategy", identity.strategy
     yield "seed", str(identity.seed)
-    yield "stop reason", str(run.stop_reason or "not stopped")
+    yield "stop reason", stop_text(run) if run.stop_reason else "not stopped"
     yield "vocabulary", counted(len(graph.vocabulary.atoms), "atom")
     yield "capabilities", f"{len(graph.capabilities):,}"
     yield "queries", f"{usage.queries:,}"
