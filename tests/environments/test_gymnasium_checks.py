@@ -175,7 +175,7 @@ class Model:
         (lambda cell, intent: 1, False),
         (lambda cell, intent, rng: 1, False),
         (lambda *seen: 1, False),
-        ({"at(c3)": lambda cell: 1}, False),
+        ({"at(right)": lambda cell: 1}, False),
     ],
 )
 def test_a_policy_that_ignores_the_intent_is_noted(policy, ignores):

@@ -5,7 +5,7 @@ import pytest
 
 from capscope.environments.pddl import SHIPPED_PROBLEMS
 from capscope.problems import load_problem, restore_elsewhere
-from capscope.world import check_problem
+from capscope.world import check_problem, notes_on
 from capscope.world.checks import WALK_STEPS
 from support import toy_worlds as toy
 from support.toy_worlds import board_problem
@@ -209,3 +209,12 @@ def test_a_new_process_cannot_use_a_handle():
     failure = only_failure(load_problem(source), elsewhere=partial(restore_elsewhere, source))
     assert failure.check == "process"
     assert "IndexError" in failure.message
+
+
+def test_an_agent_that_never_changes_anything_is_noted():
+    question = "no attempt changed anything; does the agent act on this world?"
+    for agent in (toy.Scripted(), toy.Scripted(forever="wait")):
+        assert check_problem(board_problem(agent=agent)) == []
+        assert notes_on(board_problem(agent=agent)) == [question]
+    for agent in (toy.Presser(), toy.Scripted("a")):
+        assert notes_on(board_problem(agent=agent)) == []

@@ -28,6 +28,7 @@ RESETS = 12
 RESTORES = 200
 ATTEMPT_VISITS = 4
 ATTEMPT_INTENTS = 4
+IDLE_ATTEMPTS = 40
 
 RestoreElsewhere = Callable[[Sequence[Snapshot]], list[State]]
 """Restores snapshots in another process and returns the states seen there."""
@@ -288,6 +289,8 @@ def notes_on(problem: Problem, seed: int = 0) -> list[str]:
             f"{WALK_STEPS} random steps never changed the symbolic state; if longer walks do not "
             "either, name the intents to assess with --intents"
         )
+    if _never_acts(problem, seed):
+        notes.append("no attempt changed anything; does the agent act on this world?")
     resets = (problem.simulator.reset(child_seed(seed, 4, draw)) for draw in range(RESETS))
     different = len({_appearance(problem, observation) for observation in resets})
     if different > 1:
@@ -296,6 +299,20 @@ def notes_on(problem: Problem, seed: int = 0) -> list[str]:
             "resets as --resets gives, and its results apply to what is reachable from there"
         )
     return notes
+
+
+def _never_acts(problem: Problem, seed: int) -> bool:
+    """Return whether attempts were made at intents that did not hold, and none changed anything."""
+    visits, rng = list(_walk(problem, seed)), random.Random(child_seed(seed, 7))
+    intents, idle = _changing_intents(problem, visits), 0
+    # An agent may know only some of the intents, so each gets its turn.
+    for number, intent in enumerate(itertools.islice(itertools.cycle(intents), IDLE_ATTEMPTS)):
+        unmet = [visit for visit in visits if not intent.holds(visit.state, problem.vocabulary)]
+        attempt = _attempted(problem, rng.choice(unmet), intent, child_seed(seed, 7, number))
+        if len(attempt.trajectory) > 1:
+            return False
+        idle += not _agent_failure(intent, attempt)
+    return idle > 0
 
 
 def _appearance(problem: Problem, observation: Observation) -> bytes:
