@@ -23,7 +23,7 @@ import capscope
 import capscope.testing
 import capscope.world
 from capscope.cli.main import app
-from capscope.export.tables import QueryRow, RuleRow, TransitionRow
+from capscope.export.tables import QueryRow, RuleRow, SuccessRow, TransitionRow
 from capscope.record.journal_file import FORMAT_VERSION, SCHEMA
 from capscope.world import Ending
 from support.processes import SECONDS
@@ -404,7 +404,12 @@ def test_the_entries_about_a_run_are_as_the_page_says(after_tutorial):
 
 def test_the_tables_that_are_exported_are_as_the_page_says():
     told = {name: keys(text) for name, text in sections(FORMATS, "### File ").items()}
-    kinds = {"transitions": TransitionRow, "rules": RuleRow, "queries": QueryRow}
+    kinds = {
+        "transitions": TransitionRow,
+        "rules": RuleRow,
+        "queries": QueryRow,
+        "success": SuccessRow,
+    }
     assert told == {name: list(kind._fields) for name, kind in kinds.items()}
 
 

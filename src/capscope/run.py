@@ -11,7 +11,7 @@ journal once; each derived fact is computed when it is first asked for, and kept
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from capscope.analysis.findings import Finding, find_findings
 from capscope.analysis.planning import Goal, Plan, PlanAttempt, Trial, TrialSettings, plan_for
 from capscope.analysis.planning.goal import matching_states
 from capscope.analysis.planning.trial import attempt_plan
+from capscope.analysis.success import ResetSuccess, success_from_resets
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.run_state import RunState
 from capscope.errors import CapscopeError, RunError, SimulatorError
@@ -177,6 +178,16 @@ class Run:
         with self.open_journal() as journal:
             return has_several_positions(journal)
 
+    @cached_property
+    def success(self) -> Mapping[Intent, ResetSuccess]:
+        """How often the agent achieves each intent if asked right after a reset.
+
+        Intents that hold after every reset are missing. Runs of earlier versions have none.
+        """
+        return success_from_resets(
+            self.executions, self.capabilities, self.graph.vocabulary, self.initial_positions
+        )
+
     @property
     def claim_withheld(self) -> str | None:
         """Why nothing is called settled, whatever the verdict; None if there is no such reason."""
@@ -229,8 +240,9 @@ class Run:
         from capscope.present.notebook import shown_capability, shown_model
 
         if capability is None:
-            return shown_model(self.graph)
-        return shown_capability(self.graph, self.graph.resolve_capability(capability))
+            return shown_model(self.graph, self.success)
+        intent = self.graph.resolve_capability(capability)
+        return shown_capability(self.graph, intent, self.success)
 
     def explain(self, query: int | None = None) -> Explanation:
         """Return what a query asked and why, and what it taught; the last one if none is named."""

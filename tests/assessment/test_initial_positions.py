@@ -81,7 +81,9 @@ def test_a_run_begins_from_each_of_the_positions_that_its_resets_lead_to(strateg
 
 def test_one_reset_is_the_default_and_others_are_reported(capscope, tmp_path):
     result = assess(problem(), settings=Settings(**ASKED), run=tmp_path / "run")
-    assert result.initial_positions == InitialPositions(1, others=True, states=(3,))
+    (only,) = result.initial_positions.each
+    assert (only.state, only.resets) == (3, 1)
+    assert result.initial_positions == InitialPositions(1, others=True, states=(3,), each=(only,))
     assert "the run started from 1 position " in result._repr_html_()
     note = "resets lead to further positions: the run started from 1 position"
     assert note in capscope("show", tmp_path / "run").out
@@ -97,7 +99,8 @@ def test_a_world_that_always_resets_to_one_position_has_one_however_often_it_is_
         )
         for resets in (1, 20)
     )
-    assert once.initial_positions == often.initial_positions == InitialPositions(states=(0,))
+    assert [(one.state, one.resets) for one in once.initial_positions.each] == [(0, 1)]
+    assert [(one.state, one.resets) for one in often.initial_positions.each] == [(0, 20)]
     assert rows(tmp_path / "1") == rows(tmp_path / "20")
 
 

@@ -23,8 +23,8 @@ from support.toy_worlds import Board, board_problem
 SMALL = Settings(draws=3, random_length=6, walks=2, walk_steps=10, patience=3)
 FILES = {
     "ppddl": ["domain.pddl", "problem.pddl"],
-    "csv": ["transitions.csv", "rules.csv", "queries.csv"],
-    "parquet": ["transitions.parquet", "rules.parquet", "queries.parquet"],
+    "csv": ["transitions.csv", "rules.csv", "queries.csv", "success.csv"],
+    "parquet": ["transitions.parquet", "rules.parquet", "queries.parquet", "success.parquet"],
 }
 
 

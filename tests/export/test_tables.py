@@ -5,7 +5,15 @@ from hypothesis import given
 
 from capscope import Budget, Settings, assess, load
 from capscope.export.model_json import model_document
-from capscope.export.tables import QueryRow, RuleRow, TransitionRow, model_tables, run_tables
+from capscope.export.tables import (
+    QueryRow,
+    RuleRow,
+    SuccessRow,
+    TransitionRow,
+    csv_text,
+    model_tables,
+    run_tables,
+)
 from capscope.model import StateGraph
 from capscope.symbolic import Intent, Vocabulary
 from support.odd_names import ODD, odd_models, taught, tossed_models
@@ -17,12 +25,12 @@ SMALL = Settings(draws=3, random_length=6, walks=2, walk_steps=10, patience=3)
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """A loaded run and its three tables as lists of rows."""
+    """A loaded run and its first three tables as lists of rows."""
     path = tmp_path_factory.mktemp("kept") / "run"
     problem = board_problem(Board(slip=0.3))
     assess(problem, strategy="random", settings=SMALL, budget=Budget(executions=333), run=path)
     run = load(path)
-    return run, *([*table.rows] for table in run_tables(run))
+    return run, *([*table.rows] for table in run_tables(run)[:3])
 
 
 def test_transitions_are_those_of_the_run(kept):
@@ -109,12 +117,15 @@ def test_queries_add_up_to_the_usage_of_the_run(kept):
 
 def test_an_empty_run_has_empty_tables(tmp_path):
     assess(board_problem(), settings=SMALL, budget=Budget(executions=0), run=tmp_path / "run")
-    tables = run_tables(load(tmp_path / "run"))
+    *tables, success = run_tables(load(tmp_path / "run"))
     assert [(t.name, [*t.rows]) for t in tables] == [
         ("transitions", []),
         ("rules", []),
         ("queries", []),
     ]
+    # Nothing was asked, so no rate is known: the cell is empty.
+    assert tuple(success.columns) == SuccessRow._fields
+    assert csv_text(success).splitlines()[1] == "lit(a),,0.0,1.0,0,0,1"
     assert [tuple(t.columns) for t in tables] == [
         TransitionRow._fields,
         RuleRow._fields,

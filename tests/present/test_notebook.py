@@ -27,7 +27,8 @@ def test_a_capability_is_shown_as_on_the_command_line(run):
     shown = run.show("lit(a)")
     intent = run.graph.resolve_capability("lit(a)")
     view = capability_view(run.graph, intent)
-    assert shown == "\n".join(capability_lines(view, run.graph.vocabulary))
+    success = run.success[intent]
+    assert shown == "\n".join(capability_lines(view, run.graph.vocabulary, success=success))
     assert repr(shown) == shown
     assert shown._repr_html_().count("\n") == shown.count("\n")
 

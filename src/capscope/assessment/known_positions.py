@@ -7,11 +7,12 @@ the run's seed, the state and the number of the visit, so a resumed run keeps th
 
 import math
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import JournalError
-from capscope.record.identity import InitialPositions
+from capscope.record.identity import InitialPosition, InitialPositions, position_digest
 from capscope.record.journal import Draw, Journal, Start
 from capscope.record.settings import Settings
 from capscope.seeds import child_seed
@@ -100,23 +101,27 @@ class KnownPositions:
         return Start(state, rng.choice(positions))
 
 
-def reset_positions(problem: Problem, settings: Settings, seed: int) -> list[Start]:
-    """Reset the simulator several times; return the different positions that it leads to."""
+def reset_positions(problem: Problem, settings: Settings, seed: int) -> dict[Start, int]:
+    """Reset the simulator several times; return how many resets led to each position."""
     found: dict[bytes, Start] = {}
+    led: Counter[Start] = Counter()
     for number in range(settings.resets):
         start = _after_reset(problem, seed, number)
-        found.setdefault(start.position.name, start)
-    return list(found.values())
+        led[found.setdefault(start.position.name, start)] += 1
+    return led
 
 
 def describe_initial(
-    problem: Problem, initial: Sequence[Start], settings: Settings, seed: int
+    problem: Problem, initial: Mapping[Start, int], settings: Settings, seed: int
 ) -> InitialPositions:
-    """Count the initial positions, and look where one more reset leads."""
-    known = {start.position.name for start in initial}
-    another = _after_reset(problem, seed, settings.resets)
-    states = tuple(dict.fromkeys(start.state for start in initial))
-    return InitialPositions(len(known), another.position.name not in known, states)
+    """Describe the initial positions, and look where one more reset leads."""
+    each = tuple(
+        InitialPosition(position_digest(position.name), state, resets)
+        for (state, position), resets in initial.items()
+    )
+    another = position_digest(_after_reset(problem, seed, settings.resets).position.name)
+    states = tuple(dict.fromkeys(one.state for one in each))
+    return InitialPositions(len(each), another not in {one.digest for one in each}, states, each)
 
 
 def _after_reset(problem: Problem, seed: int, number: int) -> Start:

@@ -102,7 +102,7 @@ def discover(journal: Journal, spec: RunSpec) -> None:
 def recall(journal: Journal, spec: RunSpec) -> RunState:
     """Rebuild what a run knows from the finished queries of its journal."""
     initial = reset_positions(spec.problem, spec.settings, spec.seed)
-    state = RunState(spec, journal.read_meta(), journal, initial)
+    state = RunState(spec, journal.read_meta(), journal, list(initial))
     nothing_asked = journal.query(0) is None
     state.positions.count_initial_visits(keep=nothing_asked)
     if nothing_asked:

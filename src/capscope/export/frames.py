@@ -27,6 +27,7 @@ class Frames:
     transitions: pandas.DataFrame
     rules: pandas.DataFrame
     queries: pandas.DataFrame
+    success: pandas.DataFrame
 
 
 def run_frames(run: Run) -> Frames:

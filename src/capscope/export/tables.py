@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -107,7 +108,24 @@ class QueryRow(NamedTuple):
     """Transitions seen for the first time."""
 
 
-Row = TransitionRow | RuleRow | QueryRow
+class SuccessRow(NamedTuple):
+    """A capability, and how often the agent achieves it if asked right after a reset."""
+
+    capability: str
+    rate: float
+    """The mean over the resets tried; missing if none was."""
+    low: float
+    """The 95 % interval of the mean over all resets."""
+    high: float
+    draws: int
+    """Executions that started right after a reset."""
+    resets_tried: int
+    """Resets that led to a position in which it was tried."""
+    resets: int
+    """Resets after which the intent does not hold already."""
+
+
+Row = TransitionRow | RuleRow | QueryRow | SuccessRow
 
 
 @dataclass(frozen=True)
@@ -130,9 +148,10 @@ def model_tables(graph: StateGraph) -> tuple[Table, Table]:
     return transitions, Table("rules", RuleRow, _rules(graph))
 
 
-def run_tables(run: Run) -> tuple[Table, Table, Table]:
-    """Return the transitions, rules and queries of a run."""
-    return (*model_tables(run.graph), Table("queries", QueryRow, _queries(run)))
+def run_tables(run: Run) -> tuple[Table, Table, Table, Table]:
+    """Return the transitions, rules and queries of a run, and its success after resets."""
+    queries = Table("queries", QueryRow, _queries(run))
+    return (*model_tables(run.graph), queries, Table("success", SuccessRow, _success(run)))
 
 
 class _StateTexts:
@@ -214,6 +233,12 @@ def _queries(run: Run) -> Iterator[QueryRow]:
         yield QueryRow(number, hex(states[start]), texts.atoms(states[start]), *rest)
 
 
+def _success(run: Run) -> Iterator[SuccessRow]:
+    for intent, found in run.success.items():
+        rate = math.nan if found.rate is None else found.rate
+        yield SuccessRow(escape_surrogates(str(intent)), **(found.as_dict() | {"rate": rate}))
+
+
 def _news(executions: ExecutionTable) -> tuple[Integers, Integers]:
     """Count for each query the pairs and the transitions that no query before had shown."""
     distinct, size = executions.distinct, len(executions.queries)
@@ -244,6 +269,8 @@ def csv_text(table: Table) -> str:
 def _csv_cell(value: str | float | bool) -> str | float:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and math.isnan(value):
+        return ""
     if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
         return f"'{value}"
     return value

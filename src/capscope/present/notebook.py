@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from capscope.analysis.success import ResetSuccess
 from capscope.model import StateGraph
 from capscope.present.notes import claim_text, stop_text
 from capscope.present.text import (
@@ -40,18 +42,25 @@ class PreformattedText(str):
         return f'<pre style="text-align:left">{lines}</pre>'
 
 
-def shown_capability(graph: StateGraph, intent: Intent) -> PreformattedText:
-    """Describe a capability: its rules and their outcomes."""
-    return PreformattedText(_text(capability_view(graph, intent), graph))
+SuccessOf = Mapping[Intent, ResetSuccess]
 
 
-def shown_model(graph: StateGraph) -> PreformattedText:
+def shown_capability(
+    graph: StateGraph, intent: Intent, success: SuccessOf = MappingProxyType({})
+) -> PreformattedText:
+    """Describe a capability: its success after a reset, its rules and their outcomes."""
+    return PreformattedText(_text(capability_view(graph, intent), graph, success))
+
+
+def shown_model(graph: StateGraph, success: SuccessOf = MappingProxyType({})) -> PreformattedText:
     """Describe all capabilities, the most interesting first."""
-    return PreformattedText("\n\n".join(_text(view, graph) for view in capability_views(graph)))
+    texts = (_text(view, graph, success) for view in capability_views(graph))
+    return PreformattedText("\n\n".join(texts))
 
 
-def _text(view: CapabilityView, graph: StateGraph) -> str:
-    return "\n".join(capability_lines(view, graph.vocabulary))
+def _text(view: CapabilityView, graph: StateGraph, success: SuccessOf) -> str:
+    own = success.get(view.intent)
+    return "\n".join(capability_lines(view, graph.vocabulary, success=own))
 
 
 def run_html(run: Run) -> str:

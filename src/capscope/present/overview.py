@@ -66,6 +66,7 @@ def run_document(run: Run) -> dict[str, Any]:
         "initial_positions": run.initial_positions.as_dict(),
         "aliasing": run.aliasing.as_dict(),
         "drift": run.drift and run.drift.as_dict(),
+        "success": [{"intent": str(i), **one.as_dict()} for i, one in run.success.items()],
         "states": len(run.graph.nodes),
         "capabilities": len(run.capabilities),
         "transitions": run.graph.distinct_transitions,
@@ -90,7 +91,8 @@ def model_lines(run: Run, wanted: Intent | None, limit: int | None) -> Iterator[
     yield _LEGEND
     for view in views[:limit]:
         yield ""
-        yield from capability_lines(view, run.graph.vocabulary)
+        success = run.success.get(view.intent)
+        yield from capability_lines(view, run.graph.vocabulary, success=success)
     yield from _rest_lines(len(views), limit, f"capscope show {run.path}")
 
 

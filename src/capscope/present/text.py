@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from capscope.analysis.findings import Example, Finding
+from capscope.analysis.success import ResetSuccess
 from capscope.export.conditions import readable_conditions
 from capscope.model import Rule, StateGraph
 from capscope.model.rule_fitting import pooled_rule
@@ -165,20 +166,38 @@ def mean_success(rules: Sequence[RuleView]) -> float | None:
 
 
 def capability_lines(
-    view: CapabilityView, vocabulary: Vocabulary, width: int = WIDTH
+    view: CapabilityView,
+    vocabulary: Vocabulary,
+    width: int = WIDTH,
+    success: ResetSuccess | None = None,
 ) -> Iterator[str]:
-    """Describe one capability."""
+    """Describe one capability; `success` is that after a reset, if known."""
     if not view.rules:
         yield sanitize(str(view.intent))
         yield f"  unknown: never tried in any of the {counted(view.states_seen, 'state')} seen"
         return
     tried = counted(view.states_tried, "state")
     yield f"{sanitize(str(view.intent))}   ({counted(view.executions, 'draw')} in {tried})"
+    if success is not None:
+        yield from wrapped(f"asked after a reset: {success_text(success)}", "  ", "       ", width)
     for rule in view.rules:
         yield from rule_lines(rule, vocabulary, width)
     untried = view.states_seen - view.states_tried
     if untried > 0:
         yield f"  elsewhere: unknown, never tried in {counted(untried, 'other state')} seen"
+
+
+def success_text(success: ResetSuccess) -> str:
+    """Return the success after a reset, its interval and the evidence for it.
+
+    >>> success_text(ResetSuccess(0.425, 0.3, 0.62, draws=80, resets_tried=40, resets=50))
+    '0.42 [0.30, 0.62]  [80 draws, 40 of 50 resets tried]'
+    """
+    if success.rate is None:
+        return f"unknown, never tried after any of {counted(success.resets, 'reset')}"
+    shown = f"{success.rate:.2f} [{success.low:.2f}, {success.high:.2f}]"
+    of = f"{success.resets_tried:,} of {counted(success.resets, 'reset')} tried"
+    return f"{shown}  [{counted(success.draws, 'draw')}, {of}]"
 
 
 def rule_lines(view: RuleView, vocabulary: Vocabulary, width: int = WIDTH) -> Iterator[str]:

@@ -6,6 +6,7 @@ setting would mix two experiments. Budgets are not part of it: they may be raise
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
@@ -67,6 +68,26 @@ class RunIdentity:
 
 
 @dataclass(frozen=True)
+class InitialPosition:
+    """A position that resets lead to."""
+
+    digest: str
+    """Identifies its name, see `position_digest`."""
+    state: State
+    resets: int
+    """The number of resets that led to it."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        return {**asdict(self), "state": hex(self.state)}
+
+
+def position_digest(name: bytes) -> str:
+    """Return a short text that identifies the name of a position; a name may be a snapshot."""
+    return hashlib.sha256(name).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
 class InitialPositions:
     """Where a run began, and whether resets lead to further positions.
 
@@ -79,16 +100,23 @@ class InitialPositions:
     """One more reset led to a position that is none of these."""
     states: tuple[State, ...] = ()
     """The states of these positions; empty in format 1 of the journal."""
+    each: tuple[InitialPosition, ...] = ()
+    """The positions themselves; empty in journals that did not record them."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready values."""
-        return {**asdict(self), "states": [hex(state) for state in self.states]}
+        states, each = [hex(state) for state in self.states], [one.as_dict() for one in self.each]
+        return {"positions": self.positions, "others": self.others, "states": states, "each": each}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> InitialPositions:
         """Read it back."""
         states = tuple(int(state, 16) for state in stored.get("states", ()))
-        return cls(stored["positions"], stored["others"], states)
+        each = tuple(
+            InitialPosition(one["digest"], int(one["state"], 16), one["resets"])
+            for one in stored.get("each", ())
+        )
+        return cls(stored["positions"], stored["others"], states, each)
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
     listing.take(range(len(table.states[:1])), space)
     found = run.findings()
     findings = _finding_digests(found, listing, space.part(_FINDINGS))
-    rules = capability_digests(views, graph.vocabulary, space.part(_RULES))
+    rules = capability_digests(views, graph.vocabulary, space.part(_RULES), run.success)
     drawn = state_map(graph, [view.intent for view in views], listing, space.part(_MAP))
     has_transcript = with_transcript(table, journal)
     chosen = list(ranked(choose_draws(run, views, rules, has_transcript)))

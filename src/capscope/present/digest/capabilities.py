@@ -1,8 +1,10 @@
 """The rows of the table of capabilities, and the rules that they expand to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from capscope.analysis.findings.finding import joined
+from capscope.analysis.success import ResetSuccess
 from capscope.model import Outcome
 from capscope.present.digest.shape import (
     CapabilityDigest,
@@ -11,11 +13,18 @@ from capscope.present.digest.shape import (
     OutcomeDigest,
     RuleDigest,
     Standing,
+    SuccessDigest,
 )
 from capscope.present.digest.size_budget import SizeBudget, brief
-from capscope.present.text import CapabilityView, RuleView, first_few, mean_success
+from capscope.present.text import (
+    CapabilityView,
+    RuleView,
+    first_few,
+    mean_success,
+    success_text,
+)
 from capscope.sanitize import sanitize
-from capscope.symbolic import Effect, ExactlyOne, Vocabulary
+from capscope.symbolic import Effect, ExactlyOne, Intent, Vocabulary
 
 MOST_STATES = 24
 """States listed for one rule."""
@@ -26,12 +35,16 @@ _MOST_CONDITIONS = 8
 
 
 def capability_digests(
-    views: Sequence[CapabilityView], vocabulary: Vocabulary, space: SizeBudget
+    views: Sequence[CapabilityView],
+    vocabulary: Vocabulary,
+    space: SizeBudget,
+    success: Mapping[Intent, ResetSuccess] = MappingProxyType({}),
 ) -> list[CapabilityDigest]:
     """Describe every capability with as many of its rules as fit, without their draws."""
+    after_reset = [_after_reset(success.get(view.intent)) for view in views]
     kept: list[list[RuleDigest]] = [[] for _ in views]
-    for view in views:
-        space.take(_capability(view, ()))
+    for view, own in zip(views, after_reset, strict=True):
+        space.take(_capability(view, (), own))
     # The first rule of each, then the second of each: a long list must not displace the others.
     most = max((len(view.rules) for view in views), default=0)
     for rank in range(most):
@@ -40,7 +53,10 @@ def capability_digests(
                 rule = _rule(view.rules[rank], vocabulary)
                 if space.take(rule, [_LARGE_INDEX] * min(rule.states_count, MOST_STATES)):
                     rules.append(rule)
-    return [_capability(view, tuple(rules)) for view, rules in zip(views, kept, strict=True)]
+    return [
+        _capability(view, tuple(rules), own)
+        for view, rules, own in zip(views, kept, after_reset, strict=True)
+    ]
 
 
 def marks_note(groups: ExactlyOne, vocabulary: Vocabulary) -> str:
@@ -71,7 +87,16 @@ def standing_of(view: CapabilityView) -> Standing:
     return Standing.SOMETIMES if successes else Standing.NEVER
 
 
-def _capability(view: CapabilityView, rules: tuple[RuleDigest, ...]) -> CapabilityDigest:
+def _after_reset(success: ResetSuccess | None) -> SuccessDigest | None:
+    if success is None:
+        return None
+    rate = None if success.rate is None else brief(success.rate)
+    return SuccessDigest(rate, brief(success.low), brief(success.high), success_text(success))
+
+
+def _capability(
+    view: CapabilityView, rules: tuple[RuleDigest, ...], after_reset: SuccessDigest | None
+) -> CapabilityDigest:
     success = mean_success(view.rules)
     lowest = min((rule.achieving for rule in view.rules if not rule.held), default=0.0)
     return CapabilityDigest(
@@ -82,6 +107,7 @@ def _capability(view: CapabilityView, rules: tuple[RuleDigest, ...]) -> Capabili
         states_untried=view.states_seen - view.states_tried,
         success=None if success is None else brief(success),
         success_low=brief(lowest),
+        after_reset=after_reset,
         side_effects=max((rule.most_side_effects for rule in view.rules), default=0),
         rules=rules,
         rules_omitted=len(view.rules) - len(rules),

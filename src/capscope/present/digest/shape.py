@@ -94,6 +94,17 @@ class RuleDigest:
 
 
 @dataclass(frozen=True, slots=True)
+class SuccessDigest:
+    """The success right after a reset."""
+
+    rate: float | None
+    low: float
+    high: float
+    evidence: str
+    """The draws and resets behind it."""
+
+
+@dataclass(frozen=True, slots=True)
 class CapabilityDigest:
     """A row of the table, and what it expands to."""
 
@@ -110,6 +121,8 @@ class CapabilityDigest:
     """The most side effects of an outcome."""
     rules: tuple[RuleDigest, ...]
     rules_omitted: int = 0
+    after_reset: SuccessDigest | None = None
+    """None if the intent holds after every reset, or where resets led was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
