@@ -45,7 +45,7 @@ _MODEL, _CANDIDATES, _QUERY, _SEQUENCE = -6, -7, -8, -9  # children of the run's
 _NEAR = 2  # the capabilities that lead to what is asked without any doubt
 _NEAR_TURN = 4  # every so many queries
 _MOST_NEAR = 2_000  # pairs that an audit waits for
-_EXPECTED = 0.25  # an audit begins when this share of the allowed surprises is expected
+_EXPECTED = 0.5  # an audit begins when this share of the allowed surprises is expected
 _BETWEEN_AUDITS = 50  # executions to learn from after an audit was lost
 _REFRESH = 1.05
 
@@ -172,7 +172,7 @@ class AdaptiveStrategy:
 
     def _refresh(self) -> None:
         self._refresh_at = self._executions * _REFRESH + 5
-        self._candidates.refresh(step_weights(self._length))
+        self._candidates.refresh()
         self._begin_audit_if_due()
 
     def _begin_audit_if_due(self) -> None:

@@ -12,7 +12,7 @@ capability.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from capscope.model import LearnedModel, StateGraph
 from capscope.seeds import child_seed
 from capscope.statistics.arrays import Floats, Integers, Mask
-from capscope.strategy.relevance import Distances, Flow
+from capscope.strategy.relevance import VISITS, Distances, Flow
 from capscope.symbolic import State
 
 _MOST_PAIRS = 100_000
@@ -58,13 +58,13 @@ class Candidates:
         self._types: Integers = np.zeros((0, 0), dtype=np.int64)
         self._novelty: Floats = np.zeros((0, 0))
         self._relevance: Floats = np.zeros(0)
-        self._use: Floats = np.zeros(0)
+        self._visits: Floats = np.zeros(0)  # the share of each state; less than 1 in all
         self._ones: list[Integers] = []  # for each capability: states tried in which an atom held
         self._times: list[int] = []
         self._together: list[Mask] = []  # pairs of atoms that held together in one of them
-        self.refresh(())
+        self.refresh()
 
-    def refresh(self, use_weights: Sequence[float]) -> None:
+    def refresh(self) -> None:
         """Choose the candidate states, and compute everything again."""
         graph, model = self._graph, self._model
         self._refreshed += 1
@@ -85,7 +85,7 @@ class Candidates:
         initial = model.matrix.rows(s for s, steps in self._distances.of.items() if not steps)
         visits = flow.expected_visits(initial)
         self._relevance = np.maximum(visits / max(visits.max(initial=0.0), 1e-12), _LEAST_RELEVANCE)
-        self._use = flow.visits_within(initial, use_weights)
+        self._visits = visits / VISITS
 
     @property
     def outdated(self) -> bool:
@@ -188,7 +188,7 @@ class Candidates:
         self._types = np.concatenate([self._types, np.zeros(added, dtype=np.int64)], axis=1)
         self._novelty = np.concatenate([self._novelty, np.ones(added)], axis=1)
         self._relevance = np.append(self._relevance, [new[state] for state in fresh])
-        self._use = np.append(self._use, np.zeros(len(fresh)))
+        self._visits = np.append(self._visits, np.zeros(len(fresh)))
 
     def explore(self, most: int, random: np.random.Generator) -> list[Candidate]:
         """Draw untried pairs with probability ∝ score²: the highest score alone would be greedy."""
@@ -264,8 +264,10 @@ class Candidates:
 
     def expected_surprises(self) -> float:
         """Return the expected share of executions, as in use, that surprise the model."""
-        if not self._use.sum():
+        if not self._visits.sum():
             return 1.0
         doubt = np.where(self._tried, 0.0, self._doubt).mean(axis=0)
-        # What the flow loses goes to states never seen; they are taken to be like the others.
-        return float(doubt @ self._use / self._use.sum()) * self._model.calibration
+        # What the flow loses goes to states never seen: they are like those seen last.
+        newest = doubt[-max(len(doubt) // 10, 10) :].mean()
+        lost = max(1.0 - float(self._visits.sum()), 0.0)
+        return float(doubt @ self._visits + lost * newest) * self._model.calibration

@@ -19,6 +19,8 @@ from capscope.symbolic import State
 
 _DISCOUNT = 0.9
 _STEPS = 40
+VISITS = (1 - _DISCOUNT ** (_STEPS + 1)) / (1 - _DISCOUNT)
+"""The discounted visits of all states together, if none is lost."""
 
 
 class Flow:
@@ -66,15 +68,6 @@ class Flow:
             now = _DISCOUNT * self.step(now)
             visits += now
         return visits
-
-    def visits_within(self, initial: Iterable[int], weights: Iterable[float]) -> Floats:
-        """Return how likely a place is met at a step that is chosen with these weights."""
-        now = self.start(initial)
-        total = np.zeros(len(now))
-        for weight in weights:
-            total += weight * now
-            now = self.step(now)
-        return total
 
 
 class Distances:
