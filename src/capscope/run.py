@@ -29,7 +29,7 @@ from capscope.analysis.success import ResetSuccess, success_from_resets
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.run_state import RunState
 from capscope.errors import CapscopeError, RunError, SimulatorError
-from capscope.model import CapabilityModel, ExtremeModels, StateGraph
+from capscope.model import Coverage, ExtremeModels, LearnedModel, StateGraph
 from capscope.problems import canonical_source, is_named, load_problem, text_digest
 from capscope.record.agent_failures import AgentFailure, find_agent_failures
 from capscope.record.execution_table import ExecutionTable, has_several_positions
@@ -39,6 +39,7 @@ from capscope.record.run_directory import RunDirectory, TemporaryRun, write_atom
 from capscope.record.settings import Settings
 from capscope.record.stop_reason import StopReason
 from capscope.record.usage import Budget, Usage
+from capscope.statistics.audit import AuditResult
 from capscope.strategy.evidence import Evidence
 from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope.strategy.verdict import Verdict
@@ -69,6 +70,7 @@ class Run:
         graph: StateGraph,
         *,
         evidence: Evidence | None = None,
+        model: LearnedModel | None = None,
         temporary: TemporaryRun | None = None,
     ) -> None:
         self.path = path
@@ -79,6 +81,7 @@ class Run:
         self.graph = graph
         """The states seen and the pairs tried."""
         self._evidence = evidence
+        self._model = model
         self._temporary = temporary
 
     @property
@@ -111,10 +114,33 @@ class Run:
         """The pessimistic and the optimistic model."""
         return ExtremeModels(self.graph)
 
+    @cached_property
+    def model(self) -> LearnedModel:
+        """The learned model: what was seen, and what that makes likely of pairs never tried.
+
+        The model of an audited run is the one that was audited: the draws of the audit count only
+        for the pairs that they are about.
+        """
+        if self._model is not None:
+            return self._model
+        seed, audit = self.identity.seed, self.meta.audit
+        if audit is None:
+            return LearnedModel.fitted(self.graph, seed)
+        before = _graph(self.meta, self.capabilities)
+        before.update(self.executions.first_queries(audit.since_query).transitions())
+        model = LearnedModel.fitted(before, seed)
+        model.follow(self.graph)
+        return model
+
     @property
-    def model(self) -> CapabilityModel:
-        """The pessimistic model: what was seen, and nothing else."""
-        return self.models.pessimistic
+    def audit(self) -> AuditResult | None:
+        """How far an audit of the model got; None if none was begun."""
+        return self.meta.audit
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """How many pairs of the states seen were tried, are inferred, and are unknown."""
+        return self.model.coverage()
 
     @cached_property
     def usage(self) -> Usage:
@@ -503,6 +529,7 @@ def _finished(opened: RunDirectory, state: RunState, temporary: TemporaryRun | N
         state.table(),
         state.graph,
         evidence=evidence,
+        model=state.strategy.audited,
         temporary=temporary,
     )
 

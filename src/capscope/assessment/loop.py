@@ -53,6 +53,8 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
     state = recall(journal, spec)
     pool = WorkerPool([spec.problem, *spec.copies], state.strategy.longest_draw)
     clock, begun = time.perf_counter(), _begun(journal, state.usage.queries)
+    if journal.read_meta().audit is not None and state.stop_reason() is None:
+        journal.forget_audit()
     while (reason := state.stop_reason()) is None:
         number = state.usage.queries
         choice = state.strategy.next(number, begun)
@@ -73,7 +75,7 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
             journal.finish_query(number, state.strategy.describe(choice), seconds)
         begun = None
         listener(progress(state, choice.record))
-    journal.set_stopped(reason, spec.budget)
+    journal.set_stopped(reason, spec.budget, state.strategy.audit)
     return state
 
 

@@ -17,6 +17,7 @@ from capscope.cli.options import (
     with_settings,
 )
 from capscope.cli.output import interruptible, print_json, print_lines, progress
+from capscope.errors import CapscopeError
 from capscope.present.overview import run_document, run_lines
 from capscope.problems import canonical_source, source_slug
 from capscope.record.run_directory import JOURNAL, RunDirectory
@@ -48,9 +49,16 @@ def assess_problem(
         ),
     ] = None,
     workers: Workers = 1,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            help="'audited' or 'settled': what to stop at; 'settled' is --strategy exhaustive."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Assess an agent and keep everything that was observed in a run directory."""
+    strategy = _strategy_until(until, strategy)
     source = canonical_source(problem)
     slug = source_slug(source)
     directory = Path(run) if run else Path("runs") / f"{slug}-{strategy}-{seed}"
@@ -66,6 +74,16 @@ def assess_problem(
             workers=workers,
         )
     _print_result(result, json)
+
+
+def _strategy_until(until: str | None, strategy: str) -> str:
+    """Return the strategy that stops at what was asked for."""
+    stops_at = {None: strategy, "audited": "adaptive", "settled": "exhaustive"}
+    if until not in stops_at:
+        raise CapscopeError(f"--until takes 'audited' or 'settled', not {until!r}")
+    if strategy not in (DEFAULT_STRATEGY, stops_at[until]):
+        raise CapscopeError(f"--until {until} is what --strategy {stops_at[until]} stops at")
+    return stops_at[until]
 
 
 @with_budget

@@ -2,6 +2,7 @@
 
 from capscope.model.extreme_models import CapabilityModel, ExtremeModels, Prediction
 from capscope.model.learned_model import (
+    Coverage,
     LearnedModel,
     LearnedPrediction,
     Provenance,
@@ -12,6 +13,7 @@ from capscope.model.state_graph import Learned, OutcomeGroup, PairStats, StateGr
 
 __all__ = [
     "CapabilityModel",
+    "Coverage",
     "ExtremeModels",
     "Learned",
     "LearnedModel",

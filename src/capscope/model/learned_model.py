@@ -63,6 +63,14 @@ class Support(NamedTuple):
     """Those of the pair itself."""
 
 
+class Coverage(NamedTuple):
+    """How many pairs of the states seen have a prediction, by what it rests on."""
+
+    tried: int
+    inferred: int
+    unknown: int
+
+
 class LearnedPrediction(Mapping[State, float]):
     """Successor → probability, with what it rests on; empty if nothing is predicted."""
 
@@ -189,8 +197,9 @@ class LearnedModel:
                 if own and others:
                     fit = self._fits[capability] = _Expertise(own, [])
                     self._grow(capability)
-                    rows, types = np.array(list(others)), np.array(list(others.values()))
-                    charges = self._charges(capability, rows, types)
+                    charges = self._charges(
+                        capability, np.array(list(others)), np.array(list(others.values()))
+                    )
                     self._scores[capability] += charges
                     self._overall += charges
                     self._fits[capability] = _Expertise(labels[capability], fit.classes)
@@ -383,6 +392,30 @@ class LearnedModel:
             )
         types, belief = fit.inferred
         return int(types[row]), 1.0 - float(belief[row])
+
+    def follow(self, graph: StateGraph) -> None:
+        """Look tried pairs up in a graph that knows more; what is inferred stays as it is."""
+        self.graph = graph
+        self._see_new_states()
+
+    def coverage(self) -> Coverage:
+        """Count the pairs of the states seen by what their prediction rests on."""
+        states = list(self.graph.nodes)
+        rows = np.array(self.matrix.rows(states), dtype=np.int64)
+        tried = inferred = 0
+        for capability in range(len(self.graph.capabilities)):
+            open_rows = [
+                row
+                for row, state in zip(rows.tolist(), states, strict=True)
+                if self.graph.nodes[state].pairs[capability] is None
+            ]
+            tried += len(states) - len(open_rows)
+            if open_rows:
+                self.infer(max(open_rows), capability)
+                belief = self._fits[capability].inferred[1][open_rows]
+                inferred += int((1.0 - belief <= _UNKNOWN_DOUBT).sum())
+        pairs = len(states) * len(self.graph.capabilities)
+        return Coverage(tried, inferred, pairs - tried - inferred)
 
     def anticipate(self, states: Iterable[State]) -> None:
         """Prepare for questions about some states; asked about one by one they take longer."""

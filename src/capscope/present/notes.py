@@ -19,6 +19,7 @@ from capscope.record.agent_failures import AgentFailure
 from capscope.record.identity import InitialPositions
 from capscope.record.stop_reason import StopKind
 from capscope.sanitize import sanitize
+from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope.symbolic import Effect, State, Vocabulary
 from capscope.world import Ending
 
@@ -61,7 +62,23 @@ def agent_failure_warnings(
 def claim_text(run: Run) -> str:
     """Return the verdict of a run in words, or why nothing is claimed."""
     withheld = run.claim_withheld
-    return str(run.verdict) if withheld is None else f"nothing is settled: {withheld}"
+    if withheld is not None:
+        return f"nothing is settled: {withheld}"
+    if run.audit is not None:
+        sentence = run.audit.statement[0].upper() + run.audit.statement[1:]
+        return sentence if run.audit.passed else f"The audit was under way: {sentence}"
+    if run.identity.strategy == DEFAULT_STRATEGY:
+        return "no audit was made yet, so nothing is claimed about how often the model is wrong"
+    return str(run.verdict)
+
+
+def coverage_text(run: Run) -> str:
+    """Return how many pairs of the states seen were tried, and how many are inferred."""
+    tried, inferred, unknown = run.coverage
+    return (
+        f"of the {tried + inferred + unknown:,} pairs of a state seen and a capability, {tried:,} "
+        f"were tried, {inferred:,} are inferred and {unknown:,} are unknown"
+    )
 
 
 def verdict_document(run: Run) -> dict[str, Any]:
@@ -74,7 +91,8 @@ def verdict_document(run: Run) -> dict[str, Any]:
 def stop_text(run: Run) -> str:
     """Return why a run stopped; a criterion that was met in vain is not called settled."""
     reason, withheld = run.stop_reason, run.claim_withheld
-    if withheld is not None and reason is not None and reason.kind is StopKind.SETTLED:
+    met = reason is not None and reason.kind in (StopKind.SETTLED, StopKind.AUDITED)
+    if withheld is not None and met:
         return f"its criterion was met, but {withheld}"
     return str(reason)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from capscope.analysis.findings import Finding
-from capscope.present.notes import claim_text, run_notes, stop_text, verdict_document
+from capscope.present.notes import claim_text, coverage_text, run_notes, stop_text, verdict_document
 from capscope.present.text import capability_lines, capability_views, counted, finding_lines
 from capscope.symbolic import Intent
 
@@ -46,6 +46,7 @@ def run_lines(run: Run) -> Iterator[str]:
         f"{counted(run.graph.distinct_transitions, 'distinct transition')} seen"
     )
     yield claim_text(run)
+    yield coverage_text(run)
     yield from run_notes(run)
     yield f"run: {run.path}"
     yield f"report: {run.report_path}"
@@ -62,6 +63,8 @@ def run_document(run: Run) -> dict[str, Any]:
         "report": str(run.report_path),
         "stopped_because": str(run.stop_reason),
         "verdict": verdict_document(run),
+        "audit": run.audit and run.audit.as_dict(),
+        "coverage": run.coverage._asdict(),
         "agent_failures": [failure.as_dict() for failure in run.agent_failures],
         "initial_positions": run.initial_positions.as_dict(),
         "aliasing": run.aliasing.as_dict(),

@@ -238,9 +238,9 @@ class ExecutionTable:
 
     def last_executions_by_query(self) -> Iterator[list[LastExecution | None]]:
         """Yield, for each query, the last execution of each of its draws; None if it was cut."""
-        last = np.flatnonzero(np.append(self.number[1:] == 0, True)) if len(self) else []
+        is_last = np.append(self.number[1:] == 0, True)[: len(self)]
         found: dict[int, list[LastExecution | None]] = {}
-        for row in np.asarray(last, dtype=np.int64).tolist():
+        for row in np.flatnonzero(is_last).tolist():
             draws = found.setdefault(int(self.query[row]), [])
             draws += [None] * (int(self.draw[row]) + 1 - len(draws))
             if not self.cut[row]:

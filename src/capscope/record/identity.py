@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from capscope.record.settings import Settings
 from capscope.record.stop_reason import StopReason
 from capscope.record.usage import Budget, Usage
+from capscope.statistics.audit import AuditResult
 from capscope.symbolic import State, Vocabulary
 
 _FORMAT_1_KEYS = {
@@ -138,6 +139,8 @@ class RunMeta:
     """Why the run stopped, and the budget it had then."""
     file_digests: tuple[str, ...] = ()
     """Digests of the texts that the problem's Python file had while the run was under way."""
+    audit: AuditResult | None = None
+    """The audit that ended the run, or was under way when it stopped."""
     unrecorded_cost: float = 0.0
     """What was paid for draws that were interrupted before they were recorded."""
 
@@ -182,6 +185,7 @@ class RunMeta:
             InitialPositions.from_dict(began) if began else InitialPositions(),
             stopped and (_reason(stopped), Budget(**stopped["budget"])),
             tuple(stored.get("file_digests") or stored.get("texts of the file", ())),
+            AuditResult.from_dict(stored["audit"]) if stored.get("audit") else None,
             stored.get("unrecorded_cost", stored.get("unrecorded llm_cost", 0.0)),
         )
 

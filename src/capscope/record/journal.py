@@ -39,6 +39,7 @@ from capscope.record.journal_file import (
 from capscope.record.stop_reason import StopReason
 from capscope.record.transcripts import packed, unpacked
 from capscope.record.usage import Budget, Usage
+from capscope.statistics.audit import AuditResult
 from capscope.symbolic import Intent, Literal, State
 from capscope.world.attempt import Attempt, Ending
 from capscope.world.positions import SavedPosition
@@ -248,9 +249,16 @@ class Journal:
         """Record what was paid for draws that were interrupted."""
         self._write_meta({"unrecorded_cost": cost})
 
-    def set_stopped(self, reason: StopReason, budget: Budget) -> None:
+    def set_stopped(
+        self, reason: StopReason, budget: Budget, audit: AuditResult | None = None
+    ) -> None:
         """Record why the run stopped, for readers who would otherwise have to replay it."""
-        self._write_meta({"stopped": {"because": reason.as_dict(), "budget": budget.as_dict()}})
+        stopped = {"because": reason.as_dict(), "budget": budget.as_dict()}
+        self._write_meta({"stopped": stopped, "audit": audit and audit.as_dict()})
+
+    def forget_audit(self) -> None:
+        """Record that a run goes on: what its audit said may not be the last word."""
+        self._write_meta({"audit": None})
 
     def intents(self) -> list[Intent]:
         """Return the intents in order."""

@@ -69,7 +69,9 @@ class Settings:
         0.95, "Confidence of the audit's statement (adaptive).", 0.5, 0.9999
     )
     audit_length: int = _setting(
-        5, "Maximum number of capabilities in a sequence of the audit (adaptive).", 1
+        5,
+        "Maximum number of capabilities in a sequence of the audit; 0 draws single capabilities in "
+        "random seen states instead (adaptive).",
     )
     scope: int = _setting(
         0, "Ask only in states that fewer than this many capabilities lead to; 0: all (adaptive)."

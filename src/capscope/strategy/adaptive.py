@@ -28,7 +28,7 @@ from capscope.model import LearnedModel
 from capscope.record.journal import QueryRecord, Start
 from capscope.record.stop_reason import StopKind, StopReason
 from capscope.seeds import child_seed
-from capscope.strategy.audit import AuditResult, step_weights
+from capscope.statistics.audit import AuditResult, step_weights
 from capscope.strategy.base import (
     RESTORED_ELSEWHERE,
     BegunQuery,
@@ -40,10 +40,11 @@ from capscope.strategy.base import (
 from capscope.strategy.candidates import Candidate, Candidates
 from capscope.strategy.random_query import SequencePolicy
 from capscope.strategy.relevance import Distances
+from capscope.symbolic import State
 
-_MODEL, _CANDIDATES, _QUERY, _SEQUENCE = -6, -7, -8, -9  # children of the run's seed
+_CANDIDATES, _QUERY, _SEQUENCE = -6, -7, -8  # children of the run's seed
 _NEAR = 2  # the capabilities that lead to what is asked without any doubt
-_NEAR_TURN = 4  # every so many queries
+_NEAR_TURN = 8  # every so many queries
 _MOST_NEAR = 2_000  # pairs that an audit waits for
 _EXPECTED = 0.5  # an audit begins when this share of the allowed surprises is expected
 _BETWEEN_AUDITS = 50  # executions to learn from after an audit was lost
@@ -59,9 +60,9 @@ class AdaptiveStrategy:
         self._context = context
         settings = context.settings
         self._length = min(settings.audit_length, settings.scope or settings.audit_length)
-        self.longest_draw = self._length
+        self.longest_draw = max(self._length, 1)
         graph = context.graph
-        self.model = LearnedModel(graph, child_seed(context.seed, _MODEL))
+        self.model = LearnedModel(graph, context.seed)
         initial = [start.state for start in context.positions.initial]
         self._distances = Distances(graph, initial)
         seed = child_seed(context.seed, _CANDIDATES)
@@ -75,6 +76,7 @@ class AdaptiveStrategy:
         self._audit_after = 0
         self._rounds = 0
         self._audited_capabilities = 0
+        self._audited_states: list[State] = []
         self.audit: AuditResult | None = None
         """The audit under way, or the one that ended the run."""
         self.audited: LearnedModel | None = None
@@ -132,8 +134,10 @@ class AdaptiveStrategy:
         rng = random.Random(child_seed(self._context.seed, number, _SEQUENCE))
         # Capabilities that are discovered on the way end the round.
         capabilities = self._audited_capabilities
-        weights = step_weights(self._length)
-        lengths = rng.choices(range(1, self._length + 1), weights, k=self._context.settings.batch)
+        most = max(self._length, 1)
+        lengths = rng.choices(
+            range(1, most + 1), step_weights(most), k=self._context.settings.batch
+        )
         return [
             SequencePolicy(tuple(rng.randrange(capabilities) for _ in range(length)))
             for length in lengths
@@ -141,7 +145,10 @@ class AdaptiveStrategy:
 
     def _audit_starts(self, number: int, most: int) -> list[Start]:
         rng = random.Random(child_seed(self._context.seed, number, _QUERY))
-        return [rng.choice(self._context.positions.initial) for _ in range(most)]
+        positions = self._context.positions
+        if self._length:
+            return [rng.choice(positions.initial) for _ in range(most)]
+        return [positions.choose(rng.choice(self._audited_states), rng) for _ in range(most)]
 
     def observe(self, result: QueryResult) -> None:
         """Learn from the answers to a query, or score them."""
@@ -186,8 +193,9 @@ class AdaptiveStrategy:
         if self._completing:
             return
         self._rounds += 1
-        graph, seed = self._context.graph, child_seed(self._context.seed, _MODEL)
-        self.audited = LearnedModel.fitted(graph, seed)
+        graph = self._context.graph
+        self.audited = LearnedModel.fitted(graph, self._context.seed)
+        self._audited_states = list(graph.nodes)
         self._audited_capabilities = len(graph.capabilities)
         self.audit = AuditResult(
             settings.audit, settings.confidence, self._length, self._rounds, self._queries, 0, 0, 0

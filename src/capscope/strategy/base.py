@@ -20,6 +20,8 @@ from capscope.record.stop_reason import StopReason
 from capscope.symbolic import State
 
 if TYPE_CHECKING:
+    from capscope.model import LearnedModel
+    from capscope.statistics.audit import AuditResult
     from capscope.strategy.evidence import Evidence
     from capscope.world.positions import SavedPosition
 
@@ -161,6 +163,14 @@ class Strategy(Protocol):
     @property
     def evidence(self) -> Evidence | None:
         """The evidence that it keeps up to date, if any; the finished run then uses it."""
+
+    @property
+    def audit(self) -> AuditResult | None:
+        """The audit under way, or the one that ended the run."""
+
+    @property
+    def audited(self) -> LearnedModel | None:
+        """The model that the audit is about; the finished run then uses it."""
 
     def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
         """Choose query `number`; one that was begun before must be chosen again."""

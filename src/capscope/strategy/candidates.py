@@ -29,6 +29,7 @@ _NOVELTY = 0.5
 _FLOOR = 0.01  # a pair that nothing is unclear about is still worth this much
 _MANY_NEW_PAIRS = 4  # of atoms; more make a state no more novel
 _NEW_STATE_DOUBT = 0.5
+_RELEVANCE = 0.25  # the power of relevance in a score
 _LEAST_RELEVANCE = 0.02
 _HIDDEN = 0.5  # how likely a type that was seen once is believed to have another outcome
 
@@ -194,13 +195,13 @@ class Candidates:
         """Draw untried pairs with probability ∝ score²: the highest score alone would be greedy."""
         if not self._tried.size:
             return []
-        scores = (self._doubt + _NOVELTY * self._novelty + _FLOOR) * np.sqrt(self._relevance)
+        scores = (self._doubt + _NOVELTY * self._novelty + _FLOOR) * self._relevance**_RELEVANCE
         scores[self._tried] = 0.0
         weights = scores.ravel() ** 2
         return self._drawn(weights, most, random)
 
     def _drawn(self, weights: Floats, most: int, random: np.random.Generator) -> list[Candidate]:
-        number = min(most, np.count_nonzero(weights))
+        number = min(most, int(np.count_nonzero(weights)))
         if not number:
             return []
         if number == 1:

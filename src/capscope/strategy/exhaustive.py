@@ -115,6 +115,8 @@ class ExhaustiveStrategy:
 
     def __init__(self, context: StrategyContext) -> None:
         self.longest_draw = context.settings.depth
+        self.audit = None
+        self.audited = None
         self._context = context
         self.evidence = Evidence(context.graph, context.settings, child_seed(context.seed, _BATCH))
         self.evidence.observe(())

@@ -51,14 +51,13 @@ class Flow:
     def start(self, initial: Iterable[int]) -> Floats:
         """Return the distribution over places at the beginning."""
         places = [self._place[row] for row in initial if row in self._place]
-        return np.bincount(places, minlength=len(self._place)) / max(len(places), 1)
+        begun = np.bincount(places, minlength=len(self._place)).astype(np.float64)
+        return begun / max(len(places), 1)
 
     def step(self, now: Floats) -> Floats:
         """Return the distribution after one more request; what leaves the rows is dropped."""
-        moved: Floats = np.bincount(
-            self._ends, now[self._begins] * self._shares, minlength=len(self._place)
-        )
-        return moved
+        shares = now[self._begins] * self._shares
+        return np.bincount(self._ends, shares, len(self._place)).astype(np.float64)
 
     def expected_visits(self, initial: Iterable[int]) -> Floats:
         """Return the discounted number of visits of each place."""

@@ -46,6 +46,8 @@ class RepeatedStrategy:
     def __init__(self, context: StrategyContext, search: PolicySearch, longest_draw: int) -> None:
         self.longest_draw = longest_draw
         self.evidence = None
+        self.audit = None
+        self.audited = None
         self._context = context
         self._search = search
         self._models = ExtremeModels(context.graph)

@@ -28,6 +28,7 @@ from capscope.analysis.evaluation.sample import IndependentSample, Progress, Rec
 from capscope.errors import RunError
 from capscope.model.extreme_models import CapabilityModel
 from capscope.record.identity import RunIdentity
+from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope.symbolic import Intent, State
 from capscope.world import Problem
 
@@ -56,7 +57,7 @@ class Measure:
 def evaluate_run(
     run: Run, problem: Problem, measure: Measure, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Compare the pessimistic model of a run with the agent; JSON-ready.
+    """Compare the model of a run with the agent; JSON-ready.
 
     The dataset is kept in the folder `datasets` beside the run directory; that of a run that is not
     kept, in it.
@@ -75,6 +76,7 @@ def evaluate_run(
         sample = build(recipe, folder, rebuild=measure.rebuild, progress=progress)
     return {
         "problem": run.problem,
+        "model": "learned" if run.identity.strategy == DEFAULT_STRATEGY else "pessimistic",
         "filter": "achieving only" if measure.achieving_only else None,
         **_exactly(run, exact, measure.achieving_only),
         **_sampled(run, sample, measure.achieving_only),
@@ -89,8 +91,9 @@ def _exactly(run: Run, exact: Reference | None, achieving_only: bool) -> dict[st
     if exact is None:
         keys = "model_agreement", "support_right", "unknown_share", "pairs_reachable"
         return dict.fromkeys(keys)
-    whole = compare(run.model, exact)
-    judged = _filtered(run.model, exact) if achieving_only else whole
+    model = evaluated_model(run)
+    whole = compare(model, exact)
+    judged = _filtered(model, exact) if achieving_only else whole
     return {
         "model_agreement": _agreement(distance(judged)),
         "support_right": whole.support_right,
@@ -112,8 +115,9 @@ def _sampled(run: Run, sample: IndependentSample | None, achieving_only: bool) -
         )
         return {**dict.fromkeys(keys), "sequences": 0}
     reference = sample.reference(run.graph.vocabulary)
-    whole = compare(run.model, reference)
-    judged = _filtered(run.model, reference) if achieving_only else whole
+    model = evaluated_model(run)
+    whole = compare(model, reference)
+    judged = _filtered(model, reference) if achieving_only else whole
     weights = learned_weights(judged.reference, _seen_by(run))
     calibrated = calibration(whole).as_dict()
     return {
@@ -126,6 +130,11 @@ def _sampled(run: Run, sample: IndependentSample | None, achieving_only: bool) -
         "dataset": sample.file_name,
         "sequences": sample.sequences,
     }
+
+
+def evaluated_model(run: Run) -> CapabilityModel:
+    """Return the learned model of an adaptive run, else the pessimistic one, as in the paper."""
+    return run.model if run.identity.strategy == DEFAULT_STRATEGY else run.models.pessimistic
 
 
 def _filtered(model: CapabilityModel, reference: Reference) -> ModelComparison:

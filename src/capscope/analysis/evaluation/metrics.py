@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from capscope.analysis.evaluation.reference import Reference
+from capscope.model import LearnedModel
 from capscope.model.extreme_models import CapabilityModel, Prediction
 from capscope.statistics.arrays import Floats, Integers, Mask
 from capscope.symbolic import Intent, State, Vocabulary
@@ -80,6 +81,8 @@ class ModelComparison:
 def compare(model: CapabilityModel, reference: Reference) -> ModelComparison:
     """Ask the model about every pair; an unknown intent counts as never tried."""
     known = set(model.capabilities)
+    if isinstance(model, LearnedModel):
+        model.anticipate(reference.states)
     predicted: list[float] = []
     success: list[float] = []
     successors: list[int] = []

@@ -20,8 +20,11 @@ the next model. Round k may spend a share of the error rate, all rounds together
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from capscope.statistics.log_space import log_sum_exp
 
 _BETTORS = ((2 / 3, 0.0), (1 / 3, 0.25))
 """Share of the capital, and the expected rate of surprises as a share of ε."""
@@ -41,19 +44,20 @@ def error_of_round(number: int, error_rate: float) -> float:
     return error_rate * _FIRST_ROUND * (1.0 - _FIRST_ROUND) ** (number - 1)
 
 
-def wealth(samples: int, surprises: int, rate: float) -> float:
-    """Return the wealth after some samples, against "the rate is at least this".
+def log_wealth(samples: int, surprises: int, rate: float) -> float:
+    """Return the logarithm of the wealth after some samples, against "the rate is at least this".
 
-    >>> wealth(0, 0, 0.01)
-    1.0
+    >>> round(log_wealth(0, 0, 0.01), 9)
+    0.0
     """
-    total = 0.0
+    logs = []
     for capital, expected in _BETTORS:
         q = expected * rate
         if q or not surprises:
             clean = (samples - surprises) * (math.log1p(-q) - math.log1p(-rate))
-            total += capital * math.exp(clean + (surprises * math.log(q / rate) if q else 0.0))
-    return total
+            lost = surprises * math.log(expected) if q else 0.0
+            logs.append(math.log(capital) + clean + lost)
+    return log_sum_exp(logs)
 
 
 def upper_bound(samples: int, surprises: int, error_rate: float) -> float:
@@ -62,13 +66,12 @@ def upper_bound(samples: int, surprises: int, error_rate: float) -> float:
     Each rate has a bet of its own, so the bound holds at whatever moment it is asked for.
     """
     low, high = 0.0, 1.0 - 1e-9
-    if wealth(samples, surprises, high) < 1.0 / error_rate:
+    needed = -math.log(error_rate)
+    if log_wealth(samples, surprises, high) < needed:
         return 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        if middle > surprises / max(samples, 1) and (
-            wealth(samples, surprises, middle) >= 1.0 / error_rate
-        ):
+        if log_wealth(samples, surprises, middle) >= needed:
             high = middle
         else:
             low = middle
@@ -92,15 +95,33 @@ class AuditResult:
     executions: int
     """All executions of the round, those that lead to the scored ones included."""
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return JSON-ready values."""
+        return {
+            **asdict(self),
+            "passed": self.passed,
+            "bound": self.bound,
+            "statement": self.statement,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> AuditResult:
+        """Read it back."""
+        return cls(**{field.name: stored[field.name] for field in fields(cls)})
+
     @property
     def passed(self) -> bool:
         """Whether the statement holds."""
-        return wealth(self.samples, self.surprises, self.rate) >= 1.0 / self._error
+        return self._log_wealth >= -math.log(self._error)
 
     @property
     def abandoned(self) -> bool:
         """Whether it is cheaper to learn and to audit again."""
-        return wealth(self.samples, self.surprises, self.rate) < _ABANDONED
+        return self._log_wealth < math.log(_ABANDONED)
+
+    @property
+    def _log_wealth(self) -> float:
+        return log_wealth(self.samples, self.surprises, self.rate)
 
     @property
     def _error(self) -> float:
