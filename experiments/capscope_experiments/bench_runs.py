@@ -19,14 +19,21 @@ from typing import Any
 
 from capscope import load
 from capscope.assessment import Event, RunSpec, run_assessment
-from capscope.model import ExtremeModels, StateGraph
+from capscope.model import StateGraph
 from capscope.problems import load_problem, source_slug
 from capscope.record.journal import Journal
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget, Usage
 from capscope.strategy.registry import RANDOM
 from capscope_experiments.accounting import where_executions_went
-from capscope_experiments.curve import Curve, Milestones, Point, learning_points, point_at
+from capscope_experiments.curve import (
+    Curve,
+    Milestones,
+    Point,
+    learning_points,
+    model_of,
+    point_at,
+)
 from capscope_experiments.jobs import Report
 from capscope_experiments.measure import SEQUENCES, AgreementMeasure, MeasuredProblem, measure_of
 from capscope_experiments.result_cache import load_result, save_result
@@ -157,12 +164,12 @@ def _complete(
     stopped = journal.read_meta().stop_reason
     if run.enough is None and stopped is not None:
         return str(stopped)
-    milestones = Milestones()
+    milestones, model = Milestones(run.strategy), model_of(run.strategy, run.seed)
 
     def check(usage: Usage, graph: StateGraph) -> None:
         if run.enough is None or not milestones.due(usage):
             return
-        if measure.agreement(ExtremeModels(graph).pessimistic) >= run.enough:
+        if measure.agreement(model(graph)) >= run.enough:
             raise _Enough
 
     def listen(event: Event) -> None:
@@ -183,10 +190,13 @@ def _complete(
 def _points(path: Path, run: BenchRun, measure: AgreementMeasure) -> Iterator[Point]:
     """Yield the points up to where the run ends; the journal may go further for another bench."""
     point = None
-    for point in learning_points(stages_within(path, run.budget), measure.agreement):
+    stages = stages_within(path, run.budget)
+    for point in learning_points(stages, measure.agreement, run.strategy, run.seed):
         yield point
         if run.enough is not None and point.agreement >= run.enough:
             return
     if point is None:  # discovery alone spent the budget
         whole = load(path)
-        yield point_at(whole.usage, whole.graph, measure.agreement)
+        yield point_at(
+            whole.usage, measure.agreement(model_of(run.strategy, run.seed)(whole.graph))
+        )

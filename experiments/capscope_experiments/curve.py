@@ -2,8 +2,8 @@
 
 The journal has everything that a run observed, in order, so the model after any query can be
 rebuilt and evaluated by any measure without asking the agent again. Evaluating costs more than a
-query; it is done whenever simulator steps or executions have grown by 2 %, which is the resolution
-of every number taken from a curve.
+query; it is done whenever simulator steps or executions have grown by 2 % (5 % for a model that
+generalizes), which is the resolution of every number taken from a curve.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from capscope.model import CapabilityModel, ExtremeModels, StateGraph
+from capscope.model import CapabilityModel, ExtremeModels, LearnedModel, StateGraph
 from capscope.record.usage import Usage
+from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.accounting import Shares
 
 _GROWTH = 1.02
+_LEARNED_GROWTH = 1.05  # fitting a model that generalizes takes longer than looking pairs up
+ModelOf = Callable[[StateGraph], CapabilityModel]
+"""What is evaluated at a stage of a run."""
 Agreement = Callable[[CapabilityModel], float]
 """How well a model agrees with the agent, from 0 to 1."""
 
@@ -67,46 +71,51 @@ class Curve:
         return cls(**{**values, "points": points, "shares": Shares(**values["shares"])})
 
 
-class Milestones:
-    """Find the moments at which a run has spent 2 % more than at the last one."""
+def model_of(strategy: str, seed: int) -> ModelOf:
+    """Return the model of a strategy: the learned one if it generalizes, else the pessimistic."""
+    if strategy == DEFAULT_STRATEGY:
+        return lambda graph: LearnedModel.fitted(graph, seed)
+    return lambda graph: ExtremeModels(graph).pessimistic
 
-    def __init__(self) -> None:
+
+class Milestones:
+    """Find the moments at which a run has spent some more than at the last one."""
+
+    def __init__(self, strategy: str = "") -> None:
+        self._growth = _LEARNED_GROWTH if strategy == DEFAULT_STRATEGY else _GROWTH
         self._executions = self._steps = -1.0
 
     def due(self, usage: Usage) -> bool:
-        """Return whether this is a milestone; if so, the next 2 % count from here."""
+        """Return whether this is a milestone; if so, the growth counts from here."""
         if usage.executions < self._executions and usage.simulator_steps < self._steps:
             return False
-        self._executions = max(usage.executions, 1) * _GROWTH
-        self._steps = max(usage.simulator_steps, 1) * _GROWTH
+        self._executions = max(usage.executions, 1) * self._growth
+        self._steps = max(usage.simulator_steps, 1) * self._growth
         return True
 
 
 def learning_points(
-    stages: Iterable[tuple[Usage, StateGraph]], agreement: Agreement
+    stages: Iterable[tuple[Usage, StateGraph]],
+    agreement: Agreement,
+    strategy: str = "",
+    seed: int = 0,
 ) -> Iterator[Point]:
-    """Evaluate the pessimistic model at every milestone and at the end.
+    """Evaluate the model of a strategy at every milestone and at the end.
 
     The graphs of all stages may be one object that grows: each is evaluated before the next.
     """
-    milestones = Milestones()
+    milestones, model = Milestones(strategy), model_of(strategy, seed)
     latest: tuple[Usage, StateGraph] | None = None
     evaluated = True
     for usage, graph in stages:
         latest = usage, graph
         evaluated = milestones.due(usage)
         if evaluated:
-            yield point_at(usage, graph, agreement)
+            yield point_at(usage, agreement(model(graph)))
     if latest is not None and not evaluated:
-        yield point_at(*latest, agreement)
+        yield point_at(latest[0], agreement(model(latest[1])))
 
 
-def point_at(usage: Usage, graph: StateGraph, agreement: Agreement) -> Point:
-    """Evaluate the model at one stage of a run."""
-    return Point(
-        usage.queries,
-        usage.executions,
-        usage.simulator_steps,
-        agreement(ExtremeModels(graph).pessimistic),
-        usage.seconds,
-    )
+def point_at(usage: Usage, agreement: float) -> Point:
+    """Return the point of a stage with this agreement."""
+    return Point(usage.queries, usage.executions, usage.simulator_steps, agreement, usage.seconds)

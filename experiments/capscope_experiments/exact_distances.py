@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from capscope.analysis.evaluation.reference import TrueModel
-from capscope.model import CapabilityModel
+from capscope.model import CapabilityModel, LearnedModel
 
 
 def exact_distance(model: CapabilityModel, truth: TrueModel) -> float:
     """Return VD(h, h★); an intent that the model does not know counts as never tried."""
     known = set(model.capabilities)
+    if isinstance(model, LearnedModel):
+        model.anticipate(truth.states)
     total, transitions = 0.0, 0
     for (state, intent), outcomes in truth.table.items():
         prediction = model.predict(state, intent) if intent in known else {}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from capscope import load
-from capscope.analysis.evaluation.evaluate import Measure
+from capscope.analysis.evaluation.evaluate import Measure, evaluated_model
 from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
@@ -55,7 +55,7 @@ def evaluate_run(path: Path, run: BenchRun) -> dict[str, Any]:
         **plain,
         "achieving": filtered["model_agreement"],
         "achieving_sampled": filtered["model_agreement_sampled"],
-        **_stochastic_pairs(made.model, run.problem),
+        **_stochastic_pairs(evaluated_model(made), run.problem),
     }
     return {key: row[key] for key in _COLUMNS}
 

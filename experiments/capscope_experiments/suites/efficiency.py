@@ -10,10 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+from capscope import load
+from capscope.analysis.evaluation.reference import enumerate_truth
+from capscope.problems import load_problem
 from capscope.record.usage import Budget
 from capscope.strategy.registry import DEFAULT_STRATEGY, RANDOM
-from capscope_experiments.bench import Bench, Section
+from capscope_experiments.audit_truth import surprise_rate
+from capscope_experiments.bench import Bench, Section, pooled
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.curve import Curve
 from capscope_experiments.curve_report import (
@@ -22,6 +28,7 @@ from capscope_experiments.curve_report import (
     shares_table,
     write_points,
 )
+from capscope_experiments.table import markdown_table, spread
 
 CUT = 20
 _TEXT = """
@@ -41,6 +48,15 @@ queries.
 """
 
 
+_AUDITS = """
+What the adaptive strategy claims, and whether it is true. *Stated after*: the executions until the
+audit was passed, those of the audit included. *Surprises*: the exact share of executions, drawn as
+the audit draws them, that end in an outcome which the audited model held impossible; the statement
+is true if it is at most the rate that was audited. Constants were chosen by looking at blocksworld,
+tireworld, first responders and probabilistic elevators; depot and minigrid-q are held out.
+"""
+
+
 def efficiency(bench: Bench) -> Section:
     """Run every strategy on every problem and compare what they needed."""
     curves = efficiency_curves(bench)
@@ -51,11 +67,49 @@ def efficiency(bench: Bench) -> Section:
             _TEXT.strip(),
             "![agreement over simulator steps](efficiency.png)",
             needed_table(curves, bench.levels),
+            _AUDITS.strip(),
+            audits_table(bench),
             _SHARES.strip(),
             shares_table(curves),
         ]
     )
     return Section("E1: learning efficiency", body, ("efficiency.csv", *figures))
+
+
+def audits_table(bench: Bench) -> str:
+    """Compare the statement of each audited run with the truth."""
+    found: dict[BenchRun, dict[str, Any]] = bench.analyze(
+        "audits", bench.planned_runs((DEFAULT_STRATEGY,)), audited_rate
+    )
+    rows = []
+    for (problem, _), results in pooled(found).items():
+        passed = [row for row in results if row["passed"]]
+        rates = [row["rate"] for row in passed if row["rate"] is not None]
+        true = sum(rate <= row["audited"] for rate, row in zip(rates, passed, strict=False))
+        rows.append(
+            [
+                problem,
+                f"{len(passed)} of {len(results)}",
+                spread([row["executions"] for row in passed], "{:,.0f}") if passed else "–",
+                spread([100 * rate for rate in rates], "{:.3f} %") if rates else "–",
+                f"{true} of {len(rates)}" if rates else "–",
+            ]
+        )
+    return markdown_table(["problem", "passed", "stated after", "surprises", "true"], rows)
+
+
+def audited_rate(path: Path, run: BenchRun) -> dict[str, Any]:
+    """Return how an audit ended and, if the truth is known, the exact rate of surprises."""
+    made, known = load(path), load_problem(run.problem).truth
+    rate = None
+    if known is not None and made.audit is not None:
+        rate = surprise_rate(made, enumerate_truth(known), made.audit)
+    return {
+        "passed": made.audit is not None and made.audit.passed,
+        "audited": made.identity.settings.audit,
+        "executions": made.usage.executions,
+        "rate": rate,
+    }
 
 
 def efficiency_curves(bench: Bench) -> list[Curve]:
