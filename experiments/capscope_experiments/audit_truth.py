@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 
 from capscope.analysis.evaluation.reference import TrueModel
 from capscope.run import Run
@@ -18,15 +18,15 @@ def surprise_rate(run: Run, truth: TrueModel, audit: AuditResult) -> float:
     model = run.model
     intents = list(run.capabilities)
     initial = run.initial_positions.states
-    met: Counter[State] = Counter({state: 1.0 / len(initial) for state in initial})  # type: ignore[dict-item]
+    met = {state: 1.0 / len(initial) for state in initial}
     rate = 0.0
     for weight in step_weights(max(audit.length, 1)):
-        after_step: Counter[State] = Counter()
+        after_step: defaultdict[State, float] = defaultdict(float)
         for state, share in met.items():
             for capability, intent in enumerate(intents):
                 for after, probability in truth.predict(state, intent).items():
                     part = share * probability / len(intents)
-                    after_step[after] += part  # type: ignore[assignment]
+                    after_step[after] += part
                     if not model.foresees(state, capability, after):
                         rate += weight * part
         met = after_step

@@ -197,6 +197,5 @@ def _points(path: Path, run: BenchRun, measure: AgreementMeasure) -> Iterator[Po
             return
     if point is None:  # discovery alone spent the budget
         whole = load(path)
-        yield point_at(
-            whole.usage, measure.agreement(model_of(run.strategy, run.seed)(whole.graph))
-        )
+        model = model_of(run.strategy, run.seed)(whole.graph)
+        yield point_at(whole.usage, measure.agreement(model))
