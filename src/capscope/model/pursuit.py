@@ -33,8 +33,9 @@ _FARTHEST = 60.0  # executions; what takes longer counts as out of reach
 _SWEEPS = 60
 _TIE = 0.1  # ways that differ by less than this many executions are equally short
 _BY_CHANCE = 0.3  # an atom that would always have held with this probability is no precondition
-_IMAGINED = 500  # unseen states to plan with, besides as many as were seen
-_MOST_STATES = 20_000
+_IMAGINED = 4  # unseen states to plan with, for each state seen, and a few hundred besides
+_IMAGINED_AT_LEAST = 500
+_MOST_PAIRS = 200_000  # of states to plan with and capabilities
 _RANK_SWEEPS = 30
 _RANK_PRIOR = 0.3  # comparisons won and lost against the average behaviour of the same kind
 
@@ -123,24 +124,34 @@ class Pursuit:
         return np.array([objects.issuperset(atom.arguments) for atom in atoms])
 
     def _refused(self, number: int, sensible: Mask, labels: Labels) -> set[int]:
-        """Return the rows in which a type would have served at once, and was not chosen."""
+        """Return the rows in which a type alone would have served at once, and was not chosen."""
         effect = self._types.main_effect(number)
-        states = self._matrix.states
+        states, main_effect = self._matrix.states, self._types.main_effect
         refused = set()
         for (required, forbidden), types in zip(self._tests, labels, strict=True):
             if not (effect.adds & required or effect.deletes & forbidden):
                 continue
             for row, other in types.items():
                 if other != number and sensible[row]:
-                    after = effect.apply(states[row])
-                    if after & required == required and not after & forbidden:
+                    served, done = (
+                        after & required == required and not after & forbidden
+                        for after in (
+                            effect.apply(states[row]),
+                            main_effect(other).apply(states[row]),
+                        )
+                    )
+                    # If what was done served as well, it may just have been preferred.
+                    if served and not done:
                         refused.add(row)
         return refused
 
     def _imagine(self, seen: Sequence[int]) -> None:
         """Add states that behaviours should lead to, as far as they look like those seen."""
         matrix, types = self._matrix, self._types
-        most = min(2 * len(seen) + _IMAGINED, _MOST_STATES)
+        most = min(
+            (1 + _IMAGINED) * len(seen) + _IMAGINED_AT_LEAST,
+            _MOST_PAIRS // max(len(self._tests), 1),
+        )
         visited = [matrix.states[row] for row in seen]
         groups = ExactlyOne.seen_in(visited, self._vocabulary).groups
         begun = 0

@@ -1,0 +1,145 @@
+"""What holds for one object holds for its like, until the evidence says otherwise.
+
+`on(a,b)` and `on(b,c)` are one question about different objects. Renaming objects turns the one
+into the other, and with it each state and each effect. So all capabilities with the same predicates
+share one committee of trees: a state is described in terms of the roles that objects have in the
+intent ("is the first one clear?"), with the other objects beside them. A capability is renamed to
+the first of its group by swapping its objects for those of the first; all other objects stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from capscope.model.decision_trees import Committee
+from capscope.model.outcome_types import OutcomeTypes
+from capscope.model.state_matrix import StateMatrix
+from capscope.seeds import child_seed
+from capscope.statistics.arrays import Floats, Integers
+from capscope.symbolic import Atom, Effect, Intent, Vocabulary
+
+_LIFTED = -10  # child of the model's seed
+_MOST_EXAMPLES = 2_000  # of one group; more would cost time and teach little
+
+
+@dataclass(eq=False)
+class _Group:
+    """Capabilities that ask the same about different objects."""
+
+    members: list[int] = field(default_factory=list)
+    types: list[frozenset[Effect]] = field(default_factory=list)
+    """The outcome types seen, in terms of the first member."""
+    committee: Committee | None = None
+
+
+class Lifting:
+    """One committee for each group of capabilities that differ in their objects only."""
+
+    def __init__(self, vocabulary: Vocabulary, matrix: StateMatrix, types: OutcomeTypes) -> None:
+        self._vocabulary = vocabulary
+        self._matrix = matrix
+        self._types = types
+        self._groups: dict[object, _Group] = {}
+        self._group_of: list[_Group] = []
+        self._renaming: list[Integers] = []
+        self._intents: list[Intent] = []
+
+    def add(self, intent: Intent) -> None:
+        """Add the next capability."""
+        group = self._groups.setdefault(self._signature(intent), _Group())
+        first = self._intents[group.members[0]] if group.members else intent
+        group.members.append(len(self._intents))
+        self._intents.append(intent)
+        self._group_of.append(group)
+        self._renaming.append(self._atoms_renamed(first, intent))
+
+    def _signature(self, intent: Intent) -> object:
+        roles: dict[str, int] = {}
+        shape = [
+            (
+                one.atom.predicate,
+                one.positive,
+                *(roles.setdefault(o, len(roles)) for o in one.atom.arguments),
+            )
+            for one in intent.literals
+        ]
+        return tuple(shape), tuple(self._vocabulary.objects[name] for name in roles)
+
+    def _atoms_renamed(self, first: Intent, intent: Intent) -> Integers:
+        """Return, for each atom, the one that it becomes if the first intent becomes this one."""
+        renamed: dict[str, str] = {}
+        for old, new in zip(_objects(first), _objects(intent), strict=True):
+            # A swap with what the object has become so far keeps this a permutation.
+            now = renamed.get(old, old)
+            other = next((k for k, v in renamed.items() if v == new), new)
+            renamed[old], renamed[other] = new, now
+        place = {atom: i for i, atom in enumerate(self._vocabulary.atoms)}
+        return np.array([
+            place.get(
+                Atom(atom.predicate, tuple(renamed.get(o, o) for o in atom.arguments)), i
+            )
+            for atom, i in place.items()
+        ])  # fmt: skip
+
+    def fit(self, labels: Sequence[Mapping[int, int]], seed: int) -> None:
+        """Grow the committees; `labels` has the type of each row for each capability."""
+        for number, group in enumerate(self._groups.values()):
+            group.committee = None
+            if len(group.members) > 1:
+                self._fit_group(group, labels, child_seed(seed, _LIFTED, number))
+
+    def _fit_group(self, group: _Group, labels: Sequence[Mapping[int, int]], seed: int) -> None:
+        states = self._matrix.states
+        examples = sorted(
+            (child_seed(states[row], capability), capability, row, number)
+            for capability in group.members
+            for row, number in labels[capability].items()
+        )[:_MOST_EXAMPLES]
+        if not examples:
+            return
+        known: dict[frozenset[Effect], int] = {}
+        classes, bits = [], []
+        for _, capability, row, number in examples:
+            effects = self._renamed(number, np.argsort(self._renaming[capability]))
+            classes.append(known.setdefault(effects, len(known)))
+            bits.append(self._matrix.bits[row][self._renaming[capability]])
+        group.types = list(known)
+        group.committee = Committee.grown(np.array(bits), np.array(classes), len(known), 4, seed)
+
+    def _renamed(self, number: int, renaming: Integers) -> frozenset[Effect]:
+        """Return the effects of a type with each atom replaced."""
+        return frozenset(
+            Effect(_moved(effect.adds, renaming), _moved(effect.deletes, renaming))
+            for effect in self._types.effects[number]
+        )
+
+    def votes(self, capability: int, rows: Integers) -> tuple[list[int], Floats]:
+        """Return types and how far each is believed in each row; none if nothing is known."""
+        group = self._group_of[capability] if capability < len(self._group_of) else None
+        if group is None or group.committee is None:
+            return [], np.zeros((len(rows), 0))
+        renaming = self._renaming[capability]
+        shares = group.committee.shares(self._matrix.bits[rows][:, renaming])
+        numbers = [
+            self._types.number(frozenset(
+                Effect(_moved(e.adds, renaming), _moved(e.deletes, renaming)) for e in effects
+            ))
+            for effects in group.types
+        ]  # fmt: skip
+        return numbers, shares
+
+
+def _objects(intent: Intent) -> list[str]:
+    return list(dict.fromkeys(o for one in intent.literals for o in one.atom.arguments))
+
+
+def _moved(mask: int, renaming: Integers) -> int:
+    """Return the atoms that some atoms become."""
+    moved = 0
+    for i in range(mask.bit_length()):
+        if mask >> i & 1:
+            moved |= 1 << int(renaming[i])
+    return moved
