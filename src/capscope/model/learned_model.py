@@ -1,44 +1,35 @@
 """What is believed of every pair of a state and a capability, tried or not.
 
 The naive model knows the pairs that were tried and nothing else. But most pairs are like others:
-what matters is a few atoms, and the agent does for one intent what it does for the next. Three
-experts predict the outcome type of a pair that was never tried (`outcome_types`):
+what matters is a few atoms, and the agent does for one intent what it does for the next. So pairs
+are sorted into outcome types (`outcome_types`), and experts predict the type of a pair that was
+never tried (`experts`). Everything is fitted again whenever the executions have grown by 5 %; in
+between, only the trees of capabilities whose predictions failed.
 
-- *ground trees*: a committee of decision trees for each capability, over the atoms;
-- *pursuit*: the agent heads for its intent (`pursuit`); trees say when it does not.
-
-An expert is believed as far as its predictions came true: its weight is the product of the
-probabilities it gave to what happened first in each pair, as in Bayesian model averaging, with old
-predictions slowly forgotten. So a wrong assumption costs a few executions and no more.
-
-`doubt` is the probability that the predicted type is wrong: 1 minus the weighted agreement.
+`doubt` is the probability that the predicted type is wrong: 1 minus the weighted agreement of the
+experts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from capscope.model.decision_trees import Committee
+from capscope.model.experts import Experts
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
-from capscope.model.pursuit import Pursuit
 from capscope.model.state_graph import PairStats, StateGraph
 from capscope.model.state_matrix import StateMatrix
 from capscope.seeds import child_seed
 from capscope.statistics.arrays import Floats, Integers
 from capscope.symbolic import Effect, Intent, State
 
-_COMMITTEE = 4
 _REFRESH = 1.05  # everything is fitted again when the executions have grown by this factor
 _FIRST_REFRESH = 40
-_LEAST_SHARE = 0.05  # what an expert is charged at most for a prediction that failed
-_FORGET = 0.98  # old predictions of a capability count less with each new one
-_FORGET_ALL = 0.999  # the same over all capabilities
 _FORGET_DOUBTS = 0.99
 _PRIOR_FAILURES = 0.3
 _UNKNOWN_DOUBT = 0.5  # above this, a prediction is withheld
@@ -98,37 +89,17 @@ class LearnedPrediction(Mapping[State, float]):
         return f"<{self.provenance}, doubt {self.doubt:.2g}: {dict(self._shares)}>"
 
 
-@dataclass(eq=False)
-class _Expertise:
-    """What is fitted to one capability."""
-
-    labels: dict[int, int]
-    """The type of each row in which it was tried."""
-    classes: list[int]
-    """The types among the labels; a tree's class is an index of this list."""
-    ground: Committee | None = None
-    pursuing: Committee | None = None
-    """Class 0 is "as pursuit predicts"; the others are shifted by one."""
-    fitted: int = 0
-    """The number of labels that the trees were grown on."""
-    inferred: tuple[Integers, Floats] = field(
-        default_factory=lambda: (np.zeros(0, dtype=np.int64), np.zeros(0))
-    )
-    """The predicted type and belief of each row, as far as they were asked for."""
-
-
 class LearnedModel:
     """Fitted to a state graph; follows its updates by `observe`."""
 
     def __init__(self, graph: StateGraph, seed: int = 0, *, pursuit: bool = True) -> None:
         self.graph = graph
         self.matrix = StateMatrix(len(graph.vocabulary.atoms))
-        self.types = OutcomeTypes()
-        self.pursuit = Pursuit(graph.vocabulary, self.matrix, self.types) if pursuit else None
-        self._seed = seed
-        self._fits: list[_Expertise] = []
-        self._scores: Floats = np.zeros((0, 2))
-        self._overall: Floats = np.zeros(2)
+        self.types = OutcomeTypes(graph.vocabulary)
+        self.experts = Experts(graph.vocabulary, self.matrix, self.types, seed, pursuit=pursuit)
+        self._labels: list[dict[int, int]] = []  # for each capability the type of each row tried
+        self._grown: list[int] = []  # and the number of labels that its trees were grown on
+        self._inferred: list[tuple[Integers, Floats]] = []  # and what was inferred so far
         self._doubted = 0.0
         self._wrong = 0.0
         self._draws = 0
@@ -154,9 +125,9 @@ class LearnedModel:
         self._see_new_states()
         self._refresh_at = self._draws * _REFRESH + 5
         self._label_all()
-        self._plan([fit.labels for fit in self._fits])
-        for capability, fit in enumerate(self._fits):
-            if fit.labels:
+        self._plan(self._labels)
+        for capability, labels in enumerate(self._labels):
+            if labels:
                 self._label(capability)
                 self._grow(capability)
 
@@ -165,68 +136,48 @@ class LearnedModel:
             for pair in self.graph.nodes[state].pairs:
                 if pair is not None:
                     self.types.learn(pair.counts)
-        for capability in range(len(self._fits)):
+        for capability in range(len(self._labels)):
             self._label(capability)
         self._estimate_odds()
 
     def _plan(self, labels: Sequence[Mapping[int, int]]) -> None:
-        if self.pursuit is not None:
-            seen = [self.matrix.row[state] for state in sorted(self.graph.nodes)]
-            tests = [self.graph.vocabulary.test(i.literals) for i in self.graph.capabilities]
-            self.pursuit.plan(tests, labels, seen)
+        self.experts.plan(labels, [self.matrix.row[state] for state in sorted(self.graph.nodes)])
 
     def _cross_validate(self) -> None:
         """Score the experts on each half of the pairs, fitted to the other half."""
-        if self.pursuit is None:
-            return
         self._label_all()
-        labels = [fit.labels for fit in self._fits]
-        states = self.matrix.states
         for half in (0, 1):
-            known: list[dict[int, int]] = []
-            asked: list[dict[int, int]] = []
-            for capability, types in enumerate(labels):
-                parts: tuple[dict[int, int], dict[int, int]] = ({}, {})
-                for row, number in types.items():
-                    side = child_seed(states[row], capability) & 1
-                    parts[side == half][row] = number
-                known.append(parts[1])
-                asked.append(parts[0])
+            known, asked = self._halves(half)
             self._plan(known)
             for capability, (own, others) in enumerate(zip(known, asked, strict=True)):
                 if own and others:
-                    fit = self._fits[capability] = _Expertise(own, [])
-                    self._grow(capability)
-                    charges = self._charges(
-                        capability, np.array(list(others)), np.array(list(others.values()))
+                    self.experts.grow(capability, own)
+                    numbers = np.array(list(others.values()))[:, None]
+                    self.experts.score(
+                        capability, np.array(list(others)), partial(np.equal, numbers)
                     )
-                    self._scores[capability] += charges
-                    self._overall += charges
-                    self._fits[capability] = _Expertise(labels[capability], fit.classes)
 
-    def _charges(self, capability: int, rows: Integers, types: Integers) -> Floats:
-        """Return the log probability that each expert gave to the types of some rows."""
-        fit, bits = self._fits[capability], self.matrix.bits[rows]
-        assert fit.ground is not None and fit.pursuing is not None, "the trees were grown"
-        place = {number: i for i, number in enumerate(fit.classes)}
-        column = np.array([place.get(number, -1) for number in types.tolist()])
-        where = np.arange(len(rows))
-        ground = np.where(column < 0, 0.0, fit.ground.shares(bits)[where, column])
-        coded = fit.pursuing.shares(bits)
-        pursuing = np.where(column < 0, 0.0, coded[where, column + 1])
-        pursuing += np.where(self._expected_step(capability, rows) == types, coded[:, 0], 0.0)
-        shares = np.maximum(np.stack([ground, pursuing]), _LEAST_SHARE)
-        charges: Floats = np.log(shares).sum(axis=1)
-        return charges
+    def _halves(self, half: int) -> tuple[list[dict[int, int]], list[dict[int, int]]]:
+        """Divide the labels by a hash of the pair."""
+        known: list[dict[int, int]] = []
+        asked: list[dict[int, int]] = []
+        for capability, labels in enumerate(self._labels):
+            parts: tuple[dict[int, int], dict[int, int]] = ({}, {})
+            for row, number in labels.items():
+                side = child_seed(self.matrix.states[row], capability) & 1
+                parts[side == half][row] = number
+            known.append(parts[1])
+            asked.append(parts[0])
+        return known, asked
 
     def _see_new_states(self) -> None:
         self.matrix.rows(self.graph.nodes)
-        while len(self._fits) < len(self.graph.capabilities):
-            self._fits.append(_Expertise({}, []))
-        missing = len(self._fits) - len(self._scores)
-        self._scores = np.concatenate([self._scores, np.zeros((missing, 2))])
-        if self.pursuit is not None:
-            self.pursuit.extend()
+        for intent in self.graph.capabilities[len(self._labels) :]:
+            self.experts.add(intent)
+            self._labels.append({})
+            self._grown.append(0)
+            self._inferred.append(_nothing_inferred())
+        self.experts.extend()
 
     def observe(self, pairs: Iterable[tuple[State, int]]) -> Observed:
         """Take in what the graph learned about some pairs."""
@@ -237,47 +188,38 @@ class LearnedModel:
         for state, capability in dict.fromkeys(pairs):
             pair = self.graph.pair(state, capability)
             assert pair is not None, "only pairs that were tried are observed"
-            row, fit = self.matrix.row[state], self._fits[capability]
+            row, labels = self.matrix.row[state], self._labels[capability]
             self._draws += 1
-            known = fit.labels.get(row)
+            known = labels.get(row)
             if known is None:
                 effect = next(iter(pair.counts))
                 if self._judge(capability, row, effect):
                     contradicted.append((state, capability))
                     stale.setdefault(capability)
             relabel |= self.types.learn(pair.counts)
-            fit.labels[row] = self._type_of(capability, row, pair)
-            if known is not None and known != fit.labels[row]:
+            labels[row] = self._type_of(capability, row, pair)
+            if known is not None and known != labels[row]:
                 stale.setdefault(capability)
-            if len(fit.labels) >= 2 * fit.fitted:
+            if len(labels) >= 2 * self._grown[capability]:
                 stale.setdefault(capability)
         if self._draws >= self._refresh_at or relabel:
             self.refresh()
-            return Observed(contradicted, range(len(self._fits)))
+            return Observed(contradicted, range(len(self._labels)))
         for capability in stale:
             self._grow(capability)
         return Observed(contradicted, stale)
 
     def _judge(self, capability: int, row: int, effect: Effect) -> bool:
         """Score the experts on the first draw of a pair; return whether it was not foreseen."""
-        fit = self._fits[capability]
-        if fit.ground is None:
+        if not self.experts.knows(capability):
             return False
         rows = np.array([row])
-        allowed = [self.types.allows(number, effect) for number in fit.classes]
-        ground = float(fit.ground.shares(self.matrix.bits[rows])[0] @ allowed)
-        pursuing = ground
-        expected = self._expected_step(capability, rows)[0]
-        if fit.pursuing is not None:
-            shares = fit.pursuing.shares(self.matrix.bits[rows])[0]
-            pursuing = float(shares[1:] @ allowed)
-            if self.types.allows(expected, effect):
-                pursuing += float(shares[0])
-        (predicted,), (belief,) = self.predicted_types(capability, rows)
-        charge = np.log(np.maximum([ground, pursuing], _LEAST_SHARE))
-        self._scores[capability] = self._scores[capability] * _FORGET + charge
-        self._overall = self._overall * _FORGET_ALL + charge
-        wrong = not self.types.allows(int(predicted), effect)
+        (predicted,), (belief,) = self.experts.believed(capability, rows)
+        allows = self.types.allows
+        self.experts.score(
+            capability, rows, lambda types: np.array([[allows(number, effect) for number in types]])
+        )
+        wrong = not allows(int(predicted), effect)
         self._doubted = self._doubted * _FORGET_DOUBTS + 1.0 - float(belief)
         self._wrong = self._wrong * _FORGET_DOUBTS + wrong
         return wrong
@@ -288,89 +230,36 @@ class LearnedModel:
         return min((self._wrong + _PRIOR_FAILURES) / (self._doubted + _PRIOR_FAILURES), 1.0)
 
     def _type_of(self, capability: int, row: int, pair: PairStats) -> int:
-        expected = NOTHING
-        if self.pursuit is not None and self.pursuit.step.shape[0] > capability:
-            expected = int(self.pursuit.step[capability, row])
+        expected = int(self.experts.expected_step(capability, np.array([row]))[0])
         return self.types.of(pair, max(expected, NOTHING))
 
     def _label(self, capability: int) -> None:
-        fit = self._fits[capability]
-        fit.labels = {}
+        labels = self._labels[capability] = {}
         for state, node in self.graph.nodes.items():
             pair = node.pairs[capability]
             if pair is not None:
                 row = self.matrix.row[state]
-                fit.labels[row] = self._type_of(capability, row, pair)
+                labels[row] = self._type_of(capability, row, pair)
 
     def _estimate_odds(self) -> None:
         drawn: dict[int, Counter[Effect]] = {}
-        for capability, fit in enumerate(self._fits):
-            for row, number in fit.labels.items():
+        for capability, labels in enumerate(self._labels):
+            for row, number in labels.items():
                 pair = self.graph.pair(self.matrix.states[row], capability)
                 assert pair is not None, "only tried pairs have labels"
                 drawn.setdefault(number, Counter()).update(pair.counts)
         self.types.estimate_odds(drawn)
 
     def _grow(self, capability: int) -> None:
-        fit = self._fits[capability]
-        # In the order of states, so that the order in which they were seen decides nothing.
-        order = sorted(fit.labels, key=self.matrix.states.__getitem__)
-        rows = np.array(order)
-        types = np.array([fit.labels[row] for row in order])
-        fit.classes = sorted(set(types.tolist()), key=lambda t: sorted(self.types.effects[t]))
-        place = {number: i for i, number in enumerate(fit.classes)}
-        labels = np.array([place[t] for t in types.tolist()])
-        bits, seed = self.matrix.bits[rows], child_seed(self._seed, capability)
-        fit.ground = Committee.grown(bits, labels, len(fit.classes), _COMMITTEE, seed)
-        if self.pursuit is not None:
-            as_pursued = self._expected_step(capability, rows) == types
-            labels = np.where(as_pursued, 0, labels + 1)
-            number = len(fit.classes) + 1
-            fit.pursuing = Committee.grown(bits, labels, number, _COMMITTEE, seed + 1)
-        fit.fitted = len(order)
-        fit.inferred = np.zeros(0, dtype=np.int64), np.zeros(0)
-
-    def _expected_step(self, capability: int, rows: Integers) -> Integers:
-        if self.pursuit is None or self.pursuit.step.shape[0] <= capability:
-            return np.full(len(rows), -1)
-        steps: Integers = self.pursuit.step[capability, rows]
-        return steps
-
-    def weights(self, capability: int) -> Floats:
-        """Return how far the ground trees and pursuit are believed for a capability."""
-        if self.pursuit is None:
-            return np.array([1.0, 0.0])
-        score = self._scores[capability] + self._overall / max(len(self._fits), 1)
-        share = np.exp(np.maximum(score - score.max(), -30.0))
-        weights: Floats = share / share.sum()
-        return weights
-
-    def predicted_types(self, capability: int, rows: Integers) -> tuple[Integers, Floats]:
-        """Return the most believed type of each row and how far it is believed."""
-        fit = self._fits[capability]
-        if fit.ground is None:
-            return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows))
-        bits, number = self.matrix.bits[rows], len(fit.classes)
-        ground, pursuing = self.weights(capability)
-        shares = np.zeros((len(rows), number + 1))
-        shares[:, :number] = ground * fit.ground.shares(bits)
-        steps = self._expected_step(capability, rows)
-        if fit.pursuing is not None:
-            coded = pursuing * fit.pursuing.shares(bits)
-            shares[:, :number] += coded[:, 1:]
-            place = {t: i for i, t in enumerate(fit.classes)}
-            column = np.array([place.get(t, number) for t in steps.tolist()])
-            # A first step that is not known (-1) supports nothing.
-            shares[np.arange(len(rows)), column] += np.where(steps < 0, 0.0, coded[:, 0])
-        best = shares.argmax(axis=1)
-        types = np.append(np.array(fit.classes), NOTHING)[best]
-        types = np.where(best == number, steps, types)
-        return types, shares.max(axis=1)
+        labels = self._labels[capability]
+        self.experts.grow(capability, labels)
+        self._grown[capability] = len(labels)
+        self._inferred[capability] = _nothing_inferred()
 
     def foresees(self, state: State, capability: int, after: State) -> bool:
         """Return whether an outcome was held possible when the model was fitted."""
         row = self.matrix.add(state)
-        number = self._fits[capability].labels.get(row)
+        number = self._labels[capability].get(row)
         if number is None:
             number, doubt = self.infer(row, capability)
             if doubt > _UNKNOWN_DOUBT:
@@ -379,18 +268,13 @@ class LearnedModel:
 
     def infer(self, row: int, capability: int) -> tuple[int, float]:
         """Return the most believed type of a pair, tried or not, and the doubt."""
-        if self.pursuit is not None:
-            self.pursuit.extend()
-        fit = self._fits[capability]
-        known = len(fit.inferred[0])
-        if row >= known:
+        self.experts.extend()
+        types, belief = self._inferred[capability]
+        if row >= len(types):
             # For all new rows at once: one by one costs as much for each.
-            new = self.predicted_types(capability, np.arange(known, len(self.matrix)))
-            fit.inferred = (
-                np.append(fit.inferred[0], new[0]),
-                np.append(fit.inferred[1], new[1]),
-            )
-        types, belief = fit.inferred
+            new = self.experts.believed(capability, np.arange(len(types), len(self.matrix)))
+            types, belief = np.append(types, new[0]), np.append(belief, new[1])
+            self._inferred[capability] = types, belief
         return int(types[row]), 1.0 - float(belief[row])
 
     def follow(self, graph: StateGraph) -> None:
@@ -412,7 +296,7 @@ class LearnedModel:
             tried += len(states) - len(open_rows)
             if open_rows:
                 self.infer(max(open_rows), capability)
-                belief = self._fits[capability].inferred[1][open_rows]
+                belief = self._inferred[capability][1][open_rows]
                 inferred += int((1.0 - belief <= _UNKNOWN_DOUBT).sum())
         pairs = len(states) * len(self.graph.capabilities)
         return Coverage(tried, inferred, pairs - tried - inferred)
@@ -451,6 +335,10 @@ class Observed(NamedTuple):
     """Pairs whose first outcome was not foreseen."""
     changed: Iterable[int]
     """Capabilities whose predictions may have changed."""
+
+
+def _nothing_inferred() -> tuple[Integers, Floats]:
+    return np.zeros(0, dtype=np.int64), np.zeros(0)
 
 
 _POOLING = 10.0  # the odds of the type count as this many draws of the pair itself

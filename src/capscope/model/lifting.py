@@ -22,6 +22,7 @@ from capscope.statistics.arrays import Floats, Integers
 from capscope.symbolic import Atom, Effect, Intent, Vocabulary
 
 _LIFTED = -10  # child of the model's seed
+_COMMITTEE = 4
 _MOST_EXAMPLES = 2_000  # of one group; more would cost time and teach little
 
 

@@ -13,9 +13,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from capscope.model.state_graph import PairStats
-from capscope.symbolic import Effect
+from capscope.symbolic import Effect, Vocabulary
 
+Kind = tuple[tuple[str, bool], ...]
+"""The predicates of an effect, each with whether it becomes true."""
 NO_CHANGE = Effect(0, 0)
+_PEERS = 10.0  # the odds of the peers count as this many draws
 NOTHING = 0
 """The type of pairs in which nothing happens."""
 
@@ -23,13 +26,17 @@ NOTHING = 0
 class OutcomeTypes:
     """The types seen so far, numbered in the order in which they were found."""
 
-    def __init__(self) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
         self.effects: list[frozenset[Effect]] = [frozenset([NO_CHANGE])]
         """The effects of each type, without the empty one except for `NOTHING`."""
         self.odds: list[dict[Effect, float]] = [{NO_CHANGE: 1.0}]
         """How often each effect occurs; the empty one too, if it occurs beside others."""
         self.draws: list[int] = [0]
-        """The executions behind the odds."""
+        """The executions that showed each type."""
+        self.peer_draws: list[int] = [0]
+        """Those that showed a type of the same kind: all drives are of one kind."""
+        self._kinds: dict[Effect, Kind] = {}
         self._number: dict[frozenset[Effect], int] = {self.effects[0]: NOTHING}
         self._several: list[frozenset[Effect]] = []  # the maximal sets of more than one effect
         self._containing: dict[Effect, list[frozenset[Effect]]] = {}
@@ -67,15 +74,44 @@ class OutcomeTypes:
             self.effects.append(effects)
             self.odds.append({effect: 1.0 / len(effects) for effect in sorted(effects)})
             self.draws.append(0)
+            self.peer_draws.append(0)
         return number
 
+    def kind(self, effect: Effect) -> Kind:
+        """Return the predicates that an effect makes true and false."""
+        kind = self._kinds.get(effect)
+        if kind is None:
+            literals = effect.literals(self._vocabulary)
+            kind = tuple(sorted((one.atom.predicate, one.positive) for one in literals))
+            self._kinds[effect] = kind
+        return kind
+
     def estimate_odds(self, drawn: Mapping[int, Counter[Effect]]) -> None:
-        """Set the odds of each type to how often its effects were drawn."""
+        """Set the odds of each type: how often its effects were drawn, and those of its peers.
+
+        The peers of a type have effects of the same kinds. Their odds count as a few draws.
+        """
+        peers: dict[tuple[Kind, ...], Counter[Kind]] = {}
+        signatures = {
+            number: tuple(sorted(map(self.kind, self.effects[number]))) for number in drawn
+        }
         for number, counts in drawn.items():
-            if number != NOTHING:
-                total = counts.total()
-                self.draws[number] = total
-                self.odds[number] = {e: n / total for e, n in sorted(counts.items())}
+            together = peers.setdefault(signatures[number], Counter())
+            for effect, times in counts.items():
+                together[self.kind(effect)] += times
+        for number, counts in drawn.items():
+            if number == NOTHING:
+                continue
+            together, total = peers[signatures[number]], counts.total()
+            effects = sorted(counts.keys() | self.effects[number])
+            # Two effects of one kind share what is known about the kind.
+            alike = Counter(map(self.kind, effects))
+            self.draws[number], self.peer_draws[number] = total, together.total()
+            expected = {
+                e: together[self.kind(e)] / alike[self.kind(e)] / together.total() for e in effects
+            }
+            scale = total + _PEERS * sum(expected.values())
+            self.odds[number] = {e: (counts[e] + _PEERS * expected[e]) / scale for e in effects}
 
     def allows(self, number: int, effect: Effect) -> bool:
         """Return whether a type has an effect among its outcomes."""

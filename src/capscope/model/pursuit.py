@@ -205,10 +205,8 @@ class Pursuit:
         numbers: dict[object, int] = {}
         kinds = []
         for number in range(len(self._types)):
-            effect = self._types.main_effect(number)
-            literals = effect.literals(self._vocabulary)
-            key = tuple(sorted((one.atom.predicate, one.positive) for one in literals))
-            kinds.append(numbers.setdefault(key, len(numbers)))
+            kind = self._types.kind(self._types.main_effect(number))
+            kinds.append(numbers.setdefault(kind, len(numbers)))
         return np.array(kinds)
 
     def _first_steps(self, edges: _Edges, holds: Mask, rows: Integers) -> Integers:

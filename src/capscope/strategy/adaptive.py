@@ -47,6 +47,8 @@ _NEAR = 2  # the capabilities that lead to what is asked without any doubt
 _NEAR_TURN = 8  # every so many queries
 _MOST_NEAR = 2_000  # pairs that an audit waits for
 _EXPECTED = 0.5  # an audit begins when this share of the allowed surprises is expected
+_EVERYWHERE = 2.0  # the mean doubt of all pairs that it waits for, as a multiple of these
+_WAIT = 2.0  # but no longer than until so many times the executions were made
 _BETWEEN_AUDITS = 50  # executions to learn from after an audit was lost
 _REFRESH = 1.05
 
@@ -74,6 +76,7 @@ class AdaptiveStrategy:
         self._completing = False  # whether only the pairs near the beginning are missing
         self._refresh_at = 0.0
         self._audit_after = 0
+        self._ready_at: int | None = None  # since when few surprises are expected in use
         self._rounds = 0
         self._audited_capabilities = 0
         self._audited_states: list[State] = []
@@ -188,6 +191,14 @@ class AdaptiveStrategy:
         if not settings.audit or self._executions < self._audit_after:
             return
         if self._candidates.expected_surprises() > _EXPECTED * settings.audit:
+            self._ready_at = None
+            return
+        if self._ready_at is None:
+            self._ready_at = self._executions
+        if self._executions < _WAIT * self._ready_at and (
+            self._candidates.mean_doubt() > _EVERYWHERE * settings.audit
+            or self._candidates.largest_odds_error() > settings.precision
+        ):
             return
         self._completing = bool(self._near_asked < _MOST_NEAR and self._candidates.near(1, _NEAR))
         if self._completing:

@@ -109,8 +109,8 @@ class Candidates:
 
     def _predict(self, capability: int) -> None:
         if len(self._rows):
-            types, belief = self._model.predicted_types(capability, self._rows)
-            self._types[capability] = np.maximum(types, 0)
+            types, belief = self._model.experts.believed(capability, self._rows)
+            self._types[capability] = types
             self._doubt[capability] = 1.0 - belief
 
     def _count_literals(self, capability: int) -> None:
@@ -249,9 +249,9 @@ class Candidates:
         """Return, for each type, the expected error of its odds, hidden outcomes included."""
         types = self._model.types
         errors = []
-        for odds, draws in zip(types.odds, types.draws, strict=True):
+        for odds, draws, peers in zip(types.odds, types.draws, types.peer_draws, strict=True):
             main = max(odds.values())
-            spread = np.sqrt(2 / np.pi * main * (1 - main) / max(draws, 1))
+            spread = np.sqrt(2 / np.pi * main * (1 - main) / max(draws, peers / 2, 1))
             errors.append(max(float(spread), _HIDDEN / (draws + 2.0)))
         # That nothing happens was seen so often that its count is not kept.
         errors[0] = 0.0
@@ -262,6 +262,18 @@ class Candidates:
         untried = float((np.where(self._tried, 0.0, self._doubt) * self._relevance).sum())
         odds = float((self._odds_errors()[self._types] * self._relevance).sum())
         return untried, odds
+
+    def largest_odds_error(self) -> float:
+        """Return the largest expected error of the odds of a type with several outcomes."""
+        errors = self._odds_errors()
+        several = [len(odds) > 1 for odds in self._model.types.odds]
+        met = np.bincount(self._types.ravel(), minlength=len(errors)) > 0
+        return float(errors[several & met].max(initial=0.0))
+
+    def mean_doubt(self) -> float:
+        """Return the mean doubt of all pairs of the states seen."""
+        doubt = np.where(self._tried, 0.0, self._doubt)
+        return float(doubt.mean()) * self._model.calibration if doubt.size else 1.0
 
     def expected_surprises(self) -> float:
         """Return the expected share of executions, as in use, that surprise the model."""

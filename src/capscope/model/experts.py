@@ -1,0 +1,175 @@
+"""Three ways to predict the outcome type of a pair, and how far each is believed.
+
+- *ground*: a committee of decision trees for each capability, over the atoms (`decision_trees`);
+- *lifted*: one committee for all capabilities that differ in their objects only (`lifting`);
+- *pursuit*: the agent heads for its intent (`pursuit`); trees say when it does not.
+
+An expert is believed as far as its predictions came true: its weight is the product of the
+probabilities it gave to what happened first in each pair, as in Bayesian model averaging, with old
+predictions slowly forgotten. So a wrong assumption costs a few executions and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from capscope.model.decision_trees import Committee
+from capscope.model.lifting import Lifting
+from capscope.model.outcome_types import OutcomeTypes
+from capscope.model.pursuit import UNKNOWN, Pursuit
+from capscope.model.state_matrix import StateMatrix
+from capscope.seeds import child_seed
+from capscope.statistics.arrays import Floats, Integers, Mask
+from capscope.symbolic import Intent, Vocabulary
+
+GROUND, LIFTED, PURSUIT = range(3)
+COMMITTEE = 4
+_LEAST_SHARE = 0.05  # what an expert is charged at most for a prediction that failed
+_FORGET = 0.98  # old predictions of a capability count less with each new one
+_FORGET_ALL = 0.999  # the same over all capabilities
+
+
+class Votes(NamedTuple):
+    """How far each expert believes each type in each of some rows."""
+
+    types: list[int]
+    shares: Floats
+    """By expert, row and type."""
+
+
+@dataclass(eq=False)
+class _Trees:
+    """What was grown for one capability."""
+
+    classes: list[int] = field(default_factory=list)
+    """The types among the labels; a tree's class is an index of this list."""
+    ground: Committee | None = None
+    pursuing: Committee | None = None
+    """Class 0 is "as pursuit predicts"; the others are shifted by one."""
+
+
+class Experts:
+    """The experts of a model, for all its capabilities."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        matrix: StateMatrix,
+        types: OutcomeTypes,
+        seed: int,
+        *,
+        pursuit: bool = True,
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._matrix = matrix
+        self._types = types
+        self._seed = seed
+        self._lifting = Lifting(vocabulary, matrix, types)
+        self.pursuit = Pursuit(vocabulary, matrix, types) if pursuit else None
+        self._intents: list[Intent] = []
+        self._trees: list[_Trees] = []
+        self._scores: list[Floats] = []
+        self._overall: Floats = np.zeros(3)
+
+    def add(self, intent: Intent) -> None:
+        """Add the next capability."""
+        self._lifting.add(intent)
+        self._intents.append(intent)
+        self._trees.append(_Trees())
+        self._scores.append(np.zeros(3))
+
+    def extend(self) -> None:
+        """Take in the rows that were added to the matrix."""
+        if self.pursuit is not None:
+            self.pursuit.extend()
+
+    def plan(self, labels: Sequence[Mapping[int, int]], seen: Sequence[int]) -> None:
+        """Fit what all capabilities share; `seen` are the rows that were visited."""
+        self._lifting.fit(labels, self._seed)
+        if self.pursuit is not None:
+            tests = [self._vocabulary.test(intent.literals) for intent in self._intents]
+            self.pursuit.plan(tests, labels, seen)
+
+    def grow(self, capability: int, labels: Mapping[int, int]) -> None:
+        """Grow the trees of a capability."""
+        # In the order of states, so that the order in which they were seen decides nothing.
+        order = sorted(labels, key=self._matrix.states.__getitem__)
+        rows = np.array(order)
+        types = np.array([labels[row] for row in order])
+        trees = self._trees[capability] = _Trees(
+            sorted(set(types.tolist()), key=lambda t: sorted(self._types.effects[t]))
+        )
+        place = {number: i for i, number in enumerate(trees.classes)}
+        classes = np.array([place[number] for number in types.tolist()])
+        bits, seed = self._matrix.bits[rows], child_seed(self._seed, capability)
+        number = len(trees.classes)
+        trees.ground = Committee.grown(bits, classes, number, COMMITTEE, seed)
+        if self.pursuit is not None:
+            classes = np.where(self.expected_step(capability, rows) == types, 0, classes + 1)
+            trees.pursuing = Committee.grown(bits, classes, number + 1, COMMITTEE, seed + 1)
+
+    def knows(self, capability: int) -> bool:
+        """Return whether trees were grown for a capability."""
+        return self._trees[capability].ground is not None
+
+    def expected_step(self, capability: int, rows: Integers) -> Integers:
+        """Return what the agent would do in some rows if it pursued its intent."""
+        if self.pursuit is None or self.pursuit.step.shape[0] <= capability:
+            return np.full(len(rows), UNKNOWN)
+        steps: Integers = self.pursuit.step[capability, rows]
+        return steps
+
+    def votes(self, capability: int, rows: Integers) -> Votes:
+        """Return what the experts say; one that has nothing to say repeats the ground trees."""
+        trees, bits = self._trees[capability], self._matrix.bits[rows]
+        assert trees.ground is not None, "the trees were grown"
+        lifted_types, lifted = self._lifting.votes(capability, rows)
+        steps = self.expected_step(capability, rows)
+        types = list(dict.fromkeys([*trees.classes, *lifted_types, *np.unique(steps).tolist()]))
+        types = [number for number in types if number != UNKNOWN]
+        place = {number: i for i, number in enumerate(types)}
+        shares = np.zeros((3, len(rows), len(types)))
+        known = len(trees.classes)
+        shares[GROUND, :, :known] = trees.ground.shares(bits)
+        shares[LIFTED] = shares[GROUND]
+        if lifted_types:
+            shares[LIFTED] = 0.0
+            shares[LIFTED][:, [place[number] for number in lifted_types]] = lifted
+        if trees.pursuing is None:
+            shares[PURSUIT] = shares[GROUND]
+        else:
+            coded = trees.pursuing.shares(bits)
+            shares[PURSUIT, :, :known] = coded[:, 1:]
+            foreseen = np.flatnonzero(steps != UNKNOWN)
+            column = [place[number] for number in steps[foreseen].tolist()]
+            shares[PURSUIT, foreseen, column] += coded[foreseen, 0]
+        return Votes(types, shares)
+
+    def weights(self, capability: int) -> Floats:
+        """Return how far each expert is believed for a capability."""
+        score = self._scores[capability] + self._overall / max(len(self._scores), 1)
+        share = np.exp(np.maximum(score - score.max(), -30.0))
+        weights: Floats = share / share.sum()
+        return weights
+
+    def believed(self, capability: int, rows: Integers) -> tuple[Integers, Floats]:
+        """Return the most believed type of each row and how far it is believed."""
+        if not self.knows(capability) or not len(rows):
+            return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows))
+        types, shares = self.votes(capability, rows)
+        total = np.tensordot(self.weights(capability), shares, axes=1)
+        return np.array(types)[total.argmax(axis=1)], total.max(axis=1)
+
+    def score(
+        self, capability: int, rows: Integers, came_true: Callable[[Sequence[int]], Mask]
+    ) -> None:
+        """Charge the experts for outcomes; `came_true` has a row and a column for each type."""
+        types, shares = self.votes(capability, rows)
+        given = (shares * came_true(types)).sum(axis=2)
+        charges = np.log(np.maximum(given, _LEAST_SHARE)).sum(axis=1)
+        self._scores[capability] = self._scores[capability] * _FORGET ** len(rows) + charges
+        self._overall = self._overall * _FORGET_ALL ** len(rows) + charges
