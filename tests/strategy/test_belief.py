@@ -51,18 +51,6 @@ def test_the_gain_is_the_probability_of_what_the_next_draw_shows_times_that_it_d
     assert belief.gain(draws) == pytest.approx(shown / alike(belief, draws))
 
 
-@beliefs
-@after_draws
-@pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.5])
-def test_the_risk_is_the_integral_above_epsilon(belief, draws, epsilon):
-    # Substituted so that the infinite end, at 1, is an end of the interval.
-    powers = {"weight": "alg", "wvar": (0, belief.b - 1)}
-    above, _ = quad(lambda q: q ** (belief.a - 1) * (1 - q) ** draws, epsilon, 1, **powers)
-    whole = math.gamma(belief.a) * math.gamma(belief.b) / math.gamma(belief.a + belief.b)
-    risk = belief.share * above / whole / alike(belief, draws)
-    assert belief.risk(draws, epsilon) == pytest.approx(risk, rel=1e-6)
-
-
 @pytest.mark.parametrize("q", [0.03, 0.3, 0.5])
 def test_a_coin_whose_odds_are_certain_is_judged_by_them(q):
     coin = Belief(0.4, q * 1e6, (1 - q) * 1e6)
@@ -72,27 +60,16 @@ def test_a_coin_whose_odds_are_certain_is_judged_by_them(q):
         assert coin.unseen(draws) == pytest.approx(missed, rel=1e-3)
         assert coin.hiding(draws) == pytest.approx(hiding, rel=1e-3)
         assert coin.gain(draws) == pytest.approx(hiding * q * q, rel=1e-3)
-        assert coin.risk(draws, q - 0.01) == pytest.approx(hiding, rel=1e-3)
-        assert coin.risk(draws, q + 0.01) == pytest.approx(0.0, abs=1e-9)
 
 
-@given(ANY_BELIEF, st.integers(0, 200), st.floats(0.0, 1.0))
-def test_the_more_draws_were_alike_the_less_is_hidden(belief, draws, epsilon):
+@given(ANY_BELIEF, st.integers(0, 200))
+def test_the_more_draws_were_alike_the_less_is_hidden(belief, draws):
     before, after = (
-        (belief.unseen(k), belief.hiding(k), belief.gain(k), belief.risk(k, epsilon))
-        for k in (draws, draws + 1)
+        (belief.unseen(k), belief.hiding(k), belief.gain(k)) for k in (draws, draws + 1)
     )
     for soon, late in zip(before, after, strict=True):
         assert 0.0 <= late <= soon + 1e-9
     assert belief.gain(draws) <= belief.hiding(draws) <= belief.share + 1e-9
-
-
-@given(ANY_BELIEF, st.integers(0, 200), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
-def test_the_risk_falls_from_all_that_is_hidden_to_nothing(belief, draws, one, other):
-    low, high = sorted((one, other))
-    assert belief.risk(draws, 0.0) == belief.hiding(draws)
-    assert belief.risk(draws, 1.0) == 0.0
-    assert belief.risk(draws, high) <= belief.risk(draws, low) + 1e-9
 
 
 # Beliefs, against pairs that were drawn from them.
@@ -117,8 +94,6 @@ def assert_frequency(successes, probability):
 def test_of_simulated_pairs_that_answered_alike_as_many_hide_something_as_believed(belief, draws):
     q, _ = simulated(belief, draws)
     assert_frequency(q > 0, belief.hiding(draws))
-    for epsilon in (0.02, 0.1, 0.5):
-        assert_frequency(q > epsilon, belief.risk(draws, epsilon))
 
 
 @beliefs

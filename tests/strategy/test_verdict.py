@@ -2,11 +2,13 @@ import pytest
 
 from capscope.strategy.verdict import Verdict
 
-MISSED = "missed outcomes with probability above 0.1 (settled at 0.02)"
+MISSED = "an outcome with probability above 0.1 may have been missed with probability up to"
+SETTLED_AT = "(settled at 0.02; the least-tried pair was tried 38 times)"
 
 
-def verdict(untried=0, hidden=0.0, imprecise=0, tried=9, thin=0):
-    return Verdict(tried, untried, hidden, imprecise, thin, epsilon=0.1, delta=0.02, precision=0.05)
+def verdict(untried=0, hidden=0.0, imprecise=0, tried=9, thin=0, least_draws=38):
+    wanted = {"epsilon": 0.1, "delta": 0.02, "precision": 0.05}
+    return Verdict(tried, untried, hidden, imprecise, thin, least_draws, **wanted)
 
 
 def test_a_verdict_that_is_reached_says_what_was_asked_for():
@@ -17,26 +19,25 @@ def test_a_verdict_that_is_reached_says_what_was_asked_for():
         assert part in text
 
 
+def test_a_claim_states_what_needs_no_assumption_about_other_pairs():
+    escapes = "an outcome of probability 0.1 escapes that with probability"
+    assert f"tried at least 38 times; {escapes} 0.018)" in verdict().claim
+    assert f"tried at least once; {escapes} 0.9)" in verdict(least_draws=1).claim
+
+
 @pytest.mark.parametrize(
     ("open_", "text"),
     [
         ({"untried": 1200}, "1,200 pairs of a state and a capability never tried"),
         ({"untried": 1}, "1 pair of a state and a capability never tried"),
-        (
-            {"hidden": 0.0201},
-            f"an expected 0.02 {MISSED}",
-        ),
-        (
-            {"hidden": 3.456},
-            f"an expected 3.5 {MISSED}",
-        ),
-        ({"hidden": 1380.0}, f"an expected 1,380 {MISSED}"),
+        ({"hidden": 0.0201}, f"{MISSED} 0.02 {SETTLED_AT}"),
+        ({"hidden": 1.0}, f"{MISSED} 1 {SETTLED_AT}"),
         ({"imprecise": 7}, "7 rules not yet known to within 0.05"),
         ({"imprecise": 1}, "1 rule not yet known to within 0.05"),
         ({"thin": 12}, "12 pairs tried less often than --min-draws asks for"),
         (
-            {"untried": 5, "hidden": 2.0, "imprecise": 3},
-            f"5 pairs of a state and a capability never tried, an expected 2 {MISSED}, "
+            {"untried": 5, "hidden": 0.5, "imprecise": 3},
+            f"5 pairs of a state and a capability never tried, {MISSED} 0.5 {SETTLED_AT}, "
             "3 rules not yet known to within 0.05",
         ),
     ],
@@ -53,6 +54,6 @@ def test_where_nothing_was_tried_nothing_is_settled():
 
 def test_a_verdict_is_written_down_with_its_answer():
     assert verdict(hidden=0.5).as_dict() == {
-        "tried": 9, "untried": 0, "hidden": 0.5, "imprecise": 0, "thin": 0, "epsilon": 0.1,
-        "delta": 0.02, "precision": 0.05, "reached": False,
+        "tried": 9, "untried": 0, "hidden": 0.5, "imprecise": 0, "thin": 0, "least_draws": 38,
+        "epsilon": 0.1, "delta": 0.02, "precision": 0.05, "reached": False,
     }  # fmt: skip

@@ -50,7 +50,7 @@ class Settings:
         0.1, "Probability above which an outcome should not be missed (exhaustive).", 0, 1
     )
     delta: float = _setting(
-        0.05, "Stop at this expected number of missed outcomes (exhaustive).", 1e-6, 0.5
+        0.05, "Probability with which the final statement may be wrong (exhaustive).", 1e-6, 0.5
     )
     precision: float = _setting(
         0.05, "Precision to which a rule's probabilities should be known (exhaustive).", 0.001, 1

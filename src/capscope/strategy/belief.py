@@ -7,7 +7,9 @@ further identical draws a pair still hides something with
 
     π·E[(1−q)^k] / (1 − π + π·E[(1−q)^k])
 
-so the more deterministic its peers are, the fewer draws a pair gets. π and q are learned at three
+so pairs whose peers are less deterministic are asked first. This orders the draws and decides
+nothing else: that many peers are deterministic does not show that a pair is (`missed_outcomes`).
+π and q are learned at three
 levels, each the prior of the next: all pairs of a `Kind`, those of the same capability, and those
 that showed the same effect.
 """
@@ -20,7 +22,6 @@ from enum import IntEnum
 from math import exp, lgamma
 from typing import NamedTuple
 
-from capscope.statistics.beta import beta_cdf
 from capscope.symbolic import Effect
 
 _STRENGTH = 2.0  # the prior counts for this many pairs
@@ -91,15 +92,9 @@ class Belief:
         """Return the probability that the next draw shows what is hidden."""
         return self.hiding(draws) * self.a / (self.a + self.b + draws)
 
-    def risk(self, draws: int, epsilon: float) -> float:
-        """Return the probability that an outcome of probability above ε is still hidden."""
-        return self.hiding(draws) * (1.0 - beta_cdf(epsilon, self.a, self.b + draws))
-
 
 # Before any draw: half of the pairs hide something, of any probability.
 UNKNOWN = Belief(0.5, 1.0, 1.0)
-# If there are too few draws to learn from peers at all.
-ALL_HIDE = Belief(1.0, 1.0, 1.0)
 
 
 @dataclass(slots=True, eq=False)

@@ -1,10 +1,11 @@
 """The expected gain of one more draw of each pair, and what is still open.
 
 A gain is the expected decrease of the model's error (total variation, summed over pairs) by one
-execution. An untried pair has gain 1. A tried pair may hide an outcome (`belief`). A pair with
-several outcomes also makes the probabilities of its rule more precise, for all states of the rule.
-And a hidden outcome may lead to a new state, with as many untried pairs as there are capabilities:
-if two effects were seen together, pairs that showed only one are checked for where the other leads.
+execution. An untried pair has gain 1. A tried pair may hide an outcome: `belief` says how likely
+that is, and `missed_outcomes` how many draws rule it out. A pair with several outcomes also makes
+the probabilities of its rule more precise, for all states of the rule. And a hidden outcome may
+lead to a new state, with as many untried pairs as there are capabilities: if two effects were seen
+together, pairs that showed only one are checked for where the other leads.
 
 Pairs of equal gain share a bucket, and the buckets are in a heap. An answer moves a pair to another
 bucket and updates the belief about its peers at once; beliefs about larger groups are refreshed
@@ -25,11 +26,12 @@ from typing import NamedTuple
 from capscope.model import OutcomeGroup, PairStats, StateGraph, StateNode
 from capscope.record.settings import Settings
 from capscope.seeds import child_seed
-from capscope.strategy.belief import ALL_HIDE, UNKNOWN, Belief, Bucket, Group, Kind, Peers, kind_of
+from capscope.strategy.belief import UNKNOWN, Belief, Bucket, Group, Kind, Peers, kind_of
+from capscope.strategy.missed_outcomes import MissBound
 from capscope.strategy.verdict import Verdict
 from capscope.symbolic import Effect, State
 
-_LEAST = 1e-12  # the gain of a pair that is asked only to reach the minimum number of draws
+_LEAST = 1e-12  # the gain of a pair that is asked only to reach the number of draws required
 _REFRESH = 1.02  # beliefs are refreshed when the executions have grown by this factor
 
 
@@ -67,7 +69,10 @@ class Evidence:
         self._placed: dict[PairStats, tuple[_BucketPairs, dict[Effect, int]]] = {}
         self._buckets: dict[Bucket, _BucketPairs] = {}
         self._revision = 0  # of the beliefs; what is computed from them is kept until the next one
-        self._hidden = -1, 0.0  # a revision, and the expected number of hidden outcomes
+        self._bound = MissBound(settings.epsilon, settings.delta)
+        # Outcomes other than the most frequent one of their pair, by (count, draws of the pair).
+        self._found: Counter[tuple[int, int]] = Counter()
+        self._needed: float = self._bound.needed(0.0)  # draws of each pair, at the last refresh
         self._groups: defaultdict[Peers, Group] = defaultdict(Group)
         self._executions = 0
         self._refresh_at = 0.0
@@ -80,8 +85,6 @@ class Evidence:
         self._serial = itertools.count()
         self._siblings: dict[Effect, set[Effect]] = {}  # effects seen together, in any state
         self._openers: dict[PairStats, State] = {}  # where a sibling would lead to a new state
-        self._nothing_hidden = False  # whether too little may be hidden to search for it
-        self._unproved: set[Kind] = set(Kind)  # kinds with too few draws to be judged by peers
         self._width = inf  # standard errors within which all rules lie with probability 1 − δ
 
     @classmethod
@@ -195,6 +198,8 @@ class Evidence:
                 self._group((capability, effect)).count_identical(total - 1, sign)
             return
         (main, most), *others = Counter(counts).most_common()
+        for _, count in others:
+            self._found[count, total] += sign
         first = self._group((capability, kind_of(main)))
         first.count_revealed(1 - most / total, sign)
         # Whichever outcome had been seen alone, the others would have been hidden.
@@ -220,26 +225,21 @@ class Evidence:
         kinds = {(c, k): group for (c, k), group in self._groups.items() if isinstance(k, Kind)}
         for (_, kind), group in kinds.items():
             agent[kind].include(group)
-        self._unproved = {kind for kind in Kind if self._proves_nothing(agent[kind])}
         overall = {kind: agent[kind].believe(UNKNOWN) for kind in Kind}
         self._kinds = {(c, k): group.believe_within(overall[k]) for (c, k), group in kinds.items()}
         self._beliefs = {}
         self._gains = {}
         self._revision += 1
-        self._nothing_hidden = self.hidden() <= self._settings.delta
-        missed = self._settings.delta / max(len(self._rules()), 1)
+        self._found = +self._found
+        self._needed = self._bound.needed(self._bound.like_missed(self._found))
+        probabilities = sum(len(effects) - 1 for _, effects in self._rules())
+        missed = self._settings.delta / max(probabilities, 1)
         self._width = NormalDist().inv_cdf(1 - missed / 2)
         self._openers = {p: state for p, state in self._openers.items() if self._opens(p, state)}
         self._heap = []
         self._offered = {}
         for bucket in self._buckets:
             self._offer(bucket)
-
-    def _proves_nothing(self, group: Group) -> bool:
-        """Return whether an outcome above ε might be missed even if all pairs were one."""
-        draws = sum(draws * pairs for draws, pairs in group.identical.items())
-        missed = (1.0 - self._settings.epsilon) ** draws
-        return self._settings.epsilon > 0.0 and missed > self._settings.delta
 
     def _belief(self, bucket: Bucket) -> Belief:
         peers = bucket.peers
@@ -267,13 +267,13 @@ class Evidence:
 
     def _gain(self, bucket: Bucket) -> float:
         hidden = 0.0
-        if not self._nothing_hidden:
+        if bucket.total < self._needed:
             gains = self._gains.setdefault(bucket.peers, {})
             if bucket.draws not in gains:
                 gains[bucket.draws] = self._belief(bucket).gain(bucket.draws)
-            hidden = gains[bucket.draws]
-        if bucket.total < self._settings.min_draws:
-            hidden = max(hidden, _LEAST)
+            hidden = max(gains[bucket.draws], _LEAST)
+        elif bucket.total < self._settings.min_draws:
+            hidden = _LEAST
         return hidden + self._rule_gain(bucket) if bucket.kind is Kind.VARIED else hidden
 
     def _rule_gain(self, bucket: Bucket) -> float:
@@ -351,16 +351,6 @@ class Evidence:
         turn = child_seed(self._seed, state) % len(new) if new else 0
         return [*new[turn:], *new[:turn]]
 
-    def hidden(self) -> float:
-        """Return the expected number of outcomes above ε that were not seen."""
-        if self._hidden[0] != self._revision:
-            epsilon, risk = self._settings.epsilon, 0.0
-            for bucket, contents in self._buckets.items():
-                belief = ALL_HIDE if bucket.kind in self._unproved else self._belief(bucket)
-                risk += len(contents.pairs) * belief.risk(bucket.draws, epsilon)
-            self._hidden = self._revision, risk
-        return self._hidden[1]
-
     def _rules(self) -> set[tuple[int, tuple[Effect, ...]]]:
         """Return the rules with more than one outcome: capability and effects."""
         return {(b.capability, b.effects) for b in self._buckets if b.kind is Kind.VARIED}
@@ -372,10 +362,11 @@ class Evidence:
     def verdict(self) -> Verdict:
         """Return what is settled and what is open."""
         settings = self._settings
+        least = min((bucket.total for bucket in self._buckets), default=0)
         return Verdict(
             tried=len(self._placed),
             untried=sum(len(node.pairs) - node.tried for node in self.frontier),
-            hidden=self.hidden(),
+            hidden=self._bound.error(self._bound.like_missed(self._found), least),
             imprecise=sum(
                 half_width(self._graph.group(*rule), self._width) > settings.precision
                 for rule in self._rules()
@@ -385,6 +376,7 @@ class Evidence:
                 for bucket, contents in self._buckets.items()
                 if bucket.total < settings.min_draws
             ),
+            least_draws=least,
             epsilon=settings.epsilon,
             delta=settings.delta,
             precision=settings.precision,

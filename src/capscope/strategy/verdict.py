@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from capscope.strategy.missed_outcomes import MissBound
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -14,11 +16,13 @@ class Verdict:
     untried: int
     """Pairs of visited states that were never tried."""
     hidden: float
-    """The expected number of outcomes above ε that were not seen."""
+    """A bound on the probability that an outcome above ε was missed in a pair that was tried."""
     imprecise: int
     """Rules whose probabilities are not precise enough."""
     thin: int
     """Pairs that were tried less often than `min_draws`."""
+    least_draws: int
+    """How often the pair was tried that was tried least often."""
     epsilon: float
     delta: float
     precision: float
@@ -41,10 +45,14 @@ class Verdict:
     @property
     def claim(self) -> str:
         """The claim that holds if the verdict is reached."""
+        escape = MissBound(self.epsilon, self.delta).escape(self.least_draws)
         return (
             f"with probability {1 - self.delta:g}, no outcome with probability above "
-            f"{self.epsilon:g} was missed in the states seen; with the same probability, all rules "
-            f"with several outcomes are known to within {self.precision:g}"
+            f"{self.epsilon:g} was missed in the states seen (every pair was tried at least "
+            f"{_times(self.least_draws)}; an outcome of probability {self.epsilon:g} escapes that "
+            f"with probability {escape:.2g}); with the same probability, the probabilities of all "
+            f"rules with several outcomes are known to within {self.precision:g} on average over "
+            "the executions of each rule"
         )
 
     def open_points(self) -> Iterator[str]:
@@ -54,10 +62,10 @@ class Verdict:
         if self.untried:
             yield f"{_pairs(self.untried)} of a state and a capability never tried"
         if self.hidden > self.delta:
-            number = f"{self.hidden:.2g}" if self.hidden < 10 else f"{self.hidden:,.0f}"
             yield (
-                f"an expected {number} missed outcomes with probability above {self.epsilon:g} "
-                f"(settled at {self.delta:g})"
+                f"an outcome with probability above {self.epsilon:g} may have been missed with "
+                f"probability up to {self.hidden:.2g} (settled at {self.delta:g}; the least-tried "
+                f"pair was tried {_times(self.least_draws)})"
             )
         if self.imprecise:
             rules = "1 rule" if self.imprecise == 1 else f"{self.imprecise:,} rules"
@@ -68,3 +76,7 @@ class Verdict:
 
 def _pairs(number: int) -> str:
     return f"{number:,} pair{'' if number == 1 else 's'}"
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number:,} times"

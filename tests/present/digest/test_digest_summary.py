@@ -177,7 +177,7 @@ def test_settled_evidence_is_called_settled_by_its_own_criterion():
         "By the run's own criterion the evidence is settled: with probability 0.95, no outcome "
         "with probability above 0.1 was missed"
     )
-    assert said[-1].endswith("it is not a worst-case guarantee.")
+    assert said[-1].endswith("in single states they may differ.")
 
 
 def test_a_comma_separates_two_intents_if_one_is_a_conjunction():

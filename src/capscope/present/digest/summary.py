@@ -189,8 +189,8 @@ def _verdict_sentences(run: Run) -> Iterator[str]:
     settled = "settled" if verdict.reached else "not settled yet"
     yield f"By the run's own criterion the evidence is {settled}: {points}."
     yield (
-        "This criterion assumes that a capability is as reliable in one state as it was in similar "
-        "states; it is not a worst-case guarantee."
+        "This criterion assumes that repeated attempts in a state are independent. The "
+        "probabilities of a rule are averages; in single states they may differ."
     )
 
 

@@ -1,0 +1,85 @@
+"""Bound the probability that an outcome above ε was missed, whatever the agent.
+
+An outcome of probability above ε escapes n draws of its pair with probability below (1−ε)^n. If one
+pair of a thousand hides such an outcome and the others are deterministic, only its own draws can
+show it: that all other pairs look reliable says nothing about it. So no pair may be drawn less than
+a number of times that does not depend on peers.
+
+Bonferroni's correction over all pairs would take ln(pairs/δ)/ε draws of each. But only pairs that
+hide something can be missed, and most of those are found: if so many hide an outcome that one of
+them is likely to be missed, others show theirs. With R outcomes found beside the most frequent one
+of each pair, the run stops at the first n with
+
+    (1 + R) · (1−ε)^n ≤ δ
+
+This is Hochberg's step-up procedure: of m independent hidden outcomes, the r-th last to be found
+would have to escape until (1−ε)^n ≤ δ/(m−r+1), and the probability that any of them does is at most
+δ, for every m. It needs no prior and holds whenever the run checks.
+
+An outcome of probability ½ is practically never missed by so many draws, so finding one is no sign
+that others were missed. R counts an outcome by the probability that it would have been missed, in
+relation to one of probability ε.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, exp, fsum, inf, lgamma, log, log1p
+
+
+@dataclass(frozen=True, slots=True)
+class MissBound:
+    """The error probability of "no outcome with probability above ε was missed"."""
+
+    epsilon: float
+    delta: float
+
+    def escape(self, draws: int) -> float:
+        """Return the probability that an outcome of probability ε escapes so many draws.
+
+        >>> round(MissBound(0.1, 0.05).escape(9), 2)
+        0.39
+        """
+        return (1.0 - self.epsilon) ** draws
+
+    def error(self, like_missed: float, draws: int) -> float:
+        """Return the bound if each pair was drawn so often; `like_missed` is R."""
+        return min((1.0 + like_missed) * self.escape(draws), 1.0)
+
+    def needed(self, like_missed: float) -> float:
+        """Return how often each pair must be drawn; infinite if ε is 0.
+
+        >>> MissBound(0.1, 0.05).needed(0), MissBound(0.1, 0.05).needed(8)
+        (29, 50)
+        """
+        if self.epsilon <= 0.0:
+            return inf
+        if self.epsilon >= 1.0:
+            return 1
+        draws = max(ceil(log((1.0 + like_missed) / self.delta) / -log1p(-self.epsilon)), 1)
+        # Rounding must not leave a run that has no draw to make and is not settled either.
+        return draws if self.error(like_missed, draws) <= self.delta else draws + 1
+
+    def like_missed(self, found: Mapping[tuple[int, int], int]) -> float:
+        """Return R: the outcomes found, each by how easily it would have been missed.
+
+        `found` counts outcomes by how often they were seen, in how many draws of their pair. The
+        most frequent outcome of each pair is not among them.
+        """
+        draws = self.needed(0.0)
+        if draws == inf:
+            return float(sum(found.values()))
+        escape = self.escape(int(draws))
+        return fsum(
+            outcomes * min(_unseen(count, total, int(draws)) / escape, 1.0) if escape else 0.0
+            for (count, total), outcomes in found.items()
+        )
+
+
+@lru_cache(maxsize=65536)
+def _unseen(count: int, total: int, draws: int) -> float:
+    """Return E[(1−q)^draws] after so many sightings, for q ~ Beta(count + ½, total − count + ½)."""
+    b, whole = total - count + 0.5, total + 1.0
+    return exp(lgamma(b + draws) - lgamma(b) + lgamma(whole) - lgamma(whole + draws))
