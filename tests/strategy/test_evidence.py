@@ -92,9 +92,9 @@ class Recount:
         for counts in self.pairs.values():
             total = sum(counts.values())
             for count in sorted(counts.values())[:-1]:
-                # The probability of 29 more draws without the outcome, one after another.
-                seldom = math.prod((total - count + 0.5 + i) / (total + 1 + i) for i in range(29))
-                found += min(seldom / 0.9**29, 1.0)
+                # The probability of 33 more draws without the outcome, one after another.
+                seldom = math.prod((total - count + 0.5 + i) / (total + 1 + i) for i in range(33))
+                found += min(seldom / 0.9**33, 1.0)
         return found
 
     def hidden(self):
@@ -113,7 +113,7 @@ class Recount:
         gains = {}
         for (state, capability), counts in self.pairs.items():
             total = sum(counts.values())
-            enough = more * 0.9**total <= SETTINGS.delta
+            enough = more * 0.9**total <= SETTINGS.delta * 2 / 3
             gain = 0.0 if enough else self.belief(capability, counts).gain(total - len(counts))
             rule = capability, frozenset(counts)
             if rule in imprecise:

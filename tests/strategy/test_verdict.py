@@ -3,7 +3,7 @@ import pytest
 from capscope.strategy.verdict import Verdict
 
 MISSED = "an outcome with probability above 0.1 may have been missed with probability up to"
-SETTLED_AT = "(settled at 0.02; the least-tried pair was tried 38 times)"
+SETTLED_AT = "(settled at 0.013; the least-tried pair was tried 38 times)"
 
 
 def verdict(untried=0, hidden=0.0, imprecise=0, tried=9, thin=0, least_draws=38):
@@ -12,8 +12,8 @@ def verdict(untried=0, hidden=0.0, imprecise=0, tried=9, thin=0, least_draws=38)
 
 
 def test_a_verdict_that_is_reached_says_what_was_asked_for():
-    text = str(verdict(hidden=0.02))
-    assert verdict(hidden=0.02).reached
+    text = str(verdict(hidden=0.013))
+    assert verdict(hidden=0.013).reached
     assert "open" not in text
     for part in ("probability 0.98", "above 0.1", "within 0.05"):
         assert part in text
@@ -31,6 +31,7 @@ def test_a_claim_states_what_needs_no_assumption_about_other_pairs():
         ({"untried": 1200}, "1,200 pairs of a state and a capability never tried"),
         ({"untried": 1}, "1 pair of a state and a capability never tried"),
         ({"hidden": 0.0201}, f"{MISSED} 0.02 {SETTLED_AT}"),
+        ({"hidden": 0.0134}, f"{MISSED} 0.013 {SETTLED_AT}"),
         ({"hidden": 1.0}, f"{MISSED} 1 {SETTLED_AT}"),
         ({"imprecise": 7}, "7 rules not yet known to within 0.05"),
         ({"imprecise": 1}, "1 rule not yet known to within 0.05"),

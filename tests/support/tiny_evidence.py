@@ -11,8 +11,8 @@ SETTINGS = Settings(epsilon=0.1, delta=0.05, precision=0.1)
 
 
 def sure_of(rules, delta=SETTINGS.delta):
-    """Return the standard errors within which so many rules all lie with probability 1 − δ."""
-    return norm.isf(delta / max(rules, 1) / 2)
+    """Return the standard errors within which so many rules all lie with probability 1 − δ/3."""
+    return norm.isf(delta / 3 / max(rules, 1) / 2)
 
 
 def coin(*counts):

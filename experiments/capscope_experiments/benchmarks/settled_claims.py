@@ -24,7 +24,7 @@ from capscope import Budget, Limits, Problem, Run, Settings, assess
 from capscope.model import OutcomeGroup, StateGraph
 from capscope.record.stop_reason import StopKind
 from capscope.symbolic import Intent, State, Vocabulary
-from capscope.world.functions import FunctionAbstraction, FunctionAgent, FunctionWorld
+from capscope.world.functions import FunctionAgent, FunctionWorld
 
 CAPABILITIES = (Intent.parse("p"), Intent.parse("q"), Intent.parse("r"))
 FORWARD, FIRST, SECOND = CAPABILITIES
@@ -130,23 +130,34 @@ def _without(state: State, after: State) -> list[State]:
     return [state ^ flip for flip in flips if state ^ flip != after]
 
 
+@dataclass(frozen=True)
+class SymbolicObservation:
+    """An abstraction for a simulator that shows its symbolic state."""
+
+    vocabulary: Vocabulary
+
+    def __call__(self, observation: State) -> State:
+        """Return what was observed."""
+        return observation
+
+
 def problem_of(name: str, table: Table) -> Problem:
     """Make a problem of a table: an attempt is one step, whatever the agent is asked."""
     width = max(len(_NAMES), max(state for state, _ in table).bit_length())
-    names = (*_NAMES, "u")[:width]
+    samplers = {
+        (state, str(intent)): (tuple(outcomes), tuple(outcomes.values()))
+        for (state, intent), outcomes in table.items()
+    }
 
     def step(state: State, action: str, rng: random.Random) -> State:
-        outcomes = table[state, Intent.parse(action)]
-        return rng.choices(list(outcomes), list(outcomes.values()))[0]
+        outcomes, weights = samplers[state, action]
+        return rng.choices(outcomes, weights)[0]
 
     return Problem(
         name,
         FunctionWorld(0, step, [str(intent) for intent in CAPABILITIES]),
         FunctionAgent(lambda state, intent, rng: str(intent)),
-        FunctionAbstraction(
-            Vocabulary.of_atoms(names),
-            lambda state: [atom for i, atom in enumerate(names) if state >> i & 1],
-        ),
+        SymbolicObservation(Vocabulary.of_atoms((*_NAMES, "u")[:width])),
         Limits(horizon=1),
     )
 
@@ -211,10 +222,14 @@ def _errors(
         yield claimed - weighted / group.total, worst
 
 
-def simulate(name: str, seed: int, budget: Budget | None = None) -> Outcome:
+SETTINGS = Settings(intents=tuple(map(str, CAPABILITIES)))
+
+
+def simulate(
+    name: str, seed: int, settings: Settings = SETTINGS, budget: Budget | None = None
+) -> Outcome:
     """Assess one world of a family until the run is settled."""
     table = FAMILIES[name](random.Random(seed))
-    settings = Settings(intents=tuple(map(str, CAPABILITIES)))
     problem = problem_of(name, table)
     run = assess(problem, strategy="exhaustive", seed=seed, settings=settings, budget=budget)
     return judge(run, table)

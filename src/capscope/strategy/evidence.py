@@ -27,7 +27,7 @@ from capscope.model import OutcomeGroup, PairStats, StateGraph, StateNode
 from capscope.record.settings import Settings
 from capscope.seeds import child_seed
 from capscope.strategy.belief import UNKNOWN, Belief, Bucket, Group, Kind, Peers, kind_of
-from capscope.strategy.missed_outcomes import MissBound
+from capscope.strategy.missed_outcomes import MISSED_SHARE, MissBound
 from capscope.strategy.verdict import Verdict
 from capscope.symbolic import Effect, State
 
@@ -69,7 +69,7 @@ class Evidence:
         self._placed: dict[PairStats, tuple[_BucketPairs, dict[Effect, int]]] = {}
         self._buckets: dict[Bucket, _BucketPairs] = {}
         self._revision = 0  # of the beliefs; what is computed from them is kept until the next one
-        self._bound = MissBound(settings.epsilon, settings.delta)
+        self._bound = MissBound(settings.epsilon, settings.delta * MISSED_SHARE)
         # Outcomes other than the most frequent one of their pair, by (count, draws of the pair).
         self._found: Counter[tuple[int, int]] = Counter()
         self._needed: float = self._bound.needed(0.0)  # draws of each pair, at the last refresh
@@ -85,7 +85,7 @@ class Evidence:
         self._serial = itertools.count()
         self._siblings: dict[Effect, set[Effect]] = {}  # effects seen together, in any state
         self._openers: dict[PairStats, State] = {}  # where a sibling would lead to a new state
-        self._width = inf  # standard errors within which all rules lie with probability 1 − δ
+        self._width = inf  # standard errors within which all rules lie with probability 1 − δ/3
 
     @classmethod
     def of(cls, graph: StateGraph, settings: Settings) -> Evidence:
@@ -233,8 +233,8 @@ class Evidence:
         self._found = +self._found
         self._needed = self._bound.needed(self._bound.like_missed(self._found))
         probabilities = sum(len(effects) - 1 for _, effects in self._rules())
-        missed = self._settings.delta / max(probabilities, 1)
-        self._width = NormalDist().inv_cdf(1 - missed / 2)
+        error = self._settings.delta * (1 - MISSED_SHARE) / max(probabilities, 1)
+        self._width = NormalDist().inv_cdf(1 - error / 2)
         self._openers = {p: state for p, state in self._openers.items() if self._opens(p, state)}
         self._heap = []
         self._offered = {}

@@ -28,6 +28,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, exp, fsum, inf, lgamma, log, log1p
 
+MISSED_SHARE = 2 / 3
+"""The share of δ for missed outcomes; the rest is for the probabilities of rules."""
+
 
 @dataclass(frozen=True, slots=True)
 class MissBound:

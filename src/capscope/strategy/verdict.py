@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from capscope.strategy.missed_outcomes import MissBound
+from capscope.strategy.missed_outcomes import MISSED_SHARE, MissBound
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,11 @@ class Verdict:
     def reached(self) -> bool:
         """Whether nothing is open."""
         open_ends = not self.tried or self.untried or self.imprecise or self.thin
-        return not open_ends and self.hidden <= self.delta
+        return not open_ends and not self._may_hide
+
+    @property
+    def _may_hide(self) -> bool:
+        return self.hidden > self.delta * MISSED_SHARE
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON-ready values."""
@@ -50,9 +54,9 @@ class Verdict:
             f"with probability {1 - self.delta:g}, no outcome with probability above "
             f"{self.epsilon:g} was missed in the states seen (every pair was tried at least "
             f"{_times(self.least_draws)}; an outcome of probability {self.epsilon:g} escapes that "
-            f"with probability {escape:.2g}); with the same probability, the probabilities of all "
-            f"rules with several outcomes are known to within {self.precision:g} on average over "
-            "the executions of each rule"
+            f"with probability {escape:.2g}), and the probabilities of all rules with several "
+            f"outcomes are known to within {self.precision:g} on average over the executions of "
+            "each rule"
         )
 
     def open_points(self) -> Iterator[str]:
@@ -61,10 +65,11 @@ class Verdict:
             yield "nothing was tried yet"
         if self.untried:
             yield f"{_pairs(self.untried)} of a state and a capability never tried"
-        if self.hidden > self.delta:
+        if self._may_hide:
             yield (
                 f"an outcome with probability above {self.epsilon:g} may have been missed with "
-                f"probability up to {self.hidden:.2g} (settled at {self.delta:g}; the least-tried "
+                f"probability up to {self.hidden:.2g} (settled at "
+                f"{self.delta * MISSED_SHARE:.2g}; the least-tried "
                 f"pair was tried {_times(self.least_draws)})"
             )
         if self.imprecise:
