@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from capscope.strategy.missed_outcomes import MISSED_SHARE, MissBound
+from capscope.strategy.missed_outcomes import MISSED_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Verdict:
     @property
     def claim(self) -> str:
         """The claim that holds if the verdict is reached."""
-        escape = MissBound(self.epsilon, self.delta).escape(self.least_draws)
+        escape = (1 - self.epsilon) ** self.least_draws
         return (
             f"with probability {1 - self.delta:g}, no outcome with probability above "
             f"{self.epsilon:g} was missed in the states seen (every pair was tried at least "
