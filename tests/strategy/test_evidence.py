@@ -86,20 +86,38 @@ class Recount:
         """Return how far the probabilities of a rule may be off."""
         return half_width(coin(*self.rules[rule].values()), self.width())
 
-    def like_missed(self):
-        """Return the outcomes beside the main one of each pair, by how easily they are missed."""
-        found = 0.0
-        for counts in self.pairs.values():
+    def weights(self):
+        """Return, for each varied capability, its further outcomes and their weights."""
+        weights = defaultdict(list)
+        for (_, capability), counts in self.pairs.items():
             total = sum(counts.values())
             for count in sorted(counts.values())[:-1]:
                 # The probability of 33 more draws without the outcome, one after another.
                 seldom = math.prod((total - count + 0.5 + i) / (total + 1 + i) for i in range(33))
-                found += min(seldom / 0.9**33, 1.0)
-        return found
+                weights[capability].append(min(seldom / 0.9**33, 1.0))
+        return weights
+
+    def classes(self):
+        """Return, for uniform and varied capabilities, their share of pairs and the factor."""
+        weights = self.weights()
+        few = sum(min(sum(found), 1.0) for found in weights.values() if len(found) <= 3)
+        varied = sum(capability in weights for _, capability in self.pairs) / len(self.pairs)
+        factors = 1 + few, 1 + sum(sum(found) for found in weights.values())
+        return weights, {False: (1 - varied, factors[0]), True: (varied, factors[1])}
 
     def hidden(self):
-        least = min(sum(counts.values()) for counts in self.pairs.values()) if self.pairs else 0
-        return min((1 + self.like_missed()) * 0.9**least, 1.0)
+        if not self.pairs:
+            return 0.0
+        weights, classes = self.classes()
+        missed = 0.0
+        for varied, (_, factor) in classes.items():
+            draws = [
+                sum(counts.values())
+                for (_, capability), counts in self.pairs.items()
+                if (capability in weights) is varied
+            ]
+            missed += min(factor * 0.9 ** min(draws), 1.0) if draws else 0.0
+        return min(missed, 1.0)
 
     def imprecise(self):
         """Return the rules with several outcomes that are not known well enough."""
@@ -108,12 +126,13 @@ class Recount:
 
     def gains(self):
         """Return the gain of each pair that was tried."""
-        more = 1 + self.like_missed()
+        weights, classes = self.classes() if self.pairs else ({}, {})
         imprecise = self.imprecise()
         gains = {}
         for (state, capability), counts in self.pairs.items():
             total = sum(counts.values())
-            enough = more * 0.9**total <= SETTINGS.delta * 2 / 3
+            share, factor = classes[capability in weights]
+            enough = factor * 0.9**total <= share * SETTINGS.delta * 2 / 3
             gain = 0.0 if enough else self.belief(capability, counts).gain(total - len(counts))
             rule = capability, frozenset(counts)
             if rule in imprecise:

@@ -74,15 +74,45 @@ def test_nothing_is_above_one_and_nothing_rules_out_all():
     assert MissBound(1.0, 0.05).error(7.0, 1) == 0.0
     assert MissBound(0.0, 0.05).needed(0.0) == math.inf
     assert MissBound(0.0, 0.05).error(0.0, 10_000) == 1.0
-    assert MissBound(0.0, 0.05).like_missed({(3, 10): 2}) == 2.0
+    assert MissBound(0.0, 0.05).like_missed([{(3, 10): 2}]) == (1.0, 2.0)
+
+
+def outcomes_like_missed(found):
+    return USUAL.like_missed([found]).outcomes
 
 
 def test_an_outcome_counts_the_less_the_more_frequent_it_is():
-    weights = [USUAL.like_missed({(count, 40): 1}) for count in range(1, 21)]
+    weights = [outcomes_like_missed({(count, 40): 1}) for count in range(1, 21)]
     assert weights == sorted(weights, reverse=True)
     assert weights[0] == 1.0
     assert weights[-1] < 1e-3
-    assert USUAL.like_missed({(4, 40): 3, (20, 40): 5}) == pytest.approx(
-        3 * weights[3] + 5 * weights[19]
-    )
-    assert USUAL.like_missed({}) == 0.0
+    both = outcomes_like_missed({(4, 40): 3, (20, 40): 5})
+    assert both == pytest.approx(3 * weights[3] + 5 * weights[19])
+    assert outcomes_like_missed({}) == 0.0
+
+
+def test_a_capability_counts_once_and_not_at_all_if_it_showed_many_outcomes():
+    rare = (1, 40)
+    found = [{rare: 2}, {rare: 4}, {}, {(20, 40): 1}]
+    capabilities, outcomes = USUAL.like_missed(found)
+    assert capabilities == pytest.approx(1.0, abs=1e-3)
+    assert outcomes == pytest.approx(6.0, abs=1e-3)
+
+
+def test_a_share_of_delta_takes_more_draws_and_a_class_without_pairs_none():
+    assert USUAL.needed(0.0, 0.5) == MissBound(0.1, 0.025).needed(0.0) > USUAL.needed(0.0)
+    assert USUAL.needed(5.0, 0.0) == 0
+
+
+@pytest.mark.parametrize("capabilities", [1, 4, 30])
+@pytest.mark.parametrize("each", [1, 3, 20])
+def test_a_capability_that_hides_something_is_seldom_taken_for_a_uniform_one(capabilities, each):
+    # Each hides outcomes of probability ε in so many pairs; all pairs are drawn equally often.
+    rng = np.random.default_rng(each)
+    wrong = 0
+    for found in rng.geometric(0.1, (400, capabilities, each)):
+        draws = 1
+        while USUAL.error(sum(1 <= n <= 3 for n in (found <= draws).sum(1)), draws) > USUAL.delta:
+            draws += 1
+        wrong += bool((found.min(1) > draws).any())
+    assert wrong / 400 <= USUAL.delta + 0.03

@@ -70,9 +70,9 @@ class Evidence:
         self._buckets: dict[Bucket, _BucketPairs] = {}
         self._revision = 0  # of the beliefs; what is computed from them is kept until the next one
         self._bound = MissBound(settings.epsilon, settings.delta * MISSED_SHARE)
-        # Outcomes other than the most frequent one of their pair, by (count, draws of the pair).
-        self._found: Counter[tuple[int, int]] = Counter()
-        self._needed: float = self._bound.needed(0.0)  # draws of each pair, at the last refresh
+        # For each capability, the outcomes that are not the most frequent one of their pair.
+        self._found: defaultdict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
+        self._needed: dict[int, float] = {}  # draws of each pair of a capability
         self._groups: defaultdict[Peers, Group] = defaultdict(Group)
         self._executions = 0
         self._refresh_at = 0.0
@@ -198,8 +198,9 @@ class Evidence:
                 self._group((capability, effect)).count_identical(total - 1, sign)
             return
         (main, most), *others = Counter(counts).most_common()
+        found = self._found[capability]
         for _, count in others:
-            self._found[count, total] += sign
+            found[count, total] += sign
         first = self._group((capability, kind_of(main)))
         first.count_revealed(1 - most / total, sign)
         # Whichever outcome had been seen alone, the others would have been hidden.
@@ -230,8 +231,7 @@ class Evidence:
         self._beliefs = {}
         self._gains = {}
         self._revision += 1
-        self._found = +self._found
-        self._needed = self._bound.needed(self._bound.like_missed(self._found))
+        self._needed = self._draws_needed()
         probabilities = sum(len(effects) - 1 for _, effects in self._rules())
         error = self._settings.delta * (1 - MISSED_SHARE) / max(probabilities, 1)
         self._width = NormalDist().inv_cdf(1 - error / 2)
@@ -240,6 +240,30 @@ class Evidence:
         self._offered = {}
         for bucket in self._buckets:
             self._offer(bucket)
+
+    def _draws_needed(self) -> dict[int, float]:
+        """Return how often each pair must be drawn, for each capability that was tried."""
+        for capability, found in list(self._found.items()):
+            self._found[capability] = +found
+        pairs: Counter[int] = Counter()
+        for bucket, contents in self._buckets.items():
+            pairs[bucket.capability] += len(contents.pairs)
+        varied = sum(number for c, number in pairs.items() if self._found.get(c))
+        share = varied / max(pairs.total(), 1)
+        like = self._bound.like_missed(self._found.values())
+        uniform = self._bound.needed(like.capabilities, 1.0 - share)
+        other = self._bound.needed(like.outcomes, share)
+        return {c: other if self._found.get(c) else uniform for c in pairs}
+
+    def _hidden(self) -> float:
+        """Bound the probability that an outcome above ε was missed."""
+        least: dict[bool, int] = {}
+        for bucket in self._buckets:
+            varied = any(self._found.get(bucket.capability, {}).values())
+            least[varied] = min(bucket.total, least.get(varied, bucket.total))
+        like = self._bound.like_missed(+found for found in self._found.values())
+        errors = {False: like.capabilities, True: like.outcomes}
+        return min(sum(self._bound.error(errors[v], draws) for v, draws in least.items()), 1.0)
 
     def _belief(self, bucket: Bucket) -> Belief:
         peers = bucket.peers
@@ -267,7 +291,7 @@ class Evidence:
 
     def _gain(self, bucket: Bucket) -> float:
         hidden = 0.0
-        if bucket.total < self._needed:
+        if bucket.total < self._needed.get(bucket.capability, inf):
             gains = self._gains.setdefault(bucket.peers, {})
             if bucket.draws not in gains:
                 gains[bucket.draws] = self._belief(bucket).gain(bucket.draws)
@@ -366,7 +390,7 @@ class Evidence:
         return Verdict(
             tried=len(self._placed),
             untried=sum(len(node.pairs) - node.tried for node in self.frontier),
-            hidden=self._bound.error(self._bound.like_missed(self._found), least),
+            hidden=self._hidden(),
             imprecise=sum(
                 half_width(self._graph.group(*rule), self._width) > settings.precision
                 for rule in self._rules()
