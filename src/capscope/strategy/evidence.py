@@ -243,27 +243,30 @@ class Evidence:
 
     def _draws_needed(self) -> dict[int, float]:
         """Return how often each pair must be drawn, for each capability that was tried."""
-        for capability, found in list(self._found.items()):
-            self._found[capability] = +found
+        for capability in list(self._found):
+            self._found[capability] += Counter()  # drops what was counted and removed again
+            if not self._found[capability]:
+                del self._found[capability]
         pairs: Counter[int] = Counter()
         for bucket, contents in self._buckets.items():
             pairs[bucket.capability] += len(contents.pairs)
-        varied = sum(number for c, number in pairs.items() if self._found.get(c))
-        share = varied / max(pairs.total(), 1)
+        share = sum(pairs[c] for c in self._found) / max(pairs.total(), 1)
         like = self._bound.like_missed(self._found.values())
         uniform = self._bound.needed(like.capabilities, 1.0 - share)
         other = self._bound.needed(like.outcomes, share)
-        return {c: other if self._found.get(c) else uniform for c in pairs}
+        return {c: other if c in self._found else uniform for c in pairs}
 
     def _hidden(self) -> float:
         """Bound the probability that an outcome above ε was missed."""
+        found = {c: known for c, counted in self._found.items() if (known := +counted)}
         least: dict[bool, int] = {}
         for bucket in self._buckets:
-            varied = any(self._found.get(bucket.capability, {}).values())
-            least[varied] = min(bucket.total, least.get(varied, bucket.total))
-        like = self._bound.like_missed(+found for found in self._found.values())
-        errors = {False: like.capabilities, True: like.outcomes}
-        return min(sum(self._bound.error(errors[v], draws) for v, draws in least.items()), 1.0)
+            varied = bucket.capability in found
+            if bucket.total < least.get(varied, inf):
+                least[varied] = bucket.total
+        like = self._bound.like_missed(found.values())
+        factors = {False: like.capabilities, True: like.outcomes}
+        return min(sum(self._bound.error(factors[v], draws) for v, draws in least.items()), 1.0)
 
     def _belief(self, bucket: Bucket) -> Belief:
         peers = bucket.peers
@@ -290,13 +293,13 @@ class Evidence:
         return contents.gain
 
     def _gain(self, bucket: Bucket) -> float:
-        hidden = 0.0
-        if bucket.total < self._needed.get(bucket.capability, inf):
+        hidden, total = 0.0, bucket.total
+        if total < self._needed.get(bucket.capability, inf):
             gains = self._gains.setdefault(bucket.peers, {})
             if bucket.draws not in gains:
-                gains[bucket.draws] = self._belief(bucket).gain(bucket.draws)
-            hidden = max(gains[bucket.draws], _LEAST)
-        elif bucket.total < self._settings.min_draws:
+                gains[bucket.draws] = max(self._belief(bucket).gain(bucket.draws), _LEAST)
+            hidden = gains[bucket.draws]
+        elif total < self._settings.min_draws:
             hidden = _LEAST
         return hidden + self._rule_gain(bucket) if bucket.kind is Kind.VARIED else hidden
 
