@@ -1,0 +1,123 @@
+from collections import Counter
+
+import pytest
+
+from capscope.model import PairStats
+from capscope.model.outcome_types import NO_CHANGE, NOTHING, OutcomeTypes
+from capscope.symbolic import Effect
+
+DRIVE, FLAT, LOST, OTHER = (Effect(1 << i, 0) for i in range(4))
+
+
+def pair(*effects):
+    stats = PairStats()
+    stats.counts = dict(Counter(effects))
+    return stats
+
+
+def types_after(*shown):
+    types = OutcomeTypes()
+    for effects in shown:
+        types.learn(effects)
+    return types
+
+
+def test_a_pair_that_showed_nothing_is_of_the_type_nothing():
+    types = OutcomeTypes()
+    assert types.of(pair(NO_CHANGE)) == NOTHING
+    assert types.odds[NOTHING] == {NO_CHANGE: 1.0}
+    assert types.main_effect(NOTHING) == NO_CHANGE
+
+
+def test_effects_that_one_pair_has_shown_are_one_type_for_all_pairs():
+    types = types_after([DRIVE, FLAT])
+    numbers = {types.of(pair(*seen)) for seen in ([DRIVE], [FLAT], [FLAT, DRIVE], [DRIVE, DRIVE])}
+    assert len(numbers) == 1
+    assert types.effects[numbers.pop()] == {DRIVE, FLAT}
+    assert types.effects[types.of(pair(LOST))] == {LOST}
+
+
+def test_that_nothing_happened_links_no_effects():
+    types = types_after([DRIVE, NO_CHANGE], [FLAT, NO_CHANGE])
+    assert types.of(pair(DRIVE, NO_CHANGE)) == types.of(pair(DRIVE))
+    assert types.of(pair(DRIVE)) != types.of(pair(FLAT))
+
+
+def test_a_smaller_set_of_effects_becomes_part_of_a_larger_one():
+    types = types_after([DRIVE, FLAT], [DRIVE, FLAT, LOST])
+    assert types.effects[types.of(pair(DRIVE, FLAT))] == {DRIVE, FLAT, LOST}
+    assert types.of(pair(LOST)) == types.of(pair(FLAT))
+
+
+def test_learning_says_whether_pairs_may_have_changed_their_types():
+    types = OutcomeTypes()
+    assert not types.learn([DRIVE])
+    assert not types.learn([DRIVE, NO_CHANGE])
+    assert types.learn([DRIVE, FLAT])
+    assert not types.learn([FLAT, DRIVE, NO_CHANGE])
+    assert types.learn([DRIVE, FLAT, LOST])
+    assert not types.learn([DRIVE, LOST])
+
+
+def test_an_effect_of_two_types_is_taken_for_the_expected_one():
+    types = types_after([DRIVE, FLAT], [DRIVE, LOST])
+    flat, lost = types.of(pair(FLAT)), types.of(pair(LOST))
+    assert types.of(pair(DRIVE), expected=flat) == flat
+    assert types.of(pair(DRIVE), expected=lost) == lost
+    assert types.of(pair(DRIVE), expected=NOTHING) == flat
+    # An expectation that does not fit is ignored.
+    assert types.of(pair(FLAT), expected=lost) == flat
+
+
+def test_what_two_types_never_showed_together_is_a_type_of_its_own():
+    types = types_after([DRIVE, FLAT], [DRIVE, LOST])
+    assert types.effects[types.of(pair(FLAT, LOST))] == {FLAT, LOST}
+
+
+def test_the_type_of_a_pair_does_not_depend_on_the_order_of_its_effects():
+    types = types_after([FLAT, DRIVE, LOST])
+    assert types.number(frozenset([DRIVE, FLAT, LOST])) == types.of(pair(LOST, DRIVE, FLAT))
+
+
+def test_a_number_is_never_given_twice():
+    types = types_after([DRIVE, FLAT])
+    numbers = [types.of(pair(effect)) for effect in (LOST, DRIVE, OTHER, FLAT, LOST)]
+    assert numbers == [1, 2, 3, 2, 1]
+    assert len(types) == 4
+
+
+def test_a_new_type_holds_its_effects_equally_likely():
+    types = types_after([DRIVE, FLAT])
+    number = types.of(pair(DRIVE))
+    assert types.odds[number] == {DRIVE: 0.5, FLAT: 0.5}
+    assert types.draws[number] == 0
+
+
+def test_odds_are_how_often_effects_were_drawn():
+    types = types_after([DRIVE, FLAT])
+    number = types.of(pair(DRIVE))
+    types.estimate_odds({number: Counter({FLAT: 1, DRIVE: 6, NO_CHANGE: 3})})
+    assert types.odds[number] == pytest.approx({DRIVE: 0.6, FLAT: 0.1, NO_CHANGE: 0.3})
+    assert types.draws[number] == 10
+    assert types.main_effect(number) == DRIVE
+
+
+def test_the_main_effect_changes_something_even_if_nothing_is_likelier():
+    types = types_after([DRIVE, FLAT])
+    number = types.of(pair(DRIVE))
+    types.estimate_odds({number: Counter({NO_CHANGE: 9, FLAT: 1})})
+    assert types.main_effect(number) == FLAT
+
+
+def test_a_type_allows_its_effects_and_nothing_only_if_that_was_drawn():
+    types = types_after([DRIVE, FLAT])
+    number = types.of(pair(DRIVE))
+    types.estimate_odds({number: Counter({DRIVE: 4})})
+    assert types.allows(number, DRIVE)
+    assert types.allows(number, FLAT)
+    assert not types.allows(number, LOST)
+    assert not types.allows(number, NO_CHANGE)
+    types.estimate_odds({number: Counter({DRIVE: 4, NO_CHANGE: 1})})
+    assert types.allows(number, NO_CHANGE)
+    assert types.allows(NOTHING, NO_CHANGE)
+    assert not types.allows(NOTHING, DRIVE)

@@ -1,0 +1,57 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capscope.model.state_matrix import StateMatrix
+
+WIDTH = 11
+STATES = st.integers(0, 2**WIDTH - 1)
+
+
+def matrix_of(states, width=WIDTH):
+    matrix = StateMatrix(width)
+    matrix.rows(states)
+    return matrix
+
+
+@given(st.lists(STATES))
+def test_each_state_has_one_row_and_keeps_it(states):
+    matrix = StateMatrix(WIDTH)
+    given_rows = [matrix.add(state) for state in states]
+    assert matrix.rows(states) == given_rows
+    assert matrix.states == list(dict.fromkeys(states))
+    assert [matrix.states[row] for row in given_rows] == states
+    assert len(matrix) == len(set(states)) == len(matrix.bits)
+
+
+@given(st.lists(STATES))
+def test_column_i_of_a_row_is_bit_i_of_its_state(states):
+    matrix = matrix_of(states)
+    for state, row in matrix.row.items():
+        assert matrix.bits[row].tolist() == [state >> i & 1 for i in range(WIDTH)]
+
+
+@given(st.lists(STATES), STATES, STATES)
+def test_literals_hold_in_the_rows_of_the_states_in_which_they_hold(states, required, forbidden):
+    matrix = matrix_of(states)
+    assert matrix.holding(required, forbidden).tolist() == [
+        state & required == required and not state & forbidden for state in matrix.states
+    ]
+
+
+def test_more_states_than_were_made_room_for_change_no_row():
+    matrix = matrix_of(range(500))
+    assert matrix.bits.shape == (500, WIDTH)
+    assert [sum(1 << i for i in row.nonzero()[0].tolist()) for row in matrix.bits] == [*range(500)]
+
+
+def test_a_world_of_hundreds_of_atoms_fits():
+    far = 1 << 299
+    matrix = matrix_of([0, far, far | 1], width=300)
+    assert matrix.holding(far).tolist() == [False, True, True]
+    assert matrix.holding(far, forbidden=1).tolist() == [False, True, False]
+
+
+def test_a_world_without_atoms_has_one_state():
+    matrix = matrix_of([0, 0], width=0)
+    assert matrix.bits.shape == (1, 0)
+    assert matrix.holding(0).tolist() == [True]
