@@ -18,7 +18,7 @@ tree generalizes from these cases.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from capscope.model.decision_trees import Tree, grow
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
 from capscope.model.state_matrix import StateMatrix
 from capscope.statistics.arrays import Floats, Integers, Mask
-from capscope.symbolic import ExactlyOne, Vocabulary
+from capscope.symbolic import ExactlyOne, State, Vocabulary
 
 UNKNOWN = -1
 _FARTHEST = 60.0  # executions; what takes longer counts as out of reach
@@ -54,6 +54,7 @@ class Pursuit:
         self._distance: Floats = np.zeros((0, 0))
         self._rank: Floats = np.zeros(0)
         self._possible: dict[int, _Conditions] = {}
+        self._groups: Sequence[int] = ()
         self.step: Integers = np.zeros((0, 0), dtype=np.int64)
         """For each capability and row the type of the first step; -1 if the row is new."""
 
@@ -67,11 +68,12 @@ class Pursuit:
             if number != NOTHING
         }
         self._imagine(seen)
-        edges = self._edges(np.arange(len(self._matrix)))
+        matrix = self._matrix
+        edges = self._edges(np.arange(len(matrix)), lambda state: matrix.row.get(state, UNKNOWN))
         holds = self._holds()
         self._distance = _distances(edges, holds)
         self._rank_preferences(edges, holds, labels)
-        self.step = self._first_steps(edges, holds, np.arange(len(self._matrix)))
+        self.step = self._first_steps(edges, self._distance, holds, np.arange(len(matrix)))
 
     def extend(self) -> None:
         """Find the first steps from the rows that were added since the last plan."""
@@ -79,13 +81,22 @@ class Pursuit:
         new = np.arange(known, len(self._matrix))
         if not len(new) or not self._tests:
             return
-        # Beyond the states that were planned for, the way is as long as can be.
-        missing = len(self._matrix) - self._distance.shape[1]
-        far = np.full((len(self._tests), missing), _FARTHEST)
-        self._distance = np.concatenate([self._distance, far], axis=1)
-        holds = self._holds()
-        self._distance[holds] = 0.0
-        steps = self._first_steps(self._edges(new), holds, new)
+        planned: int = self._distance.shape[1]
+        margin = StateMatrix(len(self._vocabulary.atoms))
+
+        def column(state: State) -> int:
+            row = self._matrix.row.get(state, planned)
+            if row < planned:
+                return row
+            return planned + margin.add(state) if self._looks_like_those_seen(state) else UNKNOWN
+
+        # Beyond the states that were planned for, only what is reached at once is near: whether
+        # such a state was met or not makes no difference.
+        edges = self._edges(new, column)
+        reached = np.array([margin.holding(*test) for test in self._tests])
+        beyond = np.where(reached, 0.0, _FARTHEST)
+        distance = np.concatenate([self._distance, beyond], axis=1)
+        steps = self._first_steps(edges, distance, self._holds(), new)
         self.step = np.concatenate([self.step, steps], axis=1)
 
     def _holds(self) -> Mask:
@@ -153,7 +164,7 @@ class Pursuit:
             _MOST_PAIRS // max(len(self._tests), 1),
         )
         visited = [matrix.states[row] for row in seen]
-        groups = ExactlyOne.seen_in(visited, self._vocabulary).groups
+        self._groups = ExactlyOne.seen_in(visited, self._vocabulary).groups
         begun = 0
         while begun < len(matrix) < most:
             rows = np.arange(begun, len(matrix))
@@ -162,20 +173,21 @@ class Pursuit:
                 for row in rows[conditions.hold(matrix, rows)].tolist():
                     for effect in types.effects[number]:
                         after = effect.apply(matrix.states[row])
-                        if len(matrix) < most and all(
-                            (after & group).bit_count() == 1 for group in groups
-                        ):
+                        if len(matrix) < most and self._looks_like_those_seen(after):
                             matrix.add(after)
 
-    def _edges(self, rows: Integers) -> _Edges:
-        """List which behaviours are possible in which rows, and where they lead."""
+    def _looks_like_those_seen(self, state: State) -> bool:
+        return all((state & group).bit_count() == 1 for group in self._groups)
+
+    def _edges(self, rows: Integers, column: Callable[[State], int]) -> _Edges:
+        """List which behaviours are possible in which rows, and the columns they lead to."""
         matrix, types = self._matrix, self._types
         found: list[tuple[int, int, list[tuple[int, float]]]] = []
         for number, conditions in self._possible.items():
             odds = types.odds[number].items()
             for row in rows[conditions.hold(matrix, rows)].tolist():
                 state = matrix.states[row]
-                ends = [(matrix.row.get(effect.apply(state), UNKNOWN), p) for effect, p in odds]
+                ends = [(column(effect.apply(state)), p) for effect, p in odds]
                 found.append((row, number, ends))
         found.sort(key=lambda edge: edge[:2])
         return _Edges.of(found)
@@ -209,11 +221,13 @@ class Pursuit:
             kinds.append(numbers.setdefault(kind, len(numbers)))
         return np.array(kinds)
 
-    def _first_steps(self, edges: _Edges, holds: Mask, rows: Integers) -> Integers:
+    def _first_steps(
+        self, edges: _Edges, distance: Floats, holds: Mask, rows: Integers
+    ) -> Integers:
         """Return the type of the first step from each of some rows; nothing if there is none."""
         steps = np.full((len(self._tests), len(self._matrix)), NOTHING)
         if len(edges.row):
-            best = edges.shortest(self._distance)
+            best = edges.shortest(distance)
             rank = np.append(self._rank, np.full(len(self._types) - len(self._rank), 1.0))
             score = np.where(best, rank[edges.type], -1.0)
             top = np.maximum.reduceat(score, edges.begins, axis=1)
