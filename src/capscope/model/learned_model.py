@@ -235,8 +235,9 @@ class LearnedModel:
 
     def _label(self, capability: int) -> None:
         labels = self._labels[capability] = {}
-        for state, node in self.graph.nodes.items():
-            pair = node.pairs[capability]
+        # In the order of states, so that the order in which they were seen decides nothing.
+        for state in sorted(self.graph.nodes):
+            pair = self.graph.nodes[state].pairs[capability]
             if pair is not None:
                 row = self.matrix.row[state]
                 labels[row] = self._type_of(capability, row, pair)

@@ -170,8 +170,9 @@ class Pursuit:
             rows = np.arange(begun, len(matrix))
             begun = len(matrix)
             for number, conditions in self._possible.items():
+                effects = sorted(types.effects[number])
                 for row in rows[conditions.hold(matrix, rows)].tolist():
-                    for effect in types.effects[number]:
+                    for effect in effects:
                         after = effect.apply(matrix.states[row])
                         if len(matrix) < most and self._looks_like_those_seen(after):
                             matrix.add(after)
