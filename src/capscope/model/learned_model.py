@@ -265,7 +265,9 @@ class LearnedModel:
             number, doubt = self.infer(row, capability)
             if doubt > _UNKNOWN_DOUBT:
                 return False
-        return self.types.allows(number, Effect.between(state, after))
+        # As states: an effect that adds what holds already changes less than it does elsewhere.
+        possible = {*self.types.effects[number], *self.types.odds[number]}
+        return any(effect.apply(state) == after for effect in possible)
 
     def infer(self, row: int, capability: int) -> tuple[int, float]:
         """Return the most believed type of a pair, tried or not, and the doubt."""
