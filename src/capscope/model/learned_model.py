@@ -271,6 +271,8 @@ class LearnedModel:
 
     def infer(self, row: int, capability: int) -> tuple[int, float]:
         """Return the most believed type of a pair, tried or not, and the doubt."""
+        if capability >= len(self._labels):
+            self._see_new_states()
         self.experts.extend()
         types, belief = self._inferred[capability]
         if row >= len(types):
