@@ -170,7 +170,9 @@ class AdaptiveStrategy:
         ]
         self._near_asked += self._completing
         observed = self.model.observe(result.pairs)
-        if not self._candidates.outdated:
+        if self._candidates.outdated:
+            self._candidates.recount()
+        else:
             self._candidates.observe(result.pairs, first, observed.changed)
         self._repeats.extend(Candidate(*pair, 1.0) for pair in observed.contradicted)
         if self._executions >= self._refresh_at or self._candidates.outdated:
@@ -234,6 +236,7 @@ class AdaptiveStrategy:
         self.audit = self.audited = None
         self._audit_after = self._executions + _BETWEEN_AUDITS
         self.model.refresh()
+        self._candidates.recount()
         self._refresh()
 
     def finished(self) -> StopReason | None:

@@ -88,6 +88,10 @@ class Candidates:
         self._relevance = np.maximum(visits / max(visits.max(initial=0.0), 1e-12), _LEAST_RELEVANCE)
         self._visits = visits / VISITS
 
+    def recount(self) -> None:
+        """Count literals from the beginning: pairs were tried that `observe` was not told of."""
+        self._ones, self._times, self._together = [], [], []
+
     @property
     def outdated(self) -> bool:
         """Whether capabilities were discovered that the scores lack."""
@@ -114,7 +118,7 @@ class Candidates:
             self._doubt[capability] = 1.0 - belief
 
     def _count_literals(self, capability: int) -> None:
-        """Count which literals a capability was tried with, from the beginning."""
+        """Rate novelty; count first which literals a capability was tried with, if it is new."""
         width = self._model.matrix.bits.shape[1]
         while len(self._ones) <= capability:
             self._ones.append(np.zeros(width, dtype=np.int64))
