@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from capscope.model import LearnedModel, Provenance, StateGraph
+from capscope.model.experts import PURSUIT
 from capscope.model.learned_model import shrunk
 from capscope.symbolic import Effect
 from support.chance_worlds import ASKED, BROKEN, DONE, LOST, NOTHING, ChanceWorld, X, succeeds
@@ -200,7 +201,9 @@ def test_doubt_is_lower_where_predictions_are_right():
 
 def trust(model):
     """Return the mean weight of pursuit."""
-    return np.mean([model.weights(capability)[1] for capability in range(len(INTENTS))])
+    return np.mean(
+        [model.experts.weights(capability)[PURSUIT] for capability in range(len(INTENTS))]
+    )
 
 
 def test_an_agent_that_does_not_pursue_its_intents_is_predicted_by_the_trees(live_permuted):
@@ -222,11 +225,10 @@ def test_a_model_fitted_at_once_trusts_pursuit_as_one_that_watched():
 def test_weights_share_out_the_belief():
     for model in (fitted(PURSUED, 60), LearnedModel(graph_of({})), fitted(PERMUTED, 60)):
         for capability in range(len(INTENTS)):
-            weights = model.weights(capability)
+            weights = model.experts.weights(capability)
             assert weights.sum() == pytest.approx(1)
             assert (weights >= 0).all()
-    alone = LearnedModel(graph_of({}), pursuit=False)
-    assert alone.weights(0).tolist() == [1.0, 0.0]
+    assert LearnedModel(graph_of({}), pursuit=False).experts.pursuit is None
 
 
 def test_trees_alone_predict_too():

@@ -4,8 +4,9 @@ import pytest
 
 from capscope.model import PairStats
 from capscope.model.outcome_types import NO_CHANGE, NOTHING, OutcomeTypes
-from capscope.symbolic import Effect
+from capscope.symbolic import Effect, Vocabulary
 
+WORDS = Vocabulary.of_atoms(["drive", "flat", "lost", "other"])
 DRIVE, FLAT, LOST, OTHER = (Effect(1 << i, 0) for i in range(4))
 
 
@@ -16,14 +17,14 @@ def pair(*effects):
 
 
 def types_after(*shown):
-    types = OutcomeTypes()
+    types = OutcomeTypes(WORDS)
     for effects in shown:
         types.learn(effects)
     return types
 
 
 def test_a_pair_that_showed_nothing_is_of_the_type_nothing():
-    types = OutcomeTypes()
+    types = OutcomeTypes(WORDS)
     assert types.of(pair(NO_CHANGE)) == NOTHING
     assert types.odds[NOTHING] == {NO_CHANGE: 1.0}
     assert types.main_effect(NOTHING) == NO_CHANGE
@@ -50,7 +51,7 @@ def test_a_smaller_set_of_effects_becomes_part_of_a_larger_one():
 
 
 def test_learning_says_whether_pairs_may_have_changed_their_types():
-    types = OutcomeTypes()
+    types = OutcomeTypes(WORDS)
     assert not types.learn([DRIVE])
     assert not types.learn([DRIVE, NO_CHANGE])
     assert types.learn([DRIVE, FLAT])

@@ -33,7 +33,7 @@ class Seen:
     def __init__(self, intents, *done):
         self.intents = [Intent.parse(intent) for intent in intents]
         self.matrix = StateMatrix(len(WORDS.atoms))
-        self.types = OutcomeTypes()
+        self.types = OutcomeTypes(WORDS)
         self.pairs = []
         for before, intent, *after in done:
             stats = PairStats()

@@ -22,7 +22,7 @@ from support.pursuing_agents import (
 def flow_of(graph, states):
     model = LearnedModel.fitted(graph)
     rows = np.array(model.matrix.rows(states))
-    types = [model.predicted_types(c, rows)[0] for c in range(len(graph.capabilities))]
+    types = [model.experts.believed(c, rows)[0] for c in range(len(graph.capabilities))]
     return Flow(model, rows, np.array(types)), model
 
 
@@ -71,7 +71,7 @@ def test_chance_outcomes_are_visited_by_their_odds():
     row = model.matrix.row[state]
     now = flow.step(flow.start([row]))
     assert now.tolist() == pytest.approx([1 - done, done])
-    assert NOTHING in model.types.odds[model.predicted_types(0, np.array([row]))[0][0]]
+    assert NOTHING in model.types.odds[model.experts.believed(0, np.array([row]))[0][0]]
     assert model.predict(state, ASKED)[state] == pytest.approx(1 - done)
 
 
