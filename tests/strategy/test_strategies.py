@@ -159,7 +159,7 @@ def test_each_of_its_queries_can_be_explained(trace):
 def test_its_policies_are_written_down_as_json(trace):
     kinds = {json.loads(r.policy)["kind"] for r, _ in trace.queries() if r.policy is not None}
     assert kinds
-    assert kinds <= {"graph", "tree", "sequence", "targets"}
+    assert kinds <= {"draws", "graph", "tree", "sequence", "targets"}
 
 
 def test_a_strategy_that_does_not_exist_is_answered_with_those_that_do():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from capscope.errors import CapscopeError
-from capscope.model import ExtremeModels, Learned, StateGraph
+from capscope.model import ExtremeModels, Learned, LearnedModel, StateGraph
 from capscope.present.text import changes_text, counted
 from capscope.record.execution_table import Transition
 from capscope.record.journal import Draw, QueryRecord
@@ -73,25 +73,44 @@ def explain(run: Run, number: int | None = None) -> Explanation:
     assert record is not None
     graph = StateGraph(run.graph.vocabulary, run.capabilities)
     graph.update(table.first_queries(chosen).transitions())
-    models = ExtremeModels(graph)
+    believed = _adaptive_model(graph, run) if _is_adaptive(record) else ExtremeModels(graph)
     transitions = next(
         itertools.islice(table.transitions_by_query(), chosen, None), Counter[Transition]()
     )
-    beliefs = {transition: _belief(models, transition) for transition in transitions}
+    beliefs = {transition: _belief(believed, transition) for transition in transitions}
     news = {transition: belief for transition, belief in beliefs.items() if belief}
     learned = graph.update(transitions)
     return Explanation(chosen, record, draws, run.capabilities, graph.vocabulary, news, learned)
 
 
+def _is_adaptive(record: QueryRecord) -> bool:
+    return record.policy is not None and json.loads(record.policy)["kind"] == "draws"
+
+
+def _adaptive_model(graph: StateGraph, run: Run) -> LearnedModel:
+    for state in run.initial_positions.states:
+        graph.node(state)
+    return LearnedModel.fitted(graph, run.identity.seed)
+
+
 def _lines(query: Explanation) -> Iterator[str]:
     record, vocabulary = query.record, query.vocabulary
-    kind = "informative" if record.informative else "not expected to be informative"
-    bonus = f", ξ {record.xi:.2g}" if record.xi else ""
-    yield f"query {query.number}: {kind}, predicted disagreement {record.predicted:.4g}{bonus}"
+    yield f"query {query.number}: {_reason(record)}"
     yield f"start: {', '.join(map(str, vocabulary.holding(record.start.state))) or 'no atom holds'}"
     yield from ("", "asked:", *_policy_lines(query))
     yield from ("", f"observed ({counted(len(query.draws), 'draw')}):", *_answer_lines(query))
     yield from ("", *_lesson_lines(query))
+
+
+def _reason(record: QueryRecord) -> str:
+    """Return why a query was asked."""
+    if _is_adaptive(record):
+        if not record.informative:
+            return "part of an audit; drawn at random, and its last execution is scored"
+        return f"score {record.predicted:.2g} (doubt and novelty, weighed by relevance)"
+    kind = "informative" if record.informative else "not expected to be informative"
+    bonus = f", ξ {record.xi:.2g}" if record.xi else ""
+    return f"{kind}, predicted disagreement {record.predicted:.4g}{bonus}"
 
 
 def _policy_lines(query: Explanation) -> Iterator[str]:
@@ -107,6 +126,10 @@ def _policy_lines(query: Explanation) -> Iterator[str]:
         yield from _graph_lines(policy, query)
     elif policy["kind"] == "targets":
         yield from _target_lines(policy, query)
+    elif policy["kind"] == "draws":
+        for number, draw in enumerate(policy["draws"], 1):
+            asked = ", then ".join(str(names[c]) for c in draw["capabilities"])
+            yield f"  {number}. {_seeing(query, draw['state'])}: {asked}"
     else:
         for choice in policy["choices"]:
             asked = "end" if choice["capability"] is None else str(names[choice["capability"]])
@@ -174,7 +197,7 @@ def _lesson_lines(query: Explanation) -> Iterator[str]:
         yield f"  and {len(query.news) - _MOST_LESSONS} more"
 
 
-def _belief(models: ExtremeModels, transition: Transition) -> str | None:
+def _belief(models: ExtremeModels | LearnedModel, transition: Transition) -> str | None:
     """Return what was believed of a transition; None if it had been seen."""
     before, capability, after = transition
     pair = models.graph.pair(before, capability)
@@ -182,5 +205,11 @@ def _belief(models: ExtremeModels, transition: Transition) -> str | None:
         seen = Effect.between(before, after) in pair.counts
         return None if seen else f"not seen in {counted(pair.total, 'execution')} before"
     intent = models.graph.capabilities[capability]
-    believed = models.optimistic.predict(before, intent).get(after, 0.0)
-    return f"never tried here; the optimistic model predicted it with {believed:.2f}"
+    if isinstance(models, ExtremeModels):
+        believed = models.optimistic.predict(before, intent).get(after, 0.0)
+        return f"never tried here; the optimistic model predicted it with {believed:.2f}"
+    inferred = models.predict(before, intent)
+    if not inferred:
+        return "never tried here, and the model inferred nothing"
+    believed, doubt = inferred.get(after, 0.0), inferred.doubt
+    return f"never tried here; the model inferred it with {believed:.2f}, doubt {doubt:.2g}"
