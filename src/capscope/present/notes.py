@@ -65,8 +65,10 @@ def claim_text(run: Run) -> str:
     if withheld is not None:
         return f"nothing is settled: {withheld}"
     if run.audit is not None:
-        sentence = run.audit.statement[0].upper() + run.audit.statement[1:]
-        return sentence if run.audit.passed else f"The audit was under way: {sentence}"
+        statement = run.audit.statement
+        if not run.audit.passed:
+            return f"audit not finished: {statement}"
+        return statement[0].upper() + statement[1:]
     if run.identity.strategy == DEFAULT_STRATEGY:
         return "no audit was made yet, so nothing is claimed about how often the model is wrong"
     return str(run.verdict)
@@ -76,8 +78,8 @@ def coverage_text(run: Run) -> str:
     """Return how many pairs of the states seen were tried, and how many are inferred."""
     tried, inferred, unknown = run.coverage
     return (
-        f"of the {tried + inferred + unknown:,} pairs of a state seen and a capability, {tried:,} "
-        f"were tried, {inferred:,} are inferred and {unknown:,} are unknown"
+        f"{tried + inferred + unknown:,} pairs of a state seen and a capability: {tried:,} tried, "
+        f"{inferred:,} inferred, {unknown:,} unknown"
     )
 
 

@@ -184,7 +184,7 @@ def capability_lines(
         yield from rule_lines(rule, vocabulary, width)
     untried = view.states_seen - view.states_tried
     if untried > 0:
-        yield f"  elsewhere: unknown, never tried in {counted(untried, 'other state')} seen"
+        yield f"  never tried in {counted(untried, 'other state')} seen"
 
 
 def success_text(success: ResetSuccess) -> str:

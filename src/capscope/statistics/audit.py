@@ -141,7 +141,8 @@ class AuditResult:
         return (
             f"with {self.confidence:.4g} confidence, at most {100 * claimed:.3g} % of executions "
             f"{self._of} end in an outcome that the model held impossible (audit of "
-            f"{self.executions:,} executions, {self.samples:,} scored, {self.surprises} surprises)"
+            f"{self.executions:,} executions, {self.samples:,} scored, {self.surprises} "
+            f"surprise{'' if self.surprises == 1 else 's'})"
         )
 
     @property
