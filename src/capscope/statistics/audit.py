@@ -147,6 +147,8 @@ class AuditResult:
 
     @property
     def _of(self) -> str:
+        if self.length == 1:
+            return "of a random capability from the beginning"
         if self.length:
             return f"in sequences of 1 to {self.length} random capabilities from the beginning"
         return "of random capabilities in random seen states"
