@@ -36,6 +36,9 @@ from support.shown_sessions import (
     agrees,
     blocks,
     exchanges,
+    has_sessions,
+    shortened,
+    updated,
 )
 
 WRITTEN = [p for p in sorted(PAGES.rglob("*.md")) if not p.is_relative_to(PAGES / "results")]
@@ -43,9 +46,7 @@ READ_FIRST = [
     ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 ]
 WITH_SESSIONS = [
-    page
-    for page in WRITTEN
-    if page != TUTORIAL and any(b.language in ("console", "pycon") for b in blocks(page))
+    page for page in (*WRITTEN, ROOT / "README.md") if page != TUTORIAL and has_sessions(page)
 ]
 
 
@@ -358,6 +359,20 @@ def test_dots_stand_for_a_part_of_a_line_or_for_lines():
     assert agrees("a\n…\nz", "a\nb\nc\nz\n")
     assert not agrees("in … s", "in 1.2 s\nand more\n")
     assert not agrees("a", "b\n")
+
+
+def test_an_update_leaves_out_what_was_left_out():
+    shown = ["carrying()   (4 draws)", "…", "  + 0.57 [0.23, 0.86]  at(r3c3)", "…"]
+    printed = ["carrying()   (95 draws)", "more", "  + 0.61 [0.50, 0.72]  at(r3c3)", "end"]
+    assert updated(shown, "\n".join(printed)) == [printed[0], "…", printed[2], "…"]
+    assert updated(["a", "b 1"], "a\nb 2") == ["a", "b 2"]
+    assert updated(["in … s"], "in 1.2 s") == ["in … s"]
+
+
+def test_an_update_shows_all_of_an_output_that_differs_in_more_than_numbers():
+    assert updated(["a", "…", "c 1"], "a\nb\nd 1\nin 1.2 s") == ["a", "b", "d 1", "in … s"]
+    assert shortened(["…", "at(r3c3) 1"], ["at(r3c4) 1"]) is None
+    assert shortened(["a", "…", "b", "c"], ["c"]) is None
 
 
 # The page of formats

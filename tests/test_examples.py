@@ -1,7 +1,6 @@
 """Examples are what users copy: they must satisfy the contracts, be short, and be true."""
 
 import hashlib
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Intent, Settings, assess, check_problem
-from capscope.present.text import capability_lines, capability_views
 from capscope.problems import load_problem
 from support.llm_stub import say
 from support.processes import SECONDS
@@ -74,7 +72,7 @@ def test_the_model_of_the_agent_on_ice_shows_how_slippery_it_is(monkeypatch):
     import frozen_lake as example
 
     states = {example.VOCABULARY.state(example.label(cell)): cell for cell in example.LAKE.P}
-    run = assess(source("frozen_lake"), budget=Budget(executions=2000))
+    run = assess(source("frozen_lake"), strategy="exhaustive", budget=Budget(executions=2000))
     thirds = covered = all_outcomes = 0
     for intent in run.graph.capabilities:
         for rule in run.graph.rules(intent):
@@ -110,7 +108,7 @@ def test_the_language_model_brings_the_goat_across(in_environment, own_cache):
     in_environment.usual = ferry
     problem = load_problem(source("llm_agent"))
     assert check_problem(problem) == []
-    run = assess(problem, budget=Budget(executions=60), settings=Settings(walks=2))
+    run = assess(problem, budget=Budget(executions=120), settings=Settings(walks=2))
     assert achieved(run, "across(goat)")
     assert run.usage.llm_tokens > 60
     assert "Goal: across(goat)" in str(in_environment.requests)
@@ -137,14 +135,3 @@ def test_the_example_of_a_test_passes_under_pytest():
     )
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout
-
-
-def test_the_lake_of_the_readme_is_assessed_as_it_shows(tmp_path):
-    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
-    _, _, story = readme.partition("This is `lake.py`, complete:")
-    (_, file), (_, _), (_, shown) = re.findall(r"```(\w*)\n(.*?)```", story, re.DOTALL)[:3]
-    (tmp_path / "lake.py").write_text(file)
-    problem, asked = f"{tmp_path / 'lake.py'}:problem", Settings(intents=("at(r3c3)",))
-    run = assess(problem, settings=asked, seed=1)
-    (view,) = capability_views(run.graph)
-    assert list(capability_lines(view, run.graph.vocabulary)) == shown.splitlines()

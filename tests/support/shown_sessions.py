@@ -2,19 +2,29 @@
 
 A page is read from top to bottom like a session at a terminal, in one folder:
 
-- a block with a caption is a file of that name, and is written;
+- a block with a caption, or a `title` for GitHub, is a file of that name, and is written;
 - a `console` block has commands after `$`, each followed by its output;
 - a `pycon` block is a session at the Python prompt;
 - other blocks are only read: `text` is for outlines, `sh` for what a test must not do (install).
 
 `…` in an output matches anything; alone on a line it matches any number of lines. A command that
-fails is followed by `echo $?`. The other pages continue where the tutorial ended. Run as a script,
-this module updates outputs that no longer agree, in the given pages:
-`PYTHONPATH=tests python tests/support/shown_sessions.py docs/tutorial.md`.
+fails is followed by `echo $?`. The other pages continue where the tutorial ended.
+
+Run as a script, this module runs the pages again and updates the outputs that no longer agree, all
+pages if none is named:
+
+    PYTHONPATH=tests python -m support.shown_sessions --update [PAGE ...]
+
+The front page repeats lines of the tutorial, and follows it.
+
+What a page leaves out by `…` stays left out as long as the lines around it differ in numbers only;
+otherwise the whole output is shown, for the writer to shorten. The prose is not touched: read the
+difference afterwards.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import doctest
 import io
@@ -26,7 +36,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -42,6 +52,9 @@ TUTORIAL = PAGES / "tutorial.md"
 _EXIT_CODE = "echo $?"
 _KEPT = ("HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH")
 _TIMES = re.compile(r"\b\d+\.\d+(?= ?s\b)")
+_ELLIPSIS = "…"
+_NUMBER = r"(?<![\w-])[-+]?\d[\d,.]*(?:e-?\d+)?"  # not those in names
+FRONT = PAGES / "index.md"
 
 
 @dataclass(frozen=True)
@@ -72,15 +85,16 @@ def blocks(page: Path) -> Iterator[Block]:
     for token in MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8")):
         if token.type != "fence":
             continue
-        language = token.info.removeprefix("{code-block}").strip()
+        info, _, title = token.info.partition(" title=")
+        language = info.removeprefix("{code-block}").strip()
         lines = token.content.split("\n")
         head = 0
-        while language != token.info.strip() and re.match(r":\w|$", lines[head]):
+        while language != info.strip() and re.match(r":\w|$", lines[head]):
             head += 1
         caption = re.search(r"^:caption: (.*)$", "\n".join(lines[:head]), re.MULTILINE)
         yield Block(
             language,
-            caption and caption[1],
+            caption[1] if caption else title.strip('"') or None,
             "\n".join(lines[head:]),
             token.map[0] + 1 + head,
         )
@@ -149,7 +163,7 @@ class Session:
         if exchange.command == _EXIT_CODE:
             asked, self.code = self.code, 0
             return f"{asked}\n"
-        words = shlex.split(exchange.command)
+        words = shlex.split(exchange.command, comments=True)
         if words[0] == "capscope":
             self.code, out, err = self._capscope(words)
         else:
@@ -216,14 +230,111 @@ class Session:
                 yield f"`{exchange.command}` shows\n{shown}\nand prints\n{printed}"
 
     def _prompt(self, block: Block, where: str) -> Iterator[str]:
+        runner = _Prompt()
+        self._at_prompt(block, where, runner)
+        if runner.told:
+            yield "".join(runner.told)
+
+    def _at_prompt(self, block: Block, where: str, runner: _Prompt) -> None:
         test = doctest.DocTestParser().get_doctest(block.text, self.names, where, where, 0)
-        runner = doctest.DocTestRunner(checker=_Checker(), verbose=False)
-        told: list[str] = []
         with contextlib.chdir(self.folder):
-            runner.run(test, out=told.append, clear_globs=False)
+            runner.run(test, out=runner.told.append, clear_globs=False)
         self.names = test.globs
-        if told:
-            yield "".join(told)
+
+    def answers(self, block: Block, page: Path) -> list[str]:
+        """Return the lines of a block of a session, with the outputs of today."""
+        if block.language == "pycon":
+            runner = _Prompt()
+            self._at_prompt(block, page.name, runner)
+            return runner.updated(block)
+        lines: list[str] = []
+        for exchange, asked in self.given(block):
+            printed = self.printed_by(exchange).rstrip()
+            if self.code and not asked:
+                raise SystemExit(f"{page}: `{exchange.command}` failed: {printed}")
+            lines += [*exchange.typed, *updated(exchange.shown, printed)]
+        return lines
+
+
+class _Prompt(doctest.DocTestRunner):
+    """Runs a session at the Python prompt, and keeps the outputs that differ."""
+
+    def __init__(self) -> None:
+        super().__init__(checker=_Checker(), verbose=False)
+        self.told: list[str] = []
+        self.differing: list[tuple[doctest.Example, str]] = []
+
+    def report_failure(self, out, test, example, got):
+        self.differing.append((example, got))
+        super().report_failure(out, test, example, got)
+
+    def report_unexpected_exception(self, out, test, example, exc_info):
+        self.differing.append((example, f"unexpected {exc_info[0].__name__}: {exc_info[1]}"))
+        super().report_unexpected_exception(out, test, example, exc_info)
+
+    def updated(self, block: Block) -> list[str]:
+        """Return the lines of a block with the outputs that were printed."""
+        lines = block.text.rstrip("\n").split("\n")
+        for example, got in reversed(self.differing):
+            first = example.lineno + example.source.count("\n")
+            shown = example.want.rstrip("\n").split("\n") if example.want else []
+            lines[first : first + len(shown)] = updated(shown, got.rstrip())
+        return lines
+
+
+def updated(shown: list[str], printed: str) -> list[str]:
+    """Return how a page shows an output: as before, as far as it still agrees.
+
+    >>> updated(["in … s", "…", "end of 7"], "in 1.2 s\\nmuch\\nend of 8")
+    ['in … s', '…', 'end of 8']
+    """
+    if agrees("\n".join(shown), printed):
+        return shown
+    lines = printed.split("\n") if printed else []
+    return shortened(shown, lines) or [_TIMES.sub(_ELLIPSIS, line) for line in lines]
+
+
+def shortened(shown: list[str], lines: list[str]) -> list[str] | None:
+    """Leave out of some lines what was left out before; None if more than numbers changed."""
+    if _ELLIPSIS not in "".join(shown):
+        return None
+    # A part is what stands between two dots that are alone on their line.
+    parts: list[list[str]] = [[]]
+    for line in shown:
+        if line.strip() == _ELLIPSIS:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    new: list[str] = []
+    place = 0
+    for number, part in enumerate(parts):
+        last = len(lines) - len(part)
+        first = last if number == len(parts) - 1 and part else place
+        until = place if number == 0 else last
+        found = next((k for k in range(first, until + 1) if _same(part, lines[k:])), None)
+        if found is None or last < place:
+            return None
+        new += [_ELLIPSIS] * (number > 0)
+        new += map(_like, part, lines[found:])
+        place = found + len(part)
+    return new
+
+
+def _same(part: list[str], lines: list[str]) -> bool:
+    return all(
+        re.fullmatch(_but_for_numbers(old), new) for old, new in zip(part, lines, strict=False)
+    )
+
+
+def _like(old: str, new: str) -> str:
+    match = re.fullmatch(_but_for_numbers(old), new)
+    assert match is not None, "the lines were compared before"
+    return _ELLIPSIS.join(match.groups())
+
+
+def _but_for_numbers(line: str) -> str:
+    pieces = (re.split(_NUMBER, piece) for piece in line.rstrip().split(_ELLIPSIS))
+    return ".*?".join(f"({_NUMBER.join(map(re.escape, piece))})" for piece in pieces) + " *"
 
 
 def rewritten(page: Path, folder: Path) -> str:
@@ -232,17 +343,10 @@ def rewritten(page: Path, folder: Path) -> str:
     lines = page.read_text(encoding="utf-8").split("\n")
     grown = 0
     for block in blocks(page):
-        if block.language != "console":
+        if block.language not in ("console", "pycon"):
             list(session._do(block, page))
             continue
-        new: list[str] = []
-        for exchange, asked in session.given(block):
-            printed = _TIMES.sub("…", session.printed_by(exchange)).rstrip()
-            if session.code and not asked:
-                raise SystemExit(f"{page}: `{exchange.command}` failed: {printed}")
-            kept = exchange.shown if agrees("\n".join(exchange.shown), printed) else None
-            new += exchange.typed
-            new += kept if kept is not None else printed.split("\n") if printed else []
+        new = session.answers(block, page)
         first = block.first_line + grown
         old = len(block.text.rstrip("\n").split("\n"))
         lines[first : first + old] = new
@@ -250,13 +354,27 @@ def rewritten(page: Path, folder: Path) -> str:
     return "\n".join(lines)
 
 
-def main(pages: list[Path]) -> None:
+def rewritten_front() -> str:
+    """Return the front page with the numbers of the lines that it repeats from the tutorial."""
+    (block,) = (block for block in blocks(FRONT) if block.language == "text")
+    old = block.text.rstrip("\n")
+    shown = [_ELLIPSIS, *itertools.chain(*((line, _ELLIPSIS) for line in old.split("\n")))]
+    new = shortened(shown, TUTORIAL.read_text(encoding="utf-8").split("\n"))
+    text = FRONT.read_text(encoding="utf-8")
+    if new is None:
+        sys.stderr.write(f"{FRONT} shows lines that the tutorial no longer has; choose others\n")
+        return text
+    return text.replace(old, "\n".join(line for line in new if line != _ELLIPSIS))
+
+
+def update(pages: Sequence[Path]) -> None:
     """Update the outputs of pages."""
     with tempfile.TemporaryDirectory() as scratch:
         after_tutorial = Path(scratch, "tutorial")
         after_tutorial.mkdir()
         if TUTORIAL in pages:
             TUTORIAL.write_text(rewritten(TUTORIAL, after_tutorial), encoding="utf-8")
+            FRONT.write_text(rewritten_front(), encoding="utf-8")
         else:
             Session(after_tutorial).follow(TUTORIAL)
         for page in pages:
@@ -265,5 +383,21 @@ def main(pages: list[Path]) -> None:
                 page.write_text(rewritten(page, folder), encoding="utf-8")
 
 
+def has_sessions(page: Path) -> bool:
+    """Return whether a page shows commands with their outputs."""
+    return any(block.language in ("console", "pycon") for block in blocks(page))
+
+
+def main() -> None:
+    """Update what the command line names."""
+    arguments = argparse.ArgumentParser(description="Run the sessions that the pages show.")
+    arguments.add_argument("--update", action="store_true", required=True)
+    arguments.add_argument("pages", nargs="*", type=Path, help="all if none is named")
+    named = [page.resolve() for page in arguments.parse_args().pages]
+    update(
+        named or [p for p in (*sorted(PAGES.rglob("*.md")), ROOT / "README.md") if has_sessions(p)]
+    )
+
+
 if __name__ == "__main__":
-    main([Path(name).resolve() for name in sys.argv[1:]])
+    main()
