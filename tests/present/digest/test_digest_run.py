@@ -245,6 +245,17 @@ def test_a_run_with_huge_transcripts_and_many_rules_stays_small(tmp_path):
     assert digest.map.omitted > 0
 
 
+def test_an_adaptive_run_is_summarized_by_its_audit_and_not_by_the_verdict():
+    asked = Settings(audit=0.2, intents=("lit(a)", "lit(b)", "not lit(a)"))
+    for budget, claim in ((Budget(), "With 0.95"), (Budget(executions=3), "No audit was made")):
+        run = assess(board_problem(), settings=asked, budget=budget)
+        unknown = " ".join(digest_run(run).summary[-1].sentences)
+        assert claim in unknown
+        assert "criterion" not in unknown
+        inferred = f"the model infers {run.coverage.inferred} of these"
+        assert (inferred in unknown) == (run.coverage.inferred + run.coverage.unknown > 0)
+
+
 # Pictures.
 
 

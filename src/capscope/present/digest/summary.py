@@ -20,6 +20,7 @@ from capscope.present.notes import (
     agent_failure_warnings,
     aliasing_notes,
     change_warnings,
+    claim_text,
     initial_position_notes,
     stop_text,
 )
@@ -27,6 +28,7 @@ from capscope.present.text import CapabilityView, counted, first_few
 from capscope.record.identity import RunIdentity
 from capscope.record.stop_reason import StopKind
 from capscope.sanitize import sanitize
+from capscope.strategy.registry import DEFAULT_STRATEGY
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -160,7 +162,7 @@ def _unknown(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
     if untried:
         yield (
             f"Of the {seen}, {untried:,} ({_share(untried, pairs)}) {was(untried)} never tried; "
-            "what happens there is unknown."
+            f"{_untried_text(run)}."
         )
     else:
         yield f"Each of the {seen} was tried at least once."
@@ -174,16 +176,28 @@ def _unknown(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
     yield "Nothing is known about states that the run never reached."
     yield from map(_as_sentence, initial_position_notes(run.initial_positions))
     yield from map(_as_sentence, aliasing_notes(run.aliasing, graph.always))
-    yield from _verdict_sentences(run)
+    yield from _claim_sentences(run)
     cut = int(run.executions.cut.sum())
     if cut:
         yield f"{counted(cut, 'execution')} {was(cut)} cut short by a budget and not used."
 
 
-def _verdict_sentences(run: Run) -> Iterator[str]:
+def _untried_text(run: Run) -> str:
+    if run.identity.strategy != DEFAULT_STRATEGY:
+        return "what happens there is unknown"
+    _, inferred, unknown = run.coverage
+    return f"the model infers {inferred:,} of these from others, and {unknown:,} are unknown"
+
+
+def _claim_sentences(run: Run) -> Iterator[str]:
     verdict, withheld = run.verdict, run.claim_withheld
     if withheld is not None:
         yield f"Nothing is called settled, because {withheld}."
+        return
+    if run.identity.strategy == DEFAULT_STRATEGY:
+        yield _as_sentence(claim_text(run))
+        if run.audit is not None:
+            yield "This says what can happen, not how often, and only in the sequences it names."
         return
     points = verdict.claim if verdict.reached else "; ".join(verdict.open_points())
     settled = "settled" if verdict.reached else "not settled yet"
