@@ -29,7 +29,7 @@ from capscope.analysis.success import ResetSuccess, success_from_resets
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.run_state import RunState
 from capscope.errors import CapscopeError, RunError, SimulatorError
-from capscope.model import Coverage, ExtremeModels, LearnedModel, StateGraph
+from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
 from capscope.problems import canonical_source, is_named, load_problem, text_digest
 from capscope.record.agent_failures import AgentFailure, find_agent_failures
 from capscope.record.execution_table import ExecutionTable, has_several_positions
@@ -138,7 +138,7 @@ class Run:
         return self.meta.audit
 
     @cached_property
-    def coverage(self) -> Coverage:
+    def coverage(self) -> ModelCoverage:
         """How many pairs of the states seen were tried, are inferred, and are unknown."""
         return self.model.coverage()
 

@@ -2,9 +2,9 @@
 
 from capscope.model.extreme_models import CapabilityModel, ExtremeModels, Prediction
 from capscope.model.learned_model import (
-    Coverage,
     LearnedModel,
     LearnedPrediction,
+    ModelCoverage,
     Provenance,
     Support,
 )
@@ -13,11 +13,11 @@ from capscope.model.state_graph import Learned, OutcomeGroup, PairStats, StateGr
 
 __all__ = [
     "CapabilityModel",
-    "Coverage",
     "ExtremeModels",
     "Learned",
     "LearnedModel",
     "LearnedPrediction",
+    "ModelCoverage",
     "Outcome",
     "OutcomeGroup",
     "PairStats",

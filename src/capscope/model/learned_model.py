@@ -54,7 +54,7 @@ class Support(NamedTuple):
     """Those of the pair itself."""
 
 
-class Coverage(NamedTuple):
+class ModelCoverage(NamedTuple):
     """How many pairs of the states seen have a prediction, by what it rests on."""
 
     tried: int
@@ -287,7 +287,7 @@ class LearnedModel:
         self.graph = graph
         self._see_new_states()
 
-    def coverage(self) -> Coverage:
+    def coverage(self) -> ModelCoverage:
         """Count the pairs of the states seen by what their prediction rests on."""
         states = list(self.graph.nodes)
         rows = np.array(self.matrix.rows(states), dtype=np.int64)
@@ -304,7 +304,7 @@ class LearnedModel:
                 belief = self._inferred[capability][1][open_rows]
                 inferred += int((1.0 - belief <= _UNKNOWN_DOUBT).sum())
         pairs = len(states) * len(self.graph.capabilities)
-        return Coverage(tried, inferred, pairs - tried - inferred)
+        return ModelCoverage(tried, inferred, pairs - tried - inferred)
 
     def anticipate(self, states: Iterable[State]) -> None:
         """Prepare for questions about some states; asked about one by one they take longer."""

@@ -180,7 +180,7 @@ class Pursuit:
     def _looks_like_those_seen(self, state: State) -> bool:
         return all((state & group).bit_count() == 1 for group in self._groups)
 
-    def _edges(self, rows: Integers, column: Callable[[State], int]) -> _Edges:
+    def _edges(self, rows: Integers, column: Callable[[State], int]) -> _PairEdges:
         """List which behaviours are possible in which rows, and the columns they lead to."""
         matrix, types = self._matrix, self._types
         found: list[tuple[int, int, list[tuple[int, float]]]] = []
@@ -191,9 +191,9 @@ class Pursuit:
                 ends = [(column(effect.apply(state)), p) for effect, p in odds]
                 found.append((row, number, ends))
         found.sort(key=lambda edge: edge[:2])
-        return _Edges.of(found)
+        return _PairEdges.of(found)
 
-    def _rank_preferences(self, edges: _Edges, holds: Mask, labels: Labels) -> None:
+    def _rank_preferences(self, edges: _PairEdges, holds: Mask, labels: Labels) -> None:
         """Learn which of several equally good behaviours comes first."""
         number = len(self._types)
         wins = np.zeros((number, number))
@@ -223,7 +223,7 @@ class Pursuit:
         return np.array(kinds)
 
     def _first_steps(
-        self, edges: _Edges, distance: Floats, holds: Mask, rows: Integers
+        self, edges: _PairEdges, distance: Floats, holds: Mask, rows: Integers
     ) -> Integers:
         """Return the type of the first step from each of some rows; nothing if there is none."""
         steps = np.full((len(self._tests), len(self._matrix)), NOTHING)
@@ -271,7 +271,7 @@ class _Conditions:
         return possible
 
 
-class _Edges:
+class _PairEdges:
     """Behaviours that are possible in rows, sorted by row, with the rows they lead to."""
 
     def __init__(self, row: Integers, type: Integers, end: Integers, odds: Floats) -> None:
@@ -284,7 +284,7 @@ class _Edges:
         self._first = dict(zip(row[self.begins].tolist(), range(len(self.begins)), strict=True))
 
     @classmethod
-    def of(cls, found: Sequence[tuple[int, int, list[tuple[int, float]]]]) -> _Edges:
+    def of(cls, found: Sequence[tuple[int, int, list[tuple[int, float]]]]) -> _PairEdges:
         """Lay edges out as arrays; shorter lists of ends are filled up with odds of 0."""
         most = max((len(ends) for *_, ends in found), default=1)
         end = np.zeros((len(found), most), dtype=np.int64)
@@ -322,7 +322,7 @@ class _Edges:
         return best
 
 
-def _distances(edges: _Edges, holds: Mask) -> Floats:
+def _distances(edges: _PairEdges, holds: Mask) -> Floats:
     """Return the expected executions from each row to each intent (value iteration)."""
     distance = np.where(holds, 0.0, _FARTHEST)
     if not len(edges.row):

@@ -71,7 +71,7 @@ def mean_interval(strata: Sequence[Stratum], confidence: float = 0.95) -> tuple[
     >>> full, none = np.ones(40, dtype=bool), np.ones(0, dtype=bool)
     >>> low, high = mean_interval([Stratum(1, full), Stratum(1, none)])
     >>> round(low, 2), high
-    (0.42, 1.0)
+    (0.43, 1.0)
     """
     if len(strata) == 1:
         hits, draws = strata[0].first(None)
