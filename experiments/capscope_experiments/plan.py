@@ -1,8 +1,8 @@
 """What is measured by default: problems, strategies and budgets.
 
 On small problems every run goes to its own stop. Budgets bound what would take hours: on large
-problems MCQS and Random Query get about as many executions as the exhaustive strategy needs. Long runs have
-fewer seeds: Random Query on first responders, and all strategies on the large problems.
+problems MCQS and Random Query get about as many executions as the exhaustive strategy needs. Long
+runs have fewer seeds: Random Query on first responders, and all strategies on the large problems.
 """
 
 from __future__ import annotations

@@ -117,10 +117,7 @@ MISTAKES = {
     ("--random-length", "-3"): "--random-length must be at least 1, not -3",
     ("--max-steps", "-1"): "a budget of -1 simulator_steps cannot be spent",
     ("--max-seconds", "nan"): "a budget of nan seconds cannot be spent",
-    (
-        "--strategy",
-        "oracle",
-    ): "no strategy 'oracle'; choose one of exhaustive, mcqs-s,",
+    ("--strategy", "oracle"): "no strategy 'oracle'; choose one of adaptive, exhaustive,",
     ("--intents", "lit(z)"): "atom lit(z) is not in the vocabulary (3 atoms, nearest: lit(",
     ("--intents", "lit(a"): "'lit(a' is not an atom; write it like on(a,b)",
     ("--intents", "lit(a) and not lit(a)"): "names an atom twice",
