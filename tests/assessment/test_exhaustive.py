@@ -171,7 +171,7 @@ def asked(run):
 
 def learned_odds(result):
     return {
-        (state, str(intent)): result.model.predict(state, intent)
+        (state, str(intent)): result.models.pessimistic.predict(state, intent)
         for state in result.graph.nodes
         for intent in result.graph.capabilities
     }

@@ -5,6 +5,7 @@ import pytest
 from capscope import Budget, assess
 from capscope.errors import CapscopeError
 from capscope.present.notebook import PreformattedText, graph_html, shown_capability
+from capscope.present.notes import claim_text
 from capscope.present.text import capability_lines, capability_view, capability_views
 from support.odd_names import ODD, ODD_INTENTS, taught
 from support.toy_worlds import Board, board_problem
@@ -19,7 +20,7 @@ def test_a_run_shows_what_was_assessed_at_what_cost_and_the_table(run):
     text = run._repr_html_()
     assert text.startswith("<p><b>board: 6 capabilities, 8 states seen</b></p>")
     assert "<p>200 executions in " in text
-    assert f"<p>{run.verdict}</p>" in text
+    assert f"<p>{claim_text(run)}</p>" in text
     assert text.endswith(graph_html(run.graph))
 
 

@@ -77,9 +77,10 @@ def claim_text(run: Run) -> str:
 def coverage_text(run: Run) -> str:
     """Return how many pairs of the states seen were tried, and how many are inferred."""
     tried, inferred, unknown = run.coverage
+    pairs = counted(tried + inferred + unknown, "pair")
     return (
-        f"{tried + inferred + unknown:,} pairs of a state seen and a capability: {tried:,} tried, "
-        f"{inferred:,} inferred, {unknown:,} unknown"
+        f"{pairs} of a state seen and a capability: {tried:,} tried, {inferred:,} inferred, "
+        f"{unknown:,} unknown"
     )
 
 
