@@ -208,7 +208,7 @@ class AdaptiveStrategy:
         self._rounds += 1
         graph = self._context.graph
         self.audited = LearnedModel.fitted(graph, self._context.seed)
-        self._audited_states = list(graph.nodes)
+        self._audited_states = [s for s in graph.nodes if self._candidates.in_scope(s)]
         self._audited_capabilities = len(graph.capabilities)
         self.audit = AuditResult(
             settings.audit, settings.confidence, self._length, self._rounds, self._queries, 0, 0, 0

@@ -98,7 +98,7 @@ class Candidates:
         return len(self._doubt) < len(self._graph.capabilities)
 
     def _choose_states(self) -> list[State]:
-        states = [state for state in self._graph.nodes if self._in_scope(state)]
+        states = [state for state in self._graph.nodes if self.in_scope(state)]
         most = max(_MOST_PAIRS // max(len(self._graph.capabilities), 1), 1)
         if len(states) <= most:
             return states
@@ -108,7 +108,8 @@ class Candidates:
         chosen = random.choice(len(states), most, replace=False, p=weights / weights.sum())
         return [states[i] for i in sorted(chosen)]
 
-    def _in_scope(self, state: State) -> bool:
+    def in_scope(self, state: State) -> bool:
+        """Return whether executions may start in a state."""
         return not self._scope or self._distances.of.get(state, self._scope) < self._scope
 
     def _predict(self, capability: int) -> None:
@@ -174,7 +175,7 @@ class Candidates:
         for state, capability in pairs:
             pair = self._graph.pair(state, capability)
             for node in () if pair is None else pair.successors:
-                if node.state not in self._place and self._in_scope(node.state):
+                if node.state not in self._place and self.in_scope(node.state):
                     place = self._place.get(state)
                     from_here = 0.0 if place is None else self._relevance[place] / 2
                     new[node.state] = max(new.get(node.state, _LEAST_RELEVANCE), from_here)
