@@ -7,10 +7,8 @@ by and sends its own process a signal at the k-th.
 import json
 import os
 import random
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from capscope import resume
 from capscope.cli import main
 from capscope.record.journal import Journal
 from capscope.strategy.registry import STRATEGIES
+from support.journal_rows import dump
 from support.processes import SECONDS
 
 # A board whose switches wear out (unseen, but part of the position), and an agent that fumbles, so
@@ -209,20 +208,6 @@ def undisturbed(world, drive, tmp_path_factory):
     codes, counts, _ = drive([job(world, folder / kind, kind) for kind in kinds])
     assert codes == [0, 0, 0]
     return folder / "step", dict(zip(kinds, counts, strict=True))
-
-
-def dump(run):
-    """Read every table of a journal, row by row, leaving out what holds seconds."""
-    with closing(sqlite3.connect(run / "journal.sqlite")) as db:
-        tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master ORDER BY name")]
-        tables = [name for name in tables if not name.startswith("sqlite_")]
-        assert {"meta", "intents", "states", "queries", "draws", "ends", "snapshots"} <= set(tables)
-        content = {}
-        for table in tables:
-            columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
-            kept = ", ".join(column for column in columns if column != "seconds")
-            content[table] = db.execute(f"SELECT {kept} FROM {table} ORDER BY 1, 2").fetchall()
-        return content
 
 
 def assert_same_end(run, other):

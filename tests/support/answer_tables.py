@@ -1,0 +1,84 @@
+"""Problems of any number of atoms in which every answer of the agent is known beforehand."""
+
+from dataclasses import dataclass
+from itertools import product
+from types import SimpleNamespace
+
+from capscope.symbolic import Intent, Vocabulary
+from capscope.world import Limits, Problem
+from support import rule_worlds
+from support.quirky_worlds import Sight
+
+
+@dataclass
+class Answers:
+    """The odds of each end state, for each state and intent."""
+
+    vocabulary: Vocabulary
+    start: int
+    odds: dict
+
+    def intents(self):
+        return tuple(dict.fromkeys(intent for _, intent in self.odds))
+
+    def reachable_states(self):
+        return tuple(dict.fromkeys(state for state, _ in self.odds))
+
+    def outcomes(self, state, intent):
+        return self.odds[state, intent]
+
+    def problem(self, name="table"):
+        """Make a problem of an agent that gives these answers."""
+        agent, sight = rule_worlds.Once(), Sight(SimpleNamespace(vocabulary=self.vocabulary))
+        return Problem(name, WideSimulator(self), agent, sight, Limits(horizon=2), truth=self)
+
+
+class WideSimulator(rule_worlds.Simulator):
+    """Snapshots hold up to 32 atoms."""
+
+    def reset(self, seed):
+        return self.restore(self.table.start.to_bytes(4, "little"), seed)
+
+    def snapshot(self):
+        return self.state.to_bytes(4, "little")
+
+    def restore(self, snapshot, seed):
+        self.rng.seed(seed)
+        self.state = int.from_bytes(snapshot, "little")
+        return self.state
+
+
+def switching(slip=0.0, mistaken=False):
+    """Return the answers of an agent that switches p, q, r and s on and off.
+
+    q can only be switched on while p is, so who is asked for q begins with p. With probability
+    `slip` nothing happens. A mistaken agent does for each intent what another one asks for.
+    """
+    words = Vocabulary.of_atoms("pqrs")
+    intents = [Intent.parse(f"{sign}{name}") for name in "pqrs" for sign in ("", "not ")]
+    odds = {}
+    for state, (i, intent) in product(range(16), enumerate(intents)):
+        name, on = "pqrs"[(i // 2 + mistaken) % 4], i % 2 == 0
+        if name == "q" and on and not state & words.bit_of("p"):
+            name = "p"
+        bit = words.bit_of(name)
+        after = state | bit if on else state & ~bit
+        odds[state, intent] = {after: 1.0} if after == state else {after: 1 - slip, state: slip}
+        odds[state, intent] = {end: share for end, share in odds[state, intent].items() if share}
+    return Answers(words, 0, odds)
+
+
+def filing(letters=6):
+    """Return the answers of an agent that files letters, each once and for all."""
+    words = Vocabulary.of_atoms([f"filed{i}" for i in range(letters)])
+    odds = {
+        (state, Intent.parse(f"filed{i}")): {state | words.bit_of(f"filed{i}"): 1.0}
+        for state in range(2**letters)
+        for i in range(letters)
+    }
+    return Answers(words, 0, odds)
+
+
+def switches():
+    """The factory for `answer_tables.py:switches`."""
+    return switching(slip=0.1).problem()
