@@ -1,17 +1,26 @@
 """A small version of every benchmark."""
 
+import random
 from pathlib import Path
 
 import pytest
 
-from capscope import Budget
+from capscope import Budget, Settings, assess
+from capscope.problems import load_problem
 from capscope_experiments.benchmarks import (
     __main__,
     diff_error_rates,
+    exact_agreement,
+    generated_domains,
     graph_updates,
+    large_world,
+    mail_assistant,
     minigrid_steps,
     pddl_steps,
+    permuted_intents,
+    planted_deviations,
     probability_accuracy,
+    surprise_rate,
     worker_speedup,
 )
 from capscope_experiments.benchmarks.diff_error_rates import CASES, DiffCase, runs_of
@@ -68,3 +77,68 @@ def test_the_capability_to_lose_is_one_that_is_assessed(case):
     executions = 20 if case.intents else 300
     (run,) = runs_of(case, "random", executions, [0])
     assert case.lost in map(str, run.intents)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_deviations_are_planted_just_above_the_claimed_rate(monkeypatch, clustered):
+    monkeypatch.setattr(planted_deviations, "EXECUTIONS", 500)
+    run = planted_deviations.audited_run(2, clustered)
+    low, high = planted_deviations.PLANTED
+    assert not run.passed
+    assert low <= run.rates[0] <= high
+
+
+def test_the_surprise_rate_of_a_model_is_that_of_simulated_audits():
+    problem = planted_deviations.random_world(3)
+    intents = problem.truth.intents()
+    run = assess(
+        problem,
+        settings=Settings(intents=tuple(map(str, intents)), audit=0.0),
+        budget=Budget(executions=60),
+    )
+    outcomes, initial = problem.truth.outcomes, problem.truth.reachable_states()[0]
+    exact = surprise_rate.surprise_rate(run.model, outcomes, intents, initial, 3)
+    pairs = list(surprise_rate.scored_pairs(outcomes, intents, initial, 3))
+    assert sum(pair.weight for pair in pairs) == pytest.approx(1.0)
+    rng = random.Random(0)
+    surprises = 0
+    for pair in rng.choices(pairs, [pair.weight for pair in pairs], k=2000):
+        ends = outcomes(pair.state, pair.intent)
+        end = rng.choices(list(ends), list(ends.values()))[0]
+        surprises += not run.model.foresees(pair.state, run.graph.index[pair.intent], end)
+    assert surprises / 2000 == pytest.approx(exact, abs=0.04)
+
+
+def test_the_mail_assistant_has_1728_states_and_its_beginning_is_counted():
+    problem = mail_assistant.mail_assistant()
+    assert len(problem.truth.reachable_states()) == 1728
+    line = mail_assistant.measure(0, 60, 0.0)
+    assert "of 936 near pairs missing" in line
+    assert "complete after never" in line
+
+
+def test_the_cost_of_a_large_world_is_measured():
+    assert len(large_world.switches().truth.reachable_states()) == 4096
+    first, *stages = large_world.measure(executions=501)
+    assert "501 executions, budget" in first
+    assert len(stages) == 1
+
+
+def test_an_agent_with_permuted_intents_is_learned_with_and_without_pursuit():
+    problem = permuted_intents.permuted(load_problem("blocksworld"), 0)
+    heard = problem.agent.heard
+    assert set(heard) == set(heard.values())
+    assert not any(asked == pursued for asked, pursued in heard.items())
+    assert "ratios 1.00" in permuted_intents.measure("blocksworld", [0], 60)
+
+
+@pytest.mark.parametrize("name", generated_domains.GENERATED)
+def test_inference_is_measured_on_generated_domains(name):
+    assert "sure inferences right" in generated_domains.measure_learning(name, 0, 60)
+    assert "60 executions" in generated_domains.measure_audit(name, 0, 60)
+
+
+def test_outcomes_that_no_run_will_see_are_not_expected_of_a_model():
+    problem = load_problem(generated_domains.GENERATED["couriers"])
+    table = exact_agreement.likely_truth(problem).table
+    assert min(share for outcomes in table.values() for share in outcomes.values()) > 0.01

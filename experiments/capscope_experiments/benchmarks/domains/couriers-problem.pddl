@@ -1,0 +1,7 @@
+(define (problem couriers)
+  (:domain couriers)
+  (:objects depot farm mill quarry - place book lamp - parcel)
+  (:init (van-at depot) (parcel-at book depot) (parcel-at lamp mill)
+    (road depot farm) (road farm depot) (road farm mill) (road mill farm)
+    (road mill depot) (mud depot quarry) (mud quarry mill) (mud quarry depot))
+  (:goal (parcel-at book mill)))
