@@ -1,5 +1,7 @@
 """Benchmarks of speed and of error rates.
 
 `python -m capscope_experiments.benchmarks` prints the speed benchmarks, or those that are named.
-`diff_error_rates` and `probability_accuracy` take long and are modules to run by themselves.
+Those that measure error rates, or what is learned from how many executions, take long and are
+modules to run by themselves: `diff_error_rates`, `probability_accuracy`, `planted_deviations`,
+`mail_assistant`, `large_world`, `permuted_intents` and `generated_domains`.
 """
