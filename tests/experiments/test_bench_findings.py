@@ -8,8 +8,8 @@ from capscope_experiments.suites.findings import PooledFinding, measure_findings
 from support.markdown_rows import links, rows
 from support.tiny_bench import tiny_bench
 
-TIRES = BenchCase("tireworld", ("exhaustive",), {"exhaustive": Budget(executions=2500)})
-BLOCKS = BenchCase("blocksworld", ("exhaustive",), {"exhaustive": Budget(executions=30)})
+TIRES = BenchCase("tireworld", ("adaptive",), {"adaptive": Budget(executions=2500)})
+BLOCKS = BenchCase("blocksworld", ("adaptive",), {"adaptive": Budget(executions=30)})
 
 
 @pytest.fixture(scope="module")

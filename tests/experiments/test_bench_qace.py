@@ -8,7 +8,7 @@ from capscope_experiments.suites.qace import QaceJob, measure_qace
 from support.markdown_rows import links, rows
 from support.tiny_bench import section_and_jobs, tiny_bench
 
-TIRES = BenchCase("tireworld", ("exhaustive",), {"exhaustive": Budget(executions=500)})
+TIRES = BenchCase("tireworld", ("adaptive",), {"adaptive": Budget(executions=500)})
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_what_was_learned_is_saved_and_not_learned_again(section, bench):
 
 
 def test_an_interrupted_run_continues_after_the_capabilities_it_has(section, bench):
-    job = QaceJob(bench.runs, bench.planned_run(TIRES, "exhaustive", 0), "compiled")
+    job = QaceJob(bench.runs, bench.planned_run(TIRES, "adaptive", 0), "compiled")
     path = bench.runs / f"{job.name}.json"
     whole = json.loads(path.read_text())
     cut = {**whole, "result": {"rows": whole["result"]["rows"][:3], "row": None}}

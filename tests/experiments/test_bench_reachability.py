@@ -17,7 +17,7 @@ from support.tiny_bench import section_and_jobs, tiny_bench
 SIZE = RouteCounts(routes=6, executions=4)
 TIRES = BenchCase(
     "tireworld", ("mcqs-s", "exhaustive", "random"),
-    {"exhaustive": Budget(executions=400), "mcqs-s": Budget(executions=2)},
+    {"exhaustive": Budget(executions=1000), "mcqs-s": Budget(executions=2)},
 )  # fmt: skip
 
 
@@ -45,7 +45,8 @@ def test_every_run_except_random_query_has_a_row_even_without_a_sequence(every_r
         if row["strategy"] == "mcqs-s":  # knows two executions
             assert (row["sequences"], row["consistent"], row["deviation"]) == ("0", "", "")
         else:
-            assert row["sequences"] == "6"
+            # A route that leads to pairs never tried is not grown to its full length.
+            assert 4 <= int(row["sequences"]) <= 6
             assert 0.5 < float(row["consistent"]) <= 1
         assert 0 < float(row["agreement"]) < 1
 
@@ -54,7 +55,8 @@ def test_the_table_pools_the_sequences_of_all_runs(section, every_run):
     row = cells(section.body, "tireworld", "exhaustive")
     shares = [float(run["consistent"]) for run in every_run if run["consistent"]]
     assert row["consistent"].split(" ± ")[0] == f"{statistics.fmean(shares):.1%}"
-    assert (row["sequences"], row["runs"]) == ("12", "2")
+    assert int(row["sequences"]) == sum(int(run["sequences"]) for run in every_run)
+    assert row["runs"] == "2"
     nothing = cells(section.body, "tireworld", "mcqs-s")
     assert nothing["consistent"] == "no sequence of full length"
     assert (nothing["sequences"], nothing["runs"]) == ("0", "2")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from capscope.errors import CapscopeError
-from capscope.strategy.registry import DEFAULT_STRATEGY, RANDOM
+from capscope.strategy.registry import RANDOM, STRATEGIES
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.curve import Curve
 from capscope_experiments.curve_report import (
@@ -37,10 +37,14 @@ steps. Second figure: the two ratios to Random Query.
 """
 
 
+def _repeats_policy(strategy: str) -> bool:
+    return STRATEGIES.find(strategy).repeats_policy
+
+
 def ablation(bench: Bench) -> Section:
     """Run the paper's strategies without ξ and compare them with those with it."""
     cases = tuple(
-        replace(case, strategies=tuple(s for s in case.strategies if s != DEFAULT_STRATEGY))
+        replace(case, strategies=tuple(filter(_repeats_policy, case.strategies)))
         for case in bench.cases
     )
     if not any(set(case.strategies) - {RANDOM} for case in cases):

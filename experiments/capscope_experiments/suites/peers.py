@@ -22,7 +22,7 @@ from capscope_experiments.jobs import Report
 from capscope_experiments.result_cache import load_result, save_result
 from capscope_experiments.table import markdown_table, spread, spread_of_reached, write_csv
 
-_OURS = (DEFAULT_STRATEGY, "mcqs-s")
+_OURS = (DEFAULT_STRATEGY, "exhaustive", "mcqs-s")
 _NEAR, _EXACT = 0.01, 1e-9
 _TEXT = """
 The same agent as a system under learning of AALpy: an input asks for a capability, and the output
