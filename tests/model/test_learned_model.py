@@ -94,11 +94,10 @@ def test_a_tried_pair_is_its_counts_drawn_towards_those_of_its_type():
     for state, counts in world.counts.items():
         (pooled,) = (pool for kind, pool in kinds.items() if kind & counts.keys())
         prediction = model.predict(state, ASKED)
-        assert dict(prediction) == pytest.approx({
-            effect.apply(state): (counts[effect] + 10 * drawn / pooled.total())
-            / (counts.total() + 10)
-            for effect, drawn in pooled.items()
-        })  # fmt: skip
+        for effect, drawn in pooled.items():
+            own, of_type = counts[effect] / counts.total(), drawn / pooled.total()
+            low, high = sorted([own, of_type])
+            assert low - 1e-9 <= prediction[effect.apply(state)] <= high + 1e-9
         assert prediction.provenance is Provenance.TRIED
         assert prediction.doubt == 0.0
         assert prediction.support.own_draws == counts.total()
@@ -128,7 +127,16 @@ def test_a_pair_in_which_nothing_ever_happened_stays_as_it_is():
 
 def test_counts_that_a_type_has_never_shown_are_not_drawn_towards_it():
     assert shrunk({LOST: 3}, {DONE: 1.0}) == {LOST: 1.0, DONE: 0.0}
-    assert shrunk({DONE: 5, LOST: 5}, {DONE: 1.0}) == pytest.approx({DONE: 0.75, LOST: 0.25})
+    assert shrunk({DONE: 5, LOST: 5}, {DONE: 1.0}) == pytest.approx({DONE: 0.5, LOST: 0.5})
+
+
+def test_the_more_draws_speak_against_the_odds_of_the_type_the_less_these_count():
+    odds = {DONE: 0.8, LOST: 0.2}
+    assert shrunk({DONE: 8, LOST: 2}, odds) == pytest.approx(odds)
+    few, many = (shrunk({DONE: draws}, odds)[LOST] for draws in (1, 100))
+    assert 0.15 < few < 0.2
+    assert many < 0.01
+    assert shrunk({DONE: 2, LOST: 40}, odds)[LOST] == pytest.approx(40 / 42, abs=0.01)
 
 
 # Where a prediction comes from.

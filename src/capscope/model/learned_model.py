@@ -12,6 +12,7 @@ experts.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -26,6 +27,7 @@ from capscope.model.state_graph import PairStats, StateGraph
 from capscope.model.state_matrix import StateMatrix
 from capscope.seeds import child_seed
 from capscope.statistics.arrays import Floats, Integers
+from capscope.statistics.categorical import log_dirichlet, log_dirichlet_mixture
 from capscope.symbolic import Effect, Intent, State
 
 _REFRESH = 1.05  # everything is fitted again when the executions have grown by this factor
@@ -347,16 +349,26 @@ def _nothing_inferred() -> tuple[Integers, Floats]:
 
 
 _POOLING = 10.0  # the odds of the type count as this many draws of the pair itself
+_ODD_ONE_OUT = 0.2  # the prior odds that a pair differs from the others of its type
 
 
 def shrunk(counts: Mapping[Effect, int], odds: Mapping[Effect, float]) -> dict[Effect, float]:
-    """Return the odds of one pair: its own counts, drawn towards the odds of its type."""
+    """Return the odds of one pair: its own counts, drawn towards the odds of its type.
+
+    The more its counts speak against the odds of the type, the less these count (Bayes factor).
+    """
     total = sum(counts.values())
-    effects = dict.fromkeys([*counts, *odds])
-    weight = _POOLING if any(effect in odds for effect in counts) else 0.0
+    effects = list(dict.fromkeys([*counts, *odds]))
+    drawn = [counts.get(effect, 0) for effect in effects]
+    prior = [_POOLING * odds.get(effect, 0.0) for effect in effects]
+    alike = 0.0
+    if all(p or not n for n, p in zip(drawn, prior, strict=True)):
+        as_type = log_dirichlet(drawn, prior)
+        alone = log_dirichlet_mixture(tuple(drawn), len(effects))
+        alike = 1.0 / (1.0 + _ODD_ONE_OUT * math.exp(min(alone - as_type, 700.0)))
     return {
-        effect: (counts.get(effect, 0) + weight * odds.get(effect, 0.0)) / (total + weight)
-        for effect in effects
+        effect: alike * (n + p) / (total + _POOLING) + (1.0 - alike) * n / total
+        for effect, n, p in zip(effects, drawn, prior, strict=True)
     }
 
 

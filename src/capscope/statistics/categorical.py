@@ -10,7 +10,7 @@ would not do: strategies draw again after a surprising answer.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -29,6 +29,17 @@ def log_dirichlet_mixture(counts: tuple[int, ...], outcomes: int) -> float:
     """
     inside = sum(math.lgamma(n + 0.5) - math.lgamma(0.5) for n in counts)
     return math.lgamma(outcomes / 2) - math.lgamma(sum(counts) + outcomes / 2) + inside
+
+
+def log_dirichlet(counts: Sequence[int], prior: Sequence[float]) -> float:
+    """Return the log likelihood of a sequence of draws, averaged over a Dirichlet distribution.
+
+    An outcome with a prior of 0 is impossible, and must not have been drawn.
+    """
+    possible = [(n, a) for n, a in zip(counts, prior, strict=True) if a]
+    inside = sum(math.lgamma(n + a) - math.lgamma(a) for n, a in possible)
+    whole = sum(a for _, a in possible)
+    return math.lgamma(whole) - math.lgamma(whole + sum(counts)) + inside
 
 
 def log_best_likelihood(counts: Iterable[int]) -> float:
