@@ -93,11 +93,11 @@ def test_a_run_ends_with_an_audit_whose_statement_is_true(world, whole):
 
 
 def test_most_statements_are_true_whatever_the_seed(whole):
-    runs = [whole("mistaken"), *(run_world("mistaken", seed=seed) for seed in (1, 2, 3))]
-    assert [run.stop_reason.kind for run in runs] == [StopKind.AUDITED] * 4
-    assert sum(surprise_rate(run, WORLDS["mistaken"]) <= RATE for run in runs) >= 3
+    runs = [whole("mistaken"), *(run_world("mistaken", seed=seed) for seed in (1, 2))]
+    assert [run.stop_reason.kind for run in runs] == [StopKind.AUDITED] * 3
+    assert sum(surprise_rate(run, WORLDS["mistaken"]) <= RATE for run in runs) >= 2
     # A seed of its own is a run of its own.
-    assert len({tuple(starts(run)) for run in runs}) == 4
+    assert len({tuple(starts(run)) for run in runs}) == 3
 
 
 def test_the_audit_counts_its_own_executions(whole):
@@ -242,11 +242,12 @@ def test_an_audited_run_has_nothing_left_to_ask(whole):
 def test_the_number_of_workers_changes_nothing_however_often_it_changes(tmp_path, request):
     source = f"{request.config.rootpath}/tests/support/answer_tables.py:switches"
     intents = tuple(map(str, WORLDS["slipping"].intents()))
+    settings = Settings(intents=intents, batch=4, **COARSE)
 
     def begin(name, workers, budget=None):
         return assess(
-            source, strategy="adaptive", settings=Settings(intents=intents, batch=4, **COARSE),
-            run=tmp_path / name, workers=workers, budget=budget,
+            source, strategy="adaptive", seed=2, settings=settings, run=tmp_path / name,
+            workers=workers, budget=budget,
         )  # fmt: skip
 
     one, two = begin("one", 1), begin("two", 2)
@@ -288,9 +289,9 @@ def test_intents_that_are_discovered_on_the_way_are_audited_too(tmp_path):
 
 
 def test_without_an_audit_a_run_goes_on_until_its_budget_is_spent():
-    run = run_world("switching", audit=0, budget=Budget(executions=300))
+    run = run_world("switching", audit=0, budget=Budget(executions=220))
     assert run.stop_reason.kind is StopKind.BUDGET
-    assert run.usage.executions == 300
+    assert run.usage.executions == 220
     assert run.audit is None
     # It learned all there is.
     assert run.graph.pairs_tried == len(WORLDS["switching"].odds)

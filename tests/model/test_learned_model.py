@@ -64,14 +64,14 @@ def observe(model, truth, pairs):
 def live():
     """Return a model of an agent that pursues its intents, and the pairs it did not foresee."""
     model = LearnedModel(graph_of({}))
-    return model, observe(model, PURSUED, drawn_pairs(600))
+    return model, observe(model, PURSUED, drawn_pairs(400))
 
 
 @pytest.fixture(scope="module")
 def live_permuted():
     """Return a model of an agent that does not."""
     model = LearnedModel(graph_of({}))
-    observe(model, PERMUTED, drawn_pairs(500))
+    observe(model, PERMUTED, drawn_pairs(350))
     return model
 
 
@@ -306,9 +306,9 @@ def test_another_draw_of_a_pair_contradicts_nothing():
 
 
 def test_an_agent_that_is_foreseen_contradicts_less_as_a_run_goes_on(live):
-    order = {pair: i for i, pair in enumerate(drawn_pairs(600))}
+    order = {pair: i for i, pair in enumerate(drawn_pairs(400))}
     when = [order[state, INTENTS[capability]] for state, capability in live[1]]
-    early, late = (sum(low <= i < low + 200 for i in when) for low in (0, 400))
+    early, late = (sum(low <= i < low + 100 for i in when) for low in (0, 300))
     assert late < early / 3
 
 
@@ -320,11 +320,11 @@ def test_calibration_is_a_share_and_falls_for_an_agent_that_is_foreseen(live):
 def test_a_capability_found_on_the_way_is_learned_too():
     early, late = INTENTS[:4], INTENTS[4:]
     model = LearnedModel(graph_of({}, early))
-    observe(model, PURSUED, [pair for pair in drawn_pairs(600) if pair[1] in early])
+    observe(model, PURSUED, [pair for pair in drawn_pairs(300) if pair[1] in early])
     model.graph.extend(late)
     assert {model.predict(state, late[0]).provenance for state in STATES} == {Provenance.UNKNOWN}
     assert sum(model.coverage()) == len(model.graph.nodes) * len(INTENTS)
-    observe(model, PURSUED, [pair for pair in drawn_pairs(600) if pair[1] in late])
+    observe(model, PURSUED, [pair for pair in drawn_pairs(300) if pair[1] in late])
     covered, right = share_right(model, PURSUED)
     assert covered > 0.8
     assert right > 0.9

@@ -289,10 +289,10 @@ def test_new_capabilities_make_the_candidates_outdated_until_they_are_refreshed(
 
 def test_of_too_many_states_a_sample_is_scored_and_the_relevant_ones_are_in_it(monkeypatch):
     monkeypatch.setattr(module, "_MOST_PAIRS", 20 * len(INTENTS))
-    asking = Asking(reached(400))
+    asking = Asking(reached(250))
     assert len(asking.graph.nodes) > 40
     samples = []
-    for _ in range(12):
+    for _ in range(10):
         asking.candidates.refresh()
         states = set(asking.candidates._place)
         assert len(states) == 20
@@ -300,6 +300,6 @@ def test_of_too_many_states_a_sample_is_scored_and_the_relevant_ones_are_in_it(m
     assert len(set(map(frozenset, samples))) > 1
     times = Counter(state for states in samples for state in states)
     assert times[DELIVERY.start] > np.mean([times[state] for state in STATES])
-    for pair in reached(600)[400:]:
+    for pair in reached(300)[250:]:
         asking.answer([pair])
     assert len(asking.candidates._place) <= 25
