@@ -18,7 +18,8 @@ would have to escape until (1−ε)^n ≤ δ/(m−r+1), and the probability that
 
 An outcome of probability ½ is practically never missed by so many draws, so finding one is no sign
 that others were missed. R counts an outcome by the probability that it would have been missed, in
-relation to one of probability ε.
+relation to one of probability ε. That weight is an estimate, so from here on the bound is
+approximate; simulations are in `benchmarks/settled_claims` of the experiments.
 
 Peers reduce the draws in one more way. If a few capabilities vary everywhere, R is large on their
 account, and the pairs of the others need not pay for it. A capability that hides an outcome in any
