@@ -18,6 +18,7 @@ from capscope.symbolic import Effect, Vocabulary
 Kind = tuple[tuple[str, bool], ...]
 """The predicates of an effect, each with whether it becomes true."""
 NO_CHANGE = Effect(0, 0)
+_BY_CHANCE = 0.05  # a pair of a type fails each time with at least this probability
 _PEERS = 10.0  # the odds of the peers count as this many draws
 NOTHING = 0
 """The type of pairs in which nothing happens."""
@@ -60,7 +61,9 @@ class OutcomeTypes:
         """Return the type of a tried pair; of several that fit, the expected one."""
         acting = frozenset(pair.counts) - {NO_CHANGE}
         if not acting:
-            return NOTHING
+            failing = self.odds[expected].get(NO_CHANGE, 0.0)
+            # A behaviour that fails now and then may have failed each time.
+            return expected if failing**pair.total > _BY_CHANCE else NOTHING
         fitting = [known for known in self._containing.get(min(acting), ()) if acting <= known]
         if len(fitting) > 1 and self.effects[expected] in fitting:
             return expected
