@@ -6,6 +6,7 @@ import pytest
 
 from capscope import Budget, Settings, Usage, assess, load
 from capscope.analysis.evaluation.reference import enumerate_truth
+from capscope.model import ExtremeModels
 from capscope.problems import load_problem
 from capscope_experiments.accounting import Shares
 from capscope_experiments.curve import Curve, Milestones, Point, learning_points, point_at
@@ -95,7 +96,7 @@ def made(tmp_path_factory):
         return 1 - exact_distance(model, truth)
 
     def listen(event):
-        point = point_at(event.usage, event.graph, agreement)
+        point = point_at(event.usage, agreement(ExtremeModels(event.graph).pessimistic))
         heard.append((point, milestones.due(event.usage)))
 
     budget = Budget(executions=900)

@@ -67,13 +67,19 @@ def efficiency(bench: Bench) -> Section:
             _TEXT.strip(),
             "![agreement over simulator steps](efficiency.png)",
             needed_table(curves, bench.levels),
-            _AUDITS.strip(),
-            audits_table(bench),
+            *_audits(bench),
             _SHARES.strip(),
             shares_table(curves),
         ]
     )
     return Section("E1: learning efficiency", body, ("efficiency.csv", *figures))
+
+
+def _audits(bench: Bench) -> list[str]:
+    """Return the part about audits; nothing without a strategy that makes them."""
+    if not any(DEFAULT_STRATEGY in case.strategies for case in bench.cases):
+        return []
+    return [_AUDITS.strip(), audits_table(bench)]
 
 
 def audits_table(bench: Bench) -> str:

@@ -49,6 +49,7 @@ _MOST_NEAR = 2_000  # pairs that an audit waits for
 _EXPECTED = 0.5  # an audit begins when this share of the allowed surprises is expected
 _EVERYWHERE = 2.0  # the mean doubt of all pairs that it waits for, as a multiple of these
 _WAIT = 2.0  # but no longer than until so many times the executions were made
+_WAIT_AT_LEAST = 300
 _BETWEEN_AUDITS = 50  # executions to learn from after an audit was lost
 _REFRESH = 1.05
 
@@ -197,7 +198,8 @@ class AdaptiveStrategy:
             return
         if self._ready_at is None:
             self._ready_at = self._executions
-        if self._executions < _WAIT * self._ready_at and (
+        enough = max(_WAIT * self._ready_at, self._ready_at + _WAIT_AT_LEAST)
+        if self._executions < enough and (
             self._candidates.mean_doubt() > _EVERYWHERE * settings.audit
             or self._candidates.largest_odds_error() > settings.precision
         ):

@@ -250,13 +250,17 @@ class Candidates:
             weights[self._tried] = 0.0
         return self._drawn(weights.ravel(), most, random)
 
-    def _odds_errors(self) -> Floats:
-        """Return, for each type, the expected error of its odds, hidden outcomes included."""
+    def _odds_errors(self, *, by_peers: bool = True) -> Floats:
+        """Return, for each type, the expected error of its odds, hidden outcomes included.
+
+        Half of the draws of its peers count as its own, if they are to count.
+        """
         types = self._model.types
         errors = []
         for odds, draws, peers in zip(types.odds, types.draws, types.peer_draws, strict=True):
             main = max(odds.values())
-            spread = np.sqrt(2 / np.pi * main * (1 - main) / max(draws, peers / 2, 1))
+            number = max(draws, peers / 2 if by_peers else 0, 1)
+            spread = np.sqrt(2 / np.pi * main * (1 - main) / number)
             errors.append(max(float(spread), _HIDDEN / (draws + 2.0)))
         # That nothing happens was seen so often that its count is not kept.
         errors[0] = 0.0
@@ -270,7 +274,7 @@ class Candidates:
 
     def largest_odds_error(self) -> float:
         """Return the largest expected error of the odds of a type with several outcomes."""
-        errors = self._odds_errors()
+        errors = self._odds_errors(by_peers=False)
         several = [len(odds) > 1 for odds in self._model.types.odds]
         met = np.bincount(self._types.ravel(), minlength=len(errors)) > 0
         return float(errors[several & met].max(initial=0.0))

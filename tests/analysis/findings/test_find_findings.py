@@ -18,7 +18,7 @@ from support.quirky_worlds import (
 )
 
 # What each needs to be sure of a quirk in these worlds: MCQS repeats every query 25 times.
-STRATEGIES = {"exhaustive": 2400, "mcqs-s": 4500}
+STRATEGIES = {"exhaustive": 4000, "mcqs-s": 4500}
 SMALL = Settings(iterations=30)
 
 
