@@ -44,9 +44,9 @@ section says on which machine and with which seeds and settings it was measured.
   of the exhaustive strategy, were chosen by looking at runs on the planning problems below. None of
   them was held out, so the ratios show how well the methods can be made to do here, not what to
   expect elsewhere.
-- **The exhaustive strategy starts at any state** it has visited. On first responders, MCQS and Random
-  Query continue where the last query ended and are reset after 100 executions, as in the paper. The
-  ratio between them there compares strategies together with their start rules.
+- **The exhaustive strategy starts at any state** it has visited. On first responders, MCQS and
+  Random Query continue where the last query ended and are reset after 100 executions, as in the
+  paper. The ratio between them there compares strategies together with their start rules.
 - **The exhaustive strategy** was called adaptive in capscope 0.1.0, with which its rows were
   measured. It learned the same, and stopped earlier than its present claim allows. The adaptive
   strategy of today is not in these tables yet.
