@@ -44,7 +44,8 @@ from capscope.symbolic import State
 
 _CANDIDATES, _QUERY, _SEQUENCE = -6, -7, -8  # children of the run's seed
 _NEAR = 2  # the capabilities that lead to what is asked without any doubt
-_NEAR_TURN = 8  # every so many queries
+_NEAR_TURN, _LATER_NEAR_TURN = 8, 3  # every so many queries
+_LATER = 1_000  # executions
 _MOST_NEAR = 2_000  # pairs that an audit waits for
 _EXPECTED = 0.5  # an audit begins when this share of the allowed surprises is expected
 _EVERYWHERE = 2.0  # the mean doubt of all pairs that it waits for, as a multiple of these
@@ -121,7 +122,8 @@ class AdaptiveStrategy:
         if self._repeats:
             return [self._repeats[i] for i in range(min(most, len(self._repeats)))]
         draw = np.random.default_rng(child_seed(self._context.seed, number))
-        if self._completing or number % _NEAR_TURN == 0:
+        turn = _NEAR_TURN if self._executions < _LATER else _LATER_NEAR_TURN
+        if self._completing or number % turn == 0:
             near = self._candidates.near(most, _NEAR)
             if near:
                 return near
