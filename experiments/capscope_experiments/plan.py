@@ -1,8 +1,8 @@
 """What is measured by default: problems, strategies and budgets.
 
 On small problems every run goes to its own stop. Budgets bound what would take hours: on large
-problems MCQS and Random Query get about as many executions as the exhaustive strategy needs. Long
-runs have fewer seeds: all strategies but the default on first responders and the large problems.
+problems MCQS and Random Query get about as many executions as the exhaustive strategy needs. The
+default strategy has five seeds everywhere; the others, whose runs are long, one or two.
 """
 
 from __future__ import annotations
@@ -38,22 +38,33 @@ _LARGE: Mapping[str, Budget] = {
     "mcqs-s": Budget(executions=100_000),
     "random": Budget(executions=100_000),
 }
+_GENERATED: Mapping[str, Budget] = {
+    "adaptive": Budget(executions=15_000),
+    "exhaustive": Budget(executions=50_000),
+    "mcqs-s": Budget(executions=50_000),
+    "random": Budget(executions=50_000),
+}
 _GRID: Mapping[str, Budget] = {
     "adaptive": Budget(executions=20_000),
     "exhaustive": Budget(executions=20_000),
     "mcqs-s": Budget(executions=20_000),
     "mcqs-e": Budget(executions=20_000),
 }
-_RESPONDERS: Mapping[str, Budget] = {"mcqs-e": Budget(executions=50_000)}
-_FEW_RESPONDERS: Mapping[str, int] = {"exhaustive": 1, "mcqs-s": 2, "mcqs-e": 2, "random": 1}
-_FEW: Mapping[str, int] = {"exhaustive": 1, "mcqs-s": 1, "random": 1}
+_RESPONDERS: Mapping[str, Budget] = {
+    "mcqs-e": Budget(executions=50_000),
+    "random": Budget(executions=3_000_000),
+}
+_FEW: Mapping[str, int] = {"exhaustive": 1, "mcqs-s": 1, "mcqs-e": 1, "random": 1}
+_SOME: Mapping[str, int] = dict.fromkeys(_FEW, 2)
 CASES = (
-    BenchCase("blocksworld"),
-    BenchCase("tireworld"),
-    BenchCase("first-responders", budgets=_RESPONDERS, max_seeds=_FEW_RESPONDERS),
+    BenchCase("blocksworld", max_seeds=_SOME),
+    BenchCase("tireworld", max_seeds=_SOME),
+    BenchCase("first-responders", budgets=_RESPONDERS, max_seeds=_FEW),
     BenchCase("probabilistic-elevators", tuple(_LARGE), _LARGE, max_seeds=_FEW),
     BenchCase("depot", tuple(_LARGE), _LARGE, max_seeds=_FEW),
-    BenchCase("minigrid-q", budgets=_GRID, sequences=5000),
+    BenchCase("couriers", tuple(_GENERATED), _GENERATED, max_seeds=_FEW),
+    BenchCase("hanoi", tuple(_GENERATED), _GENERATED, max_seeds=_FEW),
+    BenchCase("minigrid-q", budgets=_GRID, sequences=5000, max_seeds=_SOME),
 )
 SEEDS = 5
 _PROBLEMS_OF: Mapping[str, tuple[str, ...]] = {

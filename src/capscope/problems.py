@@ -89,6 +89,8 @@ _BUILT_IN = (
     ),
     _planning("probabilistic-elevators", "LAO* planner collecting coins past faulty gates"),
     _planning("depot", "LAO* planner moving crates with trucks and hoists (deterministic)"),
+    _planning("couriers", "LAO* planner driving a van with parcels along muddy roads"),
+    _planning("hanoi", "LAO* planner moving the disks of a tower of Hanoi (deterministic)"),
     RegisteredProblem(
         "minigrid-q",
         "learned policy in a MiniGrid of four rooms with a key, two doors and lava",

@@ -29,6 +29,10 @@ KNOWN = {
     "probabilistic-elevators": Counts(112, 60, 1080, 75, 81),
     # Not known from elsewhere: 64 places of two crates, times 9 places of two trucks.
     "depot": Counts(58, 58, 576, 270, 116),
+    # 5 places of each parcel, times 4 of the van, and 3 where it can get stuck.
+    "couriers": Counts(47, 15, 175, 25, 30),
+    # 3 pegs for each of 5 disks; a disk moves from any of 8 things, by its type, to a larger one.
+    "hanoi": Counts(88, 48, 243, 200, 96),
 }
 
 

@@ -139,6 +139,6 @@ def test_inference_is_measured_on_generated_domains(name):
 
 
 def test_outcomes_that_no_run_will_see_are_not_expected_of_a_model():
-    problem = load_problem(generated_domains.GENERATED["couriers"])
+    problem = load_problem("couriers")
     table = exact_agreement.likely_truth(problem).table
     assert min(share for outcomes in table.values() for share in outcomes.values()) > 0.01

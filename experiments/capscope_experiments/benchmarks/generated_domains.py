@@ -10,7 +10,6 @@ statement was true, and how many of the pairs inferred with a doubt below 1 % ar
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from capscope import Budget, Settings, assess
 from capscope.assessment import Event
@@ -25,11 +24,7 @@ from capscope_experiments.benchmarks.exact_agreement import (
 )
 from capscope_experiments.benchmarks.surprise_rate import surprise_rate
 
-_DOMAINS = Path(__file__).with_name("domains")
-GENERATED = {
-    name: f"{_DOMAINS}/{name}-domain.pddl:{_DOMAINS}/{name}-problem.pddl"
-    for name in ("couriers", "hanoi")
-}
+GENERATED = ("couriers", "hanoi")
 EXECUTIONS = 15_000
 CHECKPOINTS = (500, 1000, 2000, 4000)
 
@@ -40,7 +35,7 @@ def _described(inference: Inference) -> str:
 
 def measure_learning(name: str, seed: int, most: int = EXECUTIONS) -> str:
     """Describe when the agreement was 0.99, and how right inference was on the way."""
-    problem = load_problem(GENERATED[name])
+    problem = load_problem(name)
     curve = agreement_curve(problem, seed, most)
     last = curve.points[-1]
     worst = min(curve.points, key=lambda point: point.inference.share)
@@ -54,7 +49,7 @@ def measure_learning(name: str, seed: int, most: int = EXECUTIONS) -> str:
 
 def measure_audit(name: str, seed: int, most: int = EXECUTIONS) -> str:
     """Describe the audit's statement, and what is true."""
-    problem = load_problem(GENERATED[name])
+    problem = load_problem(name)
     assert problem.truth is not None
     run = assess(problem, seed=seed, budget=Budget(executions=most))
     described = f"{name} seed {seed}: {run.usage.executions:,} executions, {run.stop_reason}"
