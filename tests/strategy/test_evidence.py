@@ -414,3 +414,13 @@ def test_beside_doing_nothing_no_effect_says_where_to_look():
     evidence = Evidence.of(seen_together(IDLE, B), SETTINGS)
     assert B.apply(4) not in evidence._graph.nodes
     assert not evidence._openings()
+
+
+def test_a_pair_drawn_often_enough_is_not_asked_for_ever_because_of_what_it_might_open():
+    graph = seen_together(A, B)
+    evidence = Evidence.of(graph, SETTINGS)
+    assert [(t.state, t.capability) for t in evidence._openings()] == [(4, 1)]
+    graph.update({Transition(4, 1, A.apply(4)): 1000})
+    evidence = Evidence.of(graph, SETTINGS)
+    assert B.apply(4) not in graph.nodes
+    assert not evidence._openings()

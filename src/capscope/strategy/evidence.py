@@ -179,11 +179,16 @@ class Evidence:
         return any(effect.apply(state) not in self._graph.nodes for effect in siblings)
 
     def _openings(self) -> list[Target]:
-        """Return the pairs whose hidden outcome may lead to a new state, best first."""
+        """Return the pairs whose hidden outcome may lead to a new state, best first.
+
+        A pair that was drawn often enough for the statement is left alone: new states are a reason
+        to ask it early, not for ever.
+        """
         found = []
         for pair, state in self._openers.items():
-            if self._opens(pair, state):
-                bucket = self._placed[pair][0].bucket
+            bucket = self._placed[pair][0].bucket
+            enough = bucket.total >= self._needed.get(bucket.capability, inf)
+            if not enough and self._opens(pair, state):
                 gain = self._belief(bucket).showing(bucket.draws) * self._capabilities
                 found.append(Target(state, bucket.capability, gain, pair.total))
         return sorted(found, key=lambda target: (-target.gain, target.state, target.capability))
