@@ -8,7 +8,6 @@ import pytest
 
 from capscope.model import LearnedModel, Provenance, StateGraph
 from capscope.model.experts import PURSUIT
-from capscope.model.learned_model import shrunk
 from capscope.symbolic import Effect
 from support.chance_worlds import ASKED, BROKEN, DONE, LOST, NOTHING, ChanceWorld, X, succeeds
 from support.pursuing_agents import (
@@ -123,20 +122,6 @@ def test_a_pair_in_which_nothing_ever_happened_stays_as_it_is():
     ]
     assert idle
     assert all(dict(model.predict(state, intent)) == {state: 1.0} for state, intent in idle)
-
-
-def test_counts_that_a_type_has_never_shown_are_not_drawn_towards_it():
-    assert shrunk({LOST: 3}, {DONE: 1.0}) == {LOST: 1.0, DONE: 0.0}
-    assert shrunk({DONE: 5, LOST: 5}, {DONE: 1.0}) == pytest.approx({DONE: 0.5, LOST: 0.5})
-
-
-def test_the_more_draws_speak_against_the_odds_of_the_type_the_less_these_count():
-    odds = {DONE: 0.8, LOST: 0.2}
-    assert shrunk({DONE: 8, LOST: 2}, odds) == pytest.approx(odds)
-    few, many = (shrunk({DONE: draws}, odds)[LOST] for draws in (1, 100))
-    assert 0.15 < few < 0.2
-    assert many < 0.01
-    assert shrunk({DONE: 2, LOST: 40}, odds)[LOST] == pytest.approx(40 / 42, abs=0.01)
 
 
 # Where a prediction comes from.

@@ -12,7 +12,6 @@ experts.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -22,12 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from capscope.model.experts import Experts
+from capscope.model.odds_pooling import OddsPooling, fit_poolings
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
 from capscope.model.state_graph import PairStats, StateGraph
 from capscope.model.state_matrix import StateMatrix
 from capscope.seeds import child_seed
 from capscope.statistics.arrays import Floats, Integers
-from capscope.statistics.categorical import log_dirichlet, log_dirichlet_mixture
 from capscope.symbolic import Effect, Intent, State
 
 _REFRESH = 1.05  # everything is fitted again when the executions have grown by this factor
@@ -100,6 +99,7 @@ class LearnedModel:
         self.types = OutcomeTypes(graph.vocabulary)
         self.experts = Experts(graph.vocabulary, self.matrix, self.types, seed, pursuit=pursuit)
         self._labels: list[dict[int, int]] = []  # for each capability the type of each row tried
+        self._poolings: dict[int, OddsPooling] | None = None  # for each type
         self._grown: list[int] = []  # and the number of labels that its trees were grown on
         self._inferred: list[tuple[Integers, Floats]] = []  # and what was inferred so far
         self._doubted = 0.0
@@ -244,14 +244,29 @@ class LearnedModel:
                 row = self.matrix.row[state]
                 labels[row] = self._type_of(capability, row, pair)
 
-    def _estimate_odds(self) -> None:
-        drawn: dict[int, Counter[Effect]] = {}
+    def _labeled(self) -> Iterator[tuple[int, PairStats]]:
+        """Yield every pair that has a label, after it."""
         for capability, labels in enumerate(self._labels):
             for row, number in labels.items():
                 pair = self.graph.pair(self.matrix.states[row], capability)
                 assert pair is not None, "only tried pairs have labels"
-                drawn.setdefault(number, Counter()).update(pair.counts)
+                yield number, pair
+
+    def _estimate_odds(self) -> None:
+        drawn: dict[int, Counter[Effect]] = {}
+        for number, pair in self._labeled():
+            drawn.setdefault(number, Counter()).update(pair.counts)
         self.types.estimate_odds(drawn)
+        self._poolings = None
+
+    def _pooling(self, number: int) -> OddsPooling:
+        """Return how far the odds of a type count for its pairs; fitted when first asked for."""
+        if self._poolings is None:
+            shown: dict[int, list[Mapping[Effect, int]]] = {}
+            for label, pair in self._labeled():
+                shown.setdefault(label, []).append(pair.counts)
+            self._poolings = fit_poolings(shown, self.types.odds)
+        return self._poolings.get(number, OddsPooling())
 
     def _grow(self, capability: int) -> None:
         labels = self._labels[capability]
@@ -328,7 +343,7 @@ class LearnedModel:
 
     def _tried(self, state: State, pair: PairStats, capability: int) -> LearnedPrediction:
         number = self._type_of(capability, self.matrix.add(state), pair)
-        odds = shrunk(pair.counts, self.types.odds[number])
+        odds = self._pooling(number).odds_of(pair.counts, self.types.odds[number])
         support = Support(
             tuple(sorted(self.types.effects[number])), self.types.draws[number], pair.total
         )
@@ -346,30 +361,6 @@ class Observed(NamedTuple):
 
 def _nothing_inferred() -> tuple[Integers, Floats]:
     return np.zeros(0, dtype=np.int64), np.zeros(0)
-
-
-_POOLING = 10.0  # the odds of the type count as this many draws of the pair itself
-_ODD_ONE_OUT = 0.2  # the prior odds that a pair differs from the others of its type
-
-
-def shrunk(counts: Mapping[Effect, int], odds: Mapping[Effect, float]) -> dict[Effect, float]:
-    """Return the odds of one pair: its own counts, drawn towards the odds of its type.
-
-    The more its counts speak against the odds of the type, the less these count (Bayes factor).
-    """
-    total = sum(counts.values())
-    effects = list(dict.fromkeys([*counts, *odds]))
-    drawn = [counts.get(effect, 0) for effect in effects]
-    prior = [_POOLING * odds.get(effect, 0.0) for effect in effects]
-    alike = 0.0
-    if all(p or not n for n, p in zip(drawn, prior, strict=True)):
-        as_type = log_dirichlet(drawn, prior)
-        alone = log_dirichlet_mixture(tuple(drawn), len(effects))
-        alike = 1.0 / (1.0 + _ODD_ONE_OUT * math.exp(min(alone - as_type, 700.0)))
-    return {
-        effect: alike * (n + p) / (total + _POOLING) + (1.0 - alike) * n / total
-        for effect, n, p in zip(effects, drawn, prior, strict=True)
-    }
 
 
 def _applied(odds: Mapping[Effect, float], state: State) -> dict[State, float]:
