@@ -219,8 +219,8 @@ def _commands(command, name):
     if command.params or not inner:
         # `bench` is a placeholder that its context replaces by the command of the experiments.
         command = command.make_context(name, [], resilient_parsing=True).command
-        options = {o for p in command.params if p.param_type_name == "option" for o in p.opts}
-        found[name] = {"--help"} | options
+        options = [p for p in command.params if p.param_type_name == "option"]
+        found[name] = {"--help", *(o for p in options for o in (*p.opts, *p.secondary_opts))}
     for word, command in inner.items():
         found |= _commands(command, f"{name} {word}")
     return found

@@ -289,15 +289,21 @@ class Run:
         later = other if isinstance(other, Run) else load(other)
         return compare_runs(self, later, error_rate=error_rate, any_position=any_position)
 
-    def plan(self, goal: str, *, start: str | None = None) -> Plan:
-        """Plan with the pessimistic model: the most reliable policy of capabilities for a goal.
+    def plan(self, goal: str, *, start: str | None = None, inferred: bool | None = None) -> Plan:
+        """Plan: the most reliable policy of capabilities for a goal.
 
         `goal` is a conjunction of literals. `start` is one too, or a state as in model.json;
-        without it the plan begins where the run did. Needs the extra `plan`.
+        without it the plan begins where the run did. Steps are pairs that were tried. If none of
+        these lead to the goal, or with `inferred=True`, they may also be pairs that the model
+        infers; with `inferred=False` never. Needs the extra `plan`.
         """
         wanted = Goal.parse(goal, self.graph.vocabulary)
         starts = [self.first_state] if start is None else matching_states(start, self.graph)
-        return plan_for(self.models, wanted, starts)
+        if not inferred:
+            plan = plan_for(self.models, wanted, starts)
+            if plan.found or inferred is False:
+                return plan
+        return plan_for(self.models, wanted, starts, inferred=self.model)
 
     def try_plan(
         self,

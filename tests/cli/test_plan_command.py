@@ -162,3 +162,28 @@ def test_a_problem_that_is_gone_can_be_planned_for_but_not_tried(capscope, tmp_p
 def test_only_planning_pays_for_storm():
     code = "import capscope, capscope.cli, sys; sys.exit('stormpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=SECONDS).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def short_run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("short") / "run"
+    assess("blocksworld", budget=Budget(executions=150), run=path)
+    return path
+
+
+def test_steps_are_inferred_if_nothing_tried_leads_to_the_goal(capscope, short_run):
+    goal = ["--goal", "handfull(robot) and on(a,c)"]
+    assert capscope("plan", short_run, *goal, "--no-inferred").code == 1
+    done = capscope("plan", short_run, *goal)
+    assert done.code == 0
+    assert "[inferred, doubt 0.0" in done.out
+    tried = json.loads(capscope("plan", short_run, *goal, "--try", 5, "--json").out)
+    assert tried["provenance"] == "inferred"
+    assert tried["trial"]["inferred"] == {"executions": 5, "as_inferred": 5}
+    assert tried["trial"]["successes"] == 5
+
+
+def test_inferred_steps_can_be_allowed_beside_tried_ones(capscope, short_run):
+    goal = ["--goal", "holding(a)", "--json"]
+    assert not json.loads(capscope("plan", short_run, *goal).out)["inference_allowed"]
+    assert json.loads(capscope("plan", short_run, *goal, "--inferred").out)["inference_allowed"]

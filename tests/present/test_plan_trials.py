@@ -6,6 +6,7 @@ from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent
 from capscope.world import Ending
 from support.tiny_models import WORDS, learned
+from support.written_models import WrittenModel
 
 P = Intent.parse("p")
 
@@ -76,9 +77,50 @@ def test_the_document_counts_everything():
     assert document["lost_in"] == {"0x5": 1}
     assert document["unforeseen"][0] == {
         "state": "0x0",
+        "provenance": "tried",
         "ask_for": ["p()"],
         "after": "0x5",
         "changes": "p(), r()",
         "ending": "state changed",
         "count": 1,
     }
+
+
+def tried_inference(doubt, *ends):
+    """Try a plan of one step that was inferred to lead to 1; `ends` are where the tries went."""
+    models = ExtremeModels(learned({Transition(0, 1, 2): 5}))
+    model = WrittenModel({(0, P): ({1: 1.0}, doubt)}, draws=400)
+    plan = plan_for(models, Goal.parse("p and not r", WORDS), [0], inferred=model)
+    reached, lost = PlanAttemptEnd.REACHED, PlanAttemptEnd.LOST
+    tries = (
+        PlanAttempt((PlanExecution(0, P, after, Ending.CHANGED),), reached if after == 1 else lost)
+        for after in ends
+    )
+    return Trial(plan, tuple(tries), longest=1)
+
+
+def test_a_trial_says_how_often_inferred_steps_did_what_was_inferred():
+    shown = lines(tried_inference(0.05, *[1] * 9))
+    assert "0.95 was predicted, which agrees" in shown[1]
+    assert shown[3] == "asked for inferred steps 9 times, as inferred 9"
+    document = trial_document(tried_inference(0.05, *[1] * 7, 5, 5))
+    assert document["inferred"] == {"executions": 9, "as_inferred": 7}
+    assert document["unforeseen"][0]["provenance"] == "inferred"
+
+
+def test_a_wrong_inference_within_its_doubt_does_not_agree_with_the_prediction():
+    trial = tried_inference(0.08, *[5] * 20)
+    assert trial.tail > 0.025
+    shown = lines(trial)
+    assert "0.92 was predicted, but an inference was wrong (probability of so few: 0.0" in shown[1]
+    assert "asked for inferred steps 20 times, as inferred 0" in shown
+    assert "  20×  asked for p() in 0x0: p(), r() (state changed, inferred otherwise)" in shown
+
+
+def test_a_wrong_inference_beyond_its_doubt_is_lower_than_predicted():
+    shown = lines(tried_inference(0.004, *[5] * 20))
+    assert "lower than predicted (probability of so few: " in shown[1]
+
+
+def test_a_trial_of_tried_steps_has_no_inferred_ones():
+    assert trial_document(tried(1, 5))["inferred"] == {"executions": 0, "as_inferred": 0}

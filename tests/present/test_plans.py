@@ -5,7 +5,10 @@ from capscope.model import ExtremeModels, StateGraph
 from capscope.present.plans import plan_document, plan_lines
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
-from support.tiny_models import WORDS, learned
+from support.tiny_models import INTENTS, WORDS, learned
+from support.written_models import WrittenModel
+
+Q = INTENTS[1]
 
 DICE = {(0, 0, 1): 16, (0, 0, 0): 4, (1, 1, 3): 27, (1, 1, 5): 3}
 
@@ -119,3 +122,73 @@ def test_names_are_sanitized():
     shown = "\n".join(plan_lines(plan, "toy\x1b[2J"))
     assert "\x1b" not in shown
     assert "\\x1b[2J" in shown
+
+
+WAY_ON = {(1, Q): ({3: 0.75, 5: 0.25}, 0.04)}
+
+
+def partly_inferred(table=WAY_ON):
+    """Plan a step that was tried and one that is inferred."""
+    models = ExtremeModels(learned({Transition(0, 0, 1): 20}))
+    model = WrittenModel(table, draws=8)
+    return plan_for(models, Goal.parse("q and not r", WORDS), [0], inferred=model)
+
+
+def test_a_plan_of_tried_steps_says_so():
+    shown = text(planned({(0, 0, 1): 20, (1, 1, 3): 1}, "p and q", 0))
+    assert "\nevery step was tried\n" in shown
+    assert "inferred" not in shown
+    document = plan_document(planned({(0, 0, 1): 20}, "p", 0), "toy")
+    assert (document["provenance"], document["doubt"]) == ("tried", 0.0)
+    assert {step["provenance"] for step in document["policy"]} == {"tried"}
+
+
+def test_inferred_steps_are_marked_with_their_doubt():
+    shown = text(partly_inferred())
+    assert "success 0.72 [0.00, " in shown
+    assert "[95 % interval; an unseen outcome and a wrong inference count as failure]" in shown
+    assert (
+        "1 of 2 steps: never tried in this state, inferred from others. That an inference is wrong "
+        "has\n  probability 0.04, and counts as failure" in shown
+    )
+    assert "most likely, with probability 0.72:" in shown
+    assert "  1. ask for p()   [tried, 20 draws]" in shown
+    assert "  2. ask for q()   [inferred, doubt 0.04; 8 draws elsewhere]" in shown
+    assert "it may end because an inference is wrong (0.04)" in shown
+    assert "it may end without the goal (0.24)" in shown
+
+
+def test_a_sequence_with_an_inferred_step_did_not_always_have_its_outcome():
+    shown = text(partly_inferred({(1, Q): ({3: 1.0}, 0.04)}))
+    assert "a plain sequence: each step has one outcome\n" in shown
+    assert "always had" not in shown
+
+
+def test_the_document_says_of_each_step_what_it_rests_on():
+    document = plan_document(partly_inferred(), "toy")
+    assert (document["provenance"], document["inference_allowed"]) == ("inferred", True)
+    assert document["doubt"] == pytest.approx(0.04)
+    assert [(s["provenance"], s["doubt"], s["draws_here"]) for s in document["policy"]] == [
+        ("tried", 0.0, 20),
+        ("inferred", 0.04, 0),
+    ]
+    # The probabilities of a step are those if the inference is right.
+    assert [o["probability"] for o in document["policy"][1]["outcomes"]] == [0.75, 0.25]
+
+
+def test_without_a_way_the_reason_includes_what_was_inferred():
+    models = ExtremeModels(learned({Transition(0, 0, 1): 20, Transition(4, 1, 6): 9}))
+    made = plan_for(models, Goal.parse("q", WORDS), [0], inferred=WrittenModel({}))
+    assert "nothing that was tried or inferred leads there" in " ".join(text(made).split())
+    assert plan_document(made, "toy")["provenance"] is None
+
+
+def test_the_success_by_the_fitted_rules_is_shown_if_it_differs():
+    seen = {(0, 0, 1): 18, (0, 0, 5): 1, (2, 0, 7): 1}
+    made = planned(seen, "r", 2)
+    assert "success 1.00 [" in text(made)
+    assert "by the fitted rules, success 0.10 [0." in text(made)
+    fitted = plan_document(made, "toy")["fitted"]
+    assert fitted["success"] == pytest.approx(0.1)
+    assert fitted["interval"] == list(made.fitted.interval)
+    assert "fitted rules" not in text(planned(DICE, "q and not r", 0))

@@ -9,11 +9,11 @@ from fractions import Fraction
 from capscope.analysis.planning.mdp import Mdp, MdpChoice
 
 
-def choice(capability, *ways, rule=None, draws_here=1, fulfilled=0):
+def choice(capability, *ways, rule=None, draws_here=1, fulfilled=0, doubt=0.0):
     """Make a choice; `ways` are (count, successor)."""
     counts, successors = zip(*ways, strict=True)
     number = capability if rule is None else rule
-    return MdpChoice(capability, number, counts, successors, draws_here, fulfilled)
+    return MdpChoice(capability, number, counts, successors, draws_here, fulfilled, doubt)
 
 
 def mdp(*choices):

@@ -34,6 +34,15 @@ def plan_run(
             show_default=False,
         ),
     ] = None,
+    inferred: Annotated[
+        bool | None,
+        typer.Option(
+            "--inferred/--no-inferred",
+            help="Allow steps that were never tried, as the model infers them, or never do.  "
+            "[default: only if nothing that was tried leads to the goal]",
+            show_default=False,
+        ),
+    ] = None,
     tries: Annotated[
         int, typer.Option("--try", min=0, help="Have the agent execute the plan N times.")
     ] = 0,
@@ -47,11 +56,11 @@ def plan_run(
 ) -> None:
     """Plan with the learned model: the most reliable policy of capabilities for a goal.
 
-    It uses the pessimistic model, which never relies on what was not tried. Exits with 1 if no way
-    is known. Tries are not recorded in the run.
+    Its steps were tried; if nothing that was tried leads to the goal, some are inferred, and
+    marked so. Exits with 1 if no way is known. Tries are not recorded in the run.
     """
     loaded = load(run)
-    made = loaded.plan(goal, start=start)
+    made = loaded.plan(goal, start=start, inferred=inferred)
     if not json:
         print_lines(plan_lines(made, loaded.problem, start))
     allowance = Allowance(

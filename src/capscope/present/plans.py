@@ -11,11 +11,13 @@ from typing import Any
 
 from capscope.analysis.planning import Plan, PlanBranch, PlanStep, Trial
 from capscope.analysis.planning.trial import PlanAttemptEnd, PlanExecution, TrialVerdict
+from capscope.model import Provenance
 from capscope.present.text import changes_text, counted, wrapped
 from capscope.sanitize import sanitize
 from capscope.symbolic import Intent, State, Vocabulary
 from capscope.symbolic.dnf import shortest_dnf
 
+_VISIBLE = 0.005  # the least difference between probabilities that is mentioned
 _MOST_DEAD_ENDS = 4
 _MOST_OTHER_STATES = 12
 _MOST_FAILURES = 6
@@ -37,12 +39,19 @@ def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
         f"success {plan.success:.2f} [{low:.2f}, {high:.2f}], "
         f"{plan.executions:.1f} executions on average"
     )
-    yield "[95 % interval; an unseen outcome counts as failure]   [draws of a step's rule]"
+    failure = "an unseen outcome counts as failure"
+    if plan.inferred_steps:
+        failure = "an unseen outcome and a wrong inference count as failure"
+    yield f"[95 % interval; {failure}]   [draws of a step's rule]"
+    yield from wrapped(_basis(plan))
+    yield from _fitted_lines(plan)
     if plan.success < 1:
         yield "estimated from the frequencies it was chosen by, so probably high; --try measures it"
     way = plan.most_likely_way()
     number = {step.state: i for i, step in enumerate(way, start=1)}
-    if plan.is_sequence:
+    if plan.is_sequence and plan.inferred_steps:
+        yield "a plain sequence: each step has one outcome"
+    elif plan.is_sequence:
         yield "a plain sequence: each step always had this outcome"
     else:
         yield f"most likely, with probability {_probability_of(plan, way):.2f}:"
@@ -50,6 +59,29 @@ def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
         yield from _step_lines(plan, step, number)
     yield from _other_lines(plan, [s for s in plan.visits if s not in number])
     yield from _dead_end_lines(plan)
+
+
+def _basis(plan: Plan) -> str:
+    """Say which steps were tried."""
+    inferred = len(plan.inferred_steps)
+    if not inferred:
+        return "every step was tried"
+    return (
+        f"{inferred} of {counted(len(plan.visits), 'step')}: never tried in this state, inferred "
+        f"from others. That an inference is wrong has probability {plan.doubt:.2f}, and counts as "
+        "failure"
+    )
+
+
+def _fitted_lines(plan: Plan) -> Iterator[str]:
+    """Give the success by the fitted rules if it differs."""
+    if plan.fitted is None or abs(plan.fitted.success - plan.success) < _VISIBLE:
+        return
+    low, high = plan.fitted.interval
+    yield from wrapped(
+        f"by the fitted rules, success {plan.fitted.success:.2f} [{low:.2f}, {high:.2f}]: they "
+        "also count what similar states showed"
+    )
 
 
 def _start_lines(plan: Plan, began: str | None) -> Iterator[str]:
@@ -69,7 +101,8 @@ def _start_lines(plan: Plan, began: str | None) -> Iterator[str]:
 def _why_not(plan: Plan) -> str:
     reason = "the goal holds in none of the states seen. "
     if plan.goal_seen:
-        reason = "the goal was seen to hold elsewhere, but nothing that was tried leads there. "
+        known = "tried or inferred" if plan.inference_allowed else "tried"
+        reason = f"the goal was seen to hold elsewhere, but nothing that was {known} leads there. "
     return f"{reason}Whether the agent can achieve it is unknown. {_optimistic_path_text(plan)}"
 
 
@@ -93,7 +126,8 @@ def _optimistic_path_text(plan: Plan) -> str:
 def _probability_of(plan: Plan, way: tuple[PlanStep, ...]) -> float:
     following = (*(step.state for step in way[1:]), None)
     branches = (_branch_to(plan, *pair) for pair in zip(way, following, strict=True))
-    return prod(branch.probability for branch in branches)
+    right = prod(1.0 - step.doubt for step in way)
+    return right * prod(branch.probability for branch in branches)
 
 
 def _branch_to(plan: Plan, step: PlanStep, after: State | None) -> PlanBranch:
@@ -107,12 +141,20 @@ def _step_lines(plan: Plan, step: PlanStep, number: Mapping[State, int]) -> Iter
     place = number[step.state]
     following = next((s for s, i in number.items() if i == place + 1), None)
     expected = _branch_to(plan, step, following)
-    yield f" {place:>2}. ask for {step.capability}   [{counted(step.draws, 'draw')}]"
+    yield f" {place:>2}. ask for {step.capability}   [{_support(plan, step)}]"
     for branch in (expected, *(b for b in step.branches if b is not expected)):
         share = "" if len(step.branches) == 1 else f"{branch.probability:.2f}  "
         then = "" if branch is expected else f": {_then(plan, branch, step, number)}"
         changes = changes_text(step.state, branch.after, plan.goal.vocabulary)
         yield from wrapped(f"{'else ' if then else ''}{share}{changes}{then}", " " * 6)
+
+
+def _support(plan: Plan, step: PlanStep) -> str:
+    """Return what a step rests on; that it was tried is said only beside inferred ones."""
+    draws = counted(step.draws, "draw")
+    if step.provenance is Provenance.INFERRED:
+        return f"inferred, doubt {step.doubt:.2g}; {draws} elsewhere"
+    return f"tried, {draws}" if plan.inferred_steps else draws
 
 
 def _then(plan: Plan, branch: PlanBranch, step: PlanStep, number: Mapping[State, int]) -> str:
@@ -140,8 +182,9 @@ def _other_lines(plan: Plan, others: list[State]) -> Iterator[str]:
         terms = shortest_dnf(states, away, plan.goal.vocabulary)
         when = " or ".join(" and ".join(map(str, term)) for term in terms)
         success = min(plan.steps[s].success for s in states)
+        basis = ", inferred" if any(plan.steps[s].doubt for s in states) else ""
         yield from wrapped(
-            f"when {when}: ask for {capability}   (success from there {success:.2f})", "  "
+            f"when {when}: ask for {capability}   (success from there {success:.2f}{basis})", "  "
         )
     hidden = len(ordered) - _MOST_OTHER_STATES
     if hidden > 0:
@@ -150,6 +193,8 @@ def _other_lines(plan: Plan, others: list[State]) -> Iterator[str]:
 
 def _dead_end_lines(plan: Plan) -> Iterator[str]:
     ends = sorted(plan.dead_ends.items(), key=lambda item: -item[1])
+    if plan.inferred_steps:
+        yield f"it may end because an inference is wrong ({plan.doubt:.2f})"
     if ends:
         total = sum(plan.dead_ends.values())
         yield f"it may end without the goal ({total:.2f}), differing from the start by"
@@ -179,8 +224,13 @@ def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[st
         "start": _state(plan.start, vocabulary),
         "starts": {hex(state): success for state, success in plan.starts.items()},
         "found": plan.found,
+        "provenance": _provenance(plan),
+        "inference_allowed": plan.inference_allowed,
         "success": plan.success,
         "interval": list(plan.interval),
+        "fitted": plan.fitted
+        and {"success": plan.fitted.success, "interval": list(plan.fitted.interval)},
+        "doubt": plan.doubt,
         "expected_executions": plan.executions if plan.found else None,
         "is_sequence": plan.is_sequence,
         "most_likely_way": [str(step.capability) for step in plan.most_likely_way()],
@@ -192,6 +242,13 @@ def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[st
         "why_not": None if plan.found else _why_not(plan),
         "optimistic_way": _optimistic_way(plan),
     }
+
+
+def _provenance(plan: Plan) -> str | None:
+    """Return "tried" if every step was tried, else "inferred"; None if there is no plan."""
+    if not plan.found:
+        return None
+    return str(Provenance.INFERRED if plan.inferred_steps else Provenance.TRIED)
 
 
 def _optimistic_way(plan: Plan) -> dict[str, Any] | None:
@@ -212,6 +269,8 @@ def _step(plan: Plan, step: PlanStep) -> dict[str, Any]:
         "expected_visits": plan.visits.get(step.state, 0.0),
         "success": step.success,
         "expected_executions": step.executions,
+        "provenance": str(step.provenance),
+        "doubt": step.doubt,
         "draws": step.draws,
         "draws_here": step.draws_here,
         "outcomes": [
@@ -252,6 +311,9 @@ def _trial_lines(trial: Trial) -> Iterator[str]:
     if too_long:
         limit = counted(trial.longest, "execution")
         yield f"not finished after {limit}: {counted(too_long, 'time')}"
+    if trial.inferred_executions:
+        asked = counted(trial.inferred_executions, "time")
+        yield f"asked for inferred steps {asked}, as inferred {trial.as_inferred}"
     if trial.lost_in:
         yield "reached a state without a known way to the goal, differing from the start by"
         lost = trial.lost_in.most_common()
@@ -266,13 +328,17 @@ def _trial_lines(trial: Trial) -> Iterator[str]:
 
 def _unforeseen(trial: Trial, move: PlanExecution) -> str:
     changes = changes_text(move.before, move.after, trial.plan.goal.vocabulary)
-    return f"asked for {move.capability} in {move.before:#x}: {changes} ({move.ending})"
+    step = trial.plan.steps[move.before]
+    basis = ", inferred otherwise" if step.provenance is Provenance.INFERRED else ""
+    return f"asked for {move.capability} in {move.before:#x}: {changes} ({move.ending}{basis})"
 
 
 def _prediction(trial: Trial) -> str:
     predicted = f"{trial.predicted:.2f} was predicted"
-    if abs(trial.predicted - trial.plan.success) >= 0.005:
+    if abs(trial.predicted - trial.plan.success) >= _VISIBLE:
         predicted += f" for {counted(trial.longest, 'execution')}"
+    if trial.verdict is TrialVerdict.AS_PREDICTED and trial.refuted:
+        return f"{predicted}, but an inference was wrong (probability of so few: {trial.tail:.2g})"
     if trial.verdict is TrialVerdict.AS_PREDICTED:
         return f"{predicted}, which agrees"
     few = "few" if trial.verdict is TrialVerdict.LOWER else "many"
@@ -295,9 +361,14 @@ def trial_document(trial: Trial) -> dict[str, Any]:
         "longest": trial.longest,
         "ends": {str(end): sum(one.end is end for one in trial.tries) for end in PlanAttemptEnd},
         "lost_in": {hex(state): count for state, count in trial.lost_in.items()},
+        "inferred": {
+            "executions": trial.inferred_executions,
+            "as_inferred": trial.as_inferred,
+        },
         "unforeseen": [
             {
                 "state": hex(move.before),
+                "provenance": str(trial.plan.steps[move.before].provenance),
                 "ask_for": [str(literal) for literal in move.capability.literals],
                 "after": hex(move.after),
                 "changes": changes_text(move.before, move.after, vocabulary),

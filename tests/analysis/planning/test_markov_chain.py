@@ -104,3 +104,32 @@ def test_solving_in_batches_gives_the_same_result(monkeypatch):
     monkeypatch.setattr("capscope.analysis.planning.markov_chain._MOST_NUMBERS", 12)
     assert chain.success(sampled) == pytest.approx(at_once[0])
     assert chain.success(sampled, within=3) == pytest.approx(at_once[1])
+
+
+def test_an_inferred_choice_is_wrong_in_as_many_samples_as_it_is_doubted():
+    process = mdp([choice(0, (30, 1), draws_here=0, doubt=0.2)], [])
+    chain = chain_of(process, {1})
+    assert chain.frequencies()[0] == pytest.approx([0.8])
+    assert chain.frequencies_if_right()[0] == pytest.approx([1.0])
+    sampled = chain.sampled(4000, seed=0)[:, 0]
+    assert (sampled == 0).mean() == pytest.approx(0.2, abs=0.02)
+    assert stats.kstest(sampled[sampled > 0], stats.beta(30.5, 0.5).cdf).pvalue > 0.01
+
+
+def test_each_inferred_choice_is_wrong_on_its_own_although_the_odds_are_shared():
+    inferred = {"draws_here": 0, "doubt": 0.3, "rule": 0}
+    process = mdp([choice(0, (3, 1), **inferred)], [choice(0, (3, 2), **inferred)], [])
+    first, second = chain_of(process, {2}).sampled(4000, seed=0).T
+    both = (first > 0) & (second > 0)
+    assert both.mean() == pytest.approx(0.7 * 0.7, abs=0.03)
+    assert (first[both] == second[both]).all()
+
+
+def test_a_wrong_inference_fails_in_every_visit_of_a_sample():
+    # Asked again and again: if it is wrong it never works, if it is right it works in the end.
+    process = mdp([choice(0, (1, 1), (1, 0), draws_here=0, doubt=0.25)], [])
+    chain = chain_of(process, {1})
+    found = chain.success(chain.sampled(4000, seed=1))
+    assert (found == 0).mean() == pytest.approx(0.25, abs=0.02)
+    # The success of a plan is cautious: it doubts each visit anew.
+    assert chain.success(chain.frequencies())[0] == pytest.approx(0.375 / (1 - 0.375))

@@ -3,6 +3,7 @@
 import math
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -48,6 +49,40 @@ def test_the_policy_matches_the_naive_twin_that_tries_every_policy(process, goal
     assert chosen.keys() == set(range(SIZE)) - ends
     assert success(chosen, SIZE, goals) == highest
     assert executions(chosen, SIZE, ends) == fewest
+
+
+@settings(max_examples=60)
+@given(processes(), some.sets(some.integers(0, SIZE - 1), max_size=2), some.randoms())
+def test_doubt_is_a_way_to_a_state_without_a_choice(process, goals, rng):
+    # The naive twin has that state: a quarter of the draws, say, lead there.
+    doubted, spelled_out = [], []
+    for here in process.choices:
+        quarters = [rng.randrange(3) for _ in here]
+        doubted.append(
+            [
+                replace(c, doubt=q / 4, draws_here=int(not q))
+                for c, q in zip(here, quarters, strict=True)
+            ]
+        )
+        spelled_out.append(
+            [
+                replace(
+                    c,
+                    counts=(*((4 - q) * n for n in c.counts), *([q * c.draws] if q else [])),
+                    successors=(*c.successors, *([SIZE] if q else [])),
+                )
+                for c, q in zip(here, quarters, strict=True)
+            ]
+        )
+    policy = most_reliable_policy(mdp(*doubted), goals)
+    highest, fewest = best(mdp(*spelled_out, []), goals)
+    assert policy.success == pytest.approx([float(v) for v in highest[:-1]], rel=1e-8)
+    assert policy.executions == pytest.approx([float(v) for v in fewest[:-1]])
+
+
+def test_of_equally_good_choices_a_tried_one_is_taken():
+    tried, inferred = choice(0, (1, 1)), choice(1, (99, 1), draws_here=0, fulfilled=99)
+    assert most_reliable_policy(mdp([inferred, tried], []), {1}).choices[0] == tried
 
 
 @settings(max_examples=40)

@@ -10,6 +10,9 @@ the number of outcomes seen, and count as failure. States of one rule share a sa
 solved for each sample, and the spread of the results is the uncertainty of the plan's success. It
 relies on the assumption that all states of a rule behave the same, and ignores selection: the best
 of many equally good choices partly looks best by luck.
+
+An inferred choice is wrong with the probability of its doubt, and then counts as failure in all of
+its visits: each sample decides for each such choice whether it is wrong.
 """
 
 from __future__ import annotations
@@ -68,13 +71,19 @@ class MarkovChain:
         return cls(nodes, ends, choices, reached, sources, targets)
 
     def frequencies(self) -> Values:
-        """Return the observed frequency of each edge, as one row."""
+        """Return the probability of each edge, as one row: its observed frequency if tried."""
         return np.array([[p for choice in self.choices for p in choice.probabilities]])
+
+    def frequencies_if_right(self) -> Values:
+        """Return the same if all that is inferred is right."""
+        rows = [[c / choice.draws for c in choice.counts] for choice in self.choices]
+        return np.array([[p for row in rows for p in row]])
 
     def sampled(self, samples: int, seed: int) -> Values:
         """Sample the probabilities of all edges from their posterior, one row per sample.
 
-        Unseen outcomes have no edge, so the probabilities of a choice sum to less than one.
+        Unseen outcomes have no edge, so the probabilities of a choice sum to less than one; those
+        of an inferred choice that is wrong are zero.
         """
         rng = np.random.default_rng(seed)
         rules: dict[int, Values] = {}
@@ -83,7 +92,12 @@ class MarkovChain:
                 unseen = _HALF / len(choice.counts)
                 weights = [*(count + _HALF for count in choice.counts), unseen]
                 rules[choice.rule] = rng.dirichlet(weights, samples)[:, :-1]
-        return np.hstack([rules[choice.rule] for choice in self.choices])
+        edges = [rules[choice.rule] for choice in self.choices]
+        for number, choice in enumerate(self.choices):
+            if choice.doubt:
+                right = rng.random((samples, 1)) >= choice.doubt
+                edges[number] = edges[number] * right
+        return np.hstack(edges)
 
     def visits(self, probabilities: Values) -> Values:
         """Return the expected visits of each node, for each row of edge probabilities."""

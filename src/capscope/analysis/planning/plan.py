@@ -4,6 +4,9 @@ If outcomes vary, the next request depends on the current state, so a plan is a 
 every state from which the goal is known to be reachable, including those that it should never
 reach: the agent may do something new. Success is judged at the end of an execution; nothing is
 known about states that the agent passes on the way.
+
+A plan keeps to what was tried, by the pessimistic model, unless inferred steps are allowed
+(`inferred`). Each step says which of the two it is.
 """
 
 import heapq
@@ -14,13 +17,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from capscope.analysis.planning.fitted_success import FittedSuccess, fitted_success
 from capscope.analysis.planning.goal import Goal
+from capscope.analysis.planning.inferred import believed_mdp
 from capscope.analysis.planning.markov_chain import MarkovChain
 from capscope.analysis.planning.mdp import observed_mdp
 from capscope.analysis.planning.optimistic_path import OptimisticSearch
 from capscope.analysis.planning.policy import GoalPolicy, most_reliable_policy
 from capscope.errors import CapscopeError
-from capscope.model import ExtremeModels, StateGraph
+from capscope.model import ExtremeModels, LearnedModel, Provenance, StateGraph
 from capscope.symbolic import Effect, Intent, State
 
 SAMPLES = 1_000
@@ -34,6 +39,7 @@ class PlanBranch:
     """One outcome of a step, according to the model."""
 
     probability: float
+    """Of an inferred step, if the inference is right."""
     effect: Effect
     after: State
 
@@ -49,16 +55,23 @@ class PlanStep:
     draws: int
     """The executions behind the probabilities, in all states of the rule."""
     draws_here: int
-    """The executions in this state."""
+    """The executions in this state; 0 if the step is inferred."""
     success: float
     """The probability of reaching the goal from here."""
     executions: float
     """The expected executions from here."""
+    doubt: float = 0.0
+    """The probability that an inferred step does something else."""
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the step rests on: tried in this state, or inferred."""
+        return Provenance.TRIED if self.draws_here else Provenance.INFERRED
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The most reliable policy for a goal, according to the pessimistic model."""
+    """The most reliable policy for a goal, according to what was tried and perhaps inferred."""
 
     goal: Goal
     start: State
@@ -66,7 +79,7 @@ class Plan:
     """For every state from which the goal is known to be reachable; empty if there is no plan."""
     success: float
     interval: tuple[float, float]
-    """95 % credible interval of the success; unseen outcomes count as failure."""
+    """95 % credible interval of the success; unseen outcomes and wrong inferences are failures."""
     executions: float
     """Expected until the goal is reached or no longer known to be reachable."""
     visits: Mapping[State, float]
@@ -79,6 +92,10 @@ class Plan:
     """Whether the optimistic model has a path, if there is no plan."""
     goal_seen: bool = True
     """Whether the goal holds in any observed state."""
+    inference_allowed: bool = False
+    """Whether steps that were never tried could be used."""
+    fitted: FittedSuccess | None = None
+    """The success by the fitted rules, of a plan that keeps to what was tried."""
     chain: MarkovChain | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -88,8 +105,19 @@ class Plan:
 
     @property
     def is_sequence(self) -> bool:
-        """Whether each step only ever had one outcome."""
+        """Whether each step has only one outcome."""
         return self.found and all(len(self.steps[s].branches) == 1 for s in self.visits)
+
+    @property
+    def inferred_steps(self) -> tuple[PlanStep, ...]:
+        """The steps that the plan may come to and that were never tried."""
+        steps = (self.steps[state] for state in self.visits)
+        return tuple(step for step in steps if step.provenance is Provenance.INFERRED)
+
+    @property
+    def doubt(self) -> float:
+        """The probability that the plan ends because an inferred step does something else."""
+        return sum(self.visits[step.state] * step.doubt for step in self.inferred_steps)
 
     def forecasts(self, within: int | None = None, seed: int = 0) -> list[float]:
         """Return the success, perhaps `within` some executions, followed by posterior samples."""
@@ -114,20 +142,28 @@ class Plan:
                 continue
             done.add(state)
             for branch in step.branches:
-                further = cost - math.log(branch.probability)
+                further = cost - math.log(branch.probability * (1.0 - step.doubt))
                 entry = further, length + 1, next(order), branch.after, (*way, step)
                 heapq.heappush(queue, entry)
         return ()
 
 
-def plan_for(models: ExtremeModels, goal: Goal, starts: Sequence[State], seed: int = 0) -> Plan:
+def plan_for(
+    models: ExtremeModels,
+    goal: Goal,
+    starts: Sequence[State],
+    seed: int = 0,
+    *,
+    inferred: LearnedModel | None = None,
+) -> Plan:
     """Plan from the least favorable of the possible starts.
 
     Starts without a known path to the goal are skipped unless no start has one; the plan lists the
-    success from each. `seed` is for the interval.
+    success from each. `seed` is for the interval. With `inferred`, steps that were never tried are
+    allowed as that model infers them.
     """
     graph = models.graph
-    mdp = observed_mdp(graph)
+    mdp = observed_mdp(graph) if inferred is None else believed_mdp(graph, inferred)
     index = {state: i for i, state in enumerate(mdp.states)}
     if not index.keys() >= set(starts):
         raise CapscopeError("nothing was tried yet where the plan starts; assess longer")
@@ -143,10 +179,16 @@ def plan_for(models: ExtremeModels, goal: Goal, starts: Sequence[State], seed: i
     if not success[start]:
         search = OptimisticSearch.of(models, goal, start)
         # Zero is what the pessimistic model says; the observations do not exclude any other value.
-        unknown = (0.0, 1.0)
-        return Plan(goal, start, {}, 0.0, unknown, math.inf, {}, {}, success, search, bool(goals))
-    chain = MarkovChain.of(policy, index[start])
-    return _evaluated(_steps(graph, policy), goal, chain, mdp.states, success, seed)
+        unknown, seen = (0.0, 1.0), any(map(goal.holds, graph.nodes))
+        plan = Plan(goal, start, {}, 0.0, unknown, math.inf, {}, {}, success, search, seen)
+    else:
+        chain = MarkovChain.of(policy, index[start])
+        plan = _evaluated(_steps(graph, policy), goal, chain, mdp.states, success, seed)
+        if inferred is None:
+            asked = {state: step.capability for state, step in plan.steps.items()}
+            fitted = fitted_success(graph, asked, goal, plan.start, SAMPLES, seed)
+            plan = replace(plan, fitted=fitted)
+    return replace(plan, inference_allowed=inferred is not None)
 
 
 def _steps(graph: StateGraph, policy: GoalPolicy) -> dict[State, PlanStep]:
@@ -154,16 +196,18 @@ def _steps(graph: StateGraph, policy: GoalPolicy) -> dict[State, PlanStep]:
     steps = {}
     for i, choice in policy.choices.items():
         before = states[i]
-        outcomes = zip(choice.probabilities, (states[j] for j in choice.successors), strict=True)
+        shares = (count / choice.draws for count in choice.counts)
+        outcomes = zip(shares, (states[j] for j in choice.successors), strict=True)
         branches = (PlanBranch(p, Effect.between(before, after), after) for p, after in outcomes)
         steps[before] = PlanStep(
             before,
             graph.capabilities[choice.capability],
             tuple(sorted(branches, key=lambda branch: (-branch.probability, branch.after))),
-            choice.draws,
+            round(choice.draws),
             choice.draws_here,
             policy.success[i],
             policy.executions[i],
+            choice.doubt,
         )
     return steps
 
@@ -202,9 +246,12 @@ def _evaluated(
         starts=starts,
         chain=chain,
     )
-    # Extended to include the success by the frequencies, which lies outside if it is 1.
     low, high = np.quantile(plan.forecasts(seed=seed)[1:], [0.025, 0.975])
-    return replace(plan, interval=(min(float(low), success), max(float(high), success)))
+    # Extended to include the success by the frequencies, which lies outside if it is 1.
+    most = success
+    if plan.inferred_steps:
+        most = max(success, min(float(chain.success(chain.frequencies_if_right())[0]), 1.0))
+    return replace(plan, interval=(min(float(low), success), max(float(high), most)))
 
 
 def _endless(goal: Goal) -> CapscopeError:

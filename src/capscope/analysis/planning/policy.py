@@ -72,6 +72,7 @@ def _best_choices(mdp: Mdp, goals: frozenset[int], success: list[float]) -> Mdp:
 def _quickest(choices: tuple[MdpChoice, ...], executions: list[float]) -> MdpChoice:
     fewest = min(choice.mean(executions) for choice in choices)
     quick = [c for c in choices if c.mean(executions) <= fewest + _ROUNDING * (1 + fewest)]
+    quick = [c for c in quick if c.tried] or quick
     most = max(choice.draws for choice in quick)
     supported = (choice for choice in quick if 2 * choice.draws >= most)
     return max(supported, key=lambda c: (c.fulfilled / c.draws, c.draws, -c.capability))
@@ -84,7 +85,9 @@ def highest_success(mdp: Mdp, goals: Collection[int]) -> list[float]:
 
 def fewest_executions(mdp: Mdp, ends: Collection[int]) -> list[float]:
     """Return for each state the fewest expected executions to an end; infinite if not certain."""
-    return _solved(mdp, ends, f'R{{"{_EXECUTIONS}"}}min=? [F "{_TARGET}"]')
+    # A wrong inference ends the plan too.
+    all_ends = {*ends, len(mdp.states)} if mdp.doubtful else ends
+    return _solved(mdp, all_ends, f'R{{"{_EXECUTIONS}"}}min=? [F "{_TARGET}"]')
 
 
 def _solved(mdp: Mdp, targets: Collection[int], formula: str) -> list[float]:
@@ -93,7 +96,7 @@ def _solved(mdp: Mdp, targets: Collection[int], formula: str) -> list[float]:
     result = stormpy.model_checking(
         _storm_mdp(stormpy, mdp, targets), property_, environment=_environment(stormpy)
     )
-    return [float(value) for value in result.get_value_vector()]
+    return [float(value) for value in result.get_value_vector()][: len(mdp.states)]
 
 
 @cache
@@ -115,13 +118,21 @@ def _environment(stormpy: Any) -> Any:
     return environment
 
 
+def _row(choice: MdpChoice, wrong: int) -> dict[int, float]:
+    row = dict(zip(choice.successors, choice.probabilities, strict=True))
+    return {**row, wrong: choice.doubt} if choice.doubt else row
+
+
 def _storm_mdp(stormpy: Any, mdp: Mdp, targets: Collection[int]) -> Any:
-    """Return the process as a Storm model; a state without choices loops."""
-    size = len(mdp.states)
-    rows = [
-        [dict(zip(c.successors, c.probabilities, strict=True)) for c in here] or [{i: 1.0}]
-        for i, here in enumerate(mdp.choices)
-    ]
+    """Return the process as a Storm model; a state without choices loops.
+
+    If choices are inferred, there is one state more, to which a wrong inference leads.
+    """
+    wrong = len(mdp.states)
+    rows = [[_row(c, wrong) for c in here] or [{i: 1.0}] for i, here in enumerate(mdp.choices)]
+    if mdp.doubtful:
+        rows.append([{wrong: 1.0}])
+    size = len(rows)
     groups = [0, *accumulate(map(len, rows))]
     entries = [
         (number, after, row[after])

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from capscope.analysis.planning.plan import Plan
 from capscope.assessment.ask import Query, ask
+from capscope.model import Provenance
 from capscope.record.journal import Draw, Start
 from capscope.record.usage import Budget
 from capscope.seeds import child_seed
@@ -140,10 +141,32 @@ class Trial:
         """Executions with an outcome that the model does not have, with counts."""
         return Counter(
             execution
-            for one in self.tries
-            for execution in one.executions
+            for execution in self._all_executions()
             if all(execution.after != b.after for b in self.plan.steps[execution.before].branches)
         )
+
+    @property
+    def inferred_executions(self) -> int:
+        """The number of executions of inferred steps."""
+        return sum(map(self._is_inferred, self._all_executions()))
+
+    @property
+    def as_inferred(self) -> int:
+        """Those of them with an outcome that the model infers."""
+        return self.inferred_executions - sum(
+            count for execution, count in self.unforeseen.items() if self._is_inferred(execution)
+        )
+
+    @property
+    def refuted(self) -> bool:
+        """Whether an inference was wrong, and fewer attempts succeeded than predicted."""
+        return self._surplus < 0 and self.as_inferred < self.inferred_executions
+
+    def _is_inferred(self, execution: PlanExecution) -> bool:
+        return self.plan.steps[execution.before].provenance is Provenance.INFERRED
+
+    def _all_executions(self) -> Iterator[PlanExecution]:
+        return (execution for one in self.tries for execution in one.executions)
 
     @property
     def lost_in(self) -> Counter[State]:
