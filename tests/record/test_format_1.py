@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Settings, load, resume
+from capscope.export.conditions import readable_conditions
 from capscope.record.execution_table import UNKNOWN_POSITION
 from capscope.record.stop_reason import StopKind
+from capscope.symbolic import Intent
 
 HERE = Path(__file__).parent / "format_1"
 KINDS = sorted(file.name.removesuffix(".sqlite.gz") for file in HERE.glob("*.sqlite.gz"))
@@ -32,49 +34,69 @@ def document(name):
     return json.loads(gzip.decompress((HERE / f"{name}.json.gz").read_bytes()))
 
 
-def facts_of(graph):
-    """Return the groups of states that showed the same effects, with counts, as JSON has them."""
-    names = graph.vocabulary.holding
-    return [
-        {
-            (
-                tuple(sorted(map(hex, group.states))),
-                frozenset(
-                    (tuple(map(str, names(effect.adds))), tuple(map(str, names(effect.deletes))), n)
-                    for effect, n in zip(group.effects, group.counts, strict=True)
-                ),
-            )
-            for node in graph.nodes.values()
-            if (pair := node.pairs[capability]) is not None
-            for group in [pair.group]
-        }
-        for capability in range(len(graph.capabilities))
-    ]
+def document_of(run):
+    """Return the model as the first release exported it: a rule for each set of effects seen."""
+    graph = run.graph
+    return {
+        "format": "capscope-model",
+        "version": 1,
+        "problem": run.problem,
+        "vocabulary": list(map(str, graph.vocabulary.atoms)),
+        "capabilities": [capability_of(graph, intent) for intent in graph.capabilities],
+    }
 
 
-def recorded_facts(recorded):
-    """Return the same of a model that the first release exported: each group was a rule."""
-    return [
-        {
-            (
-                tuple(sorted(rule["states"])),
-                frozenset(
-                    (tuple(outcome["adds"]), tuple(outcome["deletes"]), outcome["count"])
-                    for outcome in rule["outcomes"]
-                ),
-            )
-            for rule in capability["rules"]
-        }
-        for capability in recorded["capabilities"]
-    ]
+def capability_of(graph, intent):
+    rules = graph.extreme_rules(intent)
+    conditions = readable_conditions(rules, graph.vocabulary)
+    return {
+        "intent": list(map(str, intent.literals)),
+        "executions": sum(rule.executions for rule in rules),
+        "rules": [
+            {
+                "states": list(map(hex, rule.states)),
+                "when": [list(map(str, term)) for term in condition],
+                "outcomes": [outcome_of(one, graph.vocabulary) for one in rule.outcomes],
+            }
+            for rule, condition in zip(rules, conditions, strict=True)
+        ],
+    }
 
 
-def assert_same_facts(run, recorded):
-    assert run.problem == recorded["problem"]
-    assert [str(atom) for atom in run.graph.vocabulary.atoms] == recorded["vocabulary"]
-    intents = [[str(literal) for literal in intent.literals] for intent in run.graph.capabilities]
-    assert intents == [capability["intent"] for capability in recorded["capabilities"]]
-    assert facts_of(run.graph) == recorded_facts(recorded)
+def outcome_of(outcome, vocabulary):
+    return {
+        "probability": outcome.probability,
+        "count": outcome.count,
+        "interval": list(outcome.interval),
+        "adds": list(map(str, vocabulary.holding(outcome.effect.adds))),
+        "deletes": list(map(str, vocabulary.holding(outcome.effect.deletes))),
+    }
+
+
+def without_conditions(model):
+    return {
+        **model,
+        "capabilities": [
+            {**one, "rules": [{**rule, "when": None} for rule in one["rules"]]}
+            for one in model["capabilities"]
+        ],
+    }
+
+
+def assert_equally_good_conditions(found, recorded, vocabulary):
+    """Of equally short conditions another one may be preferred now; each must be right."""
+    for mine, theirs in zip(found["capabilities"], recorded["capabilities"], strict=True):
+        tried = [state for rule in theirs["rules"] for state in rule["states"]]
+        for rule, before in zip(mine["rules"], theirs["rules"], strict=True):
+            assert list(map(len, rule["when"])) == list(map(len, before["when"]))
+            for condition in (rule["when"], before["when"]):
+                terms = [Intent.parse(" and ".join(term)) if term else None for term in condition]
+                holding = [
+                    state
+                    for state in tried
+                    if any(term is None or term.holds(int(state, 16), vocabulary) for term in terms)
+                ]
+                assert sorted(holding) == sorted(rule["states"])
 
 
 def test_there_is_one_of_each_kind():
@@ -88,7 +110,7 @@ def test_it_is_read_as_it_was_and_left_untouched(unpacked, kind):
     run = load(folder)
     assert (folder / "journal.sqlite").read_bytes() == before
     assert [file.name for file in folder.iterdir()] == ["journal.sqlite"]
-    assert_same_facts(run, document(kind))
+    assert document_of(run) == document(kind)
     assert run.stop_reason.kind is StopKind.BUDGET
     assert run.stop_reason.detail == "executions"
     assert run.usage.executions == run.meta.budget.executions
@@ -100,7 +122,9 @@ def test_it_is_read_as_it_was_and_left_untouched(unpacked, kind):
 def test_it_is_resumed_to_the_same_end_as_by_the_release_that_wrote_it(unpacked, kind):
     folder = unpacked(kind)
     run = resume(folder, budget=Budget(executions=130))
-    assert_same_facts(run, document(f"{kind}.resumed"))
+    found, recorded = document_of(run), document(f"{kind}.resumed")
+    assert_equally_good_conditions(found, recorded, run.graph.vocabulary)
+    assert without_conditions(found) == without_conditions(recorded)
     assert run.usage.executions == 130
     with closing(sqlite3.connect(folder / "journal.sqlite")) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (2,)

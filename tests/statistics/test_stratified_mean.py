@@ -19,6 +19,19 @@ def test_without_draws_everything_is_possible():
     assert mean_interval([stratum(1)]) == mean_interval([stratum(1), stratum(2)]) == (0, 1)
 
 
+@pytest.mark.parametrize("weight", [1, 3, 9])
+def test_a_stratum_without_draws_takes_its_share_of_the_bound_and_little_more(weight):
+    drawn = stratum(weight, *[1] * 40)
+    alone, _ = mean_interval([drawn])
+    low, high = mean_interval([drawn, stratum(1)])
+    share = weight / (weight + 1)
+    assert share * alone - 0.02 < low < share * alone
+    assert high == 1.0
+    # With misses only, it is the upper bound that loses.
+    missed = mean_interval([stratum(weight, *[0] * 40), stratum(1)])
+    assert missed == pytest.approx((0.0, 1 - low))
+
+
 def test_one_draw_in_each_of_many_strata_is_as_good_as_many_in_one():
     low, high = mean_interval([stratum(1, i % 2) for i in range(100)])
     pooled = mean_interval([stratum(1, *([0, 1] * 50))])

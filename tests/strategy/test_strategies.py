@@ -16,6 +16,7 @@ from capscope.problems import load_problem
 from capscope.record.journal import Journal
 from capscope.record.settings import Settings
 from capscope.strategy import STRATEGIES
+from capscope.strategy.candidates import _FLOOR, _LEAST_RELEVANCE, _NOVELTY, _RELEVANCE
 from capscope_experiments.exact_distances import exact_distance
 from support.toy_worlds import Board, board_problem, slippery_board
 
@@ -110,13 +111,29 @@ def test_it_keeps_to_its_settings(trace, strategy):
     assert trace.result.usage.executions <= BUDGET.executions
 
 
-def test_it_says_what_it_expects(trace, strategy):
-    # The score of an adaptive query adds novelty to doubt; only the queries of an audit have none.
-    most, threshold = (2.0, 0.0) if strategy == "adaptive" else (1.0, SETTINGS.threshold)
+def test_it_says_what_it_expects(trace, strategy, problem):
+    if strategy == "adaptive":
+        assert_scores([record for record, _ in trace.queries()], problem)
+        return
     for record, _ in trace.queries():
-        assert 0.0 <= record.predicted <= most
-        assert record.informative is (record.predicted > threshold)
+        assert 0.0 <= record.predicted <= 1.0
+        assert record.informative is (record.predicted > SETTINGS.threshold)
         assert 0.0 <= record.xi <= SETTINGS.xi
+
+
+def assert_scores(records, problem):
+    """Compare the scores of adaptive queries with the least and the most that they can be."""
+    scores = [record.predicted for record in records if record.informative]
+    least, most = _FLOOR * _LEAST_RELEVANCE**_RELEVANCE, 1.0 + _NOVELTY + _FLOOR
+    assert all(least * (1 - 1e-9) <= score <= most * (1 + 1e-9) for score in scores)
+    # The first query is about the nearest pair, whatever it promises.
+    assert scores[0] == _FLOOR
+    if problem in ("blocksworld", "tireworld"):
+        # Nothing is known about another capability at the start: all doubt, all new, all relevant.
+        assert scores[1] == pytest.approx(most)
+    assert all(record.xi == 0.0 for record in records)
+    # Only the queries of an audit expect nothing.
+    assert {record.predicted for record in records if not record.informative} <= {0.0}
 
 
 def test_a_query_that_is_predicted_to_tell_something_asks_something(trace):

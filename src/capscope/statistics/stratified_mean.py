@@ -68,10 +68,16 @@ def mean_of_tried(strata: Sequence[Stratum]) -> float | None:
 def mean_interval(strata: Sequence[Stratum], confidence: float = 0.95) -> tuple[float, float]:
     """Return bounds on the weighted mean of all strata, valid at any time.
 
+    A stratum without draws may have any probability, so of the mean only the share of the others
+    is known.
+
     >>> full, none = np.ones(40, dtype=bool), np.ones(0, dtype=bool)
-    >>> low, high = mean_interval([Stratum(1, full), Stratum(1, none)])
-    >>> round(low, 2), high
-    (0.43, 1.0)
+    >>> [round(bound, 2) for bound in mean_interval([Stratum(1, full)])]
+    [0.89, 1.0]
+    >>> [round(bound, 2) for bound in mean_interval([Stratum(1, full), Stratum(1, none)])]
+    [0.43, 1.0]
+    >>> [round(bound, 2) for bound in mean_interval([Stratum(3, full), Stratum(1, none)])]
+    [0.66, 1.0]
     """
     if len(strata) == 1:
         hits, draws = strata[0].first(None)
