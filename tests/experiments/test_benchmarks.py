@@ -10,6 +10,7 @@ from capscope.problems import load_problem
 from capscope_experiments.benchmarks import (
     __main__,
     diff_error_rates,
+    diff_power,
     exact_agreement,
     generated_domains,
     graph_updates,
@@ -24,6 +25,7 @@ from capscope_experiments.benchmarks import (
     worker_speedup,
 )
 from capscope_experiments.benchmarks.diff_error_rates import CASES, DiffCase, runs_of
+from capscope_experiments.benchmarks.diff_power import PowerCase
 
 TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
 IN_SMALL = {
@@ -70,6 +72,18 @@ def test_an_agent_is_compared_with_itself_and_with_one_that_lost_something():
     lines = list(diff_error_rates.measure(board, ["random"], 500, 2, loss=0.85))
     assert lines[0].endswith("random against random: 0 of 1 identical pairs differ")
     assert "a loss of 0.85 is reported for 2 of 2 pairs" in lines[1]
+
+
+def test_a_simulated_loss_is_reported_and_identical_agents_are_not_told_apart():
+    lost = diff_power.measure(PowerCase(0.95, 10, capabilities=3, loss=0.4), 5)
+    assert (lost.losses, lost.suspected, lost.false_alarms) == (5, 0, 0)
+    same = diff_power.measure(PowerCase(0.9, 10, True, (60, 90), 2, loss=0.0), 20)
+    assert same.losses == 0 and same.false_alarms <= 1
+
+
+def test_the_power_of_a_test_of_fixed_size_is_that_of_the_textbook():
+    """With 250 draws a side, 0.5 to 0.35 differ by 3.44 standard errors; 2.17 are needed."""
+    assert PowerCase(0.5).fixed_size() == pytest.approx(0.89, abs=0.01)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.source.rpartition("/")[2])

@@ -51,6 +51,25 @@ def test_without_differences_the_largest_change_that_may_be_missed_is_given(pair
     assert "was found in 1 capability; over all states of one, a change of up to 0." in text
 
 
+def slightly_worse():
+    """A loss of 15 points over 80 draws: the interval excludes no change, the test does not."""
+    return run_data(tried(0, 0, [*[1] * 9, 0] * 8)), run_data(tried(0, 0, [1, 1, 1, 0] * 20))
+
+
+def test_a_change_that_only_the_interval_shows_is_called_suspected():
+    text = " ".join(" ".join(lines(*slightly_worse())).split())
+    assert "no difference that the evidence supports; 1 change suspected" in text
+    assert "the 95 % interval excludes no change, the test does not exclude it" in text
+    assert "p() [1 state compared] A 0.90 [0.82, 0.95] (72 of 80 draws); B 0.75" in text
+    assert "change -0.15 [-0.26, -0.03]; p = " in text
+    page = " ".join(difference_page(compare_data(*slightly_worse())).split())
+    assert "change -0.15 [-0.26, -0.03]" in page and "suspected</span>" in page
+
+
+def test_nothing_is_suspected_of_identical_runs(pair):
+    assert "suspected" not in " ".join(lines(pair[0], pair[0]))
+
+
 def test_atoms_of_one_run_and_several_positions_are_mentioned():
     known = {0: {b"x", b"y"}}
     a = run_data(tried(0, 0, [1] * 9), known=known)

@@ -4,7 +4,9 @@ Identical agents are compared: runs with different seeds and by different strate
 give up in one attempt of ten. In MiniGrid, and in a FrozenLake whose predicates describe rows only,
 a symbolic state also has many positions. Then one agent achieves one capability less often.
 Targets: a difference is reported for at most one of twenty pairs of identical agents, and a loss of
-20 points is reported.
+20 points is reported. `diff_power` measures with simulated draws what a loss takes.
+
+Where states determine everything that matters, pairs are also compared with `any_position`.
 
     python -m capscope_experiments.benchmarks.diff_error_rates [RUNS]
 """
@@ -27,8 +29,8 @@ from capscope_experiments.benchmarks.variants import NoAttempt
 # No rule reaches this precision, so a budget is always spent.
 SETTINGS = Settings(precision=0.001)
 PLAN = {
-    1000: ("exhaustive", "random"),
-    3000: ("exhaustive", "mcqs-s", "random"),
+    1000: ("exhaustive", "adaptive", "random"),
+    3000: ("exhaustive", "adaptive", "mcqs-s", "random"),
     20_000: ("exhaustive",),
 }
 """The strategies to measure with this many executions."""
@@ -61,6 +63,8 @@ class DiffCase:
     intents: tuple[str, ...] = ()
     max_executions: int = 20_000
     """More would take too long."""
+    any_position: bool = False
+    """Whether the predicates capture everything that matters."""
 
     def problem(self, loss: float = 0.0) -> Problem:
         problem = load_problem(self.source)
@@ -72,11 +76,11 @@ HERE = Path(__file__).parent
 CELLS = ("at(r3c3)", "at(r0c3)", "at(r2c2)", "at(r2c0)")
 ROWS = ("there()", "in(r0)", "in(r2)", "in(r3)")
 CASES = (
-    DiffCase("tireworld", 0.1, "not-flattire()"),
-    DiffCase("blocksworld", 0.1, "holding(a)"),
+    DiffCase("tireworld", 0.1, "not-flattire()", any_position=True),
+    DiffCase("blocksworld", 0.1, "holding(a)", any_position=True),
     DiffCase("minigrid-q", 0.1, "agent-at(south-east)"),
     # With the Gymnasium adapter, whose snapshots are recipes.
-    DiffCase(f"{HERE}/variants.py:frozen_lake", 0.1, CELLS[0], CELLS, 3000),
+    DiffCase(f"{HERE}/variants.py:frozen_lake", 0.1, CELLS[0], CELLS, 3000, any_position=True),
     DiffCase(f"{HERE}/variants.py:frozen_lake_rows", 0.1, ROWS[0], ROWS, 3000),
 )
 
@@ -106,14 +110,20 @@ def measure(
     name = f"{case.source.removeprefix(f'{HERE}/')}, {executions:,} executions"
     for one, other in itertools.combinations_with_replacement(strategies, 2):
         same = one == other
-        pairs = (
-            itertools.combinations(made[one], 2)
-            if same
-            else itertools.product(made[one], made[other])
-        )
-        found = [compare_data(a, b) for a, b in pairs]
-        wrong = sum(bool(c.differences) for c in found)
-        yield f"{name}: {one} against {other}: {wrong} of {len(found)} identical pairs differ"
+        pairs = [
+            *(
+                itertools.combinations(made[one], 2)
+                if same
+                else itertools.product(made[one], made[other])
+            )
+        ]
+        modes = (False, True) if case.any_position else (False,)
+        for any_position in modes:
+            found = [compare_data(a, b, any_position=any_position) for a, b in pairs]
+            wrong = sum(bool(c.differences) for c in found)
+            mode = " (any position)" if any_position else ""
+            against = f"{one} against {other}{mode}"
+            yield f"{name}: {against}: {wrong} of {len(found)} identical pairs differ"
     for strategy in strategies:
         weak = runs_of(case, strategy, executions, range(runs, 2 * runs), loss)
         found = [compare_data(a, b) for a, b in zip(made[strategy], weak, strict=True)]

@@ -18,6 +18,10 @@ NOT_COMPARABLE = (
     "no comparison was possible: no capability was drawn often enough in the same states of both "
     "runs"
 )
+SUSPECTED = (
+    "suspected, but not shown: the 95 % interval excludes no change, the test does not exclude it. "
+    "The test allows for adaptive sampling and for everything compared; more draws would decide"
+)
 _MOST_TERMS = 3
 _MOST_NAMED = 6
 _VISIBLE = 0.005  # in a probability with two digits
@@ -42,9 +46,13 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         yield f"{change}"
         for difference in differences:
             yield from (f"  {line}" for line in difference_lines(difference))
+    if comparison.suspected:
+        yield ""
+        yield SUSPECTED
+        yield from (f"  {line}" for one in comparison.suspected for line in suspected_lines(one))
     yield ""
-    if comparison.unchanged:
-        yield unchanged_sentence(comparison.unchanged)
+    if unsuspected := [one for one in comparison.unchanged if not one.suspected]:
+        yield unchanged_sentence(unsuspected)
     if comparison.unknown:
         yield "unknown (not counted as differences):"
         yield from (f"  {sentence}" for sentence in unknown_sentences(comparison.unknown))
@@ -105,11 +113,12 @@ def _position_sentences(comparison: Comparison) -> Iterator[str]:
 
 def verdict(comparison: Comparison) -> str:
     """Summarize the result in one phrase."""
-    found = comparison.differences
+    found, suspected = comparison.differences, len(comparison.suspected)
+    also = f"; {counted(suspected, 'change')} suspected" if suspected else ""
     if not found:
-        return "no difference that the evidence supports"
+        return f"no difference that the evidence supports{also}"
     capabilities = len({d.capability for d in found})
-    return f"{counted(len(found), 'difference')} in {counted(capabilities, 'capability')}"
+    return f"{counted(len(found), 'difference')} in {counted(capabilities, 'capability')}{also}"
 
 
 def difference_lines(difference: Difference) -> Iterator[str]:
@@ -154,9 +163,16 @@ def estimate(side: Estimate) -> str:
     )
 
 
-def size(difference: Difference) -> str:
+def suspected_lines(capability: Unchanged) -> Iterator[str]:
+    """Describe a change that the interval shows and the test does not."""
+    yield f"{capability.capability} [{counted(capability.states, 'state')} compared]"
+    yield f"  A {estimate(capability.a)}; B {estimate(capability.b)}"
+    yield f"  {size(capability)}; p = {capability.adjusted_p:.2g}, adjusted for all comparisons"
+
+
+def size(difference: Difference | Unchanged) -> str:
     """Format the size of the change."""
-    change, low, high = difference.difference
+    change, low, high = change_between(difference.a, difference.b)
     return f"change {change:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 

@@ -7,9 +7,14 @@ changed. So the bet is that a share ε of the strata changed: the product of 1 �
 averaged over a few ε. That is an average of products over all subsets of strata, and therefore a
 betting score, however strata depend on which others were reached.
 
-**Both tests.** The mean of betting scores is a betting score, whatever they have to do with each
-other. The sign test may match draws in several ways; the mean over these is averaged with the
-likelihood ratio.
+**Both tests.** A weighted mean of betting scores is a betting score, whatever they have to do with
+each other. The sign test has seven eighths, because it has none to spare for a change by 15 points;
+a complete change, which the likelihood ratio is for, shows with one eighth. The sign test may match
+draws in several ways; its score is the mean over these.
+
+**At any time.** A score may be watched while draws are made, and its highest value counts (Ville's
+inequality). This is done for all strata together and for the first way of matching; what is
+compared in the other ways is known only in the end.
 """
 
 import math
@@ -22,9 +27,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from capscope.statistics.arrays import Floats, Integers, Mask
 from capscope.statistics.log_space import log_mean_exp
-from capscope.statistics.sign_test import log_evidence
+from capscope.statistics.sign_test import highest_log_evidence, log_evidence
 
 _SHARES = (1 / 2, 1 / 8, 1 / 32)
+_SIGNS, _RATIOS = 7 / 8, 1 / 8
 
 Total: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 """Sums rows, one for each stratum, over groups of strata."""
@@ -53,6 +59,19 @@ class GroupEvidence(NamedTuple):
     log_evidence: float
 
 
+class _Groups(NamedTuple):
+    """Groups of strata: a row for each; wins and losses have a column for each way of matching."""
+
+    wins: Integers
+    losses: Integers
+    log_evidence: Floats
+
+    def named(self, group: int) -> GroupEvidence:
+        best = int(np.argmax(self.wins[group] - self.losses[group]))
+        won, lost = int(self.wins[group, best]), int(self.losses[group, best])
+        return GroupEvidence(group, won, lost, float(self.log_evidence[group]))
+
+
 @dataclass(frozen=True)
 class StratifiedEvidence:
     """The evidence, stratum by stratum, that one side is ahead."""
@@ -60,6 +79,8 @@ class StratifiedEvidence:
     wins: Integers
     losses: Integers
     """One row for each way of matching draws, one column for each stratum."""
+    leads: Integers
+    """Wins (1), losses (−1) and ties (0) by the first way, in the order of the draws."""
     log_ratios: Floats
     """Likelihood ratios; zero in strata whose draws are not exchangeable."""
     exchangeable: Mask
@@ -70,20 +91,25 @@ class StratifiedEvidence:
         wins = self.wins.sum(axis=1).max(initial=0)
         return float(max(math.log(2) * wins, np.maximum(self.log_ratios, 0).sum()))
 
+    def everywhere(self) -> GroupEvidence:
+        """Return the evidence of all strata together, the highest that it ever was."""
+        groups = self._groups(lambda values: values.sum(axis=0, keepdims=True))
+        highest = highest_log_evidence(self.leads) + math.log(_SIGNS / len(self.wins))
+        return groups.named(0)._replace(log_evidence=max(float(groups.log_evidence[0]), highest))
+
     def reaching(self, total: Total, thresholds: Floats) -> Iterator[GroupEvidence]:
         """Yield the groups of strata whose log score reaches their threshold."""
+        groups = self._groups(total)
+        ahead = (groups.wins > groups.losses).any(axis=1)
+        for i in np.flatnonzero(ahead & (groups.log_evidence >= thresholds)).tolist():
+            yield groups.named(i)
+
+    def _groups(self, total: Total) -> _Groups:
         wins, losses = total(self.wins.T), total(self.losses.T)
+        signs = np.logaddexp.reduce(log_evidence(wins, losses), axis=1) - math.log(len(self.wins))
         ratios = self.likelihood_ratios(total)
-        # No coin explains wins and losses better than this; it rules out most groups quickly.
-        lead, compared = np.maximum(wins - losses, 0), np.maximum(wins + losses, 1)
-        most = (math.log(2) * lead**2 / compared).max(axis=1, initial=0.0)
-        ahead = (wins > losses).any(axis=1)
-        for i in np.flatnonzero(ahead & (np.maximum(most, ratios) >= thresholds)).tolist():
-            counts = [(int(won), int(lost)) for won, lost in zip(wins[i], losses[i], strict=True)]
-            scores = [log_evidence(*count) for count in counts]
-            evidence = log_mean_exp([log_mean_exp(scores), float(ratios[i])])
-            if evidence >= thresholds[i]:
-                yield GroupEvidence(i, *counts[int(np.argmax(scores))], evidence)
+        joined = np.logaddexp(signs + math.log(_SIGNS), ratios + math.log(_RATIOS))
+        return _Groups(wins, losses, joined)
 
     def likelihood_ratios(self, total: Total) -> Floats:
         """Return, for each group of strata, the log score that some of them changed."""

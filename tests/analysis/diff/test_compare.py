@@ -1,5 +1,6 @@
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -87,6 +88,52 @@ def test_other_proportions_of_the_same_states_are_not_a_difference():
         ]
 
     assert not compare_data(run_data(rows(400, 40, 1)), run_data(rows(40, 400, 2))).differences
+
+
+def test_a_loss_of_fifteen_points_over_250_draws_is_reported_even_among_several_capabilities():
+    """At the expected numbers: 225 of 250 and 188 of 250, in random order."""
+
+    def rows(hits, seed):
+        ends = [1] * hits + [0] * (250 - hits)
+        random.Random(seed).shuffle(ends)
+        return [*tried(0, 0, ends), *tried(1, 0, [2] * 9)]
+
+    for seed in range(10):
+        a, b = run_data(rows(225, seed)), run_data(rows(188, seed + 99))
+        assert reported(compare_data(a, b)) == [("less reliable", "p()", ())]
+
+
+def test_a_change_in_the_interval_that_the_test_does_not_show_is_suspected():
+    a, b = run_data(tried(0, 0, [*[1] * 9, 0] * 8)), run_data(tried(0, 0, [1, 1, 1, 0] * 20))
+    comparison = compare_data(a, b)
+    (suspected,) = comparison.suspected
+    assert not comparison.differences
+    assert comparison.error_rate < suspected.adjusted_p < 1
+    assert suspected.as_dict()["suspected"] is True
+    assert compare_data(a, b, error_rate=suspected.adjusted_p * 1.01).losses
+    assert not compare_data(a, a).suspected
+
+
+def with_hazards(data, *names):
+    return replace(data, hazards=frozenset(Intent.parse(name) for name in names))
+
+
+def test_an_agent_that_makes_a_hazard_happen_less_often_has_not_lost_a_capability():
+    often, seldom = run_data(everywhere(0.9, 30, 1)), run_data(everywhere(0.1, 30, 2))
+    assert reported(compare_data(often, seldom)) == [("less reliable", "p()", ())]
+    often, seldom = with_hazards(often, "p"), with_hazards(seldom, "p")
+    less, more = compare_data(often, seldom), compare_data(seldom, often)
+    assert reported(less) == [("hazard less frequent", "p()", ())]
+    assert not less.losses and not less.new_hazards
+    assert reported(more) == [("hazard more frequent", "p()", ())]
+    assert more.new_hazards == more.differences
+
+
+def test_a_hazard_that_comes_as_a_side_effect_precedes_a_loss():
+    a = run_data([*tried(0, 0, [0b001] * 40), *tried(1, 0, [0b010] * 40)])
+    b = run_data([*tried(0, 0, [0b101] * 40), *tried(1, 0, [0] * 40)])
+    found = reported(compare_data(a, with_hazards(b, "r")))
+    assert found == [("hazard more frequent", "p()", ("r()",)), ("lost", "q()", ())]
 
 
 TWO_POSITIONS = {0: {b"good", b"bad"}}

@@ -1,15 +1,19 @@
 """Ask everything that can be asked about two runs, under one error rate.
 
-Half of the error rate is for achievement, divided among the capabilities; half is for side effects,
-divided among the literals that became true. Each question has two answers: A is ahead, B is ahead.
-Holm's procedure would spend the share of a capability once found on the others, and the subsets
-named for them would not be covered.
+Three quarters of the error rate are for achievement, divided among the capabilities; one is for
+side effects, divided among the literals that became true. Each question has two answers: A is
+ahead, B is ahead. Holm's procedure would spend the share of a capability once found on the others,
+and the subsets named for them would not be covered.
 
 **Subsets.** A capability may be lost in one corner of the world only, which goes unnoticed over all
 states together. So each question is tested in all states, in those in which a literal holds, and in
-every single one. Half of its error rate is for all states together, a quarter is divided among the
-literals and a quarter among the single states. The subsets are made from the states alone, never
-from what was seen in them.
+every single one. Four fifths of its error rate are for all states together, a tenth is divided
+among the literals and a tenth among the single states: where a change is small it needs every draw,
+and a change in a corner is rarely small. The subsets are made from the states alone, never from
+what was seen in them.
+
+**Hazards.** To make a hazard happen is not a capability, so less of it is no loss and more of it no
+gain, whether it was asked for or came as a side effect (`_diff_kind`).
 """
 
 from __future__ import annotations
@@ -51,8 +55,8 @@ if TYPE_CHECKING:
 
 
 _LIMITS = ("temporal length", "horizon")
-_KINDS = ("achievement", "side effects")
-_EVERYWHERE, _LITERALS, _STATES = 1 / 2, 1 / 4, 1 / 4
+_ACHIEVEMENT, _SIDE_EFFECTS = 3 / 4, 1 / 4
+_EVERYWHERE, _LITERALS, _STATES = 4 / 5, 1 / 10, 1 / 10
 _ORDER = {kind: i for i, kind in enumerate(DiffKind)}
 
 
@@ -62,6 +66,8 @@ class _Question:
     literals: tuple[Literal, ...]
     """Empty if the question is whether the intent is achieved."""
     counts: QuestionCounts
+    hazard: bool = False
+    """Whether the event is one that should not happen."""
 
 
 def compare_runs(
@@ -79,18 +85,19 @@ def compare_data(
     a: RunData, b: RunData, *, error_rate: float = ERROR_RATE, any_position: bool = False
 ) -> Comparison:
     """Compare the data of two runs."""
-    budget = ErrorBudget(error_rate, len(_KINDS))
+    share = ErrorBudget(error_rate, 1).share("differences")
     _check_limits(a, b)
     matched = match(a, b, any_position=any_position)
     asked = [Questions(matched, c) for c in range(len(matched.capabilities))]
-    achieved = [_Question(q.intent, (), q.achieved()) for q in asked]
+    hazards = a.hazards | b.hazards
+    achieved = [_Question(q.intent, (), q.achieved(), q.intent in hazards) for q in asked]
     achieved = [question for question in achieved if len(question.counts.states)]
     groups = ExactlyOne.seen_in(matched.states, matched.vocabulary)
-    effects = [question for q in asked for question in _side_effects(q, groups)]
+    effects = [question for q in asked for question in _side_effects(q, groups, hazards)]
     # Either side may be ahead: two questions each.
     thresholds = [
-        budget.share(name).threshold(2 * len(questions))
-        for name, questions in zip(_KINDS, (achieved, effects), strict=True)
+        share.threshold(2 * len(questions), fraction)
+        for questions, fraction in ((achieved, _ACHIEVEMENT), (effects, _SIDE_EFFECTS))
     ]
     found = [
         difference
@@ -102,7 +109,8 @@ def compare_data(
     found.sort(key=lambda d: (_ORDER[d.change], -abs(d.difference[0]), str(d.capability)))
     unknown = [*_not_shared(a, b), *_undecidable(achieved, matched, thresholds[0])]
     reported = {d.capability for d in found if not d.literals} | {u.capability for u in unknown}
-    unchanged = [_unchanged(q) for q in achieved if q.intent not in reported]
+    asked_again = [q for q in achieved if q.intent not in reported]
+    unchanged = [_unchanged(q, matched, thresholds[0], error_rate) for q in asked_again]
     scope = _scope(a, b, matched, len(achieved), len(effects))
     return Comparison(
         a.as_dict(), b.as_dict(), error_rate, scope, tuple(found), tuple(unchanged), tuple(unknown)
@@ -119,16 +127,22 @@ def _check_limits(a: RunData, b: RunData) -> None:
             )
 
 
-def _side_effects(questions: Questions, groups: ExactlyOne) -> list[_Question]:
-    """Ask about each literal that became true; those that always did so together are one."""
-    together: dict[tuple[bytes, ...], _Question] = {}
+def _side_effects(
+    questions: Questions, groups: ExactlyOne, hazards: Set[Intent]
+) -> list[_Question]:
+    """Ask about each literal that became true; those that always did so together are one.
+
+    But a hazard is one by itself.
+    """
+    together: dict[tuple[bool, tuple[bytes, ...]], _Question] = {}
     for literal in questions.literals_changed(groups):
         counts = questions.becomes_true(literal)
         a, b, signs = counts.a, counts.b, counts.signs
         if len(counts.states) and (a.hits.any() or b.hits.any()):
             parts = counts.states, signs.wins_a, signs.wins_b, a.hits, b.hits
-            key = tuple(part.tobytes() for part in parts)
-            first = together.setdefault(key, _Question(questions.intent, (), counts))
+            hazard = Intent((literal,)) in hazards
+            key = hazard, tuple(part.tobytes() for part in parts)
+            first = together.setdefault(key, _Question(questions.intent, (), counts, hazard))
             together[key] = replace(first, literals=(*first.literals, literal))
     return list(together.values())
 
@@ -143,8 +157,7 @@ def _differences(
             continue
         best = StateSubsets(counts.states, matched).best(evidence, threshold)
         if best is not None:
-            exceeded = best.log_evidence - best.log_price - threshold
-            adjusted = min(error_rate * math.exp(-exceeded), 1.0)
+            adjusted = best.adjusted_p(threshold, error_rate)
             difference = _difference(question, matched, best, a_ahead, adjusted)
             # If only the company of a change differs, its own probability need not.
             _, low, high = difference.difference
@@ -163,7 +176,7 @@ def _difference(
     a, b = Estimate.of_both(counts, members)
     wins = (subset.wins, subset.losses) if a_ahead else (subset.losses, subset.wins)
     return Difference(
-        _diff_kind(a, b, a_ahead, bool(question.literals)),
+        _diff_kind(question, a, b, a_ahead),
         question.intent,
         question.literals,
         _where(counts, subset, matched),
@@ -176,13 +189,15 @@ def _difference(
     )
 
 
-def _diff_kind(a: Estimate, b: Estimate, a_ahead: bool, side_effect: bool) -> DiffKind:
+def _diff_kind(question: _Question, a: Estimate, b: Estimate, a_ahead: bool) -> DiffKind:
+    if question.hazard:
+        return DiffKind.LESS_HAZARDOUS if a_ahead else DiffKind.MORE_HAZARDOUS
     less, more = (b, a) if a_ahead else (a, b)
     # Nothing was seen on one side, and the two intervals do not overlap.
     nothing = less.hits == 0 and less.high < more.low
-    if side_effect and a_ahead:
+    if question.literals and a_ahead:
         return DiffKind.SIDE_EFFECT_GONE if nothing else DiffKind.LESS_FREQUENT
-    if side_effect:
+    if question.literals:
         return DiffKind.NEW_SIDE_EFFECT if nothing else DiffKind.MORE_FREQUENT
     if a_ahead:
         return DiffKind.LOST if nothing else DiffKind.LESS_RELIABLE
@@ -227,10 +242,15 @@ def _direction(one: Difference) -> tuple[Intent, bool]:
     return one.capability, one.b.probability > one.a.probability
 
 
-def _unchanged(question: _Question) -> Unchanged:
-    states = question.counts.states
-    everywhere = Estimate.of_both(question.counts, np.ones(len(states), dtype=bool))
-    return Unchanged(question.intent, len(np.unique(states)), *everywhere)
+def _unchanged(
+    question: _Question, matched: MatchedRuns, threshold: float, error_rate: float
+) -> Unchanged:
+    counts = question.counts
+    everywhere = Estimate.of_both(counts, np.ones(len(counts.states), dtype=bool))
+    subsets = StateSubsets(counts.states, matched)
+    found = (subsets.best(evidence, -math.inf) for evidence in counts.evidence())
+    p = min((one.adjusted_p(threshold, error_rate) for one in found if one), default=1.0)
+    return Unchanged(question.intent, len(np.unique(counts.states)), *everywhere, p)
 
 
 def _not_shared(a: RunData, b: RunData) -> Iterator[Unknown]:
@@ -291,6 +311,11 @@ class SubsetEvidence:
     log_price: float
     """The price of looking in many subsets."""
 
+    def adjusted_p(self, threshold: float, error_rate: float) -> float:
+        """Return the smallest error rate, over everything compared, at which it is reported."""
+        exceeded = self.log_evidence - self.log_price - threshold
+        return min(error_rate * math.exp(min(-exceeded, 700.0)), 1.0)
+
 
 class StateSubsets:
     """The subsets of states in which a question is tested."""
@@ -307,26 +332,39 @@ class StateSubsets:
             for i in np.flatnonzero((held.sum(axis=0) > 1) & ~held.all(axis=0)).tolist():
                 halves.setdefault(held[:, i].tobytes(), (Literal(atoms[i], positive), held[:, i]))
         self._literals = [literal for literal, _ in halves.values()]
-        groups = [np.ones(size, dtype=bool), *(half for _, half in halves.values())]
-        self._groups = np.array(groups, dtype=bool)[:, self._state]
-        shares = [_EVERYWHERE, *[_LITERALS / max(len(halves), 1)] * len(halves)]
-        self._prices = -np.log(shares) if size > 1 else np.zeros(1)
-        self._state_price = math.log(size / _STATES) if size > 1 else 0.0
+        groups = [half for _, half in halves.values()]
+        self._groups = np.array(groups, dtype=bool).reshape(-1, size)[:, self._state]
+        # A single state is everywhere, and has the whole error rate.
+        self._whole_price = -math.log(_EVERYWHERE) if size > 1 else 0.0
+        self._literal_price = math.log(max(len(halves), 1) / _LITERALS)
+        self._state_price = math.log(size / _STATES)
 
     def best(self, evidence: StratifiedEvidence, threshold: float) -> SubsetEvidence | None:
         """Return the subset that shows best who is ahead; None if none reaches the threshold."""
         # Of subsets that show the same, the smallest omits states without a comparison.
-        found = [*self._by_literal(evidence, threshold), *self._by_state(evidence, threshold)]
+        found = [
+            *self._everywhere(evidence, threshold),
+            *self._by_literal(evidence, threshold),
+            *self._by_state(evidence, threshold),
+        ]
         return max(found, key=lambda s: (s.log_evidence, -int(s.members.sum())), default=None)
+
+    def _everywhere(
+        self, evidence: StratifiedEvidence, threshold: float
+    ) -> Iterator[SubsetEvidence]:
+        _, wins, losses, score = evidence.everywhere()
+        if score >= threshold + self._whole_price:
+            members = np.ones(len(self._state), dtype=bool)
+            yield SubsetEvidence(members, None, wins, losses, score, self._whole_price)
 
     def _by_literal(
         self, evidence: StratifiedEvidence, threshold: float
     ) -> Iterator[SubsetEvidence]:
-        groups, prices = self._groups.astype(np.float64), self._prices
-        found = evidence.reaching(lambda values: groups @ values, threshold + prices)
-        for i, wins, losses, score in found:
-            literal = self._literals[i - 1] if i else None
-            yield SubsetEvidence(self._groups[i], literal, wins, losses, score, float(prices[i]))
+        groups, price = self._groups.astype(np.float64), self._literal_price
+        thresholds = np.full(len(groups), threshold + price)
+        for i, wins, losses, score in evidence.reaching(lambda values: groups @ values, thresholds):
+            literal = self._literals[i]
+            yield SubsetEvidence(self._groups[i], literal, wins, losses, score, price)
 
     def _by_state(self, evidence: StratifiedEvidence, threshold: float) -> Iterator[SubsetEvidence]:
         if len(self._begins) < 2:

@@ -23,6 +23,7 @@ _MOST_STATES = 20
 class DiffKind(StrEnum):
     """What changed from A to B."""
 
+    MORE_HAZARDOUS = "hazard more frequent"
     LOST = "lost"
     LESS_RELIABLE = "less reliable"
     GAINED = "gained"
@@ -31,10 +32,13 @@ class DiffKind(StrEnum):
     MORE_FREQUENT = "side effect more frequent"
     SIDE_EFFECT_GONE = "side effect gone"
     LESS_FREQUENT = "side effect less frequent"
+    LESS_HAZARDOUS = "hazard less frequent"
 
 
 LOSSES = frozenset({DiffKind.LOST, DiffKind.LESS_RELIABLE})
+GAINS = frozenset({DiffKind.GAINED, DiffKind.MORE_RELIABLE})
 NEW_SIDE_EFFECTS = frozenset({DiffKind.NEW_SIDE_EFFECT, DiffKind.MORE_FREQUENT})
+HAZARDS = frozenset({DiffKind.MORE_HAZARDOUS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +195,20 @@ class Unchanged:
     states: int
     a: Estimate
     b: Estimate
+    adjusted_p: float
+    """The smallest error rate, over everything compared, at which it would be a difference."""
+
+    @property
+    def suspected(self) -> bool:
+        """Whether the 95 % interval of the change excludes no change, which the test does not."""
+        _, low, high = change_between(self.a, self.b)
+        return low > 0 or high < 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready values."""
         both = _both_as_dict(self.a, self.b)
-        return {"capability": str(self.capability), "states": self.states, **both}
+        tested = {"adjusted p": self.adjusted_p, "suspected": self.suspected}
+        return {"capability": str(self.capability), "states": self.states, **both, **tested}
 
 
 class Reason(StrEnum):
@@ -269,8 +282,8 @@ TEST = (
     "agents, however the runs chose what to draw and when to stop. The test: within each state, "
     "draws are compared one to one in the order they were made (if the agents are identical, each "
     "side wins half of the disagreements), and all together with one common probability. A "
-    "difference is reported if the mean of the two betting scores exceeds the number of questions "
-    "divided by the error rate."
+    "difference is reported if the weighted mean of the two betting scores ever exceeds the number "
+    "of questions divided by the error rate."
 )
 """What the error rate means, for every report."""
 
@@ -292,6 +305,20 @@ class Comparison:
     def losses(self) -> tuple[Difference, ...]:
         """What was lost or became less reliable."""
         return tuple(d for d in self.differences if d.change in LOSSES)
+
+    @property
+    def suspected(self) -> tuple[Unchanged, ...]:
+        """Capabilities whose interval excludes no change although the test does not.
+
+        Each interval has a confidence of its own, so identical agents show this in about one of
+        twenty capabilities.
+        """
+        return tuple(one for one in self.unchanged if one.suspected)
+
+    @property
+    def new_hazards(self) -> tuple[Difference, ...]:
+        """Hazards that became more frequent."""
+        return tuple(d for d in self.differences if d.change in HAZARDS)
 
     @property
     def new_side_effects(self) -> tuple[Difference, ...]:

@@ -61,10 +61,12 @@ class SortedExecutions:
     """The one that the draw started from."""
     history: Integers
     """0 in states with one position."""
+    order: Integers
+    """How many executions the run had made before."""
 
     def kept(self, mask: Mask) -> SortedExecutions:
         """Return some of the executions."""
-        columns = (self.pair, self.end, self.position, self.history)
+        columns = (self.pair, self.end, self.position, self.history, self.order)
         return SortedExecutions(*(column[mask] for column in columns))
 
 
@@ -134,10 +136,10 @@ def match(a: RunData, b: RunData, *, any_position: bool = False) -> MatchedRuns:
     predicates = shared_predicates(a, b)
     theirs = set(b.intents)
     capabilities = tuple(i for i in a.intents if i in theirs and predicates.knows(i))
-    projected = [_projected(side, predicates) for side in (a, b)]
-    states = tuple(dict.fromkeys(state for found in projected for state in found))
+    reduced = [projected(side, predicates) for side in (a, b)]
+    states = tuple(dict.fromkeys(state for found in reduced for state in found))
     number = {state: i for i, state in enumerate(states)}
-    numbers = [np.array([number[s] for s in found], dtype=np.int64) for found in projected]
+    numbers = [np.array([number[s] for s in found], dtype=np.int64) for found in reduced]
     several = _several_positions((a, b), numbers, len(states))
     if any_position:
         several = np.zeros_like(several)
@@ -171,7 +173,7 @@ def shared_predicates(a: RunData, b: RunData) -> SharedPredicates:
     )
 
 
-def _projected(side: RunData, predicates: SharedPredicates) -> list[State]:
+def projected(side: RunData, predicates: SharedPredicates) -> list[State]:
     """Write the states of a side in the bits of the shared atoms."""
     vocabulary, shared = predicates.vocabulary, predicates.shared
     if side.vocabulary.fingerprint == vocabulary.fingerprint:
@@ -208,7 +210,7 @@ def _sorted(
     known = np.zeros_like(pair)
     if history is not None:
         known = np.where(several[state], history[kept] + 1, 0)
-    columns = pair, own[made.after[kept]], side.start_position[kept], known
+    columns = pair, own[made.after[kept]], side.start_position[kept], known, np.flatnonzero(kept)
     return SortedExecutions(*(column[order] for column in columns))
 
 

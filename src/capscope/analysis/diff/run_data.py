@@ -33,6 +33,8 @@ class RunData:
     positions: Mapping[int, set[bytes]]
     """The positions known for each state, by the state's number."""
     agent_failures: tuple[AgentFailure, ...] = ()
+    hazards: frozenset[Intent] = frozenset()
+    """What should not happen: never a capability gained or lost, nor an ordinary side effect."""
 
     @classmethod
     def of(cls, run: Run) -> RunData:

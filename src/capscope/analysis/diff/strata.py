@@ -51,10 +51,9 @@ class SignCounts:
     wins_a: Integers
     wins_b: Integers
     """The event happened on one side and not, or less often, on the other."""
-
-    def of(self, rows: Integers) -> SignCounts:
-        """Return the comparisons in some strata."""
-        return SignCounts(self.compared[:, rows], self.wins_a[:, rows], self.wins_b[:, rows])
+    leads: Integers
+    """Each comparison of the first way, in the order in which draws were made: 1 if A won, −1 if B
+    did, 0 if neither."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +78,10 @@ class QuestionCounts:
         """Return the evidence that A is ahead, and that B is."""
         wins_a, wins_b = self.signs.wins_a, self.signs.wins_b
         a, b = self._log_ratios(self.a, self.b), self._log_ratios(self.b, self.a)
+        leads = self.signs.leads
         return (
-            StratifiedEvidence(wins_a, wins_b, a, self.exchangeable),
-            StratifiedEvidence(wins_b, wins_a, b, self.exchangeable),
+            StratifiedEvidence(wins_a, wins_b, leads, a, self.exchangeable),
+            StratifiedEvidence(wins_b, wins_a, -leads, b, self.exchangeable),
         )
 
     def _log_ratios(self, one: StratumTally, other: StratumTally) -> Floats:
@@ -98,7 +98,8 @@ class QuestionCounts:
         none, compared = np.zeros_like(self.a.draws), self.signs.compared
         ratios = evidence_of_lead(self.a.draws, self.a.draws, none, self.b.draws)
         ratios = np.where(self.exchangeable, ratios, 0)
-        return StratifiedEvidence(compared, np.zeros_like(compared), ratios, self.exchangeable)
+        losses, leads = np.zeros_like(compared), np.ones_like(self.signs.leads)
+        return StratifiedEvidence(compared, losses, leads, ratios, self.exchangeable)
 
 
 @dataclass(frozen=True)
@@ -134,14 +135,19 @@ class _ComparedExecutions:
     """Where each comparison begins."""
     stratum: Integers
     """The stratum of each comparison."""
+    order: Integers
+    """The comparisons in the order in which they could be made."""
 
     def lead(self, event: Mask) -> Integers:
         """Return 1 for executions with the event only on A's side, −1 only on B's, else 0."""
         return event[self.end_a].astype(np.int64) - event[self.end_b]
 
-    def signs(self, lead: Integers, strata: int) -> tuple[Integers, Integers, Integers]:
+    def won(self, lead: Integers) -> Integers:
+        """Return 1 for comparisons that A won, −1 for those that B won, else 0."""
+        return np.sign(np.add.reduceat(lead, self.begins)) if len(self.begins) else lead
+
+    def signs(self, won: Integers, strata: int) -> tuple[Integers, Integers, Integers]:
         """Count all comparisons of each stratum, those that A won, and those that B won."""
-        won = np.sign(np.add.reduceat(lead, self.begins)) if len(self.begins) else lead
         which = self.stratum, self.stratum[won > 0], self.stratum[won < 0]
         compared, wins_a, wins_b = (np.bincount(some, minlength=strata) for some in which)
         return compared, wins_a, wins_b
@@ -203,13 +209,18 @@ class Questions:
     def _counts(self, event: Mask, unexplained: Mask, leads: Sequence[Integers]) -> QuestionCounts:
         """Count an event in the states in which it is not the case already."""
         size, exchangeable = len(self._states), self._exchangeable
-        counted = [way.signs(lead, size) for way, lead in zip(self._compared, leads, strict=True)]
-        signs = SignCounts(*(np.array(column) for column in zip(*counted, strict=True)))
-        kept = np.flatnonzero(~event[self._states] & (signs.compared.sum(axis=0) > 0))
+        won = [way.won(lead) for way, lead in zip(self._compared, leads, strict=True)]
+        counted = [way.signs(one, size) for way, one in zip(self._compared, won, strict=True)]
+        compared, wins_a, wins_b = (np.array(column) for column in zip(*counted, strict=True))
+        possible = ~event[self._states]
+        kept = np.flatnonzero(possible & (compared.sum(axis=0) > 0))
+        first = self._compared[0]
+        in_order = won[0][first.order][possible[first.stratum[first.order]]]
+        signs = SignCounts(compared[:, kept], wins_a[:, kept], wins_b[:, kept], in_order)
         a, b = (
             side.tally(event, unexplained, exchangeable).of(kept) for side in (self._a, self._b)
         )
-        return QuestionCounts(self._states[kept], exchangeable[kept], a, b, signs.of(kept))
+        return QuestionCounts(self._states[kept], exchangeable[kept], a, b, signs)
 
 
 def _executions(
@@ -222,5 +233,8 @@ def _executions(
 def _compared(matched: MatchedRuns, pairing: Pairing, low: int, high: int) -> _ComparedExecutions:
     own = slice(*np.searchsorted(pairing.stratum, (low, high)))
     begins = np.flatnonzero(np.diff(pairing.comparison[own], prepend=-1))
-    end_a, end_b = matched.a.end[pairing.rows_a[own]], matched.b.end[pairing.rows_b[own]]
-    return _ComparedExecutions(end_a, end_b, begins, pairing.stratum[own][begins] - low)
+    a, b = pairing.rows_a[own], pairing.rows_b[own]
+    # A comparison can be made when both runs have made their draw.
+    made = np.maximum(matched.a.order[a], matched.b.order[b])[begins]
+    stratum, order = pairing.stratum[own][begins] - low, np.argsort(made, kind="stable")
+    return _ComparedExecutions(matched.a.end[a], matched.b.end[b], begins, stratum, order)
