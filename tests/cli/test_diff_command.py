@@ -87,3 +87,27 @@ def test_a_gate_fails_if_no_comparison_was_possible(refusal, capscope, runs, tmp
     assert capscope("diff", runs / "a", tmp_path / "short").code == 0
     line = refusal("diff", runs / "a", tmp_path / "short", "--fail-on-loss")
     assert "no comparison was possible" in line
+
+
+def test_several_runs_are_a_table_and_the_exit_code_is_about_the_last_against_the_first(
+    capscope, runs, tmp_path
+):
+    back = [runs / name for name in ("a", "lost", "same")]
+    done = capscope("diff", *back, "--fail-on-loss")
+    assert done.code == 0
+    assert "capability" in done.out and "C against A" in done.out
+    (line,) = (line for line in done.out.splitlines() if line.startswith("open()"))
+    assert "▼" in line and "▲" in line
+    page = tmp_path / "table.html"
+    gone = [runs / name for name in ("a", "same", "lost")]
+    done = capscope("diff", *gone, "--fail-on-loss", "--json", "--html", page)
+    assert done.code == 1
+    found = json.loads(done.out)
+    assert found["table"][0]["last against first"] == ["lost"]
+    assert "Comparison of 3 runs" in page.read_text(encoding="utf-8")
+
+
+def test_one_run_is_not_enough(capscope, runs):
+    done = capscope("diff", runs / "a")
+    assert done.code == 2
+    assert "at least two run directories" in done.err

@@ -1,23 +1,29 @@
 """`capscope diff A B`: what B can do that A could not, and the other way round."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from capscope.analysis.diff import Comparison
+from capscope.analysis.diff import Comparison, RunData, RunTable, compare_data, table_of
 from capscope.cli.options import Json
 from capscope.cli.output import print_json, print_line, print_lines
 from capscope.errors import CapscopeError
 from capscope.present.difference import NOT_COMPARABLE, comparison_lines
+from capscope.present.difference_table import table_lines
 from capscope.record.run_directory import write_atomically
 from capscope.run import load
 from capscope.statistics.error_budget import ERROR_RATE
 
 
 def diff_runs(
-    a: Annotated[str, typer.Argument(metavar="A", help="The run directory to compare with.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The run directory of the other agent.")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="A B [C ...]", help="The run directories to compare, the oldest first."
+        ),
+    ],
     error_rate: Annotated[
         float, typer.Option(help="False-positive rate over everything that is compared.")
     ] = ERROR_RATE,
@@ -47,20 +53,38 @@ def diff_runs(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Report in what two runs differ, as far as the evidence supports it."""
-    comparison = load(a).diff(load(b), error_rate=error_rate, any_position=any_position)
-    code = _code(comparison, fail_on_loss, fail_on_side_effects)
-    if html is not None:
-        from capscope.present.page.difference import difference_page
+    """Report in what two runs differ, as far as the evidence supports it.
 
-        write_atomically(Path(html), difference_page(comparison))
+    Several runs become a table by capability, in which each is compared with the one before; the
+    exit code is about the last against the first.
+    """
+    if len(runs) < 2:
+        raise CapscopeError("name at least two run directories")
+    loaded = [RunData.of(load(run)) for run in runs]
+    found = _compared(loaded, error_rate=error_rate, any_position=any_position)
+    overall = found.overall if isinstance(found, RunTable) else found
+    code = _code(overall, fail_on_loss, fail_on_side_effects)
+    if html is not None:
+        from capscope.present.page.difference import difference_page, table_page
+
+        page = table_page(found) if isinstance(found, RunTable) else difference_page(found)
+        write_atomically(Path(html), page)
     if json:
-        print_json({**comparison.as_dict(), "html": html})
+        print_json({**found.as_dict(), "html": html})
     else:
-        print_lines(comparison_lines(comparison))
+        lines = table_lines(found) if isinstance(found, RunTable) else comparison_lines(found)
+        print_lines(lines)
         if html is not None:
             print_line(f"written: {html}")
     raise typer.Exit(code)
+
+
+def _compared(
+    runs: Sequence[RunData], *, error_rate: float, any_position: bool
+) -> Comparison | RunTable:
+    if len(runs) > 2:
+        return table_of(runs, error_rate=error_rate, any_position=any_position)
+    return compare_data(*runs, error_rate=error_rate, any_position=any_position)
 
 
 def _code(comparison: Comparison, losses: bool, side_effects: bool) -> int:

@@ -2,12 +2,13 @@
 
 Only what both runs tried in the same state can be compared; the rest is unknown, which is never a
 difference. `matching` finds what can be compared, `strata` counts it, and `compare` asks all
-questions under one error rate.
+questions under one error rate. `table` does that for several runs.
 """
 
 from capscope.analysis.diff.compare import compare_data, compare_runs
 from capscope.analysis.diff.comparison import Comparison, Difference, DiffKind, Estimate, Unknown
 from capscope.analysis.diff.run_data import RunData
+from capscope.analysis.diff.table import RunTable, SharedRate, TableRow, table_of
 
 __all__ = [
     "Comparison",
@@ -15,7 +16,11 @@ __all__ = [
     "Difference",
     "Estimate",
     "RunData",
+    "RunTable",
+    "SharedRate",
+    "TableRow",
     "Unknown",
     "compare_data",
     "compare_runs",
+    "table_of",
 ]

@@ -1,13 +1,21 @@
-"""The comparison of two runs as a page that needs no script."""
+"""The comparison of runs as a page that needs no script."""
 
 from itertools import groupby
 
-from capscope.analysis.diff import Comparison, DiffKind
-from capscope.analysis.diff.comparison import LOSSES, NEW_SIDE_EFFECTS, TEST, change_between
+from capscope.analysis.diff import Comparison, DiffKind, RunTable
+from capscope.analysis.diff.comparison import (
+    GAINS,
+    HAZARDS,
+    LOSSES,
+    NEW_SIDE_EFFECTS,
+    TEST,
+    change_between,
+)
 from capscope.present import difference as text
+from capscope.present import difference_table
 from capscope.present.page.rendering import render
 
-_GOOD = frozenset({DiffKind.GAINED, DiffKind.MORE_RELIABLE})
+_ODD = LOSSES | NEW_SIDE_EFFECTS | HAZARDS
 
 
 def difference_page(comparison: Comparison) -> str:
@@ -24,8 +32,20 @@ def difference_page(comparison: Comparison) -> str:
     )
 
 
+def table_page(table: RunTable) -> str:
+    """Return the comparison of several runs as one HTML file."""
+    return render(
+        "diff_table.html.j2",
+        table=table,
+        names=difference_table.run_names(table),
+        text=text,
+        cells=difference_table,
+        test=TEST,
+    )
+
+
 def _tone(change: DiffKind) -> str:
     """Return the color class: odd for changes that need attention, good for improvements."""
-    if change in LOSSES or change in NEW_SIDE_EFFECTS:
+    if change in _ODD:
         return "odd"
-    return "good" if change in _GOOD else ""
+    return "good" if change in GAINS else ""
