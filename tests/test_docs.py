@@ -450,7 +450,8 @@ CALLS = {
     "export": "{run} --to csv --output tables",
     "check": "courier.py:problem",
 }
-NOT_CALLED = {"bench", "llm fetch", "llm serve"}  # they measure for hours, download, or serve
+# They measure for hours, download, or serve.
+NOT_CALLED = {"bench", "llm fetch", "llm serve", "view"}
 RUN = "runs/courier-problem-adaptive-0"
 
 

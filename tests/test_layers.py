@@ -28,6 +28,7 @@ ORDER = [
     "problems",
     "run",
     "testing",
+    "view",
     "capscope",
     "cli",
     "__main__",
@@ -115,6 +116,8 @@ def test_no_modules_import_each_other_in_a_circle():
         ("pandas", "capscope.export.frames"),
         ("pyarrow", "capscope.export.frames"),
         ("stormpy", "capscope.analysis.planning.policy"),
+        ("starlette", "capscope.view.pages"),
+        ("uvicorn", "capscope.view.server"),
         ("sqlite3", ("capscope.record", "capscope.agents.llm.cache")),
     ],
 )

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from capscope.errors import CapscopeError, ProblemError, install_hint
 from capscope.symbolic import State
-from capscope.world import Agent, Limits, Problem
+from capscope.world import Agent, Limits, Problem, Snapshot, picture_of
 
 ENTRY_POINTS = "capscope.problems"
 GRID_LIMITS = Limits(temporal_length=None, horizon=100)
@@ -236,6 +236,21 @@ def load_problem(source: str) -> Problem:
     if not problem.installed:
         raise ProblemError(f"{name} needs an extra: {install_hint(problem.extra or 'all')}")
     return problem.load(**_options(problem, options)) if colon else problem.load()
+
+
+def picture_drawer(source: str, wanted: bool | None) -> Callable[[Snapshot], bytes] | None:
+    """Return a function that draws positions of a problem; None if there are to be no pictures.
+
+    That takes loading the problem, which runs its code: without a wish (None) it is done only for
+    problems with a name, if they can be loaded here.
+    """
+    if wanted or (wanted is None and is_named(source)):
+        try:
+            return picture_of(load_problem(source))
+        except CapscopeError:
+            if wanted:
+                raise
+    return None
 
 
 def _options(problem: RegisteredProblem, text: str) -> Mapping[str, str]:

@@ -28,9 +28,9 @@ from capscope.analysis.planning.trial import attempt_plan
 from capscope.analysis.success import ResetSuccess, success_from_resets
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.run_state import RunState
-from capscope.errors import CapscopeError, RunError, SimulatorError
+from capscope.errors import RunError, SimulatorError
 from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
-from capscope.problems import canonical_source, is_named, load_problem, text_digest
+from capscope.problems import canonical_source, load_problem, picture_drawer, text_digest
 from capscope.record.agent_failures import AgentFailure, find_agent_failures
 from capscope.record.execution_table import ExecutionTable, has_several_positions
 from capscope.record.identity import InitialPositions, RunIdentity, RunMeta
@@ -372,13 +372,7 @@ class Run:
         """
         from capscope.present.page import write_report
 
-        draw = None
-        if pictures or (pictures is None and is_named(self.identity.source)):
-            try:
-                draw = picture_of(load_problem(self.identity.source))
-            except CapscopeError:
-                if pictures:
-                    raise
+        draw = picture_drawer(self.identity.source, pictures)
         return write_report(self, self.report_path if output is None else Path(output), draw)
 
     def resume(

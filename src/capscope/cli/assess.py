@@ -17,6 +17,7 @@ from capscope.cli.options import (
     with_settings,
 )
 from capscope.cli.output import interruptible, print_json, print_lines, progress
+from capscope.cli.view import Live, live_page
 from capscope.errors import CapscopeError
 from capscope.present.overview import run_document, run_lines
 from capscope.problems import canonical_source, source_slug
@@ -55,6 +56,7 @@ def assess_problem(
             help="'audited' or 'settled': what to stop at; 'settled' is --strategy exhaustive."
         ),
     ] = None,
+    live: Live = False,
     json: Json = False,
 ) -> None:
     """Assess an agent and keep everything that was observed in a run directory."""
@@ -62,7 +64,11 @@ def assess_problem(
     source = canonical_source(problem)
     slug = source_slug(source)
     directory = Path(run) if run else Path("runs") / f"{slug}-{strategy}-{seed}"
-    with _interruptible(directory), progress(slug, budget) as listener:
+    with (
+        _interruptible(directory),
+        live_page(directory, live),
+        progress(slug, budget) as listener,
+    ):
         result = assess(
             source,
             strategy=strategy,
@@ -88,13 +94,21 @@ def _strategy_until(until: str | None, strategy: str) -> str:
 
 @with_budget
 def resume_run(
-    run: RunArgument, budget: Budget | None, workers: Workers = 1, json: Json = False
+    run: RunArgument,
+    budget: Budget | None,
+    workers: Workers = 1,
+    live: Live = False,
+    json: Json = False,
 ) -> None:
     """Continue a run; a budget given here replaces the one it was started with."""
     path = Path(run)
     with RunDirectory.open(path, read_only=True) as opened:
         before = opened.journal.read_meta()
-    with _interruptible(path), progress(path.name, budget or before.budget) as listener:
+    with (
+        _interruptible(path),
+        live_page(path, live),
+        progress(path.name, budget or before.budget) as listener,
+    ):
         resumed = resume(path, budget=budget, listener=listener, workers=workers)
     digests = before.file_digests
     if digests and resumed.meta.file_digests != digests:

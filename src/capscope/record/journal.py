@@ -216,16 +216,21 @@ class Journal:
 
     def read_meta(self) -> RunMeta:
         """Return what the journal says about its run."""
-        with understood(self.path):
-            rows = self._db.execute("SELECT key, value FROM meta").fetchall()
+        return self.meta_of(self.path, self._db)
+
+    @staticmethod
+    def meta_of(path: Path, db: sqlite3.Connection) -> RunMeta:
+        """Return what an open file says about its run."""
+        with understood(path):
+            rows = db.execute("SELECT key, value FROM meta").fetchall()
             stored = {key: json.loads(value) for key, value in rows}
         missing = RunMeta.REQUIRED.difference(stored)
         if missing:
             raise JournalError(
-                f"{self.path} lacks its {', '.join(sorted(missing))}; it was changed by something "
+                f"{path} lacks its {', '.join(sorted(missing))}; it was changed by something "
                 "else and was left untouched"
             )
-        with understood(self.path):
+        with understood(path):
             return RunMeta.from_stored(stored)
 
     def _write_meta(self, entries: Mapping[str, Any]) -> None:

@@ -17,6 +17,8 @@ from capscope.world.positions import SavedPosition
 
 APPLICATION_ID = 0x43415053  # "CAPS", so that a foreign database is recognized
 FORMAT_VERSION = 2
+_SECONDS_TO_WAIT = 5.0
+"""If another process has locked the file."""
 _POSITIONS = """
 CREATE TABLE positions (
     id INTEGER PRIMARY KEY, state INTEGER NOT NULL, snapshot BLOB NOT NULL, name BLOB);
@@ -67,54 +69,67 @@ def connect(path: Path) -> sqlite3.Connection:
     return db
 
 
-def connect_for_reading(path: Path) -> sqlite3.Connection:
-    """Open a journal so that nothing is written, even in a directory where nothing can be."""
-    if _version(path) < FORMAT_VERSION:
+def connect_for_reading(path: Path, seconds: float = _SECONDS_TO_WAIT) -> sqlite3.Connection:
+    """Open a journal so that nothing is written, even in a directory where nothing can be.
+
+    `seconds` limits the wait for another process that has locked the file.
+    """
+    if _version(path, seconds) < FORMAT_VERSION:
         copy = sqlite3.connect(":memory:", isolation_level=None)
-        with closing(_read_only(path)) as source:
+        with closing(_read_only(path, seconds)) as source:
             source.backup(copy)
         _bring_up_to_date(copy)
         return copy
     if not os.access(path.parent, os.W_OK):
-        return _read_only(path)
+        return _read_only(path, seconds)
     # SQLite keeps notes for other processes beside the file. Only a connection that could write
     # removes them again when it is closed.
-    db = sqlite3.connect(path, isolation_level=None)
+    db = sqlite3.connect(path, timeout=seconds, isolation_level=None)
     db.execute("PRAGMA query_only = ON")
     return db
 
 
-def _read_only(path: Path) -> sqlite3.Connection:
+def _read_only(path: Path, seconds: float = _SECONDS_TO_WAIT) -> sqlite3.Connection:
     address = f"{path.resolve().as_uri()}?mode=ro"
     # If no notes can be kept and nobody left any, there is no other process.
     alone = not path.with_name(f"{path.name}-wal").exists()
     if alone and not os.access(path.parent, os.W_OK):
         address += "&immutable=1"
-    return sqlite3.connect(address, uri=True, isolation_level=None)
+    return sqlite3.connect(address, timeout=seconds, uri=True, isolation_level=None)
 
 
-def _version(path: Path) -> int:
-    with closing(_read_only(path)) as db:
+def _version(path: Path, seconds: float) -> int:
+    with closing(_read_only(path, seconds)) as db:
         return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 def verify(path: Path) -> None:
     """Check a file without changing a byte of it; raise if it cannot be read."""
     with closing(_read_only(path)) as db:
-        if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-            raise JournalError(f"{path} is not a capscope journal; it was left untouched")
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if not 1 <= version <= FORMAT_VERSION:
-            raise JournalError(
-                f"{path} has format {version}, this capscope reads 1 to {FORMAT_VERSION}; "
-                "use the version that wrote it"
-            )
+        _require_journal(path, db)
         verdict = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
         if verdict != "ok":
             raise JournalError(
                 f"{path} is damaged ({verdict.splitlines()[-1]}); it was left untouched. "
                 "`sqlite3 journal.sqlite .recover` brings back what can be read"
             )
+
+
+def recognize(path: Path, seconds: float) -> None:
+    """Raise if a file is not a journal of a format that can be read; damage is not looked for."""
+    with closing(_read_only(path, seconds)) as db:
+        _require_journal(path, db)
+
+
+def _require_journal(path: Path, db: sqlite3.Connection) -> None:
+    if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise JournalError(f"{path} is not a capscope journal; it was left untouched")
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if not 1 <= version <= FORMAT_VERSION:
+        raise JournalError(
+            f"{path} has format {version}, this capscope reads 1 to {FORMAT_VERSION}; "
+            "use the version that wrote it"
+        )
 
 
 def _bring_up_to_date(db: sqlite3.Connection) -> None:

@@ -11,6 +11,7 @@ import os
 import platform
 import shutil
 import tempfile
+import time
 import weakref
 from contextlib import ExitStack, suppress
 from importlib import metadata
@@ -26,6 +27,8 @@ SUMMARY = "run.json"
 LOCK = ".lock"
 _FILES = (JOURNAL, SUMMARY, LOCK)
 """What a run directory has from the beginning."""
+_LOCK_ATTEMPTS = 5
+_SECONDS_BETWEEN_ATTEMPTS = 0.02
 
 
 class RunDirectory:
@@ -174,6 +177,26 @@ def versions() -> dict[str, str]:
     }
 
 
+def is_being_written(path: Path) -> bool:
+    """Return whether a process is working on a run directory, as far as that can be told.
+
+    Nothing is written. The lock is taken for a moment only, which `_locked` waits for.
+    """
+    try:
+        import fcntl
+
+        handle = os.open(path / LOCK, os.O_RDONLY)
+    except (ImportError, OSError):
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def _locked(path: Path, undo: ExitStack) -> int | None:
     """Lock the directory for this process; None if the platform cannot lock."""
     try:
@@ -185,8 +208,11 @@ def _locked(path: Path, undo: ExitStack) -> int | None:
     except OSError as error:
         raise RunError(f"cannot write to {path}: {error.strerror}") from error
     undo.callback(os.close, handle)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise RunError(f"another process is working on {path}; wait for it or stop it") from None
-    return handle
+    for attempt in range(_LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+        except OSError:
+            # Somebody who looks whether the run goes on has the lock for a moment.
+            time.sleep(_SECONDS_BETWEEN_ATTEMPTS if attempt + 1 < _LOCK_ATTEMPTS else 0)
+    raise RunError(f"another process is working on {path}; wait for it or stop it")

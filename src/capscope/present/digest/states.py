@@ -80,13 +80,14 @@ def state_pictures(
     drawn: dict[int, str] = {}
     if draw is not None:
         for number in listing.most_visited(listing.indices()):
-            address = _picture(journal.positions(listing.states[number]), draw)
+            address = picture_address(journal.positions(listing.states[number]), draw)
             if address and space.take(address):
                 drawn[number] = address
     return drawn
 
 
-def _picture(positions: list[SavedPosition], draw: Pictures) -> str:
+def picture_address(positions: list[SavedPosition], draw: Pictures) -> str:
+    """Draw the first of some positions; return a data address, empty if there is no picture."""
     try:
         png = draw(positions[0].snapshot) if positions else b""
     except Exception:

@@ -22,15 +22,20 @@ from capscope.sanitize import sanitize_text, script_json
 _FOLDER = Path(__file__).parents[1]
 _FIRST = "theme.js"
 """Runs before anything is shown, on every page."""
+_FROM_SERVER = Markup("; connect-src 'self'; frame-src 'self'")
 
 
-def render(template: str, scripts: Sequence[str] = (), **values: Any) -> str:
+def render(
+    template: str, scripts: Sequence[str] = (), *, served: bool = False, **values: Any
+) -> str:
     """Fill in a template; `scripts` are files in `assets`, run in this order at the end.
 
-    A template that extends `base.html.j2` has the policy, the styles and both color schemes.
+    A template that extends `base.html.j2` has the policy, the styles and both color schemes. A page
+    that is `served` may ask its own server for data and for pages in frames.
     """
     first, *others = (_asset(name) for name in (_FIRST, *scripts))
-    ours = {"policy": _policy([first, *others]), "first": first, "scripts": others}
+    policy = _policy([first, *others]) + (_FROM_SERVER if served else "")
+    ours = {"policy": policy, "first": first, "scripts": others}
     return _environment().get_template(template).render(ours | values)
 
 

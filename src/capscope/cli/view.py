@@ -1,0 +1,76 @@
+"""`capscope view [RUNS]`: a local page with the runs below a folder."""
+
+import sys
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Annotated
+
+import typer
+
+from capscope.cli.options import Json
+from capscope.cli.output import print_json, print_line
+from capscope.errors import CapscopeError
+from capscope.view.companion import companion
+from capscope.view.server import serving
+
+Live = Annotated[
+    bool,
+    typer.Option(
+        "--live",
+        help="Show the run in a local page while it goes on, and print the page's address; needs "
+        "the extra view.",
+    ),
+]
+
+
+def view_runs(
+    runs: Annotated[
+        str, typer.Argument(metavar="RUNS", help="A folder with runs, or a run directory.")
+    ] = "runs",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 0,
+    pictures: Annotated[
+        bool | None,
+        typer.Option(
+            help="Draw states with the problem's simulator, which loads the problem.  [default: "
+            "only for problems with a name, not for Python files]",
+            show_default=False,
+        ),
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    json: Json = False,
+) -> None:
+    """Serve a page with the runs below a folder on this machine, until Ctrl-C.
+
+    Runs are read only, and can be watched while they go on. The address has a token: only those who
+    know it see the page.
+    """
+    folder = Path(runs)
+    if not folder.is_dir():
+        raise CapscopeError(f"no folder {runs}; `capscope assess` makes one, or name another")
+    with serving(folder, port=port, pictures=pictures) as server:
+        if json:
+            print_json({"address": server.address, "folder": str(folder)})
+        else:
+            print_line(f"{folder} at {server.address}; press Ctrl-C to stop")
+        sys.stdout.flush()
+        if show:
+            webbrowser.open(server.address)
+        try:
+            Event().wait()
+        except KeyboardInterrupt:
+            sys.stderr.write("stopped\n")
+
+
+@contextmanager
+def live_page(directory: Path, wanted: bool) -> Iterator[None]:
+    """Serve a run while the block runs, if that is wanted; the address goes to standard error."""
+    if not wanted:
+        yield
+        return
+    with companion(directory) as address:
+        sys.stderr.write(f"live: {address}\n")
+        yield
+    sys.stderr.write(f"the live page has ended; look again with: capscope view {directory}\n")

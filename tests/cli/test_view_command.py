@@ -1,0 +1,119 @@
+"""`capscope view` and `capscope assess --live`, as processes; none of them needs Ctrl-C."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from capscope import load
+from support.processes import SECONDS, started
+from support.small_runs import draw, small_run
+from support.view_client import asked, eventually, request
+
+pytest.importorskip("starlette", reason="needs the extra view")
+
+COMMAND = [sys.executable, "-m", "capscope"]
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+
+def test_view_serves_a_folder_and_prints_its_address(tmp_path):
+    small_run(tmp_path / "runs" / "one", [[draw((0, 0, 1))]])
+    with started([*COMMAND, "view", "--json"], cwd=tmp_path, **PIPES) as process:
+        said = json.loads(process.stdout.readline())
+        assert said["folder"] == "runs"
+        assert asked(said["address"], "runs.json")["runs"][0]["name"] == "one"
+
+
+def test_view_ends_with_ctrl_c(capscope, monkeypatch, tmp_path):
+    class Interrupted:
+        def wait(self):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("capscope.cli.view.Event", Interrupted)
+    done = capscope("view", tmp_path)
+    assert (done.code, done.err) == (0, "stopped\n")
+    assert done.out.endswith("; press Ctrl-C to stop\n")
+
+
+def test_a_folder_that_is_not_there_is_refused(refusal):
+    assert "no folder nowhere" in refusal("view", "nowhere")
+    assert "no folder runs" in refusal("view")
+
+
+@pytest.mark.parametrize("command", [("view", "."), ("assess", "blocksworld", "--live")])
+def test_without_its_packages_the_extra_is_named(refusal, monkeypatch, command, tmp_path):
+    from capscope.view import server
+
+    monkeypatch.setattr(server.importlib.util, "find_spec", lambda name: None)
+    assert "needs an extra: pip install" in refusal(*command)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_live_run_can_be_watched_and_its_page_ends_with_it(tmp_path):
+    pytest.importorskip("plado", reason="needs the extra pddl")
+    command = [*COMMAND, "assess", "first-responders", "--live", "--run", "run", "--json"]
+    with started([*command, "--max-executions", "600"], cwd=tmp_path, **PIPES) as process:
+        title, _, address = process.stderr.readline().strip().partition(": ")
+        assert title == "live"
+
+        def watched():
+            runs = asked(address, "runs.json")["runs"]
+            return runs and asked(address, f"run/{runs[0]['id']}/status.json")
+
+        seen = []
+        # The page stays until it has the last report of the run.
+        while not seen or seen[-1]["report"]["executions"] != 600:
+            status = eventually(watched)
+            if not seen or status["report"]["version"] != seen[-1]["report"]["version"]:
+                seen.append(status)
+                request(address, f"run/{status['id']}/report.html")
+            time.sleep(0.2)
+        out, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, err
+    assert "the live page has ended; look again with: capscope view run" in err
+    assert json.loads(out)["executions"] == 600
+    assert seen[0]["activity"] == "running"
+    assert load(tmp_path / "run").usage.executions == 600
+    with pytest.raises(OSError):
+        request(address)
+
+
+def test_the_page_of_a_run_that_is_killed_ends_too(tmp_path):
+    pytest.importorskip("plado", reason="needs the extra pddl")
+    command = [*COMMAND, "assess", "first-responders", "--live", "--run", "run"]
+    with started(command, cwd=tmp_path, **PIPES) as process:
+        address = process.stderr.readline().strip().removeprefix("live: ")
+        eventually(lambda: asked(address, "runs.json")["runs"])
+        process.kill()
+        process.wait(SECONDS)
+
+        def gone():
+            try:
+                request(address)
+            except OSError:
+                return True
+            return False
+
+        eventually(gone)
+
+
+def test_an_assessment_that_fails_leaves_no_page_and_no_directory(tmp_path):
+    with started(
+        [*COMMAND, "assess", "nonesuch", "--live", "--run", "run"], cwd=tmp_path, **PIPES
+    ) as process:
+        _, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 2
+    assert "no problem 'nonesuch'" in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_resumed_run_can_be_watched(tmp_path):
+    pytest.importorskip("plado", reason="needs the extra pddl")
+    begin = ["assess", "blocksworld", "--run", "run", "--max-executions", "20"]
+    subprocess.run([*COMMAND, *begin], cwd=tmp_path, check=True, timeout=SECONDS, **PIPES)
+    command = ["resume", "run", "--live", "--max-executions", "40"]
+    done = subprocess.run([*COMMAND, *command], cwd=tmp_path, timeout=SECONDS, **PIPES)
+    assert done.returncode == 0
+    assert done.stderr.startswith("live: http://127.0.0.1:")

@@ -1,0 +1,16 @@
+"""A server of the local page, on a free port of this machine."""
+
+from contextlib import ExitStack
+
+import pytest
+
+from capscope.view.server import serving
+
+
+@pytest.fixture
+def served():
+    """Return a function that serves a folder until the end of the test; it returns the server."""
+    for package in ("starlette", "uvicorn"):
+        pytest.importorskip(package, reason="needs the extra view")
+    with ExitStack() as stack:
+        yield lambda root, **options: stack.enter_context(serving(root, **options))
