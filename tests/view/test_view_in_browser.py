@@ -100,6 +100,7 @@ def test_a_newer_report_takes_its_place_with_all_that_the_reader_did(served, run
     assert shown.locator("th", has_text="Draws").get_attribute("aria-sort") == "descending"
     assert shown.locator("#theme").get_attribute("aria-pressed") == dark
     assert abs(opened.evaluate(place) - before) < 5
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert shown.locator("#capability-lit-a.opened").count() == 0
 
 
@@ -141,15 +142,15 @@ def test_a_draw_is_found_by_its_capability_or_its_number(served, run, browse):
     page.get_by_role("link", name="Draws").first.click()
     page.select_option("#capability", label="lit(b)")
     page.locator("#found li:only-child button", has_text="query 1").click()
-    page.locator("h2", has_text="Query 1, draw 0 of 1").wait_for()
+    page.locator("h2", has_text="Query 1, draw 0").wait_for()
     page.fill("#query", "0")
     page.fill("#number", "1")
     page.get_by_role("button", name="Show").click()
-    page.locator("h2", has_text="Query 0, draw 1 of 2").wait_for()
+    page.locator("h2", has_text="Query 0, draw 1 (2 draws)").wait_for()
     page.reload()
-    page.locator("h2", has_text="Query 0, draw 1 of 2").wait_for()
+    page.locator("h2", has_text="Query 0, draw 1 (2 draws)").wait_for()
     page.click("#latest")
-    page.locator("h2", has_text="Query 2, draw 0 of 1").wait_for()
+    page.locator("h2", has_text="Query 2, draw 0").wait_for()
 
 
 def test_playing_goes_through_the_steps_by_itself(served, run, browse):

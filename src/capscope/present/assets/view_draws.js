@@ -96,8 +96,8 @@
     get("said").replaceChildren();
     get("query").value = made.query;
     get("number").value = made.draw;
-    get("title").textContent = `Query ${made.query}, draw ${made.draw} of ${made.draws}` +
-      (made.cut ? ", cut by a budget" : "");
+    get("title").textContent = `Query ${made.query}, draw ${made.draw}` +
+      (made.draws > 1 ? ` (${made.draws} draws)` : "") + (made.cut ? ", cut by a budget" : "");
     get("steps").replaceChildren(
       ...frames.map((frame, i) => {
         const button = element("button", { type: "button" }, frame.text, " ", ...frame.changes.map((one) => one.cloneNode(true)));

@@ -104,6 +104,15 @@
 
   // --- exchanging reports ---
 
+  /** The button of the report chooses the colors of this page too. */
+  function followTheme(root) {
+    const follow = () => {
+      if (root.dataset.theme) document.documentElement.dataset.theme = root.dataset.theme;
+    };
+    new MutationObserver(follow).observe(root, { attributeFilter: ["data-theme"] });
+    follow();
+  }
+
   function load(report) {
     loading = true;
     const wanted = report.version;
@@ -119,6 +128,7 @@
         return;
       }
       if (shown) restore(next.contentDocument, remembered(shown.contentDocument));
+      followTheme(next.contentDocument.documentElement);
       const focused = document.activeElement === shown;
       next.classList.add("shown");
       shown?.remove();

@@ -11,11 +11,12 @@
   function row(run) {
     const readable = run.activity !== "unreadable";
     const number = (value) => element("td", { class: "number" }, readable ? grouped(value) : "");
-    const name = readable ? element("a", { href: `run/${run.id}/` }, run.name) : run.name;
+    const address = readable ? `run/${run.id}/` : undefined;
+    const name = element(readable ? "a" : "span", { class: "term", href: address }, run.name);
     return element(
       "tr",
       {},
-      element("th", { scope: "row", class: "term" }, name),
+      element("th", { scope: "row" }, name),
       element(
         "td",
         {},
