@@ -262,13 +262,16 @@ class Run:
             yield usage, graph
 
     def show(self, capability: str | None = None) -> PreformattedText:
-        """Return when a capability does what, as text; all of them if none is named."""
-        from capscope.present.notebook import shown_capability, shown_model
+        """Return when a capability does what, as text; all of them if none is named.
+
+        A pattern like `on(*,b)` names those that it matches.
+        """
+        from capscope.present.notebook import shown_capabilities, shown_model
 
         if capability is None:
             return shown_model(self.graph, self.success)
-        intent = self.graph.resolve_capability(capability)
-        return shown_capability(self.graph, intent, self.success)
+        intents = self.graph.match_capabilities(capability)
+        return shown_capabilities(self.graph, intents, self.success)
 
     def explain(self, query: int | None = None) -> Explanation:
         """Return what a query asked and why, and what it taught; the last one if none is named."""

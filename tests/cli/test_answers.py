@@ -298,6 +298,36 @@ def test_show_can_be_limited_and_says_what_is_omitted(capscope):
     assert capscope("show", "run").out.startswith(text.rsplit("\n\n", 1)[0])
 
 
+def test_show_takes_a_pattern_and_shows_all_that_match(answer, capscope):
+    capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run")
+    whole = answer("show", "run")
+    matched = [c for c in whole["capabilities"] if c["intent"][0].startswith("lit(")]
+    assert len(matched) > 1
+    assert answer("show", "run", "lit(*)") == {**whole, "capabilities": matched}
+    text = capscope("show", "run", "lit(*)").out
+    for capability in whole["capabilities"]:
+        heading = f"\n{capability['intent'][0]}"
+        assert (heading in text) is (capability in matched)
+    assert answer("show", "run", "lit(a)")["capabilities"] == [matched[0]]
+    assert answer("show", "run", "lit(*)", "--surprises")["findings"] is not None
+
+
+def test_a_pattern_that_matches_nothing_names_the_nearest(capscope, refusal):
+    capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run")
+    told = refusal("show", "run", "litt(*)")
+    assert "none of the 6 capabilities that were assessed matches litt(*); nearest: lit(" in told
+
+
+def test_the_draws_of_a_pattern_are_those_of_the_one_that_it_matches(capscope, refusal):
+    capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run")
+    assert capscope("show", "run", "lit(?)", "--draws", "--limit", 1).code == 2
+    told = refusal("show", "run", "lit(*)", "--draws")
+    assert "whose draws? The pattern matches" in told
+    assert "lit(a), lit(b)" in told
+    one = capscope("show", "run", "l*(a)", "--draws")
+    assert one == capscope("show", "run", "lit(a)", "--draws")
+
+
 def test_a_run_that_asked_nothing_is_all_unknown(capscope):
     capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--max-executions", 0, "--run", "run")
     text = capscope("show", "run").out

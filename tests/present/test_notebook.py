@@ -4,7 +4,7 @@ import pytest
 
 from capscope import Budget, assess
 from capscope.errors import CapscopeError
-from capscope.present.notebook import PreformattedText, graph_html, shown_capability
+from capscope.present.notebook import PreformattedText, graph_html, shown_capabilities
 from capscope.present.notes import claim_text
 from capscope.present.text import capability_lines, capability_view, capability_views
 from support.odd_names import ODD, ODD_INTENTS, taught
@@ -49,7 +49,7 @@ def test_all_are_shown_the_most_interesting_first_where_none_is_named(run):
 def test_names_are_neither_markup_nor_commands_to_the_terminal():
     odd = next(i for i in ODD_INTENTS if "script" in str(i))
     graph = taught(ODD, ODD_INTENTS, {(0, ODD_INTENTS.index(odd), 1): 1})
-    shown = shown_capability(graph, odd)
+    shown = shown_capabilities(graph, [odd])
     assert "<script>" in shown
     assert "<script>" not in shown._repr_html_()
     assert (

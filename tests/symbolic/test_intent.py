@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from capscope.errors import VocabularyError
 from capscope.symbolic import Atom, Intent, Literal, Vocabulary
+from capscope.symbolic.intent import is_pattern, matching
 from support.intents import achieved_from
 from support.processes import SECONDS
 
@@ -102,3 +103,47 @@ def test_a_comma_between_atoms_is_refused_with_a_remedy(text):
 def test_a_comma_between_arguments_is_accepted(text):
     with pytest.raises(VocabularyError, match="is not an atom"):
         Intent.parse(text)
+
+
+KNOWN = [
+    Intent.parse(text)
+    for text in (
+        "on(a,b)",
+        "on(b,a)",
+        "not on(a,b)",
+        "clear(a)",
+        "clear(a) and on(a,b)",
+        "notice()",
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matched"),
+    [
+        ("on(*)", ["on(a,b)", "on(b,a)"]),
+        ("on(*,b)", ["on(a,b)"]),
+        ("on( a , ? )", ["on(a,b)"]),
+        ("  not   *", ["not on(a,b)"]),
+        ("not*", ["not on(a,b)", "notice()"]),
+        ("*on(a,b)", ["on(a,b)", "not on(a,b)", "clear(a) and on(a,b)"]),
+        ("clear(*) and *", ["clear(a) and on(a,b)"]),
+        ("o?(b,a)", ["on(b,a)"]),
+        ("on(a.b)*", []),
+        ("[on]*", []),
+        ("ON(*)", []),
+    ],
+)
+def test_a_pattern_matches_the_whole_text_of_an_intent(pattern, matched):
+    assert is_pattern(pattern)
+    assert [str(intent) for intent in matching(pattern, KNOWN)] == matched
+
+
+@given(st.lists(intents()), st.data())
+def test_the_text_of_an_intent_with_some_of_it_replaced_by_a_star_matches_it(known, data):
+    for intent in known:
+        text = str(intent)
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, len(text)))
+        found = matching(f"{text[:start].rstrip()}*{text[end:].lstrip()}", known)
+        assert intent in found

@@ -1,6 +1,7 @@
 """`capscope show`, `explain` and `report`: what a run found out, as text or as a page."""
 
 import webbrowser
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,13 +12,21 @@ from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
 from capscope.present.draws import capability_draws, draw_lines, draws_document
 from capscope.present.overview import findings_document, findings_lines, model_lines
+from capscope.present.text import first_few
 from capscope.run import REPORT, load
+from capscope.symbolic import Intent
+
+_MOST_NAMED = 10
 
 
 def show_run(
     run: RunArgument,
     capability: Annotated[
-        str | None, typer.Argument(help="Only this one, like 'on(a,b)'.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Only this one, like 'on(a,b)', or those that match, like 'on(*,b)'.",
+            show_default=False,
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Show only the first N.")] = None,
     surprises: Annotated[
@@ -34,13 +43,9 @@ def show_run(
 ) -> None:
     """Print the learned model, the most interesting capabilities first."""
     loaded = load(run)
-    wanted = None if capability is None else loaded.graph.resolve_capability(capability)
+    wanted = None if capability is None else loaded.graph.match_capabilities(capability)
     if draws or transcript:
-        if wanted is None:
-            raise CapscopeError(
-                f"whose draws? Name a capability: capscope show {run} CAPABILITY --draws"
-            )
-        found = capability_draws(loaded, wanted, limit, transcript)
+        found = capability_draws(loaded, _the_one(wanted, run), limit, transcript)
         if json:
             print_json(draws_document(found))
         else:
@@ -50,9 +55,22 @@ def show_run(
     elif surprises:
         print_lines(findings_lines(loaded, wanted, limit))
     elif json:
-        print_json(model_document(loaded.graph, loaded.problem))
+        print_json(model_document(loaded.graph, loaded.problem, wanted))
     else:
         print_lines(model_lines(loaded, wanted, limit))
+
+
+def _the_one(wanted: Sequence[Intent] | None, run: str) -> Intent:
+    if wanted is None:
+        raise CapscopeError(
+            f"whose draws? Name a capability: capscope show {run} CAPABILITY --draws"
+        )
+    if len(wanted) > 1:
+        names = ", ".join(first_few([str(intent) for intent in wanted], _MOST_NAMED))
+        raise CapscopeError(
+            f"whose draws? The pattern matches {len(wanted)} capabilities: {names}; name one"
+        )
+    return wanted[0]
 
 
 def explain_run(

@@ -1,5 +1,6 @@
 """`model.json`, version 1: the learned model in a stable form for other tools."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from capscope.export.conditions import with_readable_conditions
@@ -11,14 +12,17 @@ FORMAT = "capscope-model"
 VERSION = 1
 
 
-def model_document(graph: StateGraph, problem: str) -> dict[str, Any]:
-    """Return the learned rules as JSON-ready values."""
+def model_document(
+    graph: StateGraph, problem: str, wanted: Sequence[Intent] | None = None
+) -> dict[str, Any]:
+    """Return the learned rules, or those of the wanted capabilities, as JSON-ready values."""
+    capabilities = graph.capabilities if wanted is None else wanted
     return {
         "format": FORMAT,
         "version": VERSION,
         "problem": problem,
         "vocabulary": [str(atom) for atom in graph.vocabulary.atoms],
-        "capabilities": [_capability(graph, intent) for intent in graph.capabilities],
+        "capabilities": [_capability(graph, intent) for intent in capabilities],
     }
 
 

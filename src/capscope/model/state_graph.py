@@ -21,6 +21,7 @@ from capscope.model.rule_fitting import fit_rules
 from capscope.model.rules import Outcome, Rule
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
+from capscope.symbolic.intent import is_pattern, matching
 from capscope.symbolic.vocabulary import nearest
 
 EffectDistribution = tuple[tuple[Effect, float], ...]
@@ -154,6 +155,21 @@ class StateGraph:
                 f"{nearest(intent, self.capabilities)}"
             )
         return intent
+
+    def match_capabilities(self, pattern: str) -> tuple[Intent, ...]:
+        """Return the capabilities that a pattern matches, or raise with the nearest names.
+
+        In a pattern, `*` stands for any characters and `?` for one: `on(a,*)`, `not on(*)`.
+        """
+        if not is_pattern(pattern):
+            return (self.resolve_capability(pattern),)
+        matched = matching(pattern, self.capabilities)
+        if not matched:
+            raise CapscopeError(
+                f"none of the {len(self.capabilities)} capabilities that were assessed matches "
+                f"{pattern}; {nearest(pattern, self.capabilities)}"
+            )
+        return matched
 
     def node(self, state: State) -> StateNode:
         """Return the node of a state, made if it is new."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -45,11 +45,12 @@ class PreformattedText(str):
 SuccessOf = Mapping[Intent, ResetSuccess]
 
 
-def shown_capability(
-    graph: StateGraph, intent: Intent, success: SuccessOf = MappingProxyType({})
+def shown_capabilities(
+    graph: StateGraph, intents: Iterable[Intent], success: SuccessOf = MappingProxyType({})
 ) -> PreformattedText:
-    """Describe a capability: its success after a reset, its rules and their outcomes."""
-    return PreformattedText(_text(capability_view(graph, intent), graph, success))
+    """Describe capabilities: their success after a reset, their rules and the outcomes."""
+    texts = (_text(capability_view(graph, intent), graph, success) for intent in intents)
+    return PreformattedText("\n\n".join(texts))
 
 
 def shown_model(graph: StateGraph, success: SuccessOf = MappingProxyType({})) -> PreformattedText:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -87,9 +87,9 @@ def _heading_lines(run: Run) -> Iterator[str]:
     yield from run_notes(run)
 
 
-def model_lines(run: Run, wanted: Intent | None, limit: int | None) -> Iterator[str]:
-    """Describe the capabilities, or the one that is wanted, up to a limit."""
-    views = [v for v in capability_views(run.graph) if wanted in (None, v.intent)]
+def model_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
+    """Describe the capabilities, or those that are wanted, up to a limit."""
+    views = [v for v in capability_views(run.graph) if wanted is None or v.intent in wanted]
     yield from _heading_lines(run)
     yield _LEGEND
     for view in views[:limit]:
@@ -99,8 +99,8 @@ def model_lines(run: Run, wanted: Intent | None, limit: int | None) -> Iterator[
     yield from _rest_lines(len(views), limit, f"capscope show {run.path}")
 
 
-def findings_lines(run: Run, wanted: Intent | None, limit: int | None) -> Iterator[str]:
-    """Describe the findings, or those about the wanted capability, up to a limit."""
+def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
+    """Describe the findings, or those about the wanted capabilities, up to a limit."""
     findings = _findings_about(run, wanted)
     yield from _heading_lines(run)
     if not findings:
@@ -112,7 +112,9 @@ def findings_lines(run: Run, wanted: Intent | None, limit: int | None) -> Iterat
     yield from _rest_lines(len(findings), limit, f"capscope show {run.path} --surprises")
 
 
-def findings_document(run: Run, wanted: Intent | None, limit: int | None) -> dict[str, Any]:
+def findings_document(
+    run: Run, wanted: Collection[Intent] | None, limit: int | None
+) -> dict[str, Any]:
     """Return the findings, and what else is surprising, as JSON-ready values."""
     return {
         "problem": run.problem,
@@ -123,8 +125,10 @@ def findings_document(run: Run, wanted: Intent | None, limit: int | None) -> dic
     }
 
 
-def _findings_about(run: Run, wanted: Intent | None) -> list[Finding]:
-    return [f for f in run.findings() if wanted is None or wanted in f.intents]
+def _findings_about(run: Run, wanted: Collection[Intent] | None) -> list[Finding]:
+    return [
+        f for f in run.findings() if wanted is None or any(intent in wanted for intent in f.intents)
+    ]
 
 
 def _rest_lines(number: int, limit: int | None, command: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from capscope.symbolic.vocabulary import Literal, LiteralTest, State, Vocabulary
 
 # A comma outside brackets.
 _COMMA = re.compile(r",(?![^()]*\))")
+_SPACE_IN_ATOM = re.compile(r"\s+(?=[(),])|(?<=[(,])\s+")
 _AND = re.compile(r"\s+and\s+|\s*&\s*")
 
 
@@ -65,3 +66,23 @@ class Intent:
     def test(self, vocabulary: Vocabulary) -> LiteralTest:
         """Return `holds` as a function of the state alone, for use on many states."""
         return vocabulary.test(self.literals)
+
+
+def is_pattern(text: str) -> bool:
+    """Return whether a text has a wildcard, `*` or `?`."""
+    return "*" in text or "?" in text
+
+
+def matching(pattern: str, intents: Iterable[Intent]) -> tuple[Intent, ...]:
+    """Return the intents whose text a pattern matches as a whole.
+
+    `*` stands for any characters and `?` for one; spaces beside brackets and commas do not matter.
+
+    >>> known = [Intent.parse(text) for text in ("on(a,b)", "on(b,c)", "not on(a,b)")]
+    >>> [str(intent) for intent in matching("on( *, c )", known)]
+    ['on(b,c)']
+    """
+    wildcards = {"*": ".*", "?": "."}
+    tidy = _SPACE_IN_ATOM.sub("", " ".join(pattern.split()))
+    expression = re.compile("".join(wildcards.get(c, re.escape(c)) for c in tidy), re.DOTALL)
+    return tuple(intent for intent in intents if expression.fullmatch(str(intent)))
