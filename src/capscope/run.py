@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from capscope.analysis.drift import Drift, find_drift
 from capscope.analysis.evaluation.evaluate import Measure, evaluate_run
 from capscope.analysis.evaluation.sample import Progress, silent
 from capscope.analysis.findings import Finding, find_findings
+from capscope.analysis.hazards import HazardResult, find_hazards
 from capscope.analysis.planning import Goal, Plan, PlanAttempt, Trial, TrialSettings, plan_for
 from capscope.analysis.planning.goal import matching_states
 from capscope.analysis.planning.trial import attempt_plan
@@ -44,7 +46,7 @@ from capscope.strategy.evidence import Evidence
 from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope.strategy.verdict import Verdict
 from capscope.symbolic import Intent, State
-from capscope.world import Problem, picture_of
+from capscope.world import Hazard, Problem, picture_of
 
 if TYPE_CHECKING:
     from capscope.analysis.diff import Comparison
@@ -230,6 +232,19 @@ class Run:
     @cached_property
     def _findings(self) -> list[Finding]:
         return find_findings(self.graph, temporal_length=self.identity.temporal_length)
+
+    @cached_property
+    def hazards(self) -> tuple[HazardResult, ...]:
+        """What is known about the hazards that the run searched for."""
+        return self.find_hazards(self.identity.settings.hazards)
+
+    def find_hazards(self, hazards: Sequence[str]) -> tuple[HazardResult, ...]:
+        """Return what is known about hazards, whether or not the run searched for them.
+
+        All bounds hold together with the confidence of the run.
+        """
+        words = self.graph.vocabulary
+        return find_hazards(self, [Hazard.parse(text, words) for text in dict.fromkeys(hazards)])
 
     def notes(self) -> Iterator[str]:
         """Yield what a reader must know before the model; for most runs there is nothing."""
@@ -446,7 +461,7 @@ def assess(
         source,
         strategy,
         seed,
-        settings or Settings(),
+        _with_hazards(settings or Settings(), loaded.hazards),
         budget or Budget(),
         _copies(problem, workers - 1),
     )
@@ -488,6 +503,11 @@ def _resume(
         spec = RunSpec.continuing(meta, loaded, budget, copies)
         opened.admit(spec.identity, spec.budget)
         return _carry_out(opened, spec, listener, temporary)
+
+
+def _with_hazards(settings: Settings, hazards: Sequence[str]) -> Settings:
+    """Add the hazards of a problem; they are recorded, whatever the problem says later."""
+    return replace(settings, hazards=tuple(dict.fromkeys([*settings.hazards, *hazards])))
 
 
 def _graph(meta: RunMeta, intents: Sequence[Intent]) -> StateGraph:

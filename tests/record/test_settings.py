@@ -13,11 +13,11 @@ from capscope.errors import CapscopeError
 from capscope.record.settings import Settings
 
 FIELDS = dataclasses.fields(Settings)
-NUMBERS = [field for field in FIELDS if field.name != "intents"]
+NUMBERS = [field for field in FIELDS if not isinstance(field.default, tuple)]
 
 
 def option(field):
-    return f"--{field.name.replace('_', '-')}"
+    return field.metadata.get("option", f"--{field.name.replace('_', '-')}")
 
 
 @pytest.fixture(scope="module", params=["assess", "bench"])

@@ -6,7 +6,7 @@ is the product of the relative frequencies of its outcomes, so it is an estimate
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +74,12 @@ class KnownWays:
             way.append(step)
             state = step.state
         return tuple(reversed(way))
+
+    def nearest(self, wanted: Callable[[State], bool]) -> Way | None:
+        """Return the way to the nearest state that is wanted; None if none is known."""
+        # States were reached in the order of their distance.
+        found = next(filter(wanted, self._last), None)
+        return None if found is None else self.to(found)
 
     def length(self, state: State) -> int | None:
         """Return the number of requests on the way to a state; None if none is known."""

@@ -45,7 +45,7 @@ class RunState:
         self.strategy = STRATEGIES.find(spec.strategy).make(
             StrategyContext(
                 self.graph, spec.settings, spec.seed, self.positions,
-                spec.problem.limits.reset_every, str(journal.path),
+                spec.problem.limits.reset_every, str(journal.path), spec.hazards,
             )
         )  # fmt: skip
         self.builder = ExecutionTableBuilder()

@@ -10,7 +10,7 @@ from capscope.record.settings import Settings
 from capscope.record.usage import Budget
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
 from capscope.symbolic import Intent
-from capscope.world import Problem
+from capscope.world import Hazard, Problem
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,17 @@ class RunSpec:
     """Further copies of the problem, on which draws are made in parallel."""
     intents: tuple[Intent, ...] = field(init=False)
     """The user's own list; empty means that intents are discovered."""
+    hazards: tuple[Hazard, ...] = field(init=False)
+    """What the run searches for ways into."""
 
     def __post_init__(self) -> None:
         intents = tuple(dict.fromkeys(map(Intent.parse, self.settings.intents)))
         for intent in intents:
             self.problem.vocabulary.literal_masks(intent.literals)  # raises for an unknown atom
         object.__setattr__(self, "intents", intents)
+        words = self.problem.vocabulary
+        hazards = tuple(Hazard.parse(text, words) for text in self.settings.hazards)
+        object.__setattr__(self, "hazards", hazards)
         STRATEGIES.find(self.strategy).check(self.settings, 1 + len(self.copies))
 
     @classmethod

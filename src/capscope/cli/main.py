@@ -11,7 +11,19 @@ import typer
 from rich.console import Console
 
 from capscope import __version__
-from capscope.cli import assess, bench, diff, evaluate, export, llm, plan, problems, show, view
+from capscope.cli import (
+    assess,
+    bench,
+    diff,
+    evaluate,
+    export,
+    hazards,
+    llm,
+    plan,
+    problems,
+    show,
+    view,
+)
 from capscope.errors import CapscopeError
 
 app = typer.Typer(
@@ -24,6 +36,7 @@ app.command("show")(show.show_run)
 app.command("explain")(show.explain_run)
 app.command("report")(show.report_run)
 app.command("view")(view.view_runs)
+app.command("hazards")(hazards.show_hazards)
 app.command("diff")(diff.diff_runs)
 app.command("evaluate")(evaluate.evaluate_run)
 app.command("plan")(plan.plan_run)

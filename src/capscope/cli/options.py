@@ -56,12 +56,14 @@ def with_budget(command: Callable[..., None]) -> Callable[..., None]:
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of `Settings`; it receives `settings`."""
-    hints = get_type_hints(Settings) | {"intents": list[str]}
+    hints = get_type_hints(Settings)
     options = []
     for field in fields(Settings):
-        option = typer.Option(help=field.metadata["help"], rich_help_panel="Settings")
-        default = [] if field.name == "intents" else field.default
-        options.append(keyword(field.name, Annotated[hints[field.name], option], default))
+        repeatable = "option" in field.metadata
+        names = [field.metadata["option"]] if repeatable else []
+        option = typer.Option(*names, help=field.metadata["help"], rich_help_panel="Settings")
+        kind, default = (list[str], []) if repeatable else (hints[field.name], field.default)
+        options.append(keyword(field.name, Annotated[kind, option], default))
     return _with_options(command, "settings", options, Settings.from_dict)
 
 

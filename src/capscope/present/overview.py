@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from capscope.analysis.findings import Finding
+from capscope.present.hazards import hazard_headlines
 from capscope.present.notes import claim_text, coverage_text, run_notes, stop_text, verdict_document
 from capscope.present.text import capability_lines, capability_views, counted, finding_lines
 from capscope.symbolic import Intent
@@ -38,6 +39,7 @@ def run_lines(run: Run) -> Iterator[str]:
         f"{counted(usage.simulator_steps, 'simulator step')} in "
         f"{usage.seconds:.1f} s; stopped: {stop_text(run)}"
     )
+    yield from hazard_headlines(run)
     if usage.llm_tokens:
         yield f"{counted(usage.llm_tokens, 'LLM token')} used; {usage.llm_cost:,.4f} paid"
     yield (
@@ -62,6 +64,7 @@ def run_document(run: Run) -> dict[str, Any]:
         "run": str(run.path),
         "report": str(run.report_path),
         "stopped_because": str(run.stop_reason),
+        "hazards": [result.as_dict() for result in run.hazards],
         "verdict": verdict_document(run),
         "audit": run.audit and run.audit.as_dict(),
         "coverage": run.coverage._asdict(),
@@ -83,6 +86,7 @@ def _heading_lines(run: Run) -> Iterator[str]:
         f"{counted(len(run.graph.nodes), 'state')} seen, "
         f"{counted(run.usage.executions, 'execution')}"
     )
+    yield from hazard_headlines(run)
     yield claim_text(run)
     yield from run_notes(run)
 
@@ -118,6 +122,7 @@ def findings_document(
     """Return the findings, and what else is surprising, as JSON-ready values."""
     return {
         "problem": run.problem,
+        "hazards": [result.as_dict() for result in run.hazards],
         "findings": [finding.as_dict() for finding in _findings_about(run, wanted)[:limit]],
         "agent_failures": [failure.as_dict() for failure in run.agent_failures],
         "aliasing": run.aliasing.as_dict(),

@@ -20,6 +20,11 @@ def _setting(default: Any, text: str, minimum: float = 0, maximum: float = math.
     return field(default=default, metadata=metadata)
 
 
+def _repeatable(option: str, text: str) -> Any:
+    metadata = {"help": text, "minimum": 0, "maximum": math.inf, "option": option}
+    return field(default=(), metadata=metadata)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How queries are made, executed and ended."""
@@ -82,8 +87,14 @@ class Settings:
     snapshots: int = _setting(8, "Snapshots kept for each symbolic state.", 1)
     walks: int = _setting(10, "Random walks of primitive actions that discover intents.", 0)
     walk_steps: int = _setting(100, "Simulator steps in each discovery walk.", 1)
-    intents: tuple[str, ...] = _setting(
-        (), "An intent to assess, like 'on(a,b) and not clear(c)'; repeatable; replaces discovery."
+    intents: tuple[str, ...] = _repeatable(
+        "--intents",
+        "An intent to assess, like 'on(a,b) and not clear(c)'; repeatable; replaces discovery.",
+    )
+    hazards: tuple[str, ...] = _repeatable(
+        "--hazard",
+        "What must not happen, like 'gone(x)' or 'not attachment(*)'; repeatable. The run searches "
+        "for ways into it, and says how likely it is (adaptive).",
     )
 
     def __post_init__(self) -> None:
@@ -108,9 +119,10 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         """Return every setting by name, as JSON-ready values."""
-        return {**asdict(self), "intents": list(self.intents)}
+        return {**asdict(self), "intents": list(self.intents), "hazards": list(self.hazards)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
         """Read settings back from what `as_dict` wrote."""
-        return cls(**{**values, "intents": tuple(values.get("intents", ()))})
+        texts = {name: tuple(values.get(name, ())) for name in ("intents", "hazards")}
+        return cls(**{**values, **texts})

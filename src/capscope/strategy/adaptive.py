@@ -2,12 +2,13 @@
 
 Trying every pair is hopeless in rich worlds and wasteful in small ones. Here a model that
 generalizes (`capscope.model.LearnedModel`) says which pairs are in doubt. A draw is one execution,
-from any state seen before. Four kinds of draws alternate:
+from any state seen before. These kinds of draws alternate:
 
 - a pair whose first outcome was not foreseen is asked again at once: is it a condition or chance?
 - pairs in doubt or unlike those tried, weighed by relevance (`candidates`);
 - pairs whose odds are least known, while odds are expected to be the larger error;
-- untried pairs of the states nearest to the beginning.
+- untried pairs of the states nearest to the beginning;
+- with hazards, pairs that may lead into one (`hazard_search`).
 
 When hardly any surprise is expected in use, the model is audited (`audit`); the run ends when it
 passes.
@@ -38,6 +39,7 @@ from capscope.strategy.base import (
     Task,
 )
 from capscope.strategy.candidates import Candidate, Candidates
+from capscope.strategy.hazard_search import HazardSearch
 from capscope.strategy.random_query import SequencePolicy
 from capscope.strategy.relevance import Distances
 from capscope.symbolic import State
@@ -46,6 +48,7 @@ _CANDIDATES, _QUERY, _SEQUENCE = -6, -7, -8  # children of the run's seed
 _NEAR = 2  # the capabilities that lead to what is asked without any doubt
 _NEAR_TURN, _LATER_NEAR_TURN = 8, 3  # every so many queries
 _LATER = 1_000  # executions
+_HAZARD_TURN = 2  # with hazards: every so many queries
 _MOST_NEAR = 2_000  # pairs that an audit waits for
 _EXPECTED = 0.5  # an audit begins when this share of the allowed surprises is expected
 _EVERYWHERE = 2.0  # the mean doubt of all pairs that it waits for, as a multiple of these
@@ -70,7 +73,12 @@ class AdaptiveStrategy:
         initial = [start.state for start in context.positions.initial]
         self._distances = Distances(graph, initial)
         seed = child_seed(context.seed, _CANDIDATES)
-        self._candidates = Candidates(self.model, self._distances, settings.scope, seed)
+        self._hazards = (
+            HazardSearch(self.model, context.hazards, context.seed) if context.hazards else None
+        )
+        self._candidates = Candidates(
+            self.model, self._distances, settings.scope, seed, self._hazards
+        )
         self._repeats: deque[Candidate] = deque()
         self._queries = 0
         self._executions = 0
@@ -127,6 +135,9 @@ class AdaptiveStrategy:
             near = self._candidates.near(most, _NEAR)
             if near:
                 return near
+        hazardous = [] if number % _HAZARD_TURN else self._candidates.hazardous(most, draw)
+        if hazardous:
+            return hazardous
         untried, odds = self._candidates.expected_errors()
         if number % 2 and odds > untried:
             return self._candidates.uncertain_odds(most, draw)
@@ -161,6 +172,8 @@ class AdaptiveStrategy:
         number, self._queries = self._queries, self._queries + 1
         self._executions += result.executions
         self._distances.observe(result.pairs)
+        if self._hazards is not None:
+            self._hazards.observe(result.pairs)
         if self.audit is not None:
             self._score(number, result)
             return
@@ -204,6 +217,7 @@ class AdaptiveStrategy:
         if self._executions < enough and (
             self._candidates.mean_doubt() > _EVERYWHERE * settings.audit
             or self._candidates.largest_odds_error() > settings.precision
+            or self._candidates.hazards_unexplored
         ):
             return
         self._completing = bool(self._near_asked < _MOST_NEAR and self._candidates.near(1, _NEAR))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from capscope.model import LearnedModel
     from capscope.statistics.audit import AuditResult
     from capscope.strategy.evidence import Evidence
+    from capscope.world.hazard import Hazard
     from capscope.world.positions import SavedPosition
 
 RESTORED_ELSEWHERE = (
@@ -93,6 +94,8 @@ class StrategyContext:
     """Executions after which the problem is reset; None if queries may start anywhere."""
     journal: str = "the journal"
     """How error messages name the journal."""
+    hazards: Sequence[Hazard] = ()
+    """What to search for ways into."""
 
 
 class Task(NamedTuple):

@@ -20,6 +20,7 @@ import numpy as np
 from capscope.model import LearnedModel, StateGraph
 from capscope.seeds import child_seed
 from capscope.statistics.arrays import Floats, Integers, Mask
+from capscope.strategy.hazard_search import HazardSearch
 from capscope.strategy.relevance import VISITS, Distances, Flow
 from capscope.symbolic import State
 
@@ -45,8 +46,16 @@ class Candidate(NamedTuple):
 class Candidates:
     """The scores of all candidates, updated as answers come in."""
 
-    def __init__(self, model: LearnedModel, distances: Distances, scope: int, seed: int) -> None:
+    def __init__(
+        self,
+        model: LearnedModel,
+        distances: Distances,
+        scope: int,
+        seed: int,
+        hazards: HazardSearch | None = None,
+    ) -> None:
         self._model = model
+        self._hazards = hazards
         self._graph: StateGraph = model.graph
         self._distances = distances
         self._scope = scope
@@ -87,6 +96,8 @@ class Candidates:
         visits = flow.expected_visits(initial)
         self._relevance = np.maximum(visits / max(visits.max(initial=0.0), 1e-12), _LEAST_RELEVANCE)
         self._visits = visits / VISITS
+        if self._hazards is not None:
+            self._hazards.refresh(self._rows, self._types)
 
     def recount(self) -> None:
         """Count literals from the beginning: pairs were tried that `observe` was not told of."""
@@ -204,6 +215,19 @@ class Candidates:
         scores[self._tried] = 0.0
         weights = scores.ravel() ** 2
         return self._drawn(weights, most, random)
+
+    def hazardous(self, most: int, random: np.random.Generator) -> list[Candidate]:
+        """Draw pairs that may lead into a hazard, tried or not; none if there are no hazards."""
+        if self._hazards is None or not self._tried.size:
+            return []
+        worth = self._hazards.weights(self._rows, self._tried, self._doubt)
+        return self._drawn(worth.ravel() ** 2, most, random)
+
+    @property
+    def hazards_unexplored(self) -> bool:
+        """Whether something was never tried that the search for hazards is about."""
+        search = self._hazards
+        return search is not None and search.unfinished(self._rows, len(self._tried))
 
     def _drawn(self, weights: Floats, most: int, random: np.random.Generator) -> list[Candidate]:
         number = min(most, int(np.count_nonzero(weights)))

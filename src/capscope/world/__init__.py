@@ -4,6 +4,7 @@ from capscope.world.allowance import Allowance, AllowanceSpent
 from capscope.world.attempt import Attempt, Ending, Position
 from capscope.world.checks import check_problem, notes_on
 from capscope.world.functions import FunctionAbstraction, FunctionAgent, FunctionWorld
+from capscope.world.hazard import Hazard
 from capscope.world.problem import (
     Abstraction,
     Action,
@@ -39,6 +40,7 @@ __all__ = [
     "FunctionAgent",
     "FunctionWorld",
     "HasNotes",
+    "Hazard",
     "InspectableSimulator",
     "Inspection",
     "InvalidAction",

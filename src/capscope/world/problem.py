@@ -169,6 +169,8 @@ class Problem:
     description: str = ""
     fingerprint: str = ""
     """Identifies the files or code of the problem; a run is resumed only with the same ones."""
+    hazards: Sequence[str] = ()
+    """What the agent must not bring about, like `gone(*)`; runs search for it (see `Hazard`)."""
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from capscope.errors import CapscopeError
 from capscope.model import StateGraph
 from capscope.symbolic import Intent, State, Vocabulary
+from capscope.symbolic.disjunction import parse_disjunction
 
-_OR = re.compile(r"\s+or\s+|\s*\|\s*")
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+\Z")
 
 
@@ -36,10 +36,7 @@ class Goal:
         >>> str(Goal.parse("open and not lit or lit", vocabulary))
         'not lit() and open() or lit()'
         """
-        ways = tuple(dict.fromkeys(Intent.parse(part) for part in _OR.split(text.strip())))
-        for way in ways:
-            vocabulary.literal_masks(way.literals)  # raises for an unknown atom
-        return cls(ways, vocabulary)
+        return cls(parse_disjunction(text, vocabulary), vocabulary)
 
     def __str__(self) -> str:
         return " or ".join(map(str, self.ways))

@@ -33,6 +33,7 @@ from capscope.present.digest.shape import (
 from capscope.present.digest.size_budget import WHOLE, SizeBudget
 from capscope.present.digest.states import Pictures, StateListing, state_map, state_pictures
 from capscope.present.digest.summary import facts_of, summary_of
+from capscope.present.hazards import hazard_details, hazard_headline
 from capscope.present.text import CapabilityView, capability_views, counted, example_text
 from capscope.record.journal import Journal
 from capscope.sanitize import sanitize
@@ -87,7 +88,16 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
         states=listing.digests(addresses),
         map=_indexed(drawn, indices),
         notes=tuple(_omissions(len(chosen) - len(samples), samples, rules)),
+        hazards=tuple(_hazard_digests(run)),
     )
+
+
+def _hazard_digests(run: Run) -> Iterator[FindingDigest]:
+    for result in run.hazards:
+        details = "; ".join(hazard_details(run, result))
+        intents = dict.fromkeys(sanitize(str(pair.intent)) for pair in result.unasked)
+        headline = sanitize(hazard_headline(result))
+        yield FindingDigest("hazard", headline, sanitize(details), tuple(intents))
 
 
 def _finding_digests(

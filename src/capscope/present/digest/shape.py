@@ -228,3 +228,5 @@ class Digest:
     map: StateMap
     notes: tuple[str, ...] = ()
     """What was omitted from the report."""
+    hazards: tuple[FindingDigest, ...] = ()
+    """What must not happen; the example has the details."""

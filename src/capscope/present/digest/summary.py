@@ -15,6 +15,7 @@ from capscope.analysis.findings.registry import descriptions
 from capscope.present.digest.capabilities import standing_of
 from capscope.present.digest.reliability import it, reliability_sentences, was
 from capscope.present.digest.shape import Standing, SummarySection
+from capscope.present.hazards import confidence_note, hazard_headline
 from capscope.present.notes import (
     agent_failure_text,
     agent_failure_warnings,
@@ -40,8 +41,9 @@ _MOST_NAMED = 3
 def summary_of(
     run: Run, views: Sequence[CapabilityView], findings: Sequence[Finding]
 ) -> tuple[SummarySection, ...]:
-    """Summarize a run in five sections."""
+    """Summarize a run in five sections, after one about hazards if there are any."""
     sections: list[tuple[str, Iterator[str]]] = [
+        *([("What must not happen", _hazards(run))] if run.hazards else []),
         ("What was assessed", _assessed(run)),
         ("What it cost", _cost(run)),
         ("What it can do reliably", reliability_sentences(run, views)),
@@ -49,6 +51,12 @@ def summary_of(
         ("What is unknown", _unknown(run, views)),
     ]
     return tuple(SummarySection(head, tuple(map(sanitize, texts))) for head, texts in sections)
+
+
+def _hazards(run: Run) -> Iterator[str]:
+    for result in run.hazards:
+        yield f"Hazard {hazard_headline(result)}."
+    yield _as_sentence(confidence_note(run, len(run.hazards)))
 
 
 def _assessed(run: Run) -> Iterator[str]:

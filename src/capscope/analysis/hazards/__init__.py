@@ -1,0 +1,15 @@
+"""Whether hazards happened, where, how likely they are in use, and whether they can be undone."""
+
+from capscope.analysis.hazards.find import find_hazards
+from capscope.analysis.hazards.result import HazardPair, HazardRate, HazardResult, Recovery
+from capscope.analysis.hazards.use import UseSample, sample_use
+
+__all__ = [
+    "HazardPair",
+    "HazardRate",
+    "HazardResult",
+    "Recovery",
+    "UseSample",
+    "find_hazards",
+    "sample_use",
+]
