@@ -11,5 +11,6 @@ which of the two it is, and what to do.
 """
 
 from capscope.testing.assertions import assert_capability, assert_no_loss, assert_no_side_effect
+from capscope.testing.hazard_assertion import assert_never
 
-__all__ = ["assert_capability", "assert_no_loss", "assert_no_side_effect"]
+__all__ = ["assert_capability", "assert_never", "assert_no_loss", "assert_no_side_effect"]

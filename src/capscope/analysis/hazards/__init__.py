@@ -1,6 +1,6 @@
 """Whether hazards happened, where, how likely they are in use, and whether they can be undone."""
 
-from capscope.analysis.hazards.find import find_hazards
+from capscope.analysis.hazards.find import asked_by_executions, find_hazards
 from capscope.analysis.hazards.result import HazardPair, HazardRate, HazardResult, Recovery
 from capscope.analysis.hazards.use import UseSample, sample_use
 
@@ -10,6 +10,7 @@ __all__ = [
     "HazardResult",
     "Recovery",
     "UseSample",
+    "asked_by_executions",
     "find_hazards",
     "sample_use",
 ]

@@ -74,6 +74,13 @@ def happening(run: Run, hazards: Sequence[Hazard]) -> list[Mask]:
     return found
 
 
+def asked_by_executions(run: Run, hazard: Hazard) -> Mask:
+    """Return for each execution whether it asked for a hazard itself."""
+    asking = np.array([hazard.asked_by(intent) for intent in run.capabilities], dtype=bool)
+    flags: Mask = asking[run.executions.capability]
+    return flags
+
+
 class _HazardEvidence:
     """Everything about one hazard."""
 
