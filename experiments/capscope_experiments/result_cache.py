@@ -25,5 +25,6 @@ def load_result(path: Path, terms: Any) -> Any | None:
 
 
 def save_result(path: Path, terms: Any, result: Any) -> None:
-    """Save a result with its terms."""
+    """Save a result with its terms; its folder is made if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps({"terms": terms, "result": result}) + "\n")

@@ -85,6 +85,7 @@ class Run:
         self._evidence = evidence
         self._model = model
         self._temporary = temporary
+        self._explanations: dict[int | None, Explanation] = {}
 
     @property
     def kept(self) -> bool:
@@ -292,7 +293,9 @@ class Run:
         """Return what a query asked and why, and what it taught; the last one if none is named."""
         from capscope.present.explanation import explain
 
-        return explain(self, query)
+        if query not in self._explanations:
+            self._explanations[query] = explain(self, query)
+        return self._explanations[query]
 
     def diff(
         self, other: Run | str | Path, *, error_rate: float = 0.05, any_position: bool = False

@@ -9,7 +9,13 @@ from capscope.strategy import STRATEGIES
 from capscope_experiments.accounting import Shares
 from capscope_experiments.curve import Curve, Point
 from capscope_experiments.plan import CASES, BenchCase
-from capscope_experiments.suites.efficiency import CUT, efficiency, efficiency_curves, steps_to_beat
+from capscope_experiments.suites.efficiency import (
+    CUT,
+    _cut,
+    efficiency,
+    efficiency_curves,
+    steps_to_beat,
+)
 from support.markdown_rows import cells, links
 from support.tiny_bench import BUDGET, section_and_jobs, tiny_bench
 
@@ -116,6 +122,14 @@ def test_the_exhaustive_strategy_sets_the_cut_only_if_it_is_alone(tmp_path):
     bench = tiny_bench(tmp_path, cases=(case,), seeds=(0,), levels=(0.99,))
     own, chance = efficiency_curves(bench)
     assert chance.last.simulator_steps == CUT * own.last.simulator_steps
+
+
+@pytest.mark.parametrize("strategy", ["adaptive", "exhaustive"])
+def test_beside_one_of_the_papers_strategies_ours_do_not_set_the_cut(strategy):
+    # They reach the level long before, and Random Query would be cut before it can.
+    quick, paper = curve(strategy, (10, 0.999)), curve("mcqs-s", (70, 0.995))
+    assert _cut([quick, paper], 0.99) == Budget(simulator_steps=CUT * 70)
+    assert _cut([quick], 0.99) == Budget(simulator_steps=CUT * 10)
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,12 @@ from typer.testing import CliRunner
 from capscope import Budget, assess, load
 from capscope.cli.main import app
 from capscope.errors import CapscopeError
-from capscope.model import StateGraph
+from capscope.model import LearnedModel, StateGraph
 from capscope.present.text import counted
+from capscope.problems import load_problem
 from capscope.record.run_directory import RunDirectory
 from capscope.record.settings import Settings
+from capscope.run import Run
 from capscope.strategy.registry import STRATEGIES
 from support.toy_worlds import SWITCHES, Board, Scripted, board_problem
 
@@ -189,3 +191,72 @@ def test_a_query_of_an_audit_is_called_one(tmp_path):
     begun = run.audit.since_query
     assert "audit" not in lines_of(path, begun - 1)[0]
     assert lines_of(path, begun)[0].startswith(f"query {begun}: part of an audit")
+
+
+@pytest.fixture(scope="module")
+def audited():
+    return assess(load_problem("blocksworld"))
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """The graphs that a model was fitted to."""
+    made, fitted = [], LearnedModel.fitted
+
+    def noted(graph, seed=0):
+        made.append(graph)
+        return fitted(graph, seed)
+
+    monkeypatch.setattr(LearnedModel, "fitted", noted)
+    return made
+
+
+def fresh(run):
+    """Return a run of which nothing was explained yet."""
+    return Run(run.path, run.meta, run.executions, run.graph)
+
+
+def test_the_queries_of_an_audit_share_the_model_that_was_audited(fits):
+    # The audit of this run comes to pairs that were never tried.
+    made = assess(load_problem("first-responders"), settings=Settings(audit=0.2))
+    fits.clear()
+    run = fresh(made)
+    queries = range(run.audit.since_query, len(run.executions.queries))
+    news = [news for number in queries for news in run.explain(number).news.items()]
+    assert len(fits) == 1
+    assert fits[0].pairs_tried < run.graph.pairs_tried
+    inferred = [(transition, belief) for transition, belief in news if "inferred it" in belief]
+    assert inferred
+    for (before, capability, after), belief in inferred:
+        predicted = run.model.predict_untried(before, run.capabilities[capability])
+        assert f"inferred it with {predicted[after]:.2f}, doubt {predicted.doubt:.2g}" in belief
+
+
+def test_no_model_is_fitted_if_all_pairs_were_tried_before(audited, fits):
+    run = fresh(audited)
+    seen, repeats = set(), []
+    for number, transitions in enumerate(run.executions.transitions_by_query()):
+        pairs = {(before, capability) for before, capability, _ in transitions}
+        repeats += [number] if pairs <= seen else []
+        seen |= pairs
+    assert len(repeats) > 100
+    for number in repeats[:100]:
+        run.explain(number)
+    assert fits == []
+
+
+def test_an_explanation_is_made_once(audited, fits):
+    run = fresh(audited)
+    assert run.explain(5) is run.explain(5)
+    assert len(fits) == 1
+
+
+def test_before_the_audit_the_model_knows_what_came_before_the_query(audited, fits):
+    run, number = fresh(audited), audited.audit.since_query // 2
+    while not run.explain(number).learned.new_pairs:
+        number += 1
+    (graph,) = fits
+    known = StateGraph(graph.vocabulary, run.capabilities)
+    known.update(run.executions.first_queries(number + 1).transitions())
+    # The graph has taken in the query since.
+    assert graph.pairs_tried == known.pairs_tried

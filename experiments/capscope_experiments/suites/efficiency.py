@@ -2,8 +2,8 @@
 
 Random Query is the baseline. It runs until it reaches the highest level of agreement, or until it
 has taken 20 times the steps that the better of the paper's strategies needed with the same seed;
-its cost is then reported as "more than". The adaptive strategy does not set that bound: it needs so
-little that Random Query would be cut too early.
+its cost is then reported as "more than". The adaptive and the exhaustive strategy do not set that
+bound: they need so little that Random Query would be cut too early.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from capscope_experiments.curve_report import (
 from capscope_experiments.table import markdown_table, spread
 
 CUT = 20
+_WITHOUT_A_SAY = (DEFAULT_STRATEGY, "exhaustive")
+"""They do not determine how far Random Query goes if one of the paper's strategies does."""
 _TEXT = """
 Agreement is 1 − VD. The table shows what a run spent until it first reached a level: mean ± one
 standard deviation over the seeds. In brackets, how many times as much Random Query needed. "> "
@@ -43,8 +45,9 @@ own stop. All points are in [efficiency.csv](efficiency.csv).
 _SHARES = """
 What the executions were spent on: *new pairs* try a capability in a state for the first time,
 *repeats* are the other draws of that query, *walks* pass through known pairs on the way to a new
-one, and the last column is queries that found no new pair. The adaptive strategy repeats in later
-queries.
+one, and the last column is queries that found no new pair. The adaptive and the exhaustive strategy
+make one draw of a query: what they repeat, they ask again in a later query, usually one without a
+new pair.
 """
 
 
@@ -142,7 +145,8 @@ def _random_runs(bench: Bench, searched: Sequence[Curve]) -> Iterator[BenchRun]:
 
 
 def _cut(searched: Sequence[Curve], level: float) -> Budget:
-    curves = [curve for curve in searched if curve.strategy != DEFAULT_STRATEGY] or list(searched)
+    papers = [curve for curve in searched if curve.strategy not in _WITHOUT_A_SAY]
+    curves = papers or list(searched)
     return Budget(simulator_steps=CUT * steps_to_beat(curves, level)) if curves else Budget()
 
 

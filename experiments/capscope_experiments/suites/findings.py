@@ -15,9 +15,10 @@ from capscope_experiments.table import markdown_table, write_csv
 
 _MOST = 12
 _TEXT = f"""
-What `capscope show DIR --surprises` reports about the adaptive runs: unnecessary side effects,
-conditions that lower success, preferences among outcomes that would do equally well, intents
-achieved by unusual means, objects of one type that are treated differently. Probabilities come with
+What `capscope show DIR --surprises` reports about the runs of the default strategy,
+`{DEFAULT_STRATEGY}`: unnecessary side effects, conditions that lower success, preferences among
+outcomes that would do equally well, intents achieved by unusual means, objects of one type that are
+treated differently. Probabilities come with
 95 % intervals and the number of draws; all comparisons of a run share an error rate of 0.05. The
 sentence is from the first run with the finding; the last column counts the runs that have it. At
 most {_MOST} per problem, the most frequent and strongest first; all are in
@@ -43,7 +44,7 @@ class PooledFinding:
 
 
 def measure_findings(bench: Bench) -> Section:
-    """Find surprises in the adaptive runs and count the runs that agree."""
+    """Find surprises in the runs of the default strategy and count the runs that agree."""
     runs = bench.planned_runs((DEFAULT_STRATEGY,))
     bench.curves(runs)  # makes the runs that are missing
     found: dict[BenchRun, list[dict[str, Any]]] = bench.analyze("surprises", runs, find_in_run)

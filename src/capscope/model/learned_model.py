@@ -333,7 +333,11 @@ class LearnedModel:
         pair = self.graph.pair(state, index)
         if pair is not None:
             return self._tried(state, pair, index)
-        number, doubt = self.infer(self.matrix.add(state), index)
+        return self.predict_untried(state, capability)
+
+    def predict_untried(self, state: State, capability: Intent) -> LearnedPrediction:
+        """Return what is inferred of a pair, as if it had never been tried."""
+        number, doubt = self.infer(self.matrix.add(state), self.graph.index[capability])
         support = Support(tuple(sorted(self.types.effects[number])), self.types.draws[number], 0)
         if doubt > _UNKNOWN_DOUBT:
             return LearnedPrediction({}, Provenance.UNKNOWN, doubt, support)

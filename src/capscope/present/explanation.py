@@ -1,12 +1,18 @@
-"""Explain one query: what was asked and why, what was observed, and what was learned from it."""
+"""Explain one query: what was asked and why, what was observed, and what was learned from it.
+
+What was believed before an adaptive query is what the learned model inferred, and fitting that
+model takes nearly all the time. So it is fitted only if a pair was never tried before. The queries
+of the audit share the model that was audited.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from capscope.errors import CapscopeError
@@ -73,11 +79,11 @@ def explain(run: Run, number: int | None = None) -> Explanation:
     assert record is not None
     graph = StateGraph(run.graph.vocabulary, run.capabilities)
     graph.update(table.first_queries(chosen).transitions())
-    believed = _adaptive_model(graph, run) if _is_adaptive(record) else ExtremeModels(graph)
+    models = cache(lambda: _models_before(run, chosen, record, graph))
     transitions = next(
         itertools.islice(table.transitions_by_query(), chosen, None), Counter[Transition]()
     )
-    beliefs = {transition: _belief(believed, transition) for transition in transitions}
+    beliefs = {transition: _belief(graph, transition, models) for transition in transitions}
     news = {transition: belief for transition, belief in beliefs.items() if belief}
     learned = graph.update(transitions)
     return Explanation(chosen, record, draws, run.capabilities, graph.vocabulary, news, learned)
@@ -87,7 +93,15 @@ def _is_adaptive(record: QueryRecord) -> bool:
     return record.policy is not None and json.loads(record.policy)["kind"] == "draws"
 
 
-def _adaptive_model(graph: StateGraph, run: Run) -> LearnedModel:
+def _models_before(
+    run: Run, number: int, record: QueryRecord, graph: StateGraph
+) -> ExtremeModels | LearnedModel:
+    """Return what was believed before a query; `graph` is what had been seen."""
+    if not _is_adaptive(record):
+        return ExtremeModels(graph)
+    in_audit = not record.informative
+    if in_audit and run.audit is not None and number >= run.audit.since_query:
+        return run.model
     for state in run.initial_positions.states:
         graph.node(state)
     return LearnedModel.fitted(graph, run.identity.seed)
@@ -197,18 +211,22 @@ def _lesson_lines(query: Explanation) -> Iterator[str]:
         yield f"  and {len(query.news) - _MOST_LESSONS} more"
 
 
-def _belief(models: ExtremeModels | LearnedModel, transition: Transition) -> str | None:
+def _belief(
+    graph: StateGraph,
+    transition: Transition,
+    models: Callable[[], ExtremeModels | LearnedModel],
+) -> str | None:
     """Return what was believed of a transition; None if it had been seen."""
     before, capability, after = transition
-    pair = models.graph.pair(before, capability)
+    pair = graph.pair(before, capability)
     if pair is not None:
         seen = Effect.between(before, after) in pair.counts
         return None if seen else f"not seen in {counted(pair.total, 'execution')} before"
-    intent = models.graph.capabilities[capability]
-    if isinstance(models, ExtremeModels):
-        believed = models.optimistic.predict(before, intent).get(after, 0.0)
+    intent, believing = graph.capabilities[capability], models()
+    if isinstance(believing, ExtremeModels):
+        believed = believing.optimistic.predict(before, intent).get(after, 0.0)
         return f"never tried here; the optimistic model predicted it with {believed:.2f}"
-    inferred = models.predict(before, intent)
+    inferred = believing.predict_untried(before, intent)
     if not inferred:
         return "never tried here, and the model inferred nothing"
     believed, doubt = inferred.get(after, 0.0), inferred.doubt
