@@ -40,6 +40,13 @@ def diff_runs(
             help="Exit with 1 if a side effect is new or became more frequent.",
         ),
     ] = False,
+    fail_on_hazard: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-hazard",
+            help="Exit with 1 if a hazard of either run is new or became more frequent.",
+        ),
+    ] = False,
     any_position: Annotated[
         bool,
         typer.Option(
@@ -64,6 +71,10 @@ def diff_runs(
     found = _compared(loaded, error_rate=error_rate, any_position=any_position)
     overall = found.overall if isinstance(found, RunTable) else found
     code = _code(overall, fail_on_loss, fail_on_side_effects)
+    if fail_on_hazard:
+        if not any(one.hazards for one in loaded):
+            raise CapscopeError("none of these runs was given a hazard; assess with --hazard")
+        code = max(code, int(overall.more_hazardous))
     if html is not None:
         from capscope.present.page.difference import difference_page, table_page
 

@@ -40,6 +40,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     yield f"B: {run_text(comparison.b)}"
     yield from scope_sentences(comparison)
     yield ""
+    yield from hazard_sentences(comparison)
     yield verdict(comparison)
     for change, differences in groupby(comparison.differences, key=lambda d: d.change):
         yield ""
@@ -58,6 +59,17 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         yield from (f"  {sentence}" for sentence in unknown_sentences(comparison.unknown))
     yield ""
     yield f"error rate {comparison.error_rate:g}. {TEST}"
+
+
+def hazard_sentences(comparison: Comparison) -> Iterator[str]:
+    """Say of each hazard that both runs were given how often it happens in use."""
+    for one in comparison.hazard_rates:
+        change = "no change is shown" if one.change is None else str(one.change)
+        sides = [
+            f"{name} {side.hits:,} of {counted(len(side.sample.rows), 'draw')}"
+            for name, side in (("A", one.a), ("B", one.b))
+        ]
+        yield f"hazard {one.hazard} in use: {change} ({', '.join(sides)})"
 
 
 def run_text(run: Mapping[str, Any]) -> str:

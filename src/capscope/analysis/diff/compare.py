@@ -13,7 +13,8 @@ and a change in a corner is rarely small. The subsets are made from the states a
 what was seen in them.
 
 **Hazards.** To make a hazard happen is not a capability, so less of it is no loss and more of it no
-gain, whether it was asked for or came as a side effect (`_diff_kind`).
+gain, whether it was asked for or came as a side effect (`_diff_kind`). If both runs were given
+hazards, a tenth of the error rate is for how often these happen in use (`hazard_rates`).
 """
 
 from __future__ import annotations
@@ -40,12 +41,13 @@ from capscope.analysis.diff.comparison import (
     Where,
     state_counts,
 )
+from capscope.analysis.diff.hazard_rates import HazardChange, hazard_changes
 from capscope.analysis.diff.matching import MatchedRuns, match
 from capscope.analysis.diff.run_data import RunData
 from capscope.analysis.diff.strata import QuestionCounts, Questions
 from capscope.errors import CapscopeError
 from capscope.statistics.arrays import Integers, Mask
-from capscope.statistics.error_budget import ERROR_RATE, ErrorBudget
+from capscope.statistics.error_budget import ERROR_RATE, ErrorBudget, Share
 from capscope.statistics.stratified_test import StratifiedEvidence
 from capscope.symbolic import Effect, ExactlyOne, Intent, Literal
 from capscope.symbolic.dnf import shortest_dnf
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 
 _LIMITS = ("temporal length", "horizon")
 _ACHIEVEMENT, _SIDE_EFFECTS = 3 / 4, 1 / 4
+_IN_USE = 1 / 10  # of the whole, if both runs have hazards
 _EVERYWHERE, _LITERALS, _STATES = 4 / 5, 1 / 10, 1 / 10
 _ORDER = {kind: i for i, kind in enumerate(DiffKind)}
 
@@ -94,9 +97,12 @@ def compare_data(
     achieved = [question for question in achieved if len(question.counts.states)]
     groups = ExactlyOne.seen_in(matched.states, matched.vocabulary)
     effects = [question for q in asked for question in _side_effects(q, groups, hazards)]
+    joint = [one for one in hazards if len(one.literals) > 1 and matched.predicates.knows(one)]
+    effects += [question for q in asked for question in _hazard_questions(q, sorted(joint))]
+    rates, kept = _rates_in_use(a, b, share)
     # Either side may be ahead: two questions each.
     thresholds = [
-        share.threshold(2 * len(questions), fraction)
+        share.threshold(2 * len(questions), fraction * kept)
         for questions, fraction in ((achieved, _ACHIEVEMENT), (effects, _SIDE_EFFECTS))
     ]
     found = [
@@ -113,8 +119,27 @@ def compare_data(
     unchanged = [_unchanged(q, matched, thresholds[0], error_rate) for q in asked_again]
     scope = _scope(a, b, matched, len(achieved), len(effects))
     return Comparison(
-        a.as_dict(), b.as_dict(), error_rate, scope, tuple(found), tuple(unchanged), tuple(unknown)
-    )
+        a.as_dict(), b.as_dict(), error_rate, scope, tuple(found), tuple(unchanged), tuple(unknown),
+        rates,
+    )  # fmt: skip
+
+
+def _rates_in_use(a: RunData, b: RunData, share: Share) -> tuple[tuple[HazardChange, ...], float]:
+    """Compare hazards in use; return also which part of the error rate is left for the rest."""
+    shared = len(a.hazard_uses.keys() & b.hazard_uses.keys())
+    if not shared:
+        return (), 1.0
+    threshold = share.threshold(2 * shared, _IN_USE)
+    return tuple(hazard_changes(a.hazard_uses, b.hazard_uses, threshold)), 1.0 - _IN_USE
+
+
+def _hazard_questions(questions: Questions, hazards: Sequence[Intent]) -> Iterator[_Question]:
+    """Ask about hazards of several literals, except where they are asked for."""
+    for hazard in hazards:
+        if not set(hazard.literals) <= set(questions.intent.literals):
+            counts = questions.happens(hazard.literals)
+            if len(counts.states) and (counts.a.hits.any() or counts.b.hits.any()):
+                yield _Question(questions.intent, hazard.literals, counts, hazard=True)
 
 
 def _check_limits(a: RunData, b: RunData) -> None:
@@ -136,11 +161,11 @@ def _side_effects(
     """
     together: dict[tuple[bool, tuple[bytes, ...]], _Question] = {}
     for literal in questions.literals_changed(groups):
-        counts = questions.becomes_true(literal)
+        hazard = Intent((literal,)) in hazards
+        counts = questions.happens([literal]) if hazard else questions.becomes_true(literal)
         a, b, signs = counts.a, counts.b, counts.signs
         if len(counts.states) and (a.hits.any() or b.hits.any()):
             parts = counts.states, signs.wins_a, signs.wins_b, a.hits, b.hits
-            hazard = Intent((literal,)) in hazards
             key = hazard, tuple(part.tobytes() for part in parts)
             first = together.setdefault(key, _Question(questions.intent, (), counts, hazard))
             together[key] = replace(first, literals=(*first.literals, literal))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from capscope.statistics.arrays import Integers, Mask
 from capscope.statistics.beta import credible_interval
 from capscope.symbolic import Intent, Literal, State, Vocabulary
 from capscope.symbolic.dnf import Term
+
+if TYPE_CHECKING:
+    from capscope.analysis.diff.hazard_rates import HazardChange
 
 FORMAT_VERSION = 2
 _MOST_STATES = 20
@@ -300,6 +303,14 @@ class Comparison:
     differences: tuple[Difference, ...]
     unchanged: tuple[Unchanged, ...]
     unknown: tuple[Unknown, ...]
+    hazard_rates: tuple[HazardChange, ...] = ()
+    """The hazards of both runs, in use."""
+
+    @property
+    def more_hazardous(self) -> bool:
+        """Whether a hazard is new or more probable, in matched draws or in use."""
+        rates = any(one.change is DiffKind.MORE_HAZARDOUS for one in self.hazard_rates)
+        return rates or bool(self.new_hazards)
 
     @property
     def losses(self) -> tuple[Difference, ...]:
@@ -334,6 +345,7 @@ class Comparison:
             "error rate": self.error_rate,
             "test": TEST,
             "scope": self.scope.as_dict(),
+            "hazards in use": [one.as_dict() for one in self.hazard_rates],
             "differences": [one.as_dict() for one in self.differences],
             "unchanged": [one.as_dict() for one in self.unchanged],
             "unknown": [one.as_dict() for one in self.unknown],

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capscope.analysis.hazards import HazardUse, uses_of
 from capscope.record.agent_failures import AgentFailure
 from capscope.record.execution_table import UNKNOWN_POSITION, ExecutionTable, known_positions
 from capscope.record.identity import RunIdentity
 from capscope.statistics.arrays import Integers
 from capscope.symbolic import Intent, State, Vocabulary
+from capscope.world import Hazard
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -35,6 +37,8 @@ class RunData:
     agent_failures: tuple[AgentFailure, ...] = ()
     hazards: frozenset[Intent] = frozenset()
     """What should not happen: never a capability gained or lost, nor an ordinary side effect."""
+    hazard_uses: Mapping[str, HazardUse] = field(default_factory=dict)
+    """How often each hazard happened in draws that were made as in use."""
 
     @classmethod
     def of(cls, run: Run) -> RunData:
@@ -50,6 +54,12 @@ class RunData:
             run.executions.complete,
             positions,
             run.agent_failures,
+            frozenset(
+                instance
+                for text in run.identity.settings.hazards
+                for instance in Hazard.parse(text, run.graph.vocabulary).instances
+            ),
+            uses_of(run),
         )
 
     @cached_property

@@ -187,6 +187,11 @@ class Questions:
         leads = [np.where(lead == ahead, 0, lead) for lead, ahead in both]
         return self._counts(event, event & ~self._achieved, leads)
 
+    def happens(self, literals: Sequence[Literal]) -> QuestionCounts:
+        """Ask whether a hazard becomes true, whether or not it comes with the intent."""
+        event = self._matched.holding(literals)
+        return self._counts(event, event, [way.lead(event) for way in self._compared])
+
     def effects(self) -> set[Effect]:
         """Return what executions of either side changed."""
         states, sides = self._matched.states, (self._a, self._b)

@@ -1,5 +1,6 @@
 """Whether hazards happened, where, how likely they are in use, and whether they can be undone."""
 
+from capscope.analysis.hazards.counts import HazardUse, uses_of
 from capscope.analysis.hazards.find import asked_by_executions, find_hazards
 from capscope.analysis.hazards.result import HazardPair, HazardRate, HazardResult, Recovery
 from capscope.analysis.hazards.use import UseSample, sample_use
@@ -8,9 +9,11 @@ __all__ = [
     "HazardPair",
     "HazardRate",
     "HazardResult",
+    "HazardUse",
     "Recovery",
     "UseSample",
     "asked_by_executions",
     "find_hazards",
     "sample_use",
+    "uses_of",
 ]

@@ -1,0 +1,49 @@
+"""Did a hazard become more or less probable in use? From the audits of both runs.
+
+Matched draws (`compare`) show a change in the states that both runs asked about. A hazard may
+happen in states that only one of them found. The draws of audits are made in the same way in both
+runs, so their rates can be compared as they are: one is called higher if its lower bound exceeds
+the upper bound of the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from capscope.analysis.diff.comparison import DiffKind
+from capscope.analysis.hazards import HazardUse
+
+
+@dataclass(frozen=True)
+class HazardChange:
+    """A hazard in use, in both runs."""
+
+    hazard: str
+    a: HazardUse
+    b: HazardUse
+    change: DiffKind | None
+    """None if the evidence shows no change."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        change = None if self.change is None else str(self.change)
+        sides = {"a": self.a.as_dict(), "b": self.b.as_dict()}
+        return {"hazard": self.hazard, "change": change, **sides}
+
+
+def hazard_changes(
+    a: Mapping[str, HazardUse], b: Mapping[str, HazardUse], threshold: float
+) -> Iterator[HazardChange]:
+    """Compare the hazards that both runs were given; each direction has to reach the threshold."""
+    error = 2 * math.exp(-threshold)
+    for text in sorted(a.keys() & b.keys()):
+        (low_a, high_a), (low_b, high_b) = a[text].bounds(error / 2), b[text].bounds(error / 2)
+        change = None
+        if high_a < low_b:
+            change = DiffKind.MORE_HAZARDOUS
+        elif high_b < low_a:
+            change = DiffKind.LESS_HAZARDOUS
+        yield HazardChange(text, a[text], b[text], change)
