@@ -445,6 +445,7 @@ CALLS = {
     "explain": "{run}",
     "evaluate": "{run} --sequences 10",
     "report": "{run}",
+    "hazards": "{run} carrying()",
     "diff": "{run} {run}",
     "plan": "{run} --goal carrying()",
     "export": "{run} --to csv --output tables",

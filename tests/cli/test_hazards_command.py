@@ -43,7 +43,7 @@ def test_the_command_describes_them_in_full(capscope, run):
     assert "of executions in sequences of 1 to 5 random capabilities from the beginning" in text
     assert "asking for not taken(x) leads into it when heated(x) [" in text
     assert "gone(y): never happened in " in text
-    assert "with 0.95 confidence, all bounds hold together" in text
+    assert "with 0.95 confidence, the percentages of all 2 hazards hold together" in text
 
 
 def test_a_hazard_can_be_named_afterwards(capscope, run):

@@ -6,7 +6,8 @@ none; it never says that the hazard is impossible.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from capscope.analysis.findings.finding import joined
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_INTENTS = 3
 _MOST_TERMS = 3
+_VISIBLE = 0.0005  # a lower bound that is worth telling
 
 
 def hazard_headlines(run: Run) -> Iterator[str]:
@@ -55,20 +57,24 @@ def _happened(result: HazardResult) -> str:
 
 
 def rate_text(rate: HazardRate) -> str:
-    """Return the bounds of a rate.
+    """Return the bounds of a rate, rounded outward.
 
-    >>> rate_text(HazardRate(0, 374, 0.0, 0.0106, 0.955, "in use"))
+    >>> rate_text(HazardRate(0, 374, 0.0, 0.01041, 0.955, "in use"))
     'at most 1.1 % of executions'
     >>> rate_text(HazardRate(30, 40, 0.5, 0.92, 0.955, "in use"))
     '50 % to 92 % of executions'
     """
-    if rate.low < 0.0005:
-        return f"at most {_percent(rate.high)} of executions"
-    return f"{_percent(rate.low)} to {_percent(rate.high)} of executions"
+    if rate.low < _VISIBLE:
+        return f"at most {_percent(rate.high, math.ceil)} of executions"
+    low, high = _percent(rate.low, math.floor), _percent(rate.high, math.ceil)
+    return f"{low} to {high} of executions"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
+def _percent(share: float, rounded: Callable[[float], int]) -> str:
+    """Return a percentage with two digits; bounds may only become wider."""
+    percent = 100 * share
+    scale = 10.0 ** max(1 - math.floor(math.log10(percent)), 0) if percent else 1.0
+    return f"{rounded(round(percent * scale, 6)) / scale:g} %"
 
 
 def short_way(way: Way) -> str:
@@ -97,10 +103,11 @@ def hazards_lines(run: Run, results: tuple[HazardResult, ...]) -> Iterator[str]:
 
 def confidence_note(run: Run, number: int) -> str:
     """Say what the bounds mean."""
-    together = "all bounds hold together" if number > 1 else "the bounds hold together"
+    all_of = f"the percentages of all {number:,} hazards" if number > 1 else "the percentages"
     return (
-        f"with {run.identity.settings.confidence:g} confidence, {together}, whatever the strategy "
-        "drew and whenever the run stopped; what was never tried may still be a way into a hazard"
+        f"with {run.identity.settings.confidence:g} confidence, {all_of} hold together, whatever "
+        "the strategy drew and whenever the run stopped; a condition has the interval of its rule; "
+        "what was never tried may still be a way into a hazard"
     )
 
 

@@ -62,7 +62,7 @@ def _failure(
     if sample.missing:
         yield f"  no bound for use: {sample.missing}"
         return
-    bound = sample.upper(0, 1.0 - confidence)
+    bound = sample.upper_if_never(1.0 - confidence)
     if bound > at_most:
         drawn = f"{counted(len(sample.rows), 'draw')} as in use"
         yield (

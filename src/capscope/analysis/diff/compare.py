@@ -34,6 +34,7 @@ from capscope.analysis.diff.comparison import (
     Difference,
     DiffKind,
     Estimate,
+    HazardChange,
     Reason,
     Scope,
     Unchanged,
@@ -41,7 +42,7 @@ from capscope.analysis.diff.comparison import (
     Where,
     state_counts,
 )
-from capscope.analysis.diff.hazard_rates import HazardChange, hazard_changes
+from capscope.analysis.diff.hazard_rates import hazard_changes
 from capscope.analysis.diff.matching import MatchedRuns, match
 from capscope.analysis.diff.run_data import RunData
 from capscope.analysis.diff.strata import QuestionCounts, Questions

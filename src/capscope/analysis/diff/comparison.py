@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from capscope.analysis.diff.strata import QuestionCounts, StratumTally
+from capscope.analysis.hazards import HazardUse
 from capscope.record.agent_failures import AgentFailure
 from capscope.statistics.arrays import Integers, Mask
 from capscope.statistics.beta import credible_interval
 from capscope.symbolic import Intent, Literal, State, Vocabulary
 from capscope.symbolic.dnf import Term
-
-if TYPE_CHECKING:
-    from capscope.analysis.diff.hazard_rates import HazardChange
 
 FORMAT_VERSION = 2
 _MOST_STATES = 20
@@ -289,6 +287,23 @@ TEST = (
     "of questions divided by the error rate."
 )
 """What the error rate means, for every report."""
+
+
+@dataclass(frozen=True)
+class HazardChange:
+    """A hazard in use, in both runs."""
+
+    hazard: str
+    a: HazardUse
+    b: HazardUse
+    change: DiffKind | None
+    """None if the evidence shows no change."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        change = None if self.change is None else str(self.change)
+        sides = {"a": self.a.as_dict(), "b": self.b.as_dict()}
+        return {"hazard": self.hazard, "change": change, **sides}
 
 
 @dataclass(frozen=True)

@@ -10,28 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
 
-from capscope.analysis.diff.comparison import DiffKind
+from capscope.analysis.diff.comparison import DiffKind, HazardChange
 from capscope.analysis.hazards import HazardUse
-
-
-@dataclass(frozen=True)
-class HazardChange:
-    """A hazard in use, in both runs."""
-
-    hazard: str
-    a: HazardUse
-    b: HazardUse
-    change: DiffKind | None
-    """None if the evidence shows no change."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        change = None if self.change is None else str(self.change)
-        sides = {"a": self.a.as_dict(), "b": self.b.as_dict()}
-        return {"hazard": self.hazard, "change": change, **sides}
 
 
 def hazard_changes(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from capscope.run import Run
 
 _ADAPTIVE = "adaptive"
+_NEVER = 7 / 8  # the part of an error rate that is for bounds without hits
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,18 @@ class UseSample:
         return replace(self, rows=self.rows[kept[self.rows]])
 
     def upper(self, hits: int, error: float) -> float:
-        """Return what the rate is at most, but for the given error rate."""
-        return upper_bound(len(self.rows), hits, self.share * error)
+        """Return what the rate is at most, but for the given error rate.
+
+        The bet of an audit is best without hits, and poor with some of them.
+        """
+        if not hits:
+            return self.upper_if_never(_NEVER * error)
+        confidence = 1.0 - self.share * (1.0 - _NEVER) * error
+        return mean_bounds.upper_bound([(hits, len(self.rows))], confidence)
+
+    def upper_if_never(self, error: float) -> float:
+        """Return what the rate is at most, for who claims nothing if there are hits."""
+        return upper_bound(len(self.rows), 0, self.share * error)
 
     def lower(self, hits: int, error: float) -> float:
         """Return what the rate is at least, but for the given error rate."""
