@@ -3,6 +3,7 @@
 from capscope.symbolic.effect import Effect
 from capscope.symbolic.exactly_one import ExactlyOne
 from capscope.symbolic.intent import Intent
+from capscope.symbolic.phrasing import Phrasing
 from capscope.symbolic.vocabulary import Atom, Literal, LiteralTest, Predicate, State, Vocabulary
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Intent",
     "Literal",
     "LiteralTest",
+    "Phrasing",
     "Predicate",
     "State",
     "Vocabulary",

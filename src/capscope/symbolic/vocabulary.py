@@ -27,6 +27,8 @@ State = int
 _MOST_SUGGESTED = 3
 _SIMILARITY = 0.5  # from 0 to 1; names of objects are short, so one letter counts much
 _ATOM = re.compile(r"\s*([^\s(),]+)\s*(?:\(([^()]*)\))?\s*\Z")
+PLACE = re.compile(r"\{(\d+)\}")
+"""The place of an argument in a phrase, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -94,10 +96,22 @@ class LiteralTest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A name and the type of each argument."""
+    """A name and the type of each argument, and how to say it (`phrasing`)."""
 
     name: str
     types: tuple[str, ...] = ()
+    phrase: str = ""
+    """What an atom says in words, with `{0}`, `{1}`, … for its arguments; empty if not given."""
+    negated: str = ""
+    """The opposite in words; without it, "not" is put into the phrase."""
+
+    def __post_init__(self) -> None:
+        for place in PLACE.findall(self.phrase + self.negated):
+            if int(place) >= len(self.types):
+                raise VocabularyError(
+                    f"the phrase of predicate {self.name} mentions {{{place}}}, but it has "
+                    f"{len(self.types)} arguments, counted from 0"
+                )
 
 
 class Vocabulary:
@@ -238,17 +252,23 @@ class Vocabulary:
         return (1 << len(self.atoms)) - 1
 
     def as_dict(self) -> dict[str, Any]:
-        """Return predicates, objects and types as JSON values."""
+        """Return predicates, objects and types as JSON values, and phrases if there are any."""
+        phrases = {p.name: [p.phrase, p.negated] for p in self.predicates if p.phrase}
         return {
             "predicates": [[p.name, list(p.types)] for p in self.predicates],
             "objects": self.objects,
             "parents": self.parents,
+            **({"phrases": phrases} if phrases else {}),
         }
 
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Vocabulary:
         """Rebuild a vocabulary from what `as_dict` returned."""
-        predicates = [Predicate(name, tuple(types)) for name, types in parts["predicates"]]
+        phrases = parts.get("phrases", {})
+        predicates = [
+            Predicate(name, tuple(types), *phrases.get(name, ()))
+            for name, types in parts["predicates"]
+        ]
         return cls(predicates, parts["objects"], parts["parents"])
 
     @cached_property

@@ -101,15 +101,18 @@ def grid_vocabulary(layout: Layout) -> Vocabulary:
 
 
 def _predicates(layout: Layout) -> Iterator[Predicate]:
-    yield Predicate(AGENT_AT, (ROOM,))
+    yield Predicate(AGENT_AT, (ROOM,), "the agent is in {0}")
     for key in layout.keys:
-        yield Predicate(f"{key.colour}-key-at", (ROOM,))
-        yield Predicate(f"carrying-{key.colour}-key")
+        yield Predicate(f"{key.colour}-key-at", (ROOM,), f"the {key.colour} key is in {{0}}")
+        carrying = f"the agent carries the {key.colour} key"
+        carrying_not = f"the agent does not carry the {key.colour} key"
+        yield Predicate(f"carrying-{key.colour}-key", (), carrying, carrying_not)
     if layout.lava:
-        yield Predicate(IS_DEAD)
+        yield Predicate(IS_DEAD, (), "the agent is dead", "the agent is alive")
     for door in layout.doors:
         for state in DoorState:
-            yield Predicate(f"{door.colour}-door-{state}")
+            phrase = f"the {door.colour} door is {state}"
+            yield Predicate(f"{door.colour}-door-{state}", (), phrase)
 
 
 class GridAbstraction:
