@@ -10,6 +10,7 @@ from capscope import Intent, Settings, assess, load
 from capscope.analysis.aliasing import AliasedPair, Aliasing
 from capscope.analysis.diff import compare_data
 from capscope.present.difference import comparison_lines
+from capscope.present.digest.capabilities import Standings
 from capscope.present.digest.summary import facts_of, summary_of
 from capscope.present.notes import agent_failure_warnings, aliasing_notes
 from capscope.present.page.difference import difference_page
@@ -55,7 +56,9 @@ def test_the_report_warns_and_lists_the_number_among_its_facts(tmp_path):
     raised = execution(0, 1, 0, ending=Ending.AGENT_RAISED, detail="KeyError: <b>")
     run = small_run(tmp_path / "run", [[draw((0, 0, 1)), draw(raised), draw((1, 0, 1))]])
     run = load(run)
-    said = {passage.heading: passage.sentences for passage in summary_of(run, [], [])}
+    said = {
+        passage.heading: passage.sentences for passage in summary_of(run, Standings.at_once([]), [])
+    }
     facts = dict(facts_of(run))
     first, second = said["What was surprising"]
     assert first == (
@@ -70,7 +73,7 @@ def test_the_report_warns_and_lists_the_number_among_its_facts(tmp_path):
 
 def test_a_report_without_agent_failures_has_no_warning(tmp_path):
     run = load(small_run(tmp_path / "run", [[draw((0, 0, 1))]]))
-    said = str(summary_of(run, [], []))
+    said = str(summary_of(run, Standings.at_once([]), []))
     facts = dict(facts_of(run))
     assert "Warning" not in said
     assert not [name for name in facts if name.startswith("executions in which")]

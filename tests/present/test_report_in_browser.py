@@ -5,38 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from capscope.present.digest.shape import GroupOverview
 from capscope.present.page import report_page
 from capscope.present.page.rendering import share
+from support.report_pages import drawn, focused, press, shown
 from support.tiny_digests import DIGEST, big, hostile
 
 pytest_plugins = ["support.visits"]
 
 REPORT = report_page(DIGEST)
-
-
-def shown(page):
-    """The capabilities in the table, from top to bottom."""
-    return page.locator("tbody.capability:visible button.open").all_inner_texts()
-
-
-def focused(page):
-    return page.evaluate("document.activeElement.textContent || document.activeElement.id")
-
-
-def press(page, *keys):
-    for key in keys:
-        page.keyboard.press(key)
-
-
-def drawn(page):
-    """Wait for the map; return its picture."""
-    page.locator("#map").scroll_into_view_if_needed()
-    page.wait_for_selector("#map-chart canvas")
-    # ECharts paints with the next frame; two later it has.
-    return page.evaluate(
-        """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
-        done(document.querySelector("#map-chart canvas").toDataURL()))))"""
-    )
 
 
 def test_a_report_opens_and_loads_nothing(visit):
@@ -58,20 +35,16 @@ def test_an_empty_report_opens(visit):
         capabilities=(),
         learning=(),
         spending=(),
-        findings=(),
+        cards=(),
+        headline=replace(DIGEST.headline, card=None),
+        heat=replace(DIGEST.heat, rows=()),
         states=(),
+        audit=None,
         map=replace(DIGEST.map, states=(), edges=()),
+        overview=GroupOverview((), (), ()),
     )
     page = visit(report_page(nothing))
     assert page.locator("#map p").inner_text() == "No state was seen."
-
-
-def test_a_map_of_one_state_is_drawn(visit):
-    alone = replace(DIGEST.map, states=(0,), edges=())
-    page = visit(report_page(replace(DIGEST, map=alone)))
-    painted = "(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(x => x))"
-    drawn(page)
-    assert page.evaluate(f"{painted}(document.querySelector('#map-chart canvas'))")
 
 
 def test_search_looks_into_intents_conditions_and_effects(visit):
@@ -171,7 +144,7 @@ def test_side_effects_are_marked(visit):
     page = visit(REPORT)
     page.locator("button.open").first.click()
     sign = "e => getComputedStyle(e, '::before').content"
-    effects = page.locator(".capability.opened .changes .term")
+    effects = page.locator(".capability.opened .changes > span")
     signs = effects.evaluate_all(
         f"all => Object.fromEntries(all.map(e => [e.innerText, ({sign})(e)]))"
     )
@@ -222,50 +195,10 @@ def test_a_link_to_a_capability_opens_it(visiting):
     page = visiting().open(REPORT, "#capability-at-switch")
     assert page.locator(".capability.opened").get_attribute("id") == "capability-at-switch"
     page.fill("#search", "flying")
-    page.locator("#surprises .links a").click()
+    page.locator("#findings .links a").click()
     assert "lit(lamp)" in shown(page)
     assert page.locator(".capability.opened").count() == 2
     assert focused(page) == "lit(lamp)"
-
-
-def test_a_state_is_chosen_from_the_list_or_by_a_link_and_described(visit):
-    page = visit(REPORT)
-    page.select_option("#map-state", "2")
-    state = page.locator("#state")
-    assert "broken(lamp)" in state.inner_text()
-    assert state.locator("tr").all_inner_texts() == ["at(switch)\ts0\t100 %\t9 draws"]
-    state.locator("a", has_text="s0").click()
-    assert page.locator("#map-state").input_value() == "0"
-    assert state.locator("img").count() == 1
-    assert [text.split("\t")[1:3] for text in state.locator("tr").all_inner_texts()] == [
-        ["s1", "75 %"],
-        ["s2", "25 %"],
-    ]
-
-
-def test_the_map_is_the_same_each_time_and_changes_with_the_capability(visiting):
-    visits = visiting()
-    pictures = [drawn(visits.open(report_page(big(6, 2, 40)))) for _ in range(2)]
-    assert pictures[0] == pictures[1]
-    page = visits.context.pages[-1]
-    page.select_option("#map-capability", "2")
-    one = drawn(page)
-    assert one != pictures[0]
-    page.click("[data-zoom='1.4']")
-    assert drawn(page) != one
-    page.click("[data-zoom='reset']")
-    assert drawn(page) == one
-
-
-def test_the_learning_curve_can_be_drawn_over_a_logarithm(visit):
-    page = visit(REPORT)
-    chart = page.locator("#learning-chart")
-    before = chart.locator("svg").inner_html()
-    page.check("#log-axis")
-    page.wait_for_function(
-        "old => document.querySelector('#learning-chart svg').innerHTML != old", arg=before
-    )
-    assert "agreement with the final model" in chart.inner_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

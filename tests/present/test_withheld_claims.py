@@ -3,6 +3,7 @@
 import pytest
 
 from capscope import Settings, assess
+from capscope.present.digest.capabilities import Standings
 from capscope.present.digest.summary import facts_of, summary_of
 from capscope.present.overview import findings_document, model_lines, run_document, run_lines
 from capscope.record.stop_reason import StopKind
@@ -46,7 +47,9 @@ def test_the_criterion_is_met_in_vain(withheld, strategy):
 
 
 def said_of(run):
-    sections = {section.heading: section.sentences for section in summary_of(run, [], [])}
+    sections = {
+        section.heading: section.sentences for section in summary_of(run, Standings.at_once([]), [])
+    }
     return [sentence for sentences in sections.values() for sentence in sentences]
 
 

@@ -2,12 +2,25 @@
 
 from dataclasses import replace
 
+from capscope.present.digest.card import (
+    CardDigest,
+    RateDigest,
+    Tone,
+    WayArrow,
+    WayDigest,
+    WayNode,
+)
 from capscope.present.digest.shape import (
+    AuditDigest,
     CapabilityDigest,
     Coverage,
     Digest,
     DrawDigest,
-    FindingDigest,
+    GroupOverview,
+    HeadlineDigest,
+    HeatCell,
+    HeatMap,
+    HeatRow,
     LearningPoint,
     LiteralChange,
     MapEdge,
@@ -17,8 +30,10 @@ from capscope.present.digest.shape import (
     SpendingPart,
     Standing,
     StateDigest,
+    StateGroup,
     StateMap,
     SummarySection,
+    TileDigest,
 )
 
 DOT = (
@@ -88,8 +103,53 @@ FLY = capability(
 )
 DIG = capability("dug(hole)", Standing.UNTRIED, executions=0)
 
+CARD = CardDigest(
+    "side effect",
+    Tone.HARM,
+    "It breaks the lamp.",
+    "For example 10 of 40.",
+    ("lit(lamp)",),
+    (RateDigest("how often", 0.25, 0.15, 0.38, 40, 2),),
+    WayDigest(
+        (WayNode(1, ("at(switch)", "lit(lamp)")), WayNode(0, ("not lit(lamp)",)), WayNode(2, ())),
+        (WayArrow("at(switch)", 9, 9), WayArrow("lit(lamp)", 10, 40)),
+        from_beginning=True,
+    ),
+)
+HEADLINE = HeadlineDigest(
+    "It breaks the lamp.",
+    Tone.HARM,
+    0,
+    "4 capabilities in 3 states",
+    "1,249 executions",
+    "With 0.95 confidence, it is so.",
+    claimed=True,
+    tiles=(
+        TileDigest("harm", Tone.HARM, 1, "findings", ("lit(lamp)",), ""),
+        TileDigest("reliably", Tone.GOOD, 1, "always", ("at(switch)",), "reliable"),
+        TileDigest("unknown", Tone.UNKNOWN, 1, "never tried", ("dug(hole)",), "untried"),
+    ),
+)
+HEAT = HeatMap(
+    ("broken(lamp)", "not broken(lamp)"),
+    (
+        HeatRow(
+            1, (HeatCell(1.0, 2, 3, (0,)), HeatCell(None, 0, 1, ()), HeatCell(1.0, 2, 2, (0,)))
+        ),
+        HeatRow(
+            0,
+            (HeatCell(0.375, 4, 4, (0, 1)), HeatCell(0.0, 2, 2, (1,)), HeatCell(0.75, 2, 2, (0,))),
+        ),
+        HeatRow(3, (HeatCell(None, 0, 2, ()), HeatCell(None, 0, 0, ()), HeatCell(None, 0, 2, ()))),
+    ),
+    0,
+    repeated=False,
+)
+
 DIGEST = Digest(
     problem="lamp",
+    phrases=(),
+    headline=HEADLINE,
     summary=(
         SummarySection(
             "What was assessed", ("An agent with a lamp.", "It was asked for 4 things.")
@@ -98,20 +158,18 @@ DIGEST = Digest(
     ),
     facts=(("strategy", "exhaustive"), ("seed", "0")),
     always=("there(lamp)",),
-    findings=(
-        FindingDigest(
-            "side effect", "It breaks the lamp.", "For example 10 of 40.", ("lit(lamp)",)
-        ),
-    ),
+    cards=(CARD,),
     findings_note="One false alarm in 20 runs.",
     marks_note="",
     capabilities=(LIGHT, GO, FLY, DIG),
+    heat=HEAT,
     learning=(LearningPoint(1, 0.1, 1, 1, 1), LearningPoint(1249, 1.0, 8, 9, 3)),
+    audit=AuditDigest(900, 1249, passed=True, scored=300, surprises=0),
     spending=(
         SpendingPart("First tries", "Of pairs never tried before.", 8),
         SpendingPart("Repeats", "They sharpen probabilities.", 1241),
     ),
-    coverage=Coverage(8, 12, (("0", 4), ("1", 1), ("2 or more", 7))),
+    coverage=Coverage(8, 12, 3, (("0", 4), ("1", 1), ("2 or more", 7))),
     states=(
         StateDigest("s0", ("at(switch)",), 700, DOT),
         StateDigest("s1", ("at(switch)", "lit(lamp)"), 500, ""),
@@ -121,6 +179,14 @@ DIGEST = Digest(
         (0, 1, 2),
         (MapEdge(0, 1, 0, 0.75, 30), MapEdge(0, 2, 0, 0.25, 10), MapEdge(2, 0, 1, 1.0, 9)),
         0,
+    ),
+    overview=GroupOverview(
+        ("broken(lamp)",),
+        (
+            StateGroup((), 2, 1200, (0, 1), initial=True),
+            StateGroup(("broken(lamp)",), 1, 49, (2,), initial=False),
+        ),
+        (MapEdge(0, 1, 0, 0.25, 10), MapEdge(1, 0, 1, 1.0, 9)),
     ),
 )
 
@@ -150,7 +216,31 @@ def hostile():
         summary=(SummarySection(turned, (turned,)),),
         facts=((turned, turned),),
         always=(turned,),
-        findings=(FindingDigest(turned, turned, turned, (turned, "javascript:window.pwned=1")),),
+        phrases=((turned, turned, turned), ("p", f"{turned} {{0}}", turned)),
+        headline=HeadlineDigest(
+            *(turned, Tone.HARM, 0, turned, turned, turned, False),
+            (TileDigest(turned, Tone.HARM, 1, turned, (turned, "p(x)"), turned),),
+        ),
+        cards=(
+            replace(
+                CARD,
+                kind=turned,
+                sentence=turned,
+                example=turned,
+                intents=(turned, "javascript:window.pwned=1", "p(x)"),
+                way=WayDigest(
+                    (WayNode(0, (turned,)), WayNode(1, ("p(x)", turned))),
+                    (WayArrow(turned, 1, 1),),
+                    from_beginning=False,
+                ),
+            ),
+        ),
+        heat=HeatMap((turned, turned), (HeatRow(0, HEAT.rows[1].cells),), 0, repeated=True),
+        overview=GroupOverview(
+            (turned,),
+            (StateGroup((turned,), 1, 1, (0,), True), StateGroup(("p(x)",), 2, 2, (1, 2), False)),
+            (MapEdge(0, 1, 0, 1.0, 1),),
+        ),
         findings_note=turned,
         marks_note=turned,
         capabilities=(
@@ -158,7 +248,7 @@ def hostile():
             capability("javascript:window.pwned=1", Standing.UNTRIED),
         ),
         spending=(SpendingPart(turned, turned, 3), SpendingPart("a", "b", 1)),
-        coverage=Coverage(1, 2, ((turned, 1), ("2", 1))),
+        coverage=Coverage(1, 2, 0, ((turned, 1), ("2", 1))),
         states=tuple(StateDigest(turned, (turned,), 1, turned) for _ in range(3)),
         map=StateMap((0, 1, 2), (MapEdge(0, 1, 0, 1.0, 1),), 0),
     )
@@ -192,7 +282,10 @@ def big(capabilities=100, rules=12, states=300):
     return replace(
         DIGEST,
         capabilities=told,
-        findings=(),
+        cards=(),
+        headline=replace(HEADLINE, card=None),
+        heat=replace(HEAT, rows=()),
+        overview=GroupOverview((), (), ()),
         states=visited,
         map=StateMap(tuple(range(states)), edges, 0),
     )

@@ -306,22 +306,32 @@ class LearnedModel:
 
     def coverage(self) -> ModelCoverage:
         """Count the pairs of the states seen by what their prediction rests on."""
+        each = self.coverage_by_capability()
+        return ModelCoverage(
+            sum(own.tried for own in each),
+            sum(own.inferred for own in each),
+            sum(own.unknown for own in each),
+        )
+
+    def coverage_by_capability(self) -> list[ModelCoverage]:
+        """Count the states seen by what the prediction of each capability rests on."""
         states = list(self.graph.nodes)
-        rows = np.array(self.matrix.rows(states), dtype=np.int64)
-        tried = inferred = 0
+        rows = self.matrix.rows(states)
+        covered = []
         for capability in range(len(self.graph.capabilities)):
             open_rows = [
                 row
-                for row, state in zip(rows.tolist(), states, strict=True)
+                for row, state in zip(rows, states, strict=True)
                 if self.graph.nodes[state].pairs[capability] is None
             ]
-            tried += len(states) - len(open_rows)
+            inferred = 0
             if open_rows:
                 self.infer(max(open_rows), capability)
                 belief = self._inferred[capability][1][open_rows]
-                inferred += int((1.0 - belief <= _UNKNOWN_DOUBT).sum())
-        pairs = len(states) * len(self.graph.capabilities)
-        return ModelCoverage(tried, inferred, pairs - tried - inferred)
+                inferred = int((1.0 - belief <= _UNKNOWN_DOUBT).sum())
+            tried = len(states) - len(open_rows)
+            covered.append(ModelCoverage(tried, inferred, len(open_rows) - inferred))
+        return covered
 
     def anticipate(self, states: Iterable[State]) -> None:
         """Prepare for questions about some states; asked about one by one they take longer."""

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.model import StateGraph
-from capscope.present.digest.capabilities import capability_digests, marks_note
+from capscope.present.digest.capabilities import Standings, capability_digests, marks_note
 from capscope.present.digest.shape import Mark, Standing
 from capscope.present.digest.size_budget import SizeBudget
 from capscope.present.text import capability_views
@@ -18,9 +18,8 @@ BOTH = Intent.parse("lit(a) and not lit(b)")
 def digests(transitions, intents=WISHES, space=1_000_000):
     graph = StateGraph(LAMPS, intents)
     graph.update(Counter(transitions))
-    return {
-        d.intent: d for d in capability_digests(capability_views(graph), LAMPS, SizeBudget(space))
-    }
+    standings = Standings.at_once(capability_views(graph))
+    return {d.intent: d for d in capability_digests(standings, graph, SizeBudget(space))}
 
 
 SEEN = {
@@ -112,7 +111,10 @@ def test_an_implied_deletion_is_not_marked_as_a_side_effect():
     seen = {Transition(a, 0, b): 9, Transition(a, 1, b): 9, Transition(a, 2, b | lit): 9}
     graph.update(Counter(seen))
     shown = {
-        d.intent: d for d in capability_digests(capability_views(graph), words, SizeBudget(10**6))
+        d.intent: d
+        for d in capability_digests(
+            Standings.at_once(capability_views(graph)), graph, SizeBudget(10**6)
+        )
     }
     marks = {
         intent: [(c.literal, c.side_effect) for c in d.rules[0].outcomes[0].changes]
@@ -155,7 +157,7 @@ def test_what_a_rule_says_about_its_intent_is_true_of_every_state_and_draw(trans
     graph.update(Counter(transitions))
     views = capability_views(graph)
     for view, digest in zip(
-        views, capability_digests(views, LAMPS, SizeBudget(10**6)), strict=True
+        views, capability_digests(Standings.at_once(views), graph, SizeBudget(10**6)), strict=True
     ):
         capability = graph.index[view.intent]
         fresh = []  # (state, draw succeeded) where the intent did not hold

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from capscope import load
 from capscope.present.digest.build import digest_of, digest_run
-from capscope.present.digest.capabilities import capability_digests
+from capscope.present.digest.capabilities import Standings, capability_digests
 from capscope.present.digest.draw_samples import (
     MOST,
     OMITTED,
@@ -17,7 +17,7 @@ from capscope.present.digest.draw_samples import (
 from capscope.present.digest.size_budget import SizeBudget
 from capscope.present.text import capability_views
 from capscope.world import Ending
-from support.small_runs import LAMPS, draw, execution, executions_of, run_in_memory, small_run
+from support.small_runs import draw, execution, executions_of, run_in_memory, small_run
 
 EXECUTIONS = st.builds(
     lambda before, c, after, ending, words: execution(
@@ -51,7 +51,7 @@ def test_the_chosen_draws_are_those_that_the_naive_choice_gives(queries):
     executions = executions_of(queries)
     run = run_in_memory(queries)
     views = capability_views(run.graph)
-    digests = capability_digests(views, LAMPS, SizeBudget(10**6))
+    digests = capability_digests(Standings.at_once(views), run.graph, SizeBudget(10**6))
     written = np.array([bool(made.attempt.transcript) for _, made in executions], dtype=bool)
     for (c, r, o), chosen in choose_draws(run, views, digests, written):
         rule, capability = views[c].rules[r].rule, run.graph.index[views[c].intent]
@@ -128,7 +128,7 @@ def test_a_long_transcript_is_shortened_and_a_shared_beginning_is_shown_once(
 def test_transcripts_that_do_not_fit_are_counted(tmp_path):
     run = load(talkative_run(tmp_path / "run"))
     with run.open_journal() as journal:
-        digest = digest_of(run, journal, None, SizeBudget(60_000))
+        digest = digest_of(run, journal, None, SizeBudget(90_000))
     texts = [d.transcript for c in digest.capabilities for r in c.rules for d in r.draws]
     omitted = texts.count(OMITTED)
     assert 0 < omitted < len(texts)
@@ -140,7 +140,7 @@ def test_draws_that_do_not_fit_are_counted(tmp_path):
     run = load(small_run(tmp_path / "run", queries))
     with run.open_journal() as journal:
         whole = digest_of(run, journal, None, SizeBudget(10**6))
-        digest = digest_of(run, journal, None, SizeBudget(60_000))
+        digest = digest_of(run, journal, None, SizeBudget(90_000))
     kept, all_of_them = (
         sum(len(r.draws) for c in d.capabilities for r in c.rules) for d in (digest, whole)
     )

@@ -45,6 +45,14 @@ def check(digest):
         assert {edge.source, edge.target} <= set(digest.map.states)
         assert edge.capability in capabilities
         assert edge.source != edge.target
+    for card in digest.cards:
+        assert all(node.state in states for node in card.way.nodes)
+        assert len(card.way.nodes) == len(card.way.arrows) + 1
+    for group in digest.overview.groups:
+        assert all(i in states for i in group.members)
+    for row in digest.heat.rows:
+        rules = range(len(digest.capabilities[row.capability].rules))
+        assert all(rule in rules for cell in row.cells for rule in cell.rules)
     for capability in digest.capabilities:
         for rule in capability.rules:
             assert all(i in states for i in rule.states)
@@ -112,8 +120,8 @@ def test_findings_come_with_an_example_and_their_error_rate(tmp_path):
     run = load(made(tmp_path / "run", problem=house, executions=2400))
     digest = check(digest_run(run))
     found = find_findings(run.graph, temporal_length=1)
-    assert [f.sentence for f in digest.findings] == [f.sentence for f in found]
-    (finding,) = digest.findings
+    assert [card.sentence for card in digest.cards] == [f.sentence for f in found]
+    (finding,) = digest.cards
     assert (finding.kind, finding.intents) == ("side effect", ("holding(key)",))
     assert finding.example.startswith("For example ")
     assert "asked for holding(key) in s" in finding.example
@@ -127,7 +135,7 @@ def test_findings_come_with_an_example_and_their_error_rate(tmp_path):
 def test_a_run_that_was_only_created(tmp_path):
     RunDirectory.create(tmp_path / "run", RunSpec(board_problem(), "board").meta()).close()
     digest = check(digest_run(load(tmp_path / "run")))
-    assert (digest.capabilities, digest.states, digest.learning, digest.findings) == ((),) * 4
+    assert (digest.capabilities, digest.states, digest.learning, digest.cards) == ((),) * 4
     assert digest.coverage.pairs_seen == 0
 
 

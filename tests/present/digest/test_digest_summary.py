@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from capscope import Budget
 from capscope.analysis.findings import find_findings
+from capscope.present.digest.capabilities import Standings
 from capscope.present.digest.summary import summary_of
 from capscope.present.text import capability_views
 from capscope.record.stop_reason import StopReason
@@ -19,7 +20,9 @@ from support.small_runs import draw, execution, run_in_memory
 
 def summary(queries, **said):
     run = run_in_memory(queries, **said)
-    passages = summary_of(run, capability_views(run.graph), find_findings(run.graph))
+    passages = summary_of(
+        run, Standings.of_run(run, capability_views(run.graph)), find_findings(run.graph)
+    )
     return {passage.heading: list(passage.sentences) for passage in passages}
 
 
@@ -212,7 +215,11 @@ def test_findings_of_several_kinds_are_named_before_more_of_one():
             self.kind, self.sentence = kind, f"{kind} {number}."
 
     found = [StubFinding("preference", n) for n in range(4)] + [StubFinding("side effect", 0)]
-    (said,) = (p for p in summary_of(run, views, found) if p.heading == "What was surprising")
+    (said,) = (
+        p
+        for p in summary_of(run, Standings.of_run(run, views), found)
+        if p.heading == "What was surprising"
+    )
     assert said.sentences == (
-        "preference 0.", "side effect 0.", "preference 1.", "2 more findings are listed below.",
+        "preference 0.", "side effect 0.", "preference 1.", "2 more findings are shown above.",
     )  # fmt: skip

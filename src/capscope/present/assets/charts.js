@@ -53,9 +53,16 @@
       lineStyle: { color: colour(tone), width: 2, type },
       itemStyle: { color: colour(tone) },
     });
+    const series = [
+      line("agreement with the final model", 1, "good", 0, "solid"),
+      line("pairs tried", 2, "odd", 1, "dashed"),
+      line("transitions seen", 3, "accent", 1, "dotted"),
+      ...audited(log),
+    ];
     return {
       grid: { left: 8, right: 8, top: 62, bottom: 24, containLabel: true },
       legend: {
+        data: series.map(({ name, areaStyle }) => ({ name, icon: areaStyle && "roundRect" })),
         top: 0,
         left: 0,
         textStyle: { color: colour("ink") },
@@ -89,19 +96,37 @@
           axisLabel: { formatter: grouped },
         }),
       ],
-      series: [
-        line("agreement with the final model", 1, "good", 0, "solid"),
-        line("pairs tried", 2, "odd", 1, "dashed"),
-        line("transitions seen", 3, "accent", 1, "dotted"),
-      ],
+      series,
     };
+  }
+
+  /** Shade the executions of the audit: as an area of its own, so that the legend names it. */
+  function audited(log) {
+    const audit = capscope.data.audit;
+    if (!audit) return [];
+    const first = Math.max(audit.first, log ? 1 : 0);
+    return [
+      {
+        name: audit.passed ? "audit, passed" : "audit, not finished",
+        type: "line",
+        symbol: "none",
+        z: 1,
+        data: [
+          [first, 1],
+          [audit.last, 1],
+        ],
+        lineStyle: { color: colour("accent"), width: 0 },
+        itemStyle: { color: colour("accent") },
+        areaStyle: { color: colour("accent"), opacity: 0.13 },
+      },
+    ];
   }
 
   function label(lines) {
     const at = `after ${grouped(lines[0].value[0])} executions`;
     return [
       at,
-      ...lines.map(
+      ...lines.filter(({ seriesIndex }) => seriesIndex < 3).map(
         ({ seriesName, seriesIndex, value }) =>
           `${seriesName}: ${seriesIndex === 0 ? share(value[1]) : grouped(value[1])}`,
       ),

@@ -19,6 +19,31 @@ const capscope = (() => {
     return element("img", { class: "picture", src: address, alt: description, loading: "lazy" });
   }
 
+  /** Say a literal, or a conjunction, in words if the vocabulary has a phrase for it. */
+  function said(text) {
+    return text.split(" and ").map(saidLiteral).join(" and ");
+  }
+
+  function saidLiteral(text) {
+    const [, not, name, inside] = /^(not )?([^\s(),]+)\(([^()]*)\)$/.exec(text) ?? [];
+    const phrases = capscope.data.phrases;
+    if (name === undefined || !Object.hasOwn(phrases, name)) return text;
+    const given = inside.split(",").map((part) => part.trim());
+    let known = true;
+    const filled = phrases[name][not ? 1 : 0].replace(/\{(\d+)\}/g, (_, place) => {
+      known &&= place < given.length;
+      return given[place];
+    });
+    return known ? filled : text;
+  }
+
+  /** Show a literal: in words, with the formal name as a tooltip. */
+  function term(text, kind = "") {
+    const words = said(text);
+    if (words === text) return element("span", { class: `term ${kind}` }, text);
+    return element("span", { class: `term said ${kind}`, title: text }, words);
+  }
+
   /** Format a share in percent that is 0 % or 100 % only if it is exactly that. */
   function share(value) {
     const percent = 100 * value;
@@ -33,6 +58,8 @@ const capscope = (() => {
   return {
     element,
     picture,
+    said,
+    term,
     share,
     grouped: (number) => numbers.format(number),
     counted: (number, noun) => `${numbers.format(number)} ${noun}${number === 1 ? "" : "s"}`,

@@ -1,7 +1,7 @@
 // The draws of a rule, added when they are opened: states passed, ending, transcript.
 "use strict";
 (() => {
-  const { element, picture, counted } = capscope;
+  const { element, picture, counted, term } = capscope;
   const TONES = { achieved: "good", "something else": "odd" };
 
   document.querySelector(".capabilities").addEventListener("click", (event) => {
@@ -67,7 +67,7 @@
         element(
           "span",
           {},
-          ...(i ? changed(states[i - 1][1], atoms) : atoms.map((atom) => term("", atom))),
+          ...(i ? changed(states[i - 1][1], atoms) : atoms.map((atom) => term(atom))),
         ),
       ),
     );
@@ -78,13 +78,11 @@
     ];
   }
 
-  const term = (kind, text) => element("span", { class: `term ${kind}` }, text);
-
   function changed(before, after) {
     const [had, has] = [new Set(before), new Set(after)];
     const changes = [
-      ...after.filter((atom) => !had.has(atom)).map((atom) => term("made", atom)),
-      ...before.filter((atom) => !has.has(atom)).map((atom) => term("unmade", atom)),
+      ...after.filter((atom) => !had.has(atom)).map((atom) => term(atom, "made")),
+      ...before.filter((atom) => !has.has(atom)).map((atom) => term(atom, "unmade")),
     ];
     return changes.length
       ? changes

@@ -2,60 +2,65 @@
 // On a canvas: with thousands of lines, SVG is several times slower when zooming.
 "use strict";
 (() => {
-  const { element, picture, counted, share, painted } = capscope;
+  const { element, share, painted, mapViews } = capscope;
   const place = document.getElementById("map-chart");
   if (!place) return;
   const capabilityChoice = document.getElementById("map-capability");
   const stateChoice = document.getElementById("map-state");
   const panel = document.getElementById("state");
-  const FIRST = "s0";
-  const MOST_NAMED = 8;
+  const viewButtons = [...document.querySelectorAll("[data-view]")];
   const MOST_LABELS = 60;
   const COLOURS = ["accent", "good", "ink", "line-strong", "odd", "raised", "soft"];
   let drawn, nodes, colours;
+  let name = viewButtons.find((b) => b.ariaPressed === "true")?.dataset.view ?? "states";
   let zoom = 1;
   let labelled = true;
+  const view = () => mapViews[name];
 
   // --- what is on the map ---
 
   const crowded = () => nodes.length > MOST_LABELS && zoom < Math.sqrt(nodes.length / MOST_LABELS);
   const numbered = (text) => (text === "" ? null : Number(text));
 
-  /** Compute a position for each state: states with transitions between them are close. */
+  /** Compute a position for each point: points with transitions between them are close. */
   function laidOut() {
-    const { map, states } = capscope.data;
-    const most = Math.max(1, ...map.states.map((position) => states[position][2]));
+    const { points, edges } = view();
+    const most = Math.max(1, ...points.map(({ weight }) => weight));
     // The more points, the smaller, so that they always cover a similar area.
-    const largest = Math.max(10, Math.min(28, 180 / Math.sqrt(map.states.length)));
-    const points = map.states.map((position) => ({
-      position,
-      size: largest * (0.35 + 0.65 * Math.sqrt(states[position][2] / most)),
+    const largest = Math.max(10, Math.min(name === "groups" ? 44 : 28, 180 / Math.sqrt(points.length)));
+    const placed = points.map((point) => ({
+      ...point,
+      size: largest * (0.35 + 0.65 * Math.sqrt(point.weight / most)),
     }));
-    const index = new Map(map.states.map((position, i) => [position, i]));
+    const index = new Map(points.map(({ id }, i) => [id, i]));
     const joined = new Map();
-    for (const [source, target] of map.edges) {
+    for (const [source, target] of edges) {
       const [a, b] = [index.get(source), index.get(target)].sort((x, y) => x - y);
       if (a !== b && b !== undefined) joined.set(`${a} ${b}`, { source: a, target: b });
     }
+    // Labels of groups are long, so their points are farther apart.
+    const apart = name === "groups" ? 2.4 : 1;
     libraries
-      .forceSimulation(points)
-      .force("links", libraries.forceLink([...joined.values()]).distance(50))
-      .force("apart", libraries.forceManyBody().strength(-140))
+      .forceSimulation(placed)
+      .force("links", libraries.forceLink([...joined.values()]).distance(50 * apart))
+      .force("apart", libraries.forceManyBody().strength(-140 * apart * apart))
       .force(
         "collide",
-        libraries.forceCollide((point) => point.size / 2 + 6),
+        libraries.forceCollide((point) => point.size / 2 + 6 * apart),
       )
       .force("x", libraries.forceX().strength(0.04))
       .force("y", libraries.forceY().strength(0.06))
       .stop()
       .tick(300);
-    return points;
+    // Labels are wide, so groups need more room beside each other than above each other.
+    if (name === "groups") for (const point of placed) point.x *= 1.5;
+    return placed;
   }
 
-  /** Select the lines to draw: of one capability, or the likeliest of all between two states. */
+  /** Select the lines to draw: of one capability, or the likeliest of all between two points. */
   function lines(capability) {
     const best = new Map();
-    for (const edge of capscope.data.map.edges) {
+    for (const edge of view().edges) {
       const [source, target, number, probability] = edge;
       if (source === target || (capability !== null && number !== capability)) continue;
       const key = `${source} ${target}`;
@@ -92,7 +97,8 @@
           roam: true,
           scaleLimit: { min: 0.4, max: 12 },
           left: 30,
-          right: 45,
+          // Labels are to the right of their points.
+          right: name === "groups" ? Math.min(150, place.clientWidth / 3) : 45,
           top: 30,
           bottom: 30,
           preserveAspect: "contain",
@@ -103,7 +109,7 @@
           edgeSymbol: ["none", "arrow"],
           edgeSymbolSize: few ? 7 : 4,
           data: nodes.map((node) =>
-            point(node, chosen, capability === null || touched.has(node.position)),
+            point(node, chosen, capability === null || touched.has(node.id)),
           ),
           links: shown.map((edge) => line(edge, chosen, few)),
         },
@@ -111,17 +117,16 @@
     };
   }
 
-  function point({ position, size, x, y }, chosen, involved) {
-    const isChosen = position === chosen;
-    const [name] = capscope.data.states[position];
+  function point({ id, name: text, initial, size, x, y }, chosen, involved) {
+    const isChosen = id === chosen;
     return {
-      id: String(position),
-      name,
+      id: String(id),
+      name: text,
       x,
       y,
       symbolSize: size,
       itemStyle: {
-        color: isChosen ? colours.odd : name === FIRST ? colours.accent : colours.good,
+        color: isChosen ? colours.odd : initial ? colours.accent : colours.good,
         opacity: involved || isChosen ? 1 : 0.25,
         borderColor: colours.raised,
         borderWidth: 1,
@@ -131,6 +136,7 @@
         position: "right",
         distance: 3,
         fontSize: 11,
+        lineHeight: 13,
         color: isChosen ? colours.ink : colours.soft,
         fontWeight: isChosen ? 700 : 400,
       },
@@ -152,13 +158,8 @@
     };
   }
 
-  function label({ dataType, data }) {
-    if (dataType === "edge") return `${share(data.value)} of draws`;
-    const [name, atoms, executions] = capscope.data.states[data.id];
-    const named = atoms.slice(0, MOST_NAMED);
-    if (atoms.length > MOST_NAMED) named.push(`and ${atoms.length - MOST_NAMED} more`);
-    return [`${name}: ${counted(executions, "execution")}`, ...named].join("\n");
-  }
+  const label = ({ dataType, data }) =>
+    dataType === "edge" ? `${share(data.value)} of draws` : view().tooltip(Number(data.id));
 
   function draw(centre) {
     if (!drawn) return;
@@ -185,88 +186,47 @@
 
   // --- choosing ---
 
-  function choose(position, centred = true) {
-    stateChoice.value = String(position);
-    panel.replaceChildren(...described(position));
-    // When zoomed in, the state may be out of sight.
-    draw(centred && zoom > 1 ? nodes?.find((node) => node.position === position) : undefined);
+  function choose(id, centred = true) {
+    stateChoice.value = String(id);
+    panel.replaceChildren(...view().described(id).filter(Boolean));
+    // When zoomed in, the point may be out of sight.
+    draw(centred && zoom > 1 ? nodes?.find((node) => node.id === id) : undefined);
   }
 
-  /** Describe a state: what holds, its picture, and where each capability leads. */
-  function described(position) {
-    const [name, atoms, executions, address] = capscope.data.states[position];
-    const leaving = capscope.data.map.edges
-      .filter(([source]) => source === position)
-      .toSorted((a, b) => a[2] - b[2] || b[3] - a[3]);
-    return [
-      element("p", { class: "soft" }, `${name}: ${counted(executions, "execution")} started here.`),
-      picture(address, `Picture of ${name}`),
-      element(
-        "ul",
-        { class: "atoms" },
-        ...atoms.map((atom) => element("li", { class: "term" }, atom)),
-      ),
-      element("h3", {}, "Where capabilities lead from here"),
-      leaving.length
-        ? leads(leaving, position)
-        : element("p", { class: "soft" }, "To no other state on the map."),
-    ].filter(Boolean);
-  }
-
-  function leads(leaving, position) {
-    return element(
-      "table",
-      {},
-      element(
-        "tbody",
-        {},
-        ...leaving.map(([, target, number, probability, draws]) => {
-          const { intent, anchor } = capscope.data.capabilities[number];
-          const to = capscope.data.states[target][0];
-          return element(
-            "tr",
-            {},
-            element("td", {}, element("a", { class: "term", href: `#${anchor}` }, intent)),
-            element(
-              "td",
-              {},
-              target === position ? "stays" : element("a", { href: `#state-${target}` }, to),
-            ),
-            element("td", { class: "number" }, share(probability)),
-            element("td", { class: "number soft" }, counted(draws, "draw")),
-          );
-        }),
-      ),
-    );
+  /** Show states or groups. */
+  function show(wanted) {
+    name = wanted;
+    for (const button of viewButtons)
+      button.setAttribute("aria-pressed", String(button.dataset.view === wanted));
+    zoom = 1;
+    if (drawn) {
+      nodes = laidOut();
+      drawn.clear();
+    }
+    fillChoices();
+    choose(0);
   }
 
   function follow() {
-    const position = /^#state-(\d+)$/.exec(location.hash)?.[1];
-    if (position === undefined || !capscope.data.states[position]) return;
+    const [, kind, id] = /^#(state|group)-(\d+)$/.exec(location.hash) ?? [];
+    const wanted = `${kind}s`;
+    if (kind === undefined || !mapViews[wanted].choices[id]) return;
     begin();
-    choose(Number(position));
+    if (name !== wanted) show(wanted);
+    choose(Number(id));
     document.getElementById("map").scrollIntoView();
     stateChoice.focus({ preventScroll: true });
   }
 
   function fillChoices() {
-    const { capabilities, map, states } = capscope.data;
-    const leading = new Set(map.edges.map(([, , number]) => number));
-    capabilities.forEach(({ intent }, number) => {
+    const leading = new Set(view().edges.map(([, , number]) => number));
+    capabilityChoice.replaceChildren(element("option", { value: "" }, "all"));
+    capscope.data.capabilities.forEach(({ intent }, number) => {
       if (leading.has(number))
-        capabilityChoice.append(element("option", { value: number }, intent));
+        capabilityChoice.append(element("option", { value: number }, capscope.said(intent)));
     });
-    const placed = new Set(map.states);
-    states.forEach(([name, , executions], position) => {
-      const remark = placed.has(position) ? "" : ", not on the map";
-      stateChoice.append(
-        element(
-          "option",
-          { value: position },
-          `${name} (${counted(executions, "execution")}${remark})`,
-        ),
-      );
-    });
+    const options = view().choices.map(([id, text]) => element("option", { value: id }, text));
+    stateChoice.replaceChildren(...options);
   }
 
   for (const button of document.querySelectorAll("[data-zoom]")) {
@@ -287,6 +247,8 @@
       });
     });
   }
+  for (const button of viewButtons)
+    button.addEventListener("click", () => show(button.dataset.view));
   capabilityChoice.addEventListener("change", () => draw());
   stateChoice.addEventListener("change", () => choose(Number(stateChoice.value)));
   document.addEventListener("themechange", () => draw());

@@ -52,11 +52,16 @@
     button.setAttribute("aria-expanded", String(opened));
   });
 
-  const allFindings = document.getElementById("all-findings");
-  allFindings?.addEventListener("click", () => {
-    document.querySelector(".findings").classList.add("all");
-    allFindings.parentElement.remove();
-  });
+  /** Open a capability and dim its rules but these. */
+  capscope.openRules = (number, wanted) => {
+    const row = rows.find(({ body }) => Number(body.dataset.number) === number);
+    if (row.body.hidden) reset();
+    open(row, true);
+    for (const rule of row.body.querySelectorAll(".rule"))
+      rule.classList.toggle("apart", !wanted.includes(Number(rule.dataset.rule)));
+    row.body.scrollIntoView();
+    row.button.focus({ preventScroll: true });
+  };
 
   // --- searching ---
 
@@ -64,11 +69,12 @@
   let texts;
   function gathered() {
     texts ??= rows.map(({ body }) => ({
-      intent: body.querySelector("button.open").textContent.toLowerCase(),
+      // In words and by its formal name.
+      intent: `${body.querySelector("button.open").textContent} ${body.rows[0].cells[0].dataset.value}`.toLowerCase(),
       rules: [...body.querySelectorAll(".rule")].map((rule) => ({
         rule,
         text: [...rule.querySelectorAll(".term")]
-          .map((term) => term.textContent)
+          .map((term) => `${term.textContent} ${term.title}`)
           .join("\n")
           .toLowerCase(),
       })),
@@ -164,6 +170,16 @@
       const word = button.dataset.standing;
       if (!standings.delete(word)) standings.add(word);
       button.setAttribute("aria-pressed", String(standings.has(word)));
+      apply();
+    });
+  }
+
+  for (const tile of document.querySelectorAll("[data-tile]")) {
+    tile.addEventListener("click", () => {
+      reset();
+      standings.add(tile.dataset.tile);
+      for (const button of document.querySelectorAll(".filters button"))
+        button.setAttribute("aria-pressed", String(standings.has(button.dataset.standing)));
       apply();
     });
   }

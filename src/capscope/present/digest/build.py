@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from capscope.analysis.findings import Finding
 from capscope.analysis.findings.finding import joined
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE, LEAST_RATE
 from capscope.analysis.findings.registry import approximate_labels, descriptions
-from capscope.present.digest.capabilities import MOST_STATES, capability_digests, marks_note
+from capscope.model import StateGraph
+from capscope.present.digest.basis import basis_of, with_basis
+from capscope.present.digest.capabilities import (
+    MOST_STATES,
+    Standings,
+    capability_digests,
+    marks_note,
+    with_harm,
+)
+from capscope.present.digest.cards import CardMaker, indexed_card, ranked_findings
 from capscope.present.digest.draw_samples import (
     OMITTED,
     DrawSample,
@@ -21,30 +30,41 @@ from capscope.present.digest.draw_samples import (
     read_samples,
     with_transcript,
 )
-from capscope.present.digest.learning import coverage_of, learning_curve, spending_parts
+from capscope.present.digest.headline import headline_of
+from capscope.present.digest.heat_map import heat_map, without_omitted_rules
+from capscope.present.digest.learning import (
+    audit_digest,
+    coverage_of,
+    learning_curve,
+    spending_parts,
+)
 from capscope.present.digest.shape import (
     CapabilityDigest,
     Digest,
     DrawDigest,
-    FindingDigest,
+    GroupOverview,
+    HeatMap,
     RuleDigest,
     StateMap,
 )
 from capscope.present.digest.size_budget import WHOLE, SizeBudget
+from capscope.present.digest.splitting_atoms import splitting_atoms
+from capscope.present.digest.state_groups import group_overview
 from capscope.present.digest.states import Pictures, StateListing, state_map, state_pictures
 from capscope.present.digest.summary import facts_of, summary_of
-from capscope.present.hazards import hazard_details, hazard_headline
-from capscope.present.text import CapabilityView, capability_views, counted, example_text
+from capscope.present.text import CapabilityView, capability_views, counted
 from capscope.record.journal import Journal
 from capscope.sanitize import sanitize
 from capscope.statistics.error_budget import ERROR_RATE
+from capscope.symbolic import Phrasing, Vocabulary
 
 if TYPE_CHECKING:
     from capscope.run import Run
 
 _RULES = 1_000_000
 _FINDINGS = 150_000
-_MAP = 550_000
+_HEAT = 250_000
+_MAP = 400_000
 _DRAWS = 450_000
 
 
@@ -61,61 +81,67 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
     """Make the digest of a run; all parts but the smallest count against the size budget."""
     graph, table = run.graph, run.executions
     views = capability_views(graph)
+    standings = Standings.of_run(run, views)
     listing = StateListing(graph.vocabulary, table)
     listing.take(range(len(table.states[:1])), space)
-    found = run.findings()
-    findings = _finding_digests(found, listing, space.part(_FINDINGS))
-    rules = capability_digests(views, graph.vocabulary, space.part(_RULES), run.success)
-    drawn = state_map(graph, [view.intent for view in views], listing, space.part(_MAP))
+    found = ranked_findings(run.findings())
+    maker, room = CardMaker(run, listing), space.part(_FINDINGS)
+    hazards = maker.taken((maker.hazard_card(run, result) for result in run.hazards), room)
+    cards = (*hazards, *maker.taken(map(maker.card, found), room))
+    capabilities = capability_digests(standings, graph, space.part(_RULES), run.success)
+    pictured = _pictured(standings, graph, listing, space)
     has_transcript = with_transcript(table, journal)
-    chosen = list(ranked(choose_draws(run, views, rules, has_transcript)))
+    chosen = list(ranked(choose_draws(run, views, capabilities, has_transcript)))
     samples = read_samples(table, journal, chosen, has_transcript, listing, space.part(_DRAWS))
     samples = list(add_transcripts(journal, samples, space.part(space.left // 2)))
     addresses = state_pictures(listing, journal, pictures, space)
     indices = listing.indices()
+    capabilities = with_basis(run, with_harm(capabilities, cards))
     return Digest(
         problem=sanitize(run.problem),
-        summary=summary_of(run, views, found),
+        phrases=_phrases(graph.vocabulary),
+        headline=headline_of(run, standings, cards),
+        summary=summary_of(run, standings, found),
         facts=facts_of(run),
         always=listing.holding(listing.always),
-        findings=findings,
-        findings_note=_findings_note(found, len(findings), len(table)),
+        cards=tuple(indexed_card(card, indices) for card in cards),
+        findings_note=_findings_note(found, len(cards) - len(hazards), len(table)),
         marks_note=marks_note(graph.exactly_one, graph.vocabulary),
-        capabilities=_with_draws(rules, views, samples, indices, listing),
+        capabilities=_with_draws(capabilities, views, samples, indices, listing),
+        heat=without_omitted_rules(pictured.heat, [len(one.rules) for one in capabilities]),
         learning=learning_curve(table),
+        audit=audit_digest(table, run.audit),
         spending=spending_parts(table, run.identity.strategy),
-        coverage=coverage_of(graph),
+        coverage=coverage_of(graph, basis_of(run).inferred),
         states=listing.digests(addresses),
-        map=_indexed(drawn, indices),
-        notes=tuple(_omissions(len(chosen) - len(samples), samples, rules)),
-        hazards=tuple(_hazard_digests(run)),
+        map=_indexed(pictured.map, indices),
+        overview=_indexed_overview(pictured.overview, indices),
+        notes=tuple(_omissions(len(chosen) - len(samples), samples, capabilities)),
     )
 
 
-def _hazard_digests(run: Run) -> Iterator[FindingDigest]:
-    for result in run.hazards:
-        details = "; ".join(hazard_details(run, result))
-        intents = dict.fromkeys(sanitize(str(pair.intent)) for pair in result.unasked)
-        headline = sanitize(hazard_headline(result))
-        yield FindingDigest("hazard", headline, sanitize(details), tuple(intents))
+class _Pictured(NamedTuple):
+    heat: HeatMap
+    map: StateMap
+    overview: GroupOverview
 
 
-def _finding_digests(
-    findings: Sequence[Finding], listing: StateListing, space: SizeBudget
-) -> tuple[FindingDigest, ...]:
-    kept: list[FindingDigest] = []
-    for finding in findings:
-        numbers, example = [], ""
-        for shown in finding.examples[:1]:
-            numbers = [listing.number[shown.state]]
-            example = f"For {example_text(shown, listing.always, f's{numbers[0]}')}."
-        intents = tuple(sanitize(str(intent)) for intent in finding.intents)
-        sentence = sanitize(finding.sentence)
-        digest = FindingDigest(finding.kind, sentence, sanitize(example), intents)
-        if not listing.take(numbers, space, digest):
-            break
-        kept.append(digest)
-    return tuple(kept)
+def _pictured(
+    standings: Standings, graph: StateGraph, listing: StateListing, space: SizeBudget
+) -> _Pictured:
+    """Make what is drawn; states are still numbers."""
+    views, intents = standings.views, [view.intent for view in standings.views]
+    atoms = splitting_atoms(views, graph.vocabulary)
+    return _Pictured(
+        heat_map(graph, views, standings.eventual, atoms, space.part(_HEAT)),
+        state_map(graph, intents, listing, space.part(_MAP)),
+        group_overview(graph, intents, atoms, listing, space.part(_MAP)),
+    )
+
+
+def _phrases(vocabulary: Vocabulary) -> tuple[tuple[str, str, str], ...]:
+    phrases = Phrasing.of(vocabulary).phrases.items()
+    return tuple((sanitize(name), sanitize(yes), sanitize(no)) for name, (yes, no) in phrases)
 
 
 def _findings_note(findings: Sequence[Finding], kept: int, executions: int) -> str:
@@ -174,6 +200,11 @@ def _indexed(drawn: StateMap, indices: Mapping[int, int]) -> StateMap:
         for edge in drawn.edges
     )
     return replace(drawn, states=_at(drawn.states, indices), edges=tuple(edges))
+
+
+def _indexed_overview(overview: GroupOverview, indices: Mapping[int, int]) -> GroupOverview:
+    groups = (replace(group, members=_at(group.members, indices)) for group in overview.groups)
+    return replace(overview, groups=tuple(groups))
 
 
 def _omissions(

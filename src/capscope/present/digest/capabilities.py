@@ -1,11 +1,18 @@
 """The rows of the table of capabilities, and the rules that they expand to."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from capscope.analysis.findings.finding import joined
 from capscope.analysis.success import ResetSuccess
-from capscope.model import Outcome
+from capscope.model import Outcome, StateGraph
+from capscope.present.digest.basis import infers
+from capscope.present.digest.card import CardDigest, Tone
+from capscope.present.digest.eventual import ALMOST_CERTAIN, eventual_success, mean_eventual
 from capscope.present.digest.shape import (
     CapabilityDigest,
     LiteralChange,
@@ -24,7 +31,10 @@ from capscope.present.text import (
     success_text,
 )
 from capscope.sanitize import sanitize
-from capscope.symbolic import Effect, ExactlyOne, Intent, Vocabulary
+from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
+
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 MOST_STATES = 24
 """States listed for one rule."""
@@ -34,29 +44,114 @@ _MOST_CONDITIONS = 8
 """Conjunctions shown of one condition."""
 
 
+@dataclass(frozen=True)
+class Standings:
+    """How reliable each capability is: asked once or, if executions are single steps, repeatedly.
+
+    A planner whose executions end with the first change achieves most intents only at the end of
+    several; what counts is whether it gets there.
+    """
+
+    views: tuple[CapabilityView, ...]
+    each: tuple[Standing, ...]
+    """Parallel to the views."""
+    eventual: tuple[Mapping[State, float], ...] | None
+    """Parallel to the views, see `eventual_success`; None if executions are not single steps."""
+    inferred: frozenset[Intent] = frozenset()
+    """Those whose standing would be lower without what the model infers."""
+
+    @classmethod
+    def at_once(cls, views: Sequence[CapabilityView]) -> Standings:
+        """Judge each capability by single executions."""
+        return cls(tuple(views), tuple(map(standing_of, views)), None)
+
+    @classmethod
+    def of_run(cls, run: Run, views: Sequence[CapabilityView]) -> Standings:
+        """Judge each capability."""
+        graph = run.graph
+        if run.identity.temporal_length is None:
+            return cls.at_once(views)
+        order = [graph.index[view.intent] for view in views]
+        seen = measured = eventual_success(graph)
+        if infers(run):
+            seen = eventual_success(graph, run.model.predict)
+        own = tuple(seen[i] for i in order)
+        each = tuple(map(_eventual_standing, own))
+        plain = [_eventual_standing(measured[i]) for i in order]
+        by_model = (v.intent for v, a, b in zip(views, each, plain, strict=True) if a is not b)
+        return cls(tuple(views), each, own, frozenset(by_model))
+
+    @property
+    def repeated(self) -> bool:
+        """Whether they are about asking until the intent holds."""
+        return self.eventual is not None
+
+    def of(self, standing: Standing) -> list[CapabilityView]:
+        """List the capabilities of a standing, those with the most executions first."""
+        pairs = zip(self.views, self.each, strict=True)
+        own = [view for view, each in pairs if each is standing]
+        return sorted(own, key=lambda view: -view.executions)
+
+
+def _eventual_standing(probabilities: Mapping[State, float]) -> Standing:
+    if not probabilities:
+        return Standing.UNTRIED
+    if min(probabilities.values()) >= ALMOST_CERTAIN:
+        return Standing.RELIABLE
+    return Standing.SOMETIMES if max(probabilities.values()) > 0 else Standing.NEVER
+
+
 def capability_digests(
-    views: Sequence[CapabilityView],
-    vocabulary: Vocabulary,
+    standings: Standings,
+    graph: StateGraph,
     space: SizeBudget,
     success: Mapping[Intent, ResetSuccess] = MappingProxyType({}),
 ) -> list[CapabilityDigest]:
     """Describe every capability with as many of its rules as fit, without their draws."""
-    after_reset = [_after_reset(success.get(view.intent)) for view in views]
+    views = standings.views
+    plain = [_capability(view, success.get(view.intent)) for view in views]
+    described = [
+        replace(
+            one,
+            standing=standing,
+            standing_inferred=views[number].intent in standings.inferred,
+            gets_there=_gets_there(standings, number, graph),
+        )
+        for number, (one, standing) in enumerate(zip(plain, standings.each, strict=True))
+    ]
     kept: list[list[RuleDigest]] = [[] for _ in views]
-    for view, own in zip(views, after_reset, strict=True):
-        space.take(_capability(view, (), own))
+    space.take(*described)
     # The first rule of each, then the second of each: a long list must not displace the others.
     most = max((len(view.rules) for view in views), default=0)
     for rank in range(most):
         for view, rules in zip(views, kept, strict=True):
             if len(rules) == rank < len(view.rules):
-                rule = _rule(view.rules[rank], vocabulary)
+                rule = _rule(view.rules[rank], graph.vocabulary)
                 if space.take(rule, [_LARGE_INDEX] * min(rule.states_count, MOST_STATES)):
                     rules.append(rule)
     return [
-        _capability(view, tuple(rules), own)
-        for view, rules, own in zip(views, kept, after_reset, strict=True)
+        replace(one, rules=tuple(rules), rules_omitted=len(view.rules) - len(rules))
+        for one, view, rules in zip(described, views, kept, strict=True)
     ]
+
+
+def _gets_there(standings: Standings, number: int, graph: StateGraph) -> float | None:
+    if standings.eventual is None:
+        return None
+    mean = mean_eventual(graph, standings.eventual[number])
+    return None if mean is None else brief(mean)
+
+
+def with_harm(
+    capabilities: Sequence[CapabilityDigest], cards: Sequence[CardDigest]
+) -> list[CapabilityDigest]:
+    """Add to each capability the first card that says that it does harm."""
+    first: dict[str, int] = {}
+    for number, card in enumerate(cards):
+        if card.tone is Tone.HARM:
+            for intent in card.intents:
+                first.setdefault(intent, number)
+    return [replace(one, harm=first.get(one.intent)) for one in capabilities]
 
 
 def marks_note(groups: ExactlyOne, vocabulary: Vocabulary) -> str:
@@ -94,9 +189,7 @@ def _after_reset(success: ResetSuccess | None) -> SuccessDigest | None:
     return SuccessDigest(rate, brief(success.low), brief(success.high), success_text(success))
 
 
-def _capability(
-    view: CapabilityView, rules: tuple[RuleDigest, ...], after_reset: SuccessDigest | None
-) -> CapabilityDigest:
+def _capability(view: CapabilityView, after_reset: ResetSuccess | None) -> CapabilityDigest:
     success = mean_success(view.rules)
     lowest = min((rule.achieving for rule in view.rules if not rule.held), default=0.0)
     return CapabilityDigest(
@@ -107,10 +200,9 @@ def _capability(
         states_untried=view.states_seen - view.states_tried,
         success=None if success is None else brief(success),
         success_low=brief(lowest),
-        after_reset=after_reset,
+        after_reset=_after_reset(after_reset),
         side_effects=max((rule.most_side_effects for rule in view.rules), default=0),
-        rules=rules,
-        rules_omitted=len(view.rules) - len(rules),
+        rules=(),
     )
 
 

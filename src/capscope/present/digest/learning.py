@@ -17,9 +17,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from capscope.model import StateGraph
-from capscope.present.digest.shape import Coverage, LearningPoint, SpendingPart
+from capscope.present.digest.shape import AuditDigest, Coverage, LearningPoint, SpendingPart
 from capscope.record.execution_table import ExecutionTable
 from capscope.statistics.arrays import Integers, Mask
+from capscope.statistics.audit import AuditResult
 from capscope.strategy.registry import STRATEGIES
 
 _EVEN = 24
@@ -99,12 +100,24 @@ def _totals(values: np.ndarray, pair: Integers, pairs: int) -> np.ndarray:
     return np.bincount(pair, weights=values, minlength=pairs)
 
 
-def coverage_of(graph: StateGraph) -> Coverage:
+def audit_digest(table: ExecutionTable, audit: AuditResult | None) -> AuditDigest | None:
+    """Return which executions were those of the audit."""
+    if audit is None:
+        return None
+    before = int((table.query < audit.since_query).sum())
+    return AuditDigest(before, len(table), audit.passed, audit.samples, audit.surprises)
+
+
+def coverage_of(graph: StateGraph, inferred: int = 0) -> Coverage:
     """Count the pairs of a state seen and a capability by their number of draws."""
-    pairs = [pair for node in graph.nodes.values() for pair in node.pairs]
-    ranges = Counter(bisect_left(_DRAWS_UP_TO, pair.total if pair else 0) for pair in pairs)
+    seen = len(graph.nodes) * len(graph.capabilities)
+    totals = (
+        pair.total for node in graph.nodes.values() if node.tried for pair in node.pairs if pair
+    )
+    ranges = Counter(bisect_left(_DRAWS_UP_TO, total) for total in totals)
+    ranges[0] = seen - graph.pairs_tried
     counts = tuple((_range_name(i), ranges[i]) for i in range(len(_DRAWS_UP_TO) + 1))
-    return Coverage(graph.pairs_tried, len(pairs), counts)
+    return Coverage(graph.pairs_tried, seen, inferred, counts)
 
 
 def _range_name(i: int) -> str:

@@ -1,38 +1,24 @@
-"""What the agent can do reliably, in sentences with their numbers.
-
-If an execution ends with the first change, the success rate of one execution says little. Following
-the frequencies of a capability from state to state gives the probability that its intent holds
-eventually if it is requested again and again; a state in which it was never tried is a failure.
-"""
+"""What the agent can do reliably, in sentences with their numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
 
 from capscope.analysis.findings.finding import joined
-from capscope.model import StateGraph
-from capscope.present.digest.capabilities import standing_of
+from capscope.present.digest.capabilities import Standings, standing_of
+from capscope.present.digest.eventual import ALMOST_CERTAIN
 from capscope.present.digest.shape import Standing
 from capscope.present.text import CapabilityView, RuleView, counted
-from capscope.symbolic import Intent
-
-if TYPE_CHECKING:
-    from capscope.run import Run
+from capscope.symbolic import Intent, State
 
 _MOST_NAMED = 3
 _LONGEST_CONDITION = 3
 """Literals of a condition that is readable within a sentence."""
-_ALMOST_CERTAIN = 0.99
-_ROUNDS = 1_000
-_SMALLEST_GAIN = 1e-6
 
 
-def reliability_sentences(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
+def reliability_sentences(assessed: Standings) -> Iterator[str]:
     """Say what was achieved always, sometimes, never, and by repeated requests."""
+    views = assessed.views
     standings: dict[Standing, list[CapabilityView]] = {standing: [] for standing in Standing}
     for view in views:
         standings[standing_of(view)].append(view)
@@ -43,8 +29,8 @@ def reliability_sentences(run: Run, views: Sequence[CapabilityView]) -> Iterator
     number = counted(tried, "capability")
     yield f"{number} {was(tried)} tried where {it(tried)} did not hold already."
     yield from _achieved(standings, tried)
-    if run.identity.temporal_length and len(standings[Standing.RELIABLE]) < tried > 1:
-        yield _repeated(run.graph, tried)
+    if assessed.eventual is not None and len(standings[Standing.RELIABLE]) < tried > 1:
+        yield _repeated(assessed.eventual, tried, inferred=bool(assessed.inferred))
 
 
 def _achieved(standings: Mapping[Standing, Sequence[CapabilityView]], tried: int) -> Iterator[str]:
@@ -90,17 +76,20 @@ def _never_failed(rule: RuleView) -> bool:
     return not rule.held and rule.achieving == 1 and brief
 
 
-def _repeated(graph: StateGraph, tried: int) -> str:
-    probabilities = [own for own in eventual_success(graph) if own]
-    everywhere = sum(min(own) >= _ALMOST_CERTAIN for own in probabilities)
-    somewhere = sum(max(own) >= _ALMOST_CERTAIN for own in probabilities) - everywhere
+def _repeated(eventual: Sequence[Mapping[State, float]], tried: int, *, inferred: bool) -> str:
+    probabilities = [list(own.values()) for own in eventual if own]
+    everywhere = sum(min(own) >= ALMOST_CERTAIN for own in probabilities)
+    somewhere = sum(max(own) >= ALMOST_CERTAIN for own in probabilities) - everywhere
     number = f"{everywhere or 'none'} of these {counted(tried, 'capability')}"
     if everywhere == tried:
         number = f"{_all(tried)} of these capabilities"
     some = f", and from some states for {somewhere:,} more" if somewhere else ""
+    basis = "the observed frequencies"
+    if inferred:
+        basis += " and, where a step on the way was not tried, by what the model infers"
     return (
         "If the same intent is requested until it holds, the agent almost certainly achieves it "
-        f"(with probability {_ALMOST_CERTAIN:g} or more, by the observed frequencies) from every "
+        f"(with probability {ALMOST_CERTAIN:g} or more, by {basis}) from every "
         f"state tried for {number}{some}."
     )
 
@@ -135,48 +124,3 @@ def was(number: int) -> str:
 def it(number: int) -> str:
     """Return the pronoun for a number."""
     return "it" if number == 1 else "they"
-
-
-def eventual_success(graph: StateGraph) -> list[list[float]]:
-    """Return for each capability the probabilities that repeated requests achieve its intent.
-
-    One for each state in which the capability was tried and its intent did not hold.
-    """
-    nodes = list(graph.nodes.values())
-    position = {id(node): i for i, node in enumerate(nodes)}
-    edges: list[tuple[int, int, float]] = []
-    goals: list[int] = []
-    starts: list[list[int]] = []
-    for c, intent in enumerate(graph.capabilities):
-        offset = c * len(nodes)
-        holds = intent.test(graph.vocabulary)
-        starts.append([])
-        for i, node in enumerate(nodes):
-            pair = node.pairs[c]
-            if holds(node.state):
-                goals.append(offset + i)
-            elif pair is not None:
-                starts[-1].append(offset + i)
-                for effect, after in zip(pair.group.effects, pair.successors, strict=True):
-                    share = pair.counts[effect] / pair.total
-                    edges.append((offset + i, offset + position[id(after)], share))
-    probabilities = _absorption(edges, goals, len(nodes) * len(graph.capabilities))
-    return [probabilities[own].tolist() for own in starts]
-
-
-def _absorption(
-    edges: list[tuple[int, int, float]], goals: list[int], nodes: int
-) -> NDArray[np.float64]:
-    """Return for each node the probability of reaching a goal; goals have no edges."""
-    source, target = np.array([edge[:2] for edge in edges], dtype=np.int64).reshape(-1, 2).T
-    share = np.array([edge[2] for edge in edges])
-    certain = np.zeros(nodes)
-    certain[goals] = 1.0
-    probabilities = certain
-    for _ in range(_ROUNDS):
-        onward = np.bincount(source, weights=share * probabilities[target], minlength=nodes)
-        # From below: each round allows one more execution.
-        before, probabilities = probabilities, onward + certain
-        if np.abs(probabilities - before).max(initial=0.0) < _SMALLEST_GAIN:
-            break
-    return probabilities

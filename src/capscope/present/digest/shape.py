@@ -7,9 +7,14 @@ stay small: each state is written once, in `states`, and referred to by its inde
 from dataclasses import dataclass
 from enum import StrEnum
 
+from capscope.present.digest.card import CardDigest, Tone
+
 
 class Standing(StrEnum):
-    """How often an intent held after executions from states in which it did not hold."""
+    """How often an intent held after executions from states in which it did not hold.
+
+    If executions are single steps: how probable it is when it is requested until it holds.
+    """
 
     UNTRIED = "untried"
     """There were no such executions."""
@@ -120,19 +125,95 @@ class CapabilityDigest:
     side_effects: int
     """The most side effects of an outcome."""
     rules: tuple[RuleDigest, ...]
+    gets_there: float | None = None
+    """The mean probability that the intent holds eventually if it is requested until it does, over
+    the same states as `success`; None if an execution is not a single step."""
+    standing_inferred: bool = False
+    """Whether the standing would be lower without what the model infers about untried pairs."""
+    inferred: int = 0
+    """Of the states untried, those in which the model predicts what happens."""
+    harm: int | None = None
+    """The first card that says that it does harm."""
     rules_omitted: int = 0
     after_reset: SuccessDigest | None = None
     """None if the intent holds after every reset, or where resets led was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
-class FindingDigest:
-    """A finding; its example is a sentence, or empty."""
+class TileDigest:
+    """How many capabilities, or findings, are of a kind."""
 
-    kind: str
+    name: str
+    tone: Tone
+    number: int
+    meaning: str
+    examples: tuple[str, ...]
+    """Some of the intents."""
+    standing: str
+    """The capabilities to show when the tile is chosen; empty for the cards."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlineDigest:
+    """The first screen: what matters most, what was assessed, its cost, and what is claimed."""
+
     sentence: str
-    example: str
-    intents: tuple[str, ...]
+    tone: Tone
+    card: int | None
+    """The card that the sentence is from."""
+    assessed: str
+    cost: str
+    claim: str
+    claimed: bool
+    """Whether the claim is a statement with a confidence, and not that there is none."""
+    tiles: tuple[TileDigest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """How often a capability was achieved under a condition."""
+
+    rate: float | None
+    """The mean over the states tried in which the intent did not hold; None if there are none."""
+    states: int
+    """The states tried."""
+    seen: int
+    """The states seen under the condition in which the intent did not hold."""
+    rules: tuple[int, ...]
+    """The rules that apply to some of these states, by index."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatRow:
+    """The cells of one capability: one for each column, after one for all states."""
+
+    capability: int
+    """Index into `Digest.capabilities`."""
+    cells: tuple[HeatCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Success by capability and condition."""
+
+    columns: tuple[str, ...]
+    """Literals, each followed by its opposite."""
+    rows: tuple[HeatRow, ...]
+    rows_omitted: int
+    repeated: bool
+    """Whether rates are of asking until the intent holds, or else of asking once."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDigest:
+    """The audit within the learning curve."""
+
+    first: int
+    """The executions before it."""
+    last: int
+    passed: bool
+    scored: int
+    surprises: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +245,8 @@ class Coverage:
     pairs_tried: int
     pairs_seen: int
     """States seen times capabilities."""
+    pairs_inferred: int
+    """Of the untried pairs, those that the model predicts; the others are unknown."""
     draws_per_pair: tuple[tuple[str, int], ...]
     """A range of draws such as `2 to 5`, and the number of pairs in it; `0` is the first."""
 
@@ -206,27 +289,58 @@ class StateMap:
 
 
 @dataclass(frozen=True, slots=True)
+class StateGroup:
+    """States that agree in the atoms of the overview."""
+
+    literals: tuple[str, ...]
+    """Atoms that hold in all of them and tell them from the other groups."""
+    states: int
+    executions: int
+    """Executions that started in one of them."""
+    members: tuple[int, ...]
+    """Indices into `Digest.states`, possibly not all."""
+    initial: bool
+    """Whether the run began in one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOverview:
+    """A map of groups of states: readable if there are thousands of them."""
+
+    atoms: tuple[str, ...]
+    """What groups differ in."""
+    groups: tuple[StateGroup, ...]
+    edges: tuple[MapEdge, ...]
+    """Between groups, by index; shares are of the capability's executions in the source group."""
+
+
+@dataclass(frozen=True, slots=True)
 class Digest:
     """Everything that a report says."""
 
     problem: str
+    phrases: tuple[tuple[str, str, str], ...]
+    """A predicate, what an atom of it says in words, and the opposite: see `Phrasing`."""
+    headline: HeadlineDigest
     summary: tuple[SummarySection, ...]
     facts: tuple[tuple[str, str], ...]
     """Names and values: what is needed to repeat the run."""
     always: tuple[str, ...]
     """Atoms that held in every state seen."""
-    findings: tuple[FindingDigest, ...]
+    cards: tuple[CardDigest, ...]
+    """The findings, the most harmful first."""
     findings_note: str
     marks_note: str
     """See `capabilities.marks_note`."""
     capabilities: tuple[CapabilityDigest, ...]
+    heat: HeatMap
     learning: tuple[LearningPoint, ...]
+    audit: AuditDigest | None
     spending: tuple[SpendingPart, ...]
     coverage: Coverage
     states: tuple[StateDigest, ...]
     """The states that are mentioned, in the order in which they were first seen."""
     map: StateMap
+    overview: GroupOverview
     notes: tuple[str, ...] = ()
     """What was omitted from the report."""
-    hazards: tuple[FindingDigest, ...] = ()
-    """What must not happen; the example has the details."""

@@ -132,17 +132,19 @@ def _nearest_first(graph: StateGraph, listing: StateListing) -> list[int]:
     order = {number: i for i, number in enumerate(visited)}
     reached: dict[int, None] = {}
     for first in visited:
-        layer = {first} - reached.keys()
+        layer = set() if first in reached else {first}
         while layer:
             reached.update(dict.fromkeys(sorted(layer, key=order.__getitem__)))
             nodes = (graph.nodes[listing.states[number]] for number in layer)
-            layer = {
+            after = (
                 listing.number[after.state]
                 for node in nodes
                 for pair in node.pairs
                 if pair is not None
                 for after in pair.successors
-            } - reached.keys()
+            )
+            # Subtracting all states reached from each layer would take time quadratic in them.
+            layer = {number for number in after if number not in reached}
     return list(reached)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from capscope.analysis.findings import Finding
 from capscope.analysis.findings.finding import joined
 from capscope.analysis.findings.registry import descriptions
-from capscope.present.digest.capabilities import standing_of
+from capscope.present.digest.capabilities import Standings
 from capscope.present.digest.reliability import it, reliability_sentences, was
 from capscope.present.digest.shape import Standing, SummarySection
 from capscope.present.hazards import confidence_note, hazard_headline
@@ -25,11 +25,12 @@ from capscope.present.notes import (
     initial_position_notes,
     stop_text,
 )
-from capscope.present.text import CapabilityView, counted, first_few
+from capscope.present.text import counted, first_few
 from capscope.record.identity import RunIdentity
 from capscope.record.stop_reason import StopKind
 from capscope.sanitize import sanitize
 from capscope.strategy.registry import DEFAULT_STRATEGY
+from capscope.symbolic import Phrasing
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -39,24 +40,28 @@ _MOST_NAMED = 3
 
 
 def summary_of(
-    run: Run, views: Sequence[CapabilityView], findings: Sequence[Finding]
+    run: Run, standings: Standings, findings: Sequence[Finding]
 ) -> tuple[SummarySection, ...]:
     """Summarize a run in five sections, after one about hazards if there are any."""
     sections: list[tuple[str, Iterator[str]]] = [
         *([("What must not happen", _hazards(run))] if run.hazards else []),
         ("What was assessed", _assessed(run)),
         ("What it cost", _cost(run)),
-        ("What it can do reliably", reliability_sentences(run, views)),
+        ("What it can do reliably", reliability_sentences(standings)),
         ("What was surprising", _surprises(run, findings)),
-        ("What is unknown", _unknown(run, views)),
+        ("What is unknown", _unknown(run, standings)),
     ]
-    return tuple(SummarySection(head, tuple(map(sanitize, texts))) for head, texts in sections)
+    said = Phrasing.of(run.graph.vocabulary).sentence
+    return tuple(
+        SummarySection(head, tuple(said(sanitize(text)) for text in texts))
+        for head, texts in sections
+    )
 
 
 def _hazards(run: Run) -> Iterator[str]:
     for result in run.hazards:
         yield f"Hazard {hazard_headline(result)}."
-    yield _as_sentence(confidence_note(run, len(run.hazards)))
+    yield as_sentence(confidence_note(run, len(run.hazards)))
 
 
 def _assessed(run: Run) -> Iterator[str]:
@@ -144,7 +149,7 @@ def _amount(currency: str, limit: float) -> str:
 def _surprises(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
     # First of all: an agent that fails is not one that prefers to do nothing.
     warnings = [*agent_failure_warnings(run.agent_failures), *change_warnings(run)]
-    yield from map(_as_sentence, warnings)
+    yield from map(as_sentence, warnings)
     if not run.graph.pairs_tried:
         yield "Nothing yet: no execution was completed."
     elif not findings:
@@ -156,10 +161,10 @@ def _surprises(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
     yield from (finding.sentence for finding in ranked[:_MOST_FINDINGS])
     more = len(findings) - _MOST_FINDINGS
     if more > 0:
-        yield f"{counted(more, 'more finding')} {'are' if more > 1 else 'is'} listed below."
+        yield f"{counted(more, 'more finding')} {'are' if more > 1 else 'is'} shown above."
 
 
-def _unknown(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
+def _unknown(run: Run, standings: Standings) -> Iterator[str]:
     graph = run.graph
     if not graph.pairs_tried:
         yield "Everything: no execution was completed yet."
@@ -168,13 +173,14 @@ def _unknown(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
     untried = pairs - graph.pairs_tried
     seen = f"{counted(pairs, 'pair')} of a state seen and a capability"
     if untried:
+        share = share_text(untried, pairs)
         yield (
-            f"Of the {seen}, {untried:,} ({_share(untried, pairs)}) {was(untried)} never tried; "
+            f"Of the {seen}, {untried:,} ({share}) {was(untried)} never tried; "
             f"{_untried_text(run)}."
         )
     else:
         yield f"Each of the {seen} was tried at least once."
-    never = [view for view in views if standing_of(view) is Standing.UNTRIED]
+    never = standings.of(Standing.UNTRIED)
     if never:
         names = first_few([str(view.intent) for view in never], _MOST_NAMED)
         yield (
@@ -182,8 +188,8 @@ def _unknown(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
             f"{it(len(never))} did not hold already: {joined(names)}."
         )
     yield "Nothing is known about states that the run never reached."
-    yield from map(_as_sentence, initial_position_notes(run.initial_positions))
-    yield from map(_as_sentence, aliasing_notes(run.aliasing, graph.always))
+    yield from map(as_sentence, initial_position_notes(run.initial_positions))
+    yield from map(as_sentence, aliasing_notes(run.aliasing, graph.always))
     yield from _claim_sentences(run)
     cut = int(run.executions.cut.sum())
     if cut:
@@ -203,7 +209,7 @@ def _claim_sentences(run: Run) -> Iterator[str]:
         yield f"Nothing is called settled, because {withheld}."
         return
     if run.identity.strategy == DEFAULT_STRATEGY:
-        yield _as_sentence(claim_text(run))
+        yield as_sentence(claim_text(run))
         if run.audit is not None:
             yield "This says what can happen, not how often, and only in the sequences it names."
         return
@@ -216,12 +222,15 @@ def _claim_sentences(run: Run) -> Iterator[str]:
     )
 
 
-def _as_sentence(note: str) -> str:
-    return f"{note[0].upper()}{note[1:]}."
+def as_sentence(note: str) -> str:
+    """Return a note as a sentence."""
+    return f"{note[0].upper()}{note[1:].removesuffix('.')}."
 
 
-def _share(part: int, whole: int) -> str:
+def share_text(part: int, whole: int) -> str:
     """Return a percentage that is neither 0 nor 100 for a proper part."""
+    if part in (0, whole):
+        return "100 %" if part else "0 %"
     percent = 100 * part / whole
     limit = "under 0.1" if percent < 0.1 else "over 99.9" if percent > 99.9 else f"{percent:.1f}"
     return f"{limit} %"

@@ -73,7 +73,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["asset"] = _asset
-    environment.filters.update(data=_data, grouped="{:,}".format, share=share)
+    environment.filters.update(data=_data, grouped="{:,}".format, share=share, percent=percent)
     return environment
 
 
@@ -99,3 +99,13 @@ def share(value: float) -> str:
     whole = percent in (0, 100) or 1 <= percent <= 99
     # Halves round up, as in the scripts, so that a share looks the same everywhere.
     return f"{percent.quantize(Decimal(1 if whole else '0.1'), ROUND_HALF_UP)} %"
+
+
+def percent(value: float) -> str:
+    """Format a share as a whole number of percent that is 0 or 100 only if it is exactly that.
+
+    >>> percent(0.801), percent(0.9987), percent(0.001), percent(1)
+    ('80', '99', '1', '100')
+    """
+    whole = round(100 * value)
+    return str(whole if value in (0, 1) else min(max(whole, 1), 99))

@@ -9,20 +9,30 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capscope.present.digest import Digest, Pictures, digest_run
-from capscope.present.digest.shape import CapabilityDigest, RuleDigest, StateMap
+from capscope.present.digest.shape import (
+    CapabilityDigest,
+    GroupOverview,
+    MapEdge,
+    RuleDigest,
+    StateMap,
+)
 from capscope.present.page.rendering import render
+from capscope.present.page.terms import term_renderer
 from capscope.record.run_directory import write_atomically
 
 if TYPE_CHECKING:
     from capscope.run import Run
 
-_SCRIPTS = ("libraries.js", "dom.js", "table.js", "draws.js", "charts.js", "map.js")
+_SCRIPTS = (
+    *("libraries.js", "dom.js", "table.js", "heat.js", "draws.js", "cards.js"),
+    *("charts.js", "map_view.js", "map.js"),
+)
 
 
 def write_report(run: Run, target: Path, pictures: Pictures | None = None) -> Path:
@@ -38,6 +48,7 @@ def report_page(digest: Digest) -> str:
         "report.html.j2",
         _SCRIPTS,
         digest=digest,
+        term=term_renderer(digest.phrases),
         anchors=anchors,
         anchor_of={c.intent: a for c, a in zip(digest.capabilities, anchors, strict=True)},
         standings=Counter(capability.standing for capability in digest.capabilities),
@@ -64,10 +75,13 @@ def _for_scripts(digest: Digest, anchors: list[str]) -> dict[str, Any]:
     return {
         "capabilities": list(map(_capability, digest.capabilities, anchors)),
         "states": [[s.name, s.atoms, s.executions, s.picture] for s in digest.states],
+        "phrases": {name: [phrase, opposite] for name, phrase, opposite in digest.phrases},
         "map": _map(digest.map),
+        "overview": _overview(digest.overview),
         "learning": [
             [p.executions, p.agreement, p.pairs, p.transitions, p.states] for p in digest.learning
         ],
+        "audit": digest.audit and asdict(digest.audit),
         "spending": [[part.name, part.executions] for part in digest.spending],
         "coverage": digest.coverage.draws_per_pair,
     }
@@ -91,10 +105,19 @@ def _rule(rule: RuleDigest) -> dict[str, Any]:
 
 
 def _map(states: StateMap) -> dict[str, Any]:
-    return {
-        "states": states.states,
-        "edges": [
-            [edge.source, edge.target, edge.capability, round(edge.probability, 4), edge.draws]
-            for edge in states.edges
-        ],
-    }
+    return {"states": states.states, "edges": _edges(states.edges)}
+
+
+def _overview(overview: GroupOverview) -> dict[str, Any]:
+    groups = (
+        [group.literals, group.states, group.executions, group.members, group.initial]
+        for group in overview.groups
+    )
+    return {"groups": list(groups), "edges": _edges(overview.edges)}
+
+
+def _edges(edges: Sequence[MapEdge]) -> list[list[float]]:
+    return [
+        [edge.source, edge.target, edge.capability, round(edge.probability, 4), edge.draws]
+        for edge in edges
+    ]
