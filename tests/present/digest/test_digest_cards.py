@@ -5,16 +5,18 @@ from itertools import pairwise
 
 import pytest
 
-from capscope import assess, load
+from capscope import Budget, assess, load
 from capscope.analysis.findings import Example, Finding
 from capscope.analysis.findings.rate import Rate
 from capscope.analysis.findings.splits import Clause
 from capscope.analysis.ways import WayStep
+from capscope.present.digest import digest_run
 from capscope.present.digest.card import Tone
 from capscope.present.digest.cards import CardMaker, indexed_card, ranked_findings
 from capscope.present.digest.size_budget import SizeBudget
 from capscope.present.digest.states import StateListing
 from capscope.symbolic import Intent, Literal, Predicate, Vocabulary
+from support.hazard_worlds import SPILLING, kitchen, run_kitchen
 from support.small_runs import WISHES, draw, run_in_memory, small_run
 
 CELLS = [f"c{n}" for n in range(12)]
@@ -118,7 +120,7 @@ def test_atoms_are_said_in_words_in_sentences_and_stay_formal_elsewhere(tmp_path
 def test_cards_that_do_not_fit_are_left_out_and_indices_replace_numbers(maker):
     run, _, cards = maker
     some = [finding(run)] * 9
-    assert 0 < len(cards.cards(some, SizeBudget(3000))) < 9
+    assert 0 < len(cards.taken(map(cards.card, some), SizeBudget(3000))) < 9
     card = cards.card(finding(run))
     moved = indexed_card(card, {0: 5, 1: 6, 2: 7})
     assert [node.state for node in moved.way.nodes] == [5, 6, 7]
@@ -140,3 +142,16 @@ def test_every_way_of_a_run_was_seen_to_happen():
                 assert listing.states[after.state] in {s.state for s in pair.successors}
                 # A finding may count only the draws in which something could be chosen.
                 assert arrow.count <= arrow.draws <= pair.total
+
+
+def test_hazards_come_first_with_the_way_into_them():
+    run = run_kitchen(kitchen(), hazards=("gone(x)", "gone(y)"), budget=Budget(executions=400))
+    digest = digest_run(run)
+    happened, never = digest.cards[:2]
+    assert (happened.kind, happened.tone) == ("hazard", Tone.HARM)
+    assert happened.sentence.startswith("Gone(x): happened in")
+    assert [arrow.intent for arrow in happened.way.arrows][-1] == str(SPILLING)
+    assert happened.rates[0].probability == 1
+    assert digest.headline.card == 0
+    assert (never.tone, never.way) == (Tone.IDLE, None)
+    assert "never happened" in never.sentence
