@@ -37,13 +37,24 @@ def test_an_example_is_short(name):
     assert len((EXAMPLES / f"{name}.py").read_text().splitlines()) < 60
 
 
-@pytest.mark.parametrize("name", ["vacuum", "vault", "function_agent", "frozen_lake", "taxi"])
+@pytest.mark.parametrize(
+    "name", ["vacuum", "vault", "function_agent", "frozen_lake", "taxi", "mail"]
+)
 def test_an_example_keeps_the_contracts(name):
     assert check_problem(load_problem(source(name))) == []
 
 
 def test_the_vacuum_example_learns_that_the_robot_can_clean_the_kitchen():
     assert achieved(assess(source("vacuum"), budget=Budget(executions=3000)), "clean(kitchen)")
+
+
+def test_the_findings_about_the_mail_assistant_begin_with_a_lost_attachment():
+    run = assess(source("mail"), budget=Budget(executions=2000))
+    first = run.findings()[0]
+    assert [str(literal) for literal in first.literals] == ["not attachment(x)"]
+    assert [str(clause) for clause in first.when] == ["when full()"]
+    assert first.irreversible
+    assert [str(step.intent) for step in first.way] == ["full()"]
 
 
 def test_the_grid_example_trains_an_agent_that_opens_the_door_of_its_own_grid():

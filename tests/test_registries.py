@@ -8,6 +8,7 @@ import pytest
 from capscope import Budget, Settings, assess
 from capscope.agents.llm.client import close_shared_clients
 from capscope.analysis.findings import FINDING_KINDS, find_findings
+from capscope.analysis.findings.pair_endings import pair_endings
 from capscope.export import FORMATS
 from capscope.problems import load_problem, registered_problems
 from capscope.strategy import STRATEGIES
@@ -60,27 +61,38 @@ def test_every_installed_problem_loads_and_its_agent_attempts_an_intent(name):
 
 # An agent for each kind of finding whose quirk is of that kind.
 PLANTED = {
-    "side effect": (quirky.HOUSE, quirky.opens_the_door),
-    "condition": (quirky.HOUSE, quirky.slack_with_the_key),
+    "side effect": (quirky.FRAGILE_HOUSE, quirky.flings_the_key),
+    "failure": (quirky.HOUSE, quirky.stays_with_the_key),
+    "drop": (quirky.HOUSE, quirky.slack_with_the_key),
+    "breakdown": (quirky.HOUSE, quirky.drops_what_it_does_not_hold),
+    "change": (quirky.HOUSE, None),
+    "detour": (quirky.HOUSE, quirky.opens_the_door),
     "preference": (quirky.SHELVES, quirky.c_before_b_before_d),
-    "means": (quirky.WOOD, quirky.fells_the_last_oak),
     "unequal success": (quirky.WOOD, quirky.clumsy_with_elms),
     "unequal steps": (quirky.WOOD, quirky.fells_the_last_oak),
 }
 
 
 @cache
-def run_of(world, policy):
+def run_of(world, policy, changing):
     # What tells some of the findings needs every pair to be tried often.
     problem, budget = quirky.problem(world, policy), Budget(executions=2400)
+    if changing:
+        problem = quirky.tiring_problem(world)
     return assess(problem, strategy="exhaustive", budget=budget)
 
 
 @pytest.mark.parametrize("kind", list(FINDING_KINDS.all.values()), ids=lambda kind: kind.name)
 def test_every_kind_of_finding_is_found_in_an_agent_that_shows_it(kind):
     assert kind.name in PLANTED, f"add an agent to PLANTED in which {kind.name} is to be found"
-    graph = run_of(*PLANTED[kind.name]).graph
-    assert kind.label in {finding.kind for finding in find_findings(graph, kinds=[kind])}
+    run = run_of(*PLANTED[kind.name], kind.name == "change")
+    found = find_findings(
+        run.graph,
+        kinds=[kind],
+        endings=pair_endings(run.executions, run.capabilities, run.graph.vocabulary),
+        drift=run.drift,
+    )
+    assert kind.label in {finding.kind for finding in found}
 
 
 def test_no_agent_is_left_of_a_kind_that_is_no_longer_registered():

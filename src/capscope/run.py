@@ -23,6 +23,7 @@ from capscope.analysis.drift import Drift, find_drift
 from capscope.analysis.evaluation.evaluate import Measure, evaluate_run
 from capscope.analysis.evaluation.sample import Progress, silent
 from capscope.analysis.findings import Finding, find_findings
+from capscope.analysis.findings.pair_endings import pair_endings
 from capscope.analysis.hazards import HazardResult, find_hazards
 from capscope.analysis.planning import Goal, Plan, PlanAttempt, Trial, TrialSettings, plan_for
 from capscope.analysis.planning.goal import matching_states
@@ -227,12 +228,18 @@ class Run:
         return None
 
     def findings(self) -> list[Finding]:
-        """Return what is surprising in what was learned, the most striking first."""
+        """Return what a user should know about the agent, the most harmful first."""
         return self._findings
 
     @cached_property
     def _findings(self) -> list[Finding]:
-        return find_findings(self.graph, temporal_length=self.identity.temporal_length)
+        return find_findings(
+            self.graph,
+            temporal_length=self.identity.temporal_length,
+            beginnings=self.initial_positions.states,
+            endings=pair_endings(self.executions, self.capabilities, self.graph.vocabulary),
+            drift=self.drift,
+        )
 
     @cached_property
     def hazards(self) -> tuple[HazardResult, ...]:

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from capscope.statistics.betting import evidence_of_difference
-from capscope.statistics.split_search import best_conjunction, joint_counts
+from capscope.statistics.split_search import (
+    SplitTerm,
+    best_conjunctions,
+    best_features,
+    joint_counts,
+    shortest_convincing,
+)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -22,7 +28,7 @@ def test_joint_counts_are_those_of_the_states_with_both_features(seed):
 def test_the_price_of_a_conjunction_is_the_number_of_its_length():
     features = np.array([[True, False], [True, True], [False, True], [False, False]])
     hits, draws = np.array([40, 40, 0, 0]), np.array([40, 40, 40, 40])
-    found = best_conjunction(hits, draws, features, 0.1)
+    found = best_conjunctions(hits, draws, features, 0.1)[0]
     alone = evidence_of_difference(*(np.array([n]) for n in (80, 80, 0, 80)))[0]
     assert found.features == [0]
     assert found.evidence == pytest.approx(alone - math.log(2))
@@ -31,5 +37,29 @@ def test_the_price_of_a_conjunction_is_the_number_of_its_length():
 def test_rates_that_hardly_differ_are_not_separated():
     features = np.array([[True], [False]])
     hits, draws = np.array([90_000, 85_000]), np.array([100_000, 100_000])
-    assert best_conjunction(hits, draws, features, 0.1) is None
-    assert best_conjunction(hits, draws, features, 0.01) is not None
+    assert best_conjunctions(hits, draws, features, 0.1) == []
+    assert best_conjunctions(hits, draws, features, 0.01) != []
+
+
+def test_features_chosen_among_many_pay_for_all_of_them():
+    features = np.array([[True, False], [True, True], [False, True], [False, False]])
+    hits, draws = np.array([40, 40, 0, 0]), np.array([40, 40, 40, 40])
+    alone, paid = (best_conjunctions(hits, draws, features, 0.1, n)[0] for n in (None, 50))
+    assert alone.evidence - paid.evidence == pytest.approx(math.log(50 / 2))
+
+
+def test_the_best_features_are_those_whose_sides_differ_most_surely():
+    rng = np.random.default_rng(3)
+    features = rng.random((40, 30)) < 0.5
+    draws = rng.integers(1, 5, size=40)
+    hits = np.where(features[:, 17], draws, 0)
+    assert 17 in best_features(hits, draws, features, 3).tolist()
+
+
+@pytest.mark.parametrize(
+    ("scores", "length"),
+    [([12.0, 15.0, 18.0], 1), ([12.0, 25.0], 2), ([3.0, 12.0, 13.0], 2), ([3.0, 4.0], 2)],
+)
+def test_a_longer_condition_must_be_far_better_than_a_shorter_one_that_convinces(scores, length):
+    terms = [SplitTerm(list(range(i + 1)), score) for i, score in enumerate(scores)]
+    assert len(shortest_convincing(terms, 10.0).features) == length

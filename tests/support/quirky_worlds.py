@@ -139,20 +139,25 @@ def true(state, atom, world):
     return Intent.parse(atom).holds(state, world.vocabulary)
 
 
-HOUSE = World(
-    "house",
+ROOMS = (
     [("at", "room"), ("open",), ("holding", "thing")],
-    {"nw": "room", "sw": "room", "key": "thing"},
     {
-        "go nw": ("at(sw)", "at(nw) & not at(sw)"),
-        "go sw": ("at(nw)", "at(sw) & not at(nw)"),
-        "open": ("not open()", "open()"),
-        "close": ("open()", "not open()"),
-        "take": ("at(sw) & not holding(key)", "holding(key)"),
-        "drop": ("holding(key)", "not holding(key)"),
+        "nw": "room",
+        "sw": "room",
+        "key": "thing",
     },
-    "at(nw)",
 )
+HOUSE_ACTIONS = {
+    "go nw": ("at(sw)", "at(nw) & not at(sw)"),
+    "go sw": ("at(nw)", "at(sw) & not at(nw)"),
+    "open": ("not open()", "open()"),
+    "close": ("open()", "not open()"),
+    "take": ("at(sw) & not holding(key)", "holding(key)"),
+    "drop": ("holding(key)", "not holding(key)"),
+}
+HOUSE = World("house", *ROOMS, HOUSE_ACTIONS, "at(nw)")
+FLING = {"fling": ("at(nw) & not open() & holding(key)", "open() & not holding(key)")}
+FRAGILE_HOUSE = World("fragile house", *ROOMS, HOUSE_ACTIONS | FLING, "at(nw)")
 
 
 def opens_the_door(intent, state, rng, step):
@@ -173,6 +178,21 @@ def stays_with_the_key(intent, state, rng, step):
     """Asked to be in the south-west, do nothing with the key in hand and the door open."""
     both = true(state, "holding(key)", HOUSE) and true(state, "open()", HOUSE)
     return STOP if str(intent) == "at(sw)" and both else None
+
+
+def flings_the_key(intent, state, rng, step):
+    """Asked to let go of the key in the north-west, fling it against the door, which opens."""
+    if str(intent) == "open()":
+        return "open"
+    closed_there = true(state, "at(nw)", HOUSE) and not true(state, "open()", HOUSE)
+    return "fling" if str(intent) == "not holding(key)" and closed_there else None
+
+
+def drops_what_it_does_not_hold(intent, state, rng, step):
+    """Asked to close the door without the key, try to drop the key."""
+    return (
+        "drop" if str(intent) == "not open()" and not true(state, "holding(key)", HOUSE) else None
+    )
 
 
 SHELVES = World(
@@ -238,6 +258,26 @@ def fells_the_last_oak(intent, state, rng, step):
 def clumsy_with_elms(intent, state, rng, step):
     """Get to the elm in half of the attempts only, to the oak always."""
     return STOP if str(intent) == "near(elm)" and step == 1 and rng.random() < 0.5 else None
+
+
+class TiringPlanner(Planner):
+    """An agent that stops doing anything after a number of attempts."""
+
+    def __init__(self, world, attempts):
+        super().__init__(world)
+        self.attempts = attempts
+
+    def begin(self, intent, seed):
+        self.attempts -= 1
+        self.success = 1.0 if self.attempts > 0 else 0.0
+        return super().begin(intent, seed)
+
+
+def tiring_problem(world, attempts=1200):
+    tired = TiringPlanner(world, attempts)
+    return Problem(
+        world.name, Simulator(world), tired, Sight(world), limits=Limits(temporal_length=1)
+    )
 
 
 def careless_house():

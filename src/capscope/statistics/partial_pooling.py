@@ -21,8 +21,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from capscope.statistics.arrays import Floats, Integers
+from capscope.statistics.arrays import Floats, Integers, Mask
 from capscope.statistics.beta import credible_interval
+from capscope.statistics.log_space import log_sum_exp
 
 CONCENTRATIONS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, math.inf)
 """The grid; with the last value all states are equal."""
@@ -151,6 +152,23 @@ def _sample_states(
     drawn = rng.standard_gamma(mean[finite] * concentration[:, None] + counts[finite])
     own[finite] = drawn / drawn.sum(axis=1, keepdims=True)
     return own
+
+
+def explained_beyond_accident(hits: Integers, draws: Integers, inside: Mask) -> float:
+    """Return how much better two groups of states explain hits and misses than one does.
+
+    The log of a Bayes factor. In either case the states of a group may differ without a reason; if
+    they do, each division separates better from worse states by accident.
+    """
+    rows, which = np.unique(np.stack([hits, draws - hits], axis=1), axis=0, return_inverse=True)
+    which = which.reshape(-1)
+
+    def score(side: Mask) -> Floats:
+        times = np.bincount(which[side], minlength=len(rows))
+        return fit_states(rows[times > 0], times[times > 0]).scores
+
+    apart = log_sum_exp((score(inside) + score(~inside)).tolist())
+    return apart - log_sum_exp(score(np.ones(len(hits), dtype=bool)).tolist())
 
 
 def fit_states(rows: Integers, times: Integers) -> Fit:

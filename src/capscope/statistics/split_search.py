@@ -12,6 +12,7 @@ result makes lengths comparable (a second feature must earn its place) and must 
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,13 +32,42 @@ class SplitTerm(NamedTuple):
     """The log score, reduced by the price of the search."""
 
 
-def best_conjunction(
-    hits: Integers, draws: Integers, features: Mask, least_difference: float
-) -> SplitTerm | None:
-    """Return the conjunction that separates low from high rates best; None if there is none.
+def price(length: int, number: int) -> float:
+    """Return the price of having chosen a conjunction of some length among so many features."""
+    return math.log(max(math.comb(number, length), 1))
 
-    `features` has a row for each state. Rates that differ by less than `least_difference` are not
-    worth separating.
+
+def evidence_of_conjunction(
+    hits: int, draws: int, other_hits: int, other_draws: int, length: int, number: int
+) -> float:
+    """Return the log score of one conjunction, reduced by the price of the search."""
+    counts = (np.array([x]) for x in (hits, draws, other_hits, other_draws))
+    return float(evidence_of_difference(*counts)[0]) - price(length, number)
+
+
+def best_features(hits: Integers, draws: Integers, features: Mask, most: int) -> Integers:
+    """Return the features that separate low from high rates best on their own, in their order."""
+    inside_hits, inside_draws = (
+        (counts @ features.astype(np.float64)).astype(np.int64) for counts in (hits, draws)
+    )
+    scores = evidence_of_difference(
+        inside_hits, inside_draws, hits.sum() - inside_hits, draws.sum() - inside_draws
+    )
+    return np.sort(np.argsort(-scores, kind="stable")[:most])
+
+
+def best_conjunctions(
+    hits: Integers,
+    draws: Integers,
+    features: Mask,
+    least_difference: float,
+    paid: int | None = None,
+) -> list[SplitTerm]:
+    """Return the conjunction of each length that separates low from high rates best.
+
+    Lengths without any are left out. `features` has a row for each state; `paid` is the number of
+    features they were chosen from. Rates that differ by less than `least_difference` are not worth
+    separating.
     """
     all_hits, all_draws = int(hits.sum()), int(draws.sum())
 
@@ -48,25 +78,42 @@ def best_conjunction(
         worth = (n > 0) & (other_n > 0) & (apart >= least_difference)
         return np.where(worth, evidence_of_difference(h, n, other_h, other_n), -np.inf)
 
-    number = features.shape[1]
+    number = paid or features.shape[1]
     joint_hits, joint_draws = joint_counts(features, hits, draws)
     # A feature and its opposite make the same split, and so do (i, j) and (j, i).
-    singles = scores(joint_hits.diagonal(), joint_draws.diagonal()) - math.log(number)
-    pairs = scores(joint_hits, joint_draws) - math.log(max(number * (number - 1) / 2, 1))
+    singles = scores(joint_hits.diagonal(), joint_draws.diagonal()) - price(1, number)
+    pairs = scores(joint_hits, joint_draws) - price(2, number)
     np.fill_diagonal(pairs, -np.inf)
     i, j = np.unravel_index(int(pairs.argmax()), pairs.shape)
     both = [int(i), int(j)]
     together = features[:, both].all(axis=1)
     threes = scores(hits * together @ features, draws * together @ features)
-    threes -= math.log(max(math.comb(number, MOST_FEATURES), 1))
+    threes -= price(MOST_FEATURES, number)
     threes[both] = -np.inf
     first, third = int(singles.argmax()), int(threes.argmax())
-    evidence, _, chosen = max(
-        (float(singles[first]), 2, [first]),
-        (float(pairs[i, j]), 1, both),
-        (float(threes[third]), 0, [*both, third]),
-    )
-    return None if evidence == -np.inf else SplitTerm(chosen, evidence)
+    found = [
+        SplitTerm([first], float(singles[first])),
+        SplitTerm(both, float(pairs[i, j])),
+        SplitTerm([*both, third], float(threes[third])),
+    ]
+    return [term for term in found if term.evidence > -math.inf]
+
+
+def shortest_convincing(terms: Sequence[SplitTerm], threshold: float) -> SplitTerm | None:
+    """Return the shortest conjunction that reaches a threshold; a longer one if it is far better.
+
+    By luck a long one fits a little better than the true one. So it must be better by as much as
+    the threshold. If none reaches the threshold, the best is returned.
+    """
+    chosen = max(terms, key=lambda term: term.evidence, default=None)
+    if chosen is None or chosen.evidence < threshold:
+        return chosen
+    reaching = [term for term in terms if term.evidence >= threshold]
+    chosen = reaching[0]
+    for term in reaching[1:]:
+        if term.evidence >= chosen.evidence + threshold:
+            chosen = term
+    return chosen
 
 
 def joint_counts(features: Mask, *columns: Integers) -> list[Floats]:

@@ -5,12 +5,13 @@ import pytest
 from capscope import Budget, Settings, assess
 from capscope.analysis.findings import find_findings
 from support.quirky_worlds import (
+    FRAGILE_HOUSE,
     HOUSE,
     SHELVES,
     WOOD,
     c_before_b_before_d,
     clumsy_with_elms,
-    fells_the_last_oak,
+    flings_the_key,
     opens_the_door,
     problem,
     slack_with_the_key,
@@ -43,23 +44,39 @@ def texts(parts):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("length", [1, None])
-def test_a_door_opened_on_the_way_to_the_key_is_a_side_effect(strategy, length):
-    (finding,) = found(HOUSE, opens_the_door, strategy=strategy, length=length)
+def test_a_door_opened_on_the_way_to_the_key_is_a_detour(strategy):
+    (finding,) = found(HOUSE, opens_the_door, strategy=strategy)
+    assert finding.kind == "detour"
+    assert texts(finding.intents) == ["holding(key)"]
+    assert texts(finding.literals) == ["open()"]
+    assert contains(finding.rate.interval, 0.5)
+
+
+def test_a_door_opened_in_the_same_execution_as_the_key_is_taken_is_a_side_effect():
+    (finding,) = found(HOUSE, opens_the_door, length=None)
     assert finding.kind == "side effect"
     assert texts(finding.intents) == ["holding(key)"]
     assert texts(finding.literals) == ["open()"]
     assert texts(finding.when) == ["when at(nw)"]
+    assert "also causes open(), which was not needed" in finding.sentence
     assert contains(finding.rate.interval, 0.5)
-    # An execution of one change ends with the door open and without the key.
-    assert ("instead" if length == 1 else "also") in finding.sentence
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_door_opened_whenever_the_key_is_dropped_is_told_although_it_always_happens(strategy):
+    (finding,) = found(FRAGILE_HOUSE, flings_the_key, strategy=strategy)
+    assert finding.kind == "side effect"
+    assert texts(finding.literals) == ["open()"]
+    assert texts(finding.when) == ["when at(nw)"]
+    assert finding.rate.probability == 1
+    assert "always also causes open()" in finding.sentence
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("success", [1.0, 0.8])
 def test_a_condition_that_halves_success_is_named(strategy, success):
     (finding,) = found(HOUSE, slack_with_the_key, success, strategy=strategy)
-    assert finding.kind == "condition"
+    assert finding.kind == "drop"
     assert texts(finding.intents) == ["open()"]
     assert texts(finding.when) == ["when holding(key)"]
     assert contains(finding.rate.interval, success / 2)
@@ -69,11 +86,11 @@ def test_a_condition_that_halves_success_is_named(strategy, success):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_condition_of_two_literals_that_stops_the_agent_is_named(strategy):
     (finding,) = found(HOUSE, stays_with_the_key, strategy=strategy)
-    assert finding.kind == "condition"
+    assert finding.kind == "failure"
     assert texts(finding.intents) == ["at(sw)"]
     assert {str(x) for clause in finding.when for x in clause.term} == {"open()", "holding(key)"}
     assert finding.rate.hits == 0
-    assert "does nothing, although one execution can achieve it" in finding.sentence
+    assert "never achieves it, although asking for not at(nw) does at once" in finding.sentence
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -84,21 +101,6 @@ def test_a_tie_break_is_reported_as_an_order(strategy):
     assert texts(finding.literals) == ["on(a,c)", "on(a,b)", "on(a,d)"]
     assert finding.rate.probability == 1
     assert "prefers on(a,c), otherwise on(a,b), otherwise on(a,d)" in finding.sentence
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_felling_the_tree_to_get_away_from_it_is_an_unusual_means(strategy):
-    findings = found(WOOD, fells_the_last_oak, strategy=strategy)
-    (finding,) = [f for f in findings if f.kind == "means"]
-    assert texts(finding.intents) == ["not near(oak)"]
-    assert texts(finding.literals) == ["not standing(oak)"]
-    assert texts(finding.when) == ["when not standing(elm)"]
-    assert finding.rate.probability == 1
-    # That it leaves the elm, always, where felling would do as well, is a habit too.
-    (habit,) = [f for f in findings if f is not finding]
-    assert habit.kind == "preference"
-    assert texts(habit.intents) == ["not near(elm)"]
-    assert texts(habit.literals) == ["clearing()", "not standing(elm)"]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -125,16 +127,21 @@ def test_a_clean_agent_of_many_changes_gives_no_finding():
 
 
 def test_a_finding_says_its_numbers_and_can_be_written_as_json():
-    (finding,) = found(HOUSE, opens_the_door)
+    (finding,) = found(HOUSE, slack_with_the_key)
     written = finding.as_dict()
     low, high = written["interval"]
     assert (
         f"{written['probability']:.2f} (95 % interval {low:.2f} to {high:.2f}" in finding.sentence
     )
     assert f"{written['draws']} draws in {written['states']} state" in finding.sentence
-    assert written["kind"] == "side effect"
-    assert written["against"]["probability"] == 0
+    assert written["kind"] == "drop"
+    assert written["against"]["probability"] == 1
     example = written["examples"][0]
-    assert example["holding"] == ["at(nw)"]
-    assert example["changes"] == ["open()"]
+    assert example["holding"] == ["at(sw)", "holding(key)"]
+    assert example["changes"] == []
     assert 0 < example["count"] < example["draws"]
+    assert [step["intent"] for step in written["way"]] in (
+        ["at(sw)", "holding(key)"],
+        ["not at(nw)", "holding(key)"],
+        ["holding(key)", "holding(key)"],
+    )

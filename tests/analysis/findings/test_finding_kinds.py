@@ -35,8 +35,8 @@ def execute(state, capability, rng):
         return (state | rng.choice((A, B, NOISE))) & ~DARK if state & DARK else state
     if capability == 3:
         return (state | NOISE) & ~DARK
-    after = state & ~(A, B)[capability - 4]
-    return after if after & (A | B) else after | DARK
+    # That it gets dark when the last lamp goes out would be a side effect.
+    return state & ~(A, B)[capability - 4]
 
 
 def alarms_of(rng, kinds, looks=5, draws=120):
@@ -79,10 +79,13 @@ def test_an_agent_without_quirks_raises_an_alarm_as_rarely_as_promised_whenever_
     kinds = watched(list(FINDING_KINDS.all.values()), shares)
     alarms = sum(bool(alarms_of(rng, kinds)) for _ in range(runs))
     assert alarms <= ERROR_RATE * runs
-    # Every kind had something to ask, and spent its share.
-    asked = {share.name for share in shares if share.thresholds[0] > math.log(6 / ERROR_RATE)}
-    assert asked == set(FINDING_KINDS.all)
-    assert all(share.spent == 1 for share in shares)
+    # Each kind spent its share, and these had more than one question.
+    assert all(share.spent == pytest.approx(1) for share in shares)
+    empty = dict(
+        zip(FINDING_KINDS.all, thresholds_with(kinds, StateGraph(ROOM, INTENTS)), strict=True)
+    )
+    asked = {share.name for share in shares if sum(share.thresholds) > sum(empty[share.name])}
+    assert asked >= {"side effect", "drop", "preference", "unequal success", "unequal steps"}
 
 
 def dummy(name="dummy", find=lambda context, share, earlier: []):
@@ -95,12 +98,17 @@ def thresholds_with(kinds, graph):
     return [share.thresholds for share in shares]
 
 
-def test_the_thresholds_of_the_built_in_kinds_share_the_error_rate():
-    """An empty graph asks nothing, so each threshold is that of one question."""
-    graph = StateGraph(ROOM, INTENTS)
-    sixth, twelfth = math.log(6 / ERROR_RATE), math.log(12 / ERROR_RATE)
-    expected = [[sixth], [sixth], [sixth], [twelfth, twelfth], [sixth], [sixth]]
-    assert thresholds_with(list(FINDING_KINDS.all.values()), graph) == expected
+def test_the_thresholds_of_each_built_in_kind_spend_its_share_and_no_more():
+    """A threshold t for n questions may be reached by chance with n / exp(t) at most."""
+    shares = []
+    find_findings(
+        StateGraph(ROOM, INTENTS), kinds=watched(list(FINDING_KINDS.all.values()), shares)
+    )
+    assert [share.name for share in shares] == list(FINDING_KINDS.all)
+    for share in shares:
+        # An empty graph asks nothing: each threshold is that of one question, or of two.
+        spent = sum(math.exp(-threshold) for threshold in share.thresholds)
+        assert spent <= ERROR_RATE / len(shares) + 1e-12
 
 
 def test_a_kind_that_overspends_its_share_is_an_error():
@@ -119,8 +127,11 @@ def test_a_kind_of_another_package_is_found_last(monkeypatch):
     install(monkeypatch, dummy())
     assert list(FINDING_KINDS.all) == [
         "side effect",
-        "condition",
-        "means",
+        "failure",
+        "drop",
+        "breakdown",
+        "change",
+        "detour",
         "preference",
         "unequal success",
         "unequal steps",
@@ -131,14 +142,14 @@ def test_a_kind_of_another_package_is_found_last(monkeypatch):
 
 def test_another_kind_makes_every_threshold_stricter(monkeypatch):
     graph = random_models(random.Random(1), share=0.8)
-    six = thresholds_with(list(FINDING_KINDS.all.values()), graph)
+    nine = thresholds_with(list(FINDING_KINDS.all.values()), graph)
     install(monkeypatch, dummy())
     *others, last = thresholds_with(list(FINDING_KINDS.all.values()), graph)
-    assert len(six) == 6 and last == []
-    for before, after in zip(six, others, strict=True):
-        assert after == pytest.approx([x + math.log(7 / 6) for x in before])
+    assert len(nine) == 9 and last == []
+    for before, after in zip(nine, others, strict=True):
+        assert after == pytest.approx([x + math.log(10 / 9) for x in before])
 
 
 def test_what_is_looked_for_is_listed_once():
-    assert len(descriptions()) == len(set(descriptions())) == 5
+    assert len(descriptions()) == len(set(descriptions())) == 8
     assert approximate_labels() == ["asymmetry"]

@@ -4,7 +4,12 @@ from collections import Counter
 import pytest
 
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.object_swap import mirror_pairs, swaps
+from capscope.analysis.findings.object_swap import (
+    MOST_SWAPS,
+    mirror_pairs,
+    structured_types,
+    swaps,
+)
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Predicate, Vocabulary
@@ -19,8 +24,8 @@ def test_a_pair_is_compared_with_its_mirror_image_once_however_the_intent_is_wri
     graph = StateGraph(vocabulary, intents)
     graph.update(Counter({Transition(0, capability, 0): 10 for capability in (0, 1)}))
     context = FindingContext(graph)
-    (swap,) = (s for s in swaps(vocabulary) if {s.one, s.other} == {"a", "b"})
-    (pair,) = mirror_pairs(context, swap, frozenset())
+    (swap,) = (s for s in swaps(context) if {s.one, s.other} == {"a", "b"})
+    (pair,) = mirror_pairs(context, swap)
     assert set(pair.sides) == {(0, 0), (1, 0)}
 
 
@@ -35,15 +40,40 @@ def test_mirror_pairs_are_the_pairs_whose_mirror_images_were_tried(seed):
     pairs = [(s, c) for s in range(16) for c in range(4) if rng.random() < 0.7]
     graph.update(Counter({Transition(s, c, s): 1 for s, c in pairs}))
     context = FindingContext(graph)
-    reported = frozenset((c, s) for s, c in rng.sample(pairs, 5))
     tried = {(c, s) for s, c in pairs if not context.holds(c, s)}
-    for swap in swaps(vocabulary):
+    for swap in swaps(context):
         image = {c: graph.index[swap.intent(intent)] for c, intent in enumerate(intents)}
         expected = {
             frozenset([(c, s), (image[c], swap.state(s))])
             for c, s in tried
             if (image[c], swap.state(s)) in tried
         }
-        found = [frozenset(pair.sides) for pair in mirror_pairs(context, swap, reported)]
+        found = [frozenset(pair.sides) for pair in mirror_pairs(context, swap)]
         assert len(found) == len(set(found))
-        assert set(found) == {sides for sides in expected if not sides & reported}
+        assert set(found) == expected
+
+
+def moving(places, moves):
+    """Learn of something that was at each place and went from some to others."""
+    vocabulary = Vocabulary([Predicate("at", ("place",))], dict.fromkeys(places, "place"))
+    graph = StateGraph(vocabulary, [Intent.parse(f"at({p})") for p in places])
+    states = {p: vocabulary.state([f"at({p})"]) for p in places}
+    graph.update(Counter({Transition(states[a], places.index(b), states[b]): 5 for a, b in moves}))
+    return FindingContext(graph)
+
+
+def test_floors_between_which_only_neighbors_are_reached_have_a_structure():
+    floors = "abcde"
+    neighbors = [(a, b) for a in floors for b in floors if abs(ord(a) - ord(b)) == 1]
+    assert structured_types(moving(floors, neighbors)) == {"place"}
+    assert list(swaps(moving(floors, neighbors))) == []
+    every = [(a, b) for a in floors for b in floors if a != b]
+    assert structured_types(moving(floors, every)) == set()
+    assert len(list(swaps(moving(floors, every)))) == 10
+
+
+def test_only_a_bounded_number_of_swaps_is_tried():
+    vocabulary = Vocabulary([Predicate("lit", ("lamp",))], {f"lamp{i}": "lamp" for i in range(130)})
+    graph = StateGraph(vocabulary, [Intent.parse(f"lit(lamp{i})") for i in range(130)])
+    graph.update(Counter({Transition(0, i, 1 << i): 1 for i in range(130)}))
+    assert len(list(swaps(FindingContext(graph)))) == MOST_SWAPS

@@ -1,3 +1,5 @@
+import random
+
 import pytest
 
 from capscope.analysis.findings.rate import Rate
@@ -5,27 +7,50 @@ from support.error_shares import share
 
 
 def test_a_sure_but_small_excess_is_not_clearly_above():
-    small = Rate(53_000, 100_000, 1)
+    small = Rate.of([(53_000, 100_000)])
     assert small.surely_above(0.5, 100)
     assert not small.clearly_above(0.5, 10)
-    assert Rate(70_000, 100_000, 1).clearly_above(0.5, 10)
+    assert Rate.of([(70_000, 100_000)]).clearly_above(0.5, 10)
 
 
 def test_three_draws_are_never_enough():
-    assert not Rate(3, 3, 1).clearly_above(0.5, share().threshold(1))
+    assert not Rate.of([(3, 3)]).clearly_above(0.5, share().threshold(1))
 
 
 def test_one_draw_is_written_in_the_singular():
-    assert Rate(1, 1, 1).text.endswith("1 draw in 1 state)")
+    assert Rate.of([(1, 1)]).text.endswith("1 draw in 1 state)")
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "agree"),
-    [
-        (Rate(500, 1000, 1), Rate(590, 1000, 1), True),  # close enough for a reader
-        (Rate(1, 4, 1), Rate(3, 4, 1), True),  # the intervals overlap
-        (Rate(100, 1000, 1), Rate(900, 1000, 1), False),
-    ],
-)
-def test_rates_agree_if_they_are_close_or_uncertain(one, other, agree):
-    assert one.agrees_with(other) is other.agrees_with(one) is agree
+def test_each_pair_counts_the_same_however_often_it_was_drawn():
+    assert Rate.of([(99, 99), (0, 1)]).probability == 0.5
+
+
+def test_misses_are_the_rest():
+    rate = Rate.of([(3, 10), (5, 5)])
+    low, high = rate.interval
+    assert rate.missed.probability == pytest.approx(1 - rate.probability)
+    assert rate.missed.interval == pytest.approx((1 - high, 1 - low))
+
+
+def test_a_rate_selected_from_many_has_a_wider_interval():
+    one, of_many = (Rate.of([(20, 30)], selected_from=n) for n in (1, 100))
+    assert of_many.interval[0] < one.interval[0] < one.interval[1] < of_many.interval[1]
+
+
+def test_the_interval_holds_for_the_mean_of_the_states_under_adaptive_sampling():
+    """Draws go where answers were worst so far, and stop when the mean looks low."""
+    missed = 0
+    for seed in range(200):
+        rng = random.Random(seed)
+        truth = [rng.choice((0.2, 0.5, 0.9)) for _ in range(6)]
+        counts = [[0, 0] for _ in truth]
+        for turn in range(120):
+            worst = min(range(6), key=lambda i: ((counts[i][0] + 1) / (counts[i][1] + 2), i))
+            i = turn % 6 if turn < 6 or turn % 3 else worst
+            counts[i][0] += rng.random() < truth[i]
+            counts[i][1] += 1
+            if turn > 30 and sum(h for h, _ in counts) < 0.4 * (turn + 1):
+                break
+        low, high = Rate.of(map(tuple, counts)).interval
+        missed += not low <= sum(truth) / 6 <= high
+    assert missed <= 10

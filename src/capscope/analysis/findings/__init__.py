@@ -1,20 +1,24 @@
-"""Find what is notable in a learned model, without knowing the truth.
+"""Find what a user should know about an agent, from what was learned, without knowing the truth.
 
 Few people read a model of forty capabilities. Most of it is as expected: asked for something, the
 agent does it, or cannot. Findings are the exceptions: the agent changes more than it needs to,
-fails where it could succeed, has preferences, achieves things in unusual ways, or treats similar
-objects differently. What it could have done instead is known from everything that was seen to be
-possible. These sentences end up in reports, so all comparisons of one call share one error budget,
-divided equally among the registered kinds (`registry`).
+fails where it could succeed, breaks down, goes astray, or treats similar objects differently. What
+it could have done instead is known from everything that was seen to be possible. These sentences
+end up in reports, so all comparisons of one call share one error budget, divided equally among the
+registered kinds (`registry`). They are ranked by harm (`harm`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from capscope.analysis.drift import Drift
 from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Example, Finding
+from capscope.analysis.findings.harm import ranked_by_harm
+from capscope.analysis.findings.pair_endings import PairEndings
 from capscope.analysis.findings.registry import FINDING_KINDS
 from capscope.model import StateGraph
 from capscope.statistics.error_budget import ERROR_RATE, ErrorBudget
+from capscope.symbolic import State
 
 __all__ = ["FINDING_KINDS", "Example", "Finding", "FindingKind", "find_findings"]
 
@@ -23,17 +27,27 @@ def find_findings(
     graph: StateGraph,
     *,
     temporal_length: int | None = 1,
+    beginnings: Iterable[State] = (),
+    endings: PairEndings | None = None,
+    drift: Drift | None = None,
     kinds: Sequence[FindingKind] | None = None,
 ) -> list[Finding]:
-    """List the findings in what was learned, the strongest first.
+    """List the findings in what was learned, the most harmful first.
 
     `temporal_length` is that of the problem: after how many changes an execution was ended.
-    `kinds` are all registered ones unless given.
+    `beginnings` are the states in which runs begin, the first state seen unless given; `endings`
+    and `drift` tell what the graph does not show. `kinds` are all registered ones unless given.
     """
-    context = FindingContext(graph, single_changes=temporal_length == 1)
+    context = FindingContext(
+        graph,
+        single_changes=temporal_length == 1,
+        beginnings=beginnings,
+        endings=endings,
+        drift=drift,
+    )
     searched = list(FINDING_KINDS.all.values()) if kinds is None else kinds
     budget = ErrorBudget(ERROR_RATE, len(searched))
     found: list[Finding] = []
     for kind in searched:
         found += kind.find(context, budget.share(kind.name), tuple(found))
-    return sorted(found, key=lambda f: (-f.strength, -f.rate.draws, f.sentence))
+    return ranked_by_harm(context, found, {kind.label: kind for kind in searched})

@@ -23,12 +23,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from capscope.analysis.drift import Drift
 from capscope.analysis.findings.finding import Example, Finding, best_examples
+from capscope.analysis.findings.known_steps import KnownSteps
+from capscope.analysis.findings.pair_endings import PairEndings
+from capscope.analysis.ways import KnownWays
 from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats, StateNode
-from capscope.statistics.arrays import Floats
+from capscope.statistics.arrays import Floats, Integers, Mask
 from capscope.statistics.error_budget import Share
-from capscope.symbolic import Effect, ExactlyOne, State
+from capscope.symbolic import Atom, Effect, ExactlyOne, State
+from capscope.symbolic.dnf import bit_matrix
 
 DISCOUNT = 0.95
 SHORT = 3
@@ -66,9 +71,21 @@ class Nearness:
 class FindingContext:
     """A learned model, and what it shows to be possible."""
 
-    def __init__(self, graph: StateGraph, *, single_changes: bool = True) -> None:
+    def __init__(
+        self,
+        graph: StateGraph,
+        *,
+        single_changes: bool = True,
+        beginnings: Iterable[State] = (),
+        endings: PairEndings | None = None,
+        drift: Drift | None = None,
+    ) -> None:
         self.graph = graph
         self.single_changes = single_changes
+        first = graph.first_state
+        self.beginnings = tuple(beginnings) or (() if first is None else (first,))
+        self.endings = endings
+        self.drift = drift
         self.nodes = list(graph.nodes.values())
         self.vocabulary, self.intents = graph.vocabulary, graph.capabilities
         self._masks = [self.vocabulary.literal_masks(c.literals) for c in self.intents]
@@ -76,6 +93,8 @@ class FindingContext:
         # The same questions are asked for many pairs.
         self.nearness: Callable[[int], Nearness] = cache(self._nearness)
         self.smaller_steps: Callable[[State, State], list[State]] = cache(self._smaller_steps)
+        self.distances: Callable[[int], Integers] = cache(self._distances)
+        self.can_regain: Callable[[int, bool], Mask] = cache(self._regaining)
         self._between: Callable[[State, State], list[State]] = cache(self._strictly_between)
 
     def once(self, compute: Callable[[FindingContext], T]) -> T:
@@ -84,6 +103,65 @@ class FindingContext:
             self._computed[compute] = compute(self)
         found: T = self._computed[compute]
         return found
+
+    @cached_property
+    def index(self) -> dict[State, int]:
+        """The index of each state among the nodes."""
+        return self.steps.index
+
+    @cached_property
+    def steps(self) -> KnownSteps:
+        """All transitions that were seen."""
+        return KnownSteps(self.nodes)
+
+    @cached_property
+    def visits(self) -> Floats:
+        """How often each state is met in use."""
+        return self.steps.visits(self.beginnings)
+
+    @cached_property
+    def known_ways(self) -> KnownWays:
+        """The shortest known way to each state."""
+        return KnownWays(self.graph, self.beginnings)
+
+    @cached_property
+    def bits(self) -> Mask:
+        """The atoms that hold in each state."""
+        return bit_matrix([node.state for node in self.nodes], len(self.vocabulary.atoms))
+
+    @cached_property
+    def varying(self) -> list[int]:
+        """The indices of the atoms that hold in some states and not in all."""
+        held = self.bits.sum(axis=0)
+        return np.flatnonzero((held > 0) & (held < len(self.nodes))).tolist()
+
+    @cached_property
+    def atom_index(self) -> dict[Atom, int]:
+        """The index of each atom."""
+        return {atom: i for i, atom in enumerate(self.vocabulary.atoms)}
+
+    def atoms_of(self, name: str) -> Sequence[Atom]:
+        """Return the atoms that mention an object."""
+        return self._atoms_by_object.get(name, ())
+
+    @cached_property
+    def _atoms_by_object(self) -> dict[str, list[Atom]]:
+        found: dict[str, list[Atom]] = {}
+        for atom in self.vocabulary.atoms:
+            for name in dict.fromkeys(atom.arguments):
+                found.setdefault(name, []).append(atom)
+        return found
+
+    def goal(self, capability: int) -> Mask:
+        """Return in which states the intent of a capability holds."""
+        satisfying = self._satisfying[capability]
+        return np.array([node.state in satisfying for node in self.nodes], dtype=bool)
+
+    def _distances(self, capability: int) -> Integers:
+        return self.steps.distances(self.goal(capability))
+
+    def _regaining(self, atom: int, holds: bool) -> Mask:
+        return self.steps.can_reach(self.bits[:, atom] == holds)
 
     def pair(self, capability: int, state: State) -> PairStats:
         """Return what was seen of a capability in a state in which it was tried."""
@@ -97,6 +175,19 @@ class FindingContext:
         count = pair.counts.get(Effect.between(state, after), 0)
         intent = self.intents[capability]
         return Example(intent, state, after, count, draws or pair.total, self.vocabulary)
+
+    def nearest_first(
+        self, outcomes: Iterable[tuple[int, State, Effect]]
+    ) -> list[tuple[int, State, Effect]]:
+        """Sort outcomes by how far their state is from the beginning, then by their counts."""
+
+        def rank(outcome: tuple[int, State, Effect]) -> tuple[float, int, State]:
+            capability, state, effect = outcome
+            length = self.known_ways.length(state)
+            count = self.pair(capability, state).counts[effect]
+            return float("inf") if length is None else length, -count, state
+
+        return sorted(outcomes, key=rank)
 
     def failures(self, pairs: Iterable[tuple[int, State]]) -> tuple[Example, ...]:
         """Return the best examples of outcomes of some pairs that did not achieve the intent."""
@@ -305,6 +396,11 @@ class FindingKind:
     """The `kind` of its findings, if it is not the name: several kinds may share one."""
     approximate: bool = False
     """Whether its error rate holds only approximately under adaptive sampling."""
+    severity: int = 2
+    """The rank of its findings: 2 for what the agent does or fails to do, 1 for how it does it, 0
+    for what is only a matter of taste."""
+    counts_success: bool = False
+    """Whether its rates are those of success, so that the rest does the harm."""
 
     @property
     def label(self) -> str:

@@ -1,16 +1,19 @@
 """A finding: one sentence about the agent, with the numbers and some of the evidence for it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from capscope.analysis.findings.clause import Clause
 from capscope.analysis.findings.rate import Rate
-from capscope.analysis.findings.splits import Clause
+from capscope.analysis.ways import Way
 from capscope.symbolic import Effect, Intent, Literal, State, Vocabulary
 
 Pairs = frozenset[tuple[int, State]]
 """Capabilities, by index, and the states they were tried in."""
-_MOST_EXAMPLES = 3
+MOST_EXAMPLES = 3
 _MOST_NAMED = 3
 
 
@@ -52,13 +55,21 @@ class Finding:
     against: Rate | None
     """The rate it is compared with, if there is one."""
     when: tuple[Clause, ...]
+    """The condition; its variables, like those of the literals, stand for objects of the intent."""
     literals: tuple[Literal, ...]
     """What changes: side effects, means, or alternatives with the most preferred first."""
     examples: tuple[Example, ...]
+    """The first is shown; the way leads to its state."""
     pairs: Pairs = field(repr=False)
     """The pairs it is about; later kinds need not report them again."""
     strength: float
     """The smallest effect size within the 95 % intervals: 0 is none, 1 is the largest possible."""
+    way: Way | None = None
+    """The shortest known way to the state of the first example; None if none is known."""
+    harm: float = 0.0
+    """The rank: how severe it is (whole part), and how often it is met in use (fraction)."""
+    irreversible: bool = False
+    """Whether no known sequence undoes what changes."""
 
     @property
     def intent(self) -> Intent:
@@ -78,6 +89,9 @@ class Finding:
             "literals": [str(literal) for literal in self.literals],
             "examples": [example.as_dict() for example in self.examples],
             "strength": self.strength,
+            "way": None if self.way is None else [step.as_dict() for step in self.way],
+            "harm": self.harm,
+            "irreversible": self.irreversible,
         }
 
 
@@ -130,4 +144,4 @@ def conditional(clauses: Sequence[Clause]) -> str:
 def best_examples(examples: Sequence[Example]) -> tuple[Example, ...]:
     """Keep the examples with the most draws behind them."""
     ranked = sorted(examples, key=lambda e: (-e.count, -e.draws, e.state, str(e.intent)))
-    return tuple(ranked[:_MOST_EXAMPLES])
+    return tuple(ranked[:MOST_EXAMPLES])

@@ -3,19 +3,31 @@
 An agent that treats the two equally does the mirror image of an outcome in the mirrored state as
 often as the outcome. Facts that distinguish the objects for a good reason (one road leads there)
 are atoms of the state, and their mirror image is never seen: such pairs are not compared.
+
+Some objects are not alike although no atom says so: floors have an order, cells have neighbors. If
+exactly one of the objects of a type is the place of something, and it was seen to go from some of
+them only to some others, the type has a structure, and its objects are not compared.
+
+With 130 objects there are thousands of swaps, and each would be tried on every state. So the
+objects that most draws are about are compared, in a bounded number of states.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
 
 from capscope.analysis.findings.context import FindingContext
-from capscope.analysis.findings.finding import Pairs
 from capscope.symbolic import Atom, Effect, Intent, Literal, State, Vocabulary
+
+MOST_SWAPS = 60
+MOST_STATES = 4000
+_CONNECTED = 0.75
+"""The share of all moves between places that must have been seen for them to be alike."""
 
 
 @dataclass(frozen=True)
@@ -83,35 +95,70 @@ class MirrorPair(NamedTuple):
         return self.sides[0] == self.sides[1]
 
 
-def swaps(vocabulary: Vocabulary) -> Iterator[ObjectSwap]:
-    """Yield the exchanges of two objects of one type."""
-    for one, other in itertools.combinations(vocabulary.objects, 2):
-        if vocabulary.objects[one] == vocabulary.objects[other]:
+def swaps(context: FindingContext) -> Iterator[ObjectSwap]:
+    """Yield the exchanges of two objects of one type, of those that most draws are about."""
+    vocabulary = context.vocabulary
+    structured = structured_types(context)
+    draws: Counter[str] = Counter()
+    for capability, intent in enumerate(context.intents):
+        number = sum(pair.total for _, pair in context.tried[capability])
+        draws.update({o: number for x in intent.literals for o in x.atom.arguments})
+    types: dict[str, list[str]] = {}
+    for name in sorted(vocabulary.objects, key=lambda o: -draws[o]):
+        types.setdefault(vocabulary.objects[name], []).append(name)
+    types = {t: names for t, names in types.items() if t not in structured and len(names) > 1}
+    most = max(MOST_SWAPS // max(len(types), 1), 1)
+    order = {name: i for i, name in enumerate(vocabulary.objects)}
+    for names in types.values():
+        # The pairs of the first objects come first.
+        pairs = sorted(itertools.combinations(range(len(names)), 2), key=lambda p: (p[1], p[0]))
+        for i, j in pairs[:most]:
+            one, other = sorted((names[i], names[j]), key=lambda name: order[name])
             yield ObjectSwap.of(one, other, vocabulary)
 
 
-def mirror_pairs(
-    context: FindingContext, swap: ObjectSwap, reported: Pairs
-) -> Iterator[MirrorPair]:
-    """Yield the pairs that were tried like their mirror images, each once, if none is reported."""
+def structured_types(context: FindingContext) -> set[str]:
+    """Return the types whose objects are places between which only some moves were seen."""
+    graph, vocabulary = context.graph, context.vocabulary
+    effects = {e for c in range(len(context.intents)) for g in graph.groups(c) for e in g.effects}
+    found: set[str] = set()
+    for group in context.exactly_one.groups:
+        moves = {(e.deletes & group, e.adds & group) for e in effects if e.adds & group}
+        places = {place for move in moves for place in move}
+        left = {before for before, _ in moves}
+        atoms = vocabulary.holding(group)
+        if len(left) > 2 and len(moves) < _CONNECTED * len(left) * (len(places) - 1):
+            columns = zip(*(atom.arguments for atom in atoms), strict=True)
+            found |= {vocabulary.objects[c[0]] for c in columns if len(set(c)) > 1}
+    return found
+
+
+def mirrored(context: FindingContext) -> list[tuple[ObjectSwap, list[MirrorPair]]]:
+    """Return the swaps and the pairs that were tried like their mirror images, each once."""
+    return [(swap, list(mirror_pairs(context, swap))) for swap in swaps(context)]
+
+
+def mirror_pairs(context: FindingContext, swap: ObjectSwap) -> Iterator[MirrorPair]:
+    """Yield the pairs that were tried like their mirror images, each once."""
     nodes = context.graph.nodes
     # Few states have a mirror image that was seen, so these are found first.
-    images = {s: image for s in nodes if (image := swap.state(s)) in nodes}
+    every = max(len(nodes) // MOST_STATES, 1)
+    states = itertools.islice(nodes, 0, None, every)
+    images = [(s, image) for s in states if (image := swap.state(s)) in nodes]
     if not images:
         return
     for capability, intent in enumerate(context.intents):
-        mirrored = context.graph.index.get(swap.intent(intent))
-        if mirrored is None or _belongs_to_image(capability, mirrored, context, swap):
+        other = context.graph.index.get(swap.intent(intent))
+        if other is None or _belongs_to_image(capability, other, context, swap):
             continue
         schema = _schema(intent, swap)
-        for node, _ in context.tried[capability]:
-            partner = images.get(node.state)
-            if partner is None or (capability == mirrored and partner < node.state):
+        for state, image in images:
+            if capability == other and image < state and every == 1:
                 continue
-            if nodes[partner].pairs[mirrored] is not None:
-                sides = (capability, node.state), (mirrored, partner)
-                if reported.isdisjoint(sides):
-                    yield MirrorPair(schema, sides)
+            if nodes[state].pairs[capability] is None or nodes[image].pairs[other] is None:
+                continue
+            if not context.holds(capability, state):
+                yield MirrorPair(schema, ((capability, state), (other, image)))
 
 
 def _belongs_to_image(

@@ -6,23 +6,23 @@ their names (`choice`), are compared over all states and intents in which both w
 that does not decide it, a condition may, or each intent is tested separately.
 
 The results are put in order: "on(a,c), otherwise on(a,b)". The probability is that of taking the
-most preferred alternative that was available. Capabilities with a finding about unusual means are
-left out: that finding says more.
+most preferred alternative that was available. A preference harms nobody by itself, so these
+findings come last, and those that differ only in objects are told once.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from capscope.analysis.findings.choice import Name, OutcomeChoice, choices, separable
+from capscope.analysis.findings.clause import Clause
 from capscope.analysis.findings.context import FindingContext, FindingKind
-from capscope.analysis.findings.finding import Finding, best_examples, conditional, joined, pairs_of
+from capscope.analysis.findings.finding import Finding, best_examples, conditional, joined
 from capscope.analysis.findings.rate import Rate
-from capscope.analysis.findings.splits import Clause, EventCounts, best_split
-from capscope.analysis.findings.unusual_means import MEANS
+from capscope.analysis.findings.splits import EventCounts, best_split
 from capscope.statistics.error_budget import Share
-from capscope.symbolic import Intent, State
+from capscope.symbolic import Intent, State, Vocabulary
 
 When = tuple[Clause, ...]
 Order = tuple[tuple[Name, ...], ...]
@@ -42,15 +42,16 @@ class Contest:
         """The capabilities that had this choice."""
         return sorted({choice.capability for choice in self.choices})
 
-    def counts(self, capability: int | None = None) -> EventCounts:
+    def counts(self, vocabulary: Vocabulary, capability: int | None = None) -> EventCounts:
         """Count in each state how often the first was taken, of all that took one of the two."""
-        rows: dict[State, list[int]] = {}
-        for choice in self.choices:
-            if capability in (None, choice.capability):
-                row = rows.setdefault(choice.state, [0, 0])
-                row[0] += choice.taken[self.one]
-                row[1] += choice.taken[self.one] + choice.taken[self.other]
-        return EventCounts.of((state, hits, draws) for state, (hits, draws) in rows.items())
+        return EventCounts.of(
+            (
+                (c.capability, c.state, c.taken[self.one], c.taken[self.one] + c.taken[self.other])
+                for c in self.choices
+                if capability in (None, c.capability)
+            ),
+            vocabulary,
+        )
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,7 @@ def find_preferences(
     context: FindingContext, share: Share, earlier: Sequence[Finding] = ()
 ) -> list[Finding]:
     """Find the orders in which the agent prefers alternatives."""
-    explained = {c for c, _ in pairs_of(f for f in earlier if f.kind == MEANS.label)}
-    made = [choice for choice in context.once(choices) if choice.capability not in explained]
+    made = context.once(choices)
     contests = [c for c in _contests(made) if _is_choice(context, c)]
     # Half for all intents together; half for the rest: a condition, its two sides, each intent.
     # Either of the two alternatives may be the preferred one.
@@ -82,13 +82,35 @@ def find_preferences(
     for (capability, when), relation in relations.items():
         for order in _orders(relation):
             orders[order, when].append(capability)
-    return [
+    findings = [
         _finding(context, order, when, [c for c in made if c.capability in members])
         for (order, when), members in orders.items()
     ]
+    return _told_once(findings)
 
 
-PREFERENCE = FindingKind("preference", "preferences among outcomes", find_preferences)
+PREFERENCE = FindingKind("preference", "preferences among outcomes", find_preferences, severity=0)
+
+
+def _told_once(findings: Sequence[Finding]) -> list[Finding]:
+    """Tell one of the findings that differ only in objects, and how many there are."""
+    groups: dict[object, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        asked = [(x.atom.predicate, x.positive) for x in finding.intent.literals]
+        changed = {(x.atom.predicate, x.positive) for x in finding.literals}
+        groups[tuple(asked), frozenset(changed)].append(finding)
+    told = []
+    for group in groups.values():
+        first, *others = sorted(group, key=lambda f: (-f.strength, f.sentence))
+        if others:
+            count = "1 similar preference" if len(others) == 1 else f"{len(others)} similar ones"
+            first = replace(first, sentence=f"{first.sentence} There {_are(len(others))} {count}.")
+        told.append(first)
+    return told
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _contests(made: list[OutcomeChoice]) -> list[Contest]:
@@ -112,24 +134,25 @@ def _verdicts(
     context: FindingContext, contest: Contest, first: float, later: float
 ) -> Iterator[PreferenceVerdict]:
     """Decide a contest: for all intents, on the sides of a condition, or for single intents."""
-    together = contest.counts()
+    vocabulary = context.vocabulary
+    together = contest.counts(vocabulary)
     directions = {
         c: direction
         for c in contest.capabilities
-        if (direction := _direction(contest.counts(c).rate)) is not None
+        if (direction := _direction(contest.counts(vocabulary, c).rate)) is not None
     }
     if len(set(directions.values())) == 1 and _decided(together.rate, first):
         yield from (_verdict(contest, c, (), together.rate) for c in directions)
         return
-    split = best_split(together, context.vocabulary)
+    split = best_split(together, later)
     if split is not None and split.evidence >= later:
         for clause, side in ((split.when_low, split.low), (split.when_high, split.high)):
             if _decided(side.rate, later):
-                inside = {c.capability for c in contest.choices if c.state in set(side.states)}
+                inside = {capability for capability, _ in side.pairs}
                 yield from (_verdict(contest, c, (clause,), side.rate) for c in sorted(inside))
         return
     for capability in directions:
-        rate = contest.counts(capability).rate
+        rate = contest.counts(vocabulary, capability).rate
         if _decided(rate, later):
             yield _verdict(contest, capability, (), rate)
 
@@ -140,8 +163,8 @@ def _direction(rate: Rate) -> bool | None:
 
 
 def _decided(rate: Rate, threshold: float) -> bool:
-    most = max(rate.hits, rate.draws - rate.hits)
-    return Rate(most, rate.draws, rate.states).clearly_above(0.5, threshold)
+    leading = rate if 2 * rate.hits >= rate.draws else rate.missed
+    return leading.clearly_above(0.5, threshold)
 
 
 def _verdict(contest: Contest, capability: int, when: When, rate: Rate) -> PreferenceVerdict:
@@ -180,8 +203,7 @@ def _finding(
     context: FindingContext, order: Order, when: When, made: list[OutcomeChoice]
 ) -> Finding:
     """Count how often the most preferred of the available alternatives was taken."""
-    hits = draws = 0
-    pairs: set[tuple[int, State]] = set()
+    counts: dict[tuple[int, State], tuple[int, int]] = {}
     examples = []
     for choice in made:
         available = ([name for name in rank if name in choice.options] for rank in order)
@@ -190,12 +212,12 @@ def _finding(
         relevant = len(ranks) > 1 and all(c.covers(choice.state, context.vocabulary) for c in when)
         if not relevant or not taken:
             continue
-        hits += sum(choice.taken[name] for name in ranks[0])
-        draws += taken
-        pairs.add((choice.capability, choice.state))
+        hits = sum(choice.taken[name] for name in ranks[0])
+        counts[choice.capability, choice.state] = hits, taken
         after = choice.options[max(ranks[0], key=lambda name: choice.taken[name])]
         examples.append(context.example(choice.capability, choice.state, after, taken))
-    rate = Rate(hits, draws, len({state for _, state in pairs}))
+    pairs = counts.keys()
+    rate = Rate.of(counts.values(), len({state for _, state in pairs}))
     intents = tuple(context.intents[c] for c in sorted({c for c, _ in pairs}))
     return Finding(
         PREFERENCE.label,

@@ -1,40 +1,74 @@
-"""How often something happened, and when that is worth reporting."""
+"""How often something happened, and when that is worth reporting.
+
+The rate of several pairs of a state and a capability is the mean of their probabilities, each with
+the same weight. Adding up all draws instead would give the pairs the weights that the strategy
+happened to give them. The interval is one for that mean (`statistics/mean_bounds.py`); it holds
+however the draws were chosen.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from capscope.statistics.beta import credible_interval
+from capscope.statistics import mean_bounds
 from capscope.statistics.betting import evidence_above
+from capscope.statistics.error_budget import ERROR_RATE
 
 LEAST_DIFFERENCE = 0.1
 """Two probabilities closer than this count as equal for a reader."""
 LEAST_RATE = 0.02
 """A rarer event is not reported, however sure it is."""
+PairCounts = tuple[tuple[int, int, int], ...]
+"""Hits and draws of a pair, and how many pairs have these; sorted."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rate:
     """How often something happened, in how many draws, in how many states.
 
-    >>> Rate(30, 40, 4).text
-    '0.75 (95 % interval 0.60 to 0.86; 40 draws in 4 states)'
+    >>> Rate.of([(10, 10), (10, 10), (10, 20)]).text
+    '0.83 (95 % interval 0.60 to 0.94; 40 draws in 3 states)'
     """
 
     hits: int
     draws: int
     states: int
+    """The number of different states; pairs of one state and several capabilities share it."""
+    counts: PairCounts = field(repr=False)
+    selected_from: int = 1
+    """Of how many rates this is the most striking; the interval is wider to make up for that."""
+
+    @classmethod
+    def of(
+        cls, pairs: Iterable[tuple[int, int]], states: int | None = None, selected_from: int = 1
+    ) -> Rate:
+        """Make a rate of the hits and draws of pairs; pairs without draws do not count."""
+        times = Counter((hits, draws) for hits, draws in pairs if draws)
+        counts = tuple(sorted((hits, draws, n) for (hits, draws), n in times.items()))
+        hits = sum(h * n for h, _, n in counts)
+        draws = sum(d * n for _, d, n in counts)
+        number = sum(n for *_, n in counts)
+        return cls(hits, draws, number if states is None else states, counts, selected_from)
 
     @property
     def probability(self) -> float:
-        """The relative frequency."""
-        return self.hits / self.draws
+        """The mean over pairs of the relative frequency."""
+        return sum(h / d * n for h, d, n in self.counts) / sum(n for *_, n in self.counts)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The central 95 % credible interval of the probability."""
-        return credible_interval(self.hits, self.draws)
+        """Bounds on the mean of the pairs' probabilities, with confidence 95 %."""
+        return _interval(self.counts, ERROR_RATE / self.selected_from)
+
+    @property
+    def missed(self) -> Rate:
+        """The rate of draws in which it did not happen."""
+        pairs = [(d - h, d) for h, d, n in self.counts for _ in range(n)]
+        return Rate.of(pairs, self.states, self.selected_from)
 
     @property
     def text(self) -> str:
@@ -56,16 +90,17 @@ class Rate:
 
     def clearly_above(self, bound: float, threshold: float) -> bool:
         """Return whether it is surely above a bound, and by enough to matter to a reader."""
-        worth = self.interval[0] >= min(bound + LEAST_DIFFERENCE, (1 + bound) / 2)
-        return worth and self.surely_above(bound, threshold)
+        if not self.surely_above(bound, threshold):
+            return False
+        return self.interval[0] >= min(bound + LEAST_DIFFERENCE, (1 + bound) / 2)
 
     def gap_to(self, higher: Rate) -> float:
         """Return by how much another rate is higher at least, by the intervals; 0 if they meet."""
         return max(higher.interval[0] - self.interval[1], 0.0)
 
-    def agrees_with(self, other: Rate) -> bool:
-        """Return whether two rates may be reported as one."""
-        if abs(self.probability - other.probability) <= LEAST_DIFFERENCE:
-            return True
-        (low, high), (other_low, other_high) = self.interval, other.interval
-        return low <= other_high and other_low <= high
+
+@lru_cache(maxsize=4096)
+def _interval(counts: PairCounts, error_rate: float) -> tuple[float, float]:
+    pairs = [(h, d) for h, d, n in counts for _ in range(n)]
+    one_sided = 1 - error_rate / 2
+    return mean_bounds.lower_bound(pairs, one_sided), mean_bounds.upper_bound(pairs, one_sided)

@@ -6,15 +6,28 @@ equal share of the error budget, so each additional kind makes all thresholds a 
 A kind sees the findings of the kinds before it, so the order matters.
 """
 
-from capscope.analysis.findings.conditions import CONDITION
+from capscope.analysis.findings.breakdowns import BREAKDOWN
+from capscope.analysis.findings.changes import CHANGE
 from capscope.analysis.findings.context import FindingKind
+from capscope.analysis.findings.detours import DETOUR
+from capscope.analysis.findings.drops import DROP
+from capscope.analysis.findings.failures import FAILURE
 from capscope.analysis.findings.preferences import PREFERENCE
 from capscope.analysis.findings.side_effects import SIDE_EFFECT
 from capscope.analysis.findings.unequal_treatment import UNEQUAL_STEPS, UNEQUAL_SUCCESS
-from capscope.analysis.findings.unusual_means import MEANS
 from capscope.registry import Registry
 
-_BUILT_IN = (SIDE_EFFECT, CONDITION, MEANS, PREFERENCE, UNEQUAL_SUCCESS, UNEQUAL_STEPS)
+_BUILT_IN = (
+    SIDE_EFFECT,
+    FAILURE,
+    DROP,
+    BREAKDOWN,
+    CHANGE,
+    DETOUR,
+    PREFERENCE,
+    UNEQUAL_SUCCESS,
+    UNEQUAL_STEPS,
+)
 FINDING_KINDS = Registry("capscope.finding_kinds", "kind of finding", FindingKind, _BUILT_IN)
 
 

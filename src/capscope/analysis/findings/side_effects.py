@@ -1,158 +1,307 @@
-"""Changes that the intent did not need.
+"""What the agent also does: changes that come with a request and that the intent did not need.
 
-Achieving `on(a,b)` always ends `holding(a)`; that is how the world works. A change counts as
-avoidable only by example: an execution from s ended in s′, and some state t differs from s in a
-strict subset of what s′ differs in and is at least as near the intent (`context.Nearness`). What s′
-changed beyond t was not needed. Such a t may be
+Each literal that executions of a capability caused is a question of its own: how often does it
+happen, over all states in which it could, and under which condition? A side effect that always
+happens where the condition holds is the worst, so nothing here needs chance: states with the
+condition are compared with their siblings without it.
 
-- s itself: the agent changed things and is no nearer than if it had done nothing;
-- another state in which one execution from s ended, of any capability;
-- if s′ achieves the intent, a state that achieves it and that a short sequence leads to.
+Achieving `on(a,b)` always ends `holding(a)`; that is how the world works. A literal counts as a
+side effect of a capability only by example, decided once for both:
 
-The world's bad luck (a flat tire) is reported too, because a user of the capability meets both. The
-rate counts the draws from all states in which the change could have happened; counting only those
-that showed it would overestimate it.
+- **in the same state**: another outcome of any request achieved the intent without it, and changed
+  nothing that the execution did not change (or the execution did not achieve the intent at all);
+- **in sibling states**: without the condition, the same capability achieved the intent without it,
+  by a part of the same changes. That may be a needed step that removes the condition (a block on
+  top is put aside), so it is reported only if the condition remains, or nothing undoes the change.
+
+The rate counts all draws from the states in which the literal was false. Whether a single outcome
+was avoidable plays no part in it: otherwise luck in *showing* that would look like a condition.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from capscope.analysis.findings.case import Case, answered, merged
+from capscope.analysis.findings.clause import Clause
 from capscope.analysis.findings.context import FindingContext, FindingKind
-from capscope.analysis.findings.finding import Finding, best_examples
-from capscope.analysis.findings.grouping import Ends, FindingCase, merged
+from capscope.analysis.findings.finding import Finding, joined
+from capscope.analysis.findings.lifted_intents import (
+    Family,
+    Rows,
+    Thresholds,
+    Topic,
+    agree,
+    families,
+    family_counts,
+    ground_clauses,
+    negates,
+)
 from capscope.analysis.findings.rate import LEAST_RATE
 from capscope.analysis.findings.splits import EventCounts, narrow_down
 from capscope.statistics.error_budget import Share
-from capscope.symbolic import Effect, ExactlyOne, State
+from capscope.symbolic import Effect, Literal, State
 
-NOTHING = Effect(0, 0)
+_MOST_CHECKED = 50
 
 
-class AvoidableOutcome(NamedTuple):
-    """The end of executions, with what was avoidable in it."""
+@dataclass
+class CausedLiterals:
+    """What the executions of a capability changed beyond its intent."""
 
-    state: State
-    after: State
-    excess: Effect
-    number: int
+    states: np.ndarray
+    """The states in which it was tried and did not hold, by index."""
+    draws: np.ndarray
+    hits: dict[Literal, dict[int, int]] = field(default_factory=dict)
+    """For each literal the rows in which it was caused, and how often."""
+    achieving: dict[Effect, tuple[State, State]] = field(default_factory=dict)
+    """Effects that achieved the intent: atoms that held before, and that did not, in some state."""
 
 
 def find_side_effects(
     context: FindingContext, share: Share, earlier: Sequence[Finding] = ()
 ) -> list[Finding]:
-    """Find the avoidable changes that happen often enough."""
-    seen = {c: list(_outcomes(context, c)) for c in range(len(context.intents))}
-    candidates = {c: _candidates(outcomes, context.exactly_one) for c, outcomes in seen.items()}
-    # Two questions for each: how often, and under which condition.
-    threshold = share.threshold(2 * sum(map(len, candidates.values())))
-    cases: list[FindingCase] = []
-    for capability, excesses in candidates.items():
-        reported: list[Effect] = []
-        for excess in excesses:
-            if any(_contains(excess, other) for other in reported):
-                continue
-            case = _case(context, capability, excess, seen[capability], threshold)
-            if case is not None:
-                reported.append(excess)
-                cases.append(case)
-    return [_finding(case) for case in merged(cases)]
+    """Find the changes that come with a request and were not needed."""
+    caused = context.once(caused_literals)
+    topics = [
+        Topic(c, literal)
+        for c, own in enumerate(caused)
+        for literal in own.hits
+        if _may_be_side_effect(context, c, own, literal)
+    ]
+    asked = families(context, topics)
+    thresholds = Thresholds.of(share, asked)
+    rows_of = {
+        topic: _rows(context, caused[topic.capability], topic)
+        for topic in {topic: None for family in asked for topic in family.topics}
+    }
+    found = answered(
+        context,
+        asked,
+        rows_of,
+        lambda family: _case(
+            context,
+            family,
+            family_counts(context, family, rows_of),
+            thresholds[len(family.instances) > 1],
+        ),
+    )
+    return [_finding(context, cases) for cases in _simultaneous(merged(found))]
 
 
 SIDE_EFFECT = FindingKind("side effect", "side effects that were not needed", find_side_effects)
 
 
-def avoidable(context: FindingContext, capability: int, state: State, after: State) -> Effect:
-    """Return what an execution changed beyond what was needed, as far as the draws show."""
-    near = context.nearness(capability)
-    if near.at_least_as_near(state, after):
-        return Effect.between(state, after)
-    modest = [t for t in context.smaller_steps(state, after) if near.at_least_as_near(t, after)]
-    if not modest and context.holds(capability, after):
-        modest = list(context.modest_ways(capability, state, after))
-    if not modest:
-        return NOTHING
-    needed = min(modest, key=lambda t: ((state ^ t).bit_count(), t)) ^ state
-    changes = Effect.between(state, after)
-    return Effect(changes.adds & ~needed, changes.deletes & ~needed)
+def caused_literals(context: FindingContext) -> list[CausedLiterals]:
+    """List for each capability what its executions changed beyond the intent."""
+    return [_caused_by(context, c) for c in range(len(context.intents))]
 
 
-def _outcomes(context: FindingContext, capability: int) -> Iterator[AvoidableOutcome]:
-    near = context.nearness(capability)
-    for node, pair in context.tried[capability]:
-        # If the intent is not known to be within reach, nothing is near or far.
-        if not near.reachable(node.state):
-            continue
+def _caused_by(context: FindingContext, capability: int) -> CausedLiterals:
+    tried = context.tried[capability]
+    intent, vocabulary = context.intents[capability], context.vocabulary
+    index = context.index
+    states = np.array([index[node.state] for node, _ in tried], dtype=np.int64)
+    caused = CausedLiterals(states, np.array([p.total for _, p in tried], dtype=np.int64))
+    beyond: dict[Effect, tuple[Literal, ...]] = {}
+    for row, (node, pair) in enumerate(tried):
         for effect, count in pair.counts.items():
-            after = effect.apply(node.state)
-            changed = after != node.state
-            excess = avoidable(context, capability, node.state, after) if changed else NOTHING
-            yield AvoidableOutcome(node.state, after, excess, count)
+            if effect not in beyond:
+                rest = context.exactly_one.beyond(effect, intent, vocabulary)
+                beyond[effect] = context.exactly_one.without_implied(rest).literals(vocabulary)
+            for literal in beyond[effect]:
+                hits = caused.hits.setdefault(literal, {})
+                hits[row] = hits.get(row, 0) + count
+            if context.holds(capability, effect.apply(node.state)):
+                held, missing = caused.achieving.get(effect, (0, 0))
+                caused.achieving[effect] = held | node.state, missing | ~node.state
+    return caused
 
 
-def _candidates(outcomes: list[AvoidableOutcome], groups: ExactlyOne) -> list[Effect]:
-    """List the avoidable changes, the most frequent first.
+def _rows(context: FindingContext, caused: CausedLiterals, topic: Topic) -> Rows:
+    """Return hits and draws of the states in which a literal was false."""
+    assert topic.literal is not None
+    atom = context.atom_index[topic.literal.atom]
+    false = context.bits[caused.states, atom] != topic.literal.positive
+    hits = np.zeros(len(caused.states), dtype=np.int64)
+    for row, number in caused.hits.get(topic.literal, {}).items():
+        hits[row] = number
+    return caused.states[false], hits[false], caused.draws[false]
 
-    If exactly one of several atoms holds, that one ended because another began is not a change of
-    its own: arriving somewhere is one event, wherever the agent came from.
+
+def hits_of(
+    context: FindingContext, capability: int, caused: CausedLiterals, literal: Literal
+) -> Iterator[tuple[State, Effect]]:
+    """Yield the states in which a literal was caused, and by which effects."""
+    bit = _bit(context, literal)
+    for row in caused.hits[literal]:
+        state = context.nodes[int(caused.states[row])].state
+        for effect in context.pair(capability, state).counts:
+            if _contains(effect, literal, bit):
+                yield state, effect
+
+
+def _bit(context: FindingContext, literal: Literal) -> State:
+    return context.vocabulary.bit[literal.atom]
+
+
+def _contains(effect: Effect, literal: Literal, bit: State) -> bool:
+    return bool((effect.adds if literal.positive else effect.deletes) & bit)
+
+
+def _is_part(effect: Effect, whole: Effect) -> bool:
+    return effect != whole and not (effect.adds & ~whole.adds or effect.deletes & ~whole.deletes)
+
+
+def _may_be_side_effect(
+    context: FindingContext, capability: int, caused: CausedLiterals, literal: Literal
+) -> bool:
+    """Return whether a literal was ever avoided, in the same state or in another."""
+    bit = _bit(context, literal)
+    ends = caused.achieving
+    for whole in ends:
+        if not _contains(whole, literal, bit):
+            continue
+        for part, (held, missing) in ends.items():
+            possible = (missing if literal.positive else held) & bit
+            if possible and not _contains(part, literal, bit) and _is_part(part, whole):
+                return True
+    states = (context.nodes[i].state for i in caused.states[list(caused.hits[literal])])
+    checked = (s for _, s in zip(range(_MOST_CHECKED), states, strict=False))
+    return any(avoided_in(context, capability, state, literal) for state in checked)
+
+
+def avoided_in(
+    context: FindingContext, capability: int, state: State, literal: Literal
+) -> State | None:
+    """Return a state that one request led to, with the intent achieved and the literal not caused.
+
+    It must change a part of what an execution that caused the literal changed, if that execution
+    achieved the intent; None if there is no such state.
     """
-    counts: Counter[Effect] = Counter()
-    for outcome in outcomes:
-        if outcome.excess != NOTHING:
-            counts[groups.without_implied(outcome.excess)] += outcome.number
-    totals = {
-        excess: sum(count for other, count in counts.items() if _contains(other, excess))
-        for excess in counts
-    }
-    return sorted(totals, key=lambda e: (-totals[e], e.adds.bit_count() + e.deletes.bit_count(), e))
-
-
-def _contains(effect: Effect, part: Effect) -> bool:
-    return not part.adds & ~effect.adds and not part.deletes & ~effect.deletes
-
-
-def _ends(outcomes: list[AvoidableOutcome], excess: Effect) -> dict[State, Ends]:
-    """Return where draws ended from the states in which an avoidable change could happen."""
-    counts: dict[State, dict[State, int]] = defaultdict(dict)
-    showing: dict[State, set[State]] = defaultdict(set)
-    for o in outcomes:
-        if not o.state & excess.adds and o.state & excess.deletes == excess.deletes:
-            counts[o.state][o.after] = o.number
-            if _contains(o.excess, excess):
-                showing[o.state].add(o.after)
-    return {state: Ends(counts[state], frozenset(showing[state])) for state in counts}
+    bit = _bit(context, literal)
+    good = [t for t in context.successors(state) if context.holds(capability, t)]
+    spared = [t for t in good if not (t ^ state) & bit]
+    for effect in context.pair(capability, state).counts:
+        after = effect.apply(state)
+        if not _contains(effect, literal, bit):
+            continue
+        failed = not context.holds(capability, after)
+        for other in spared:
+            if failed or _is_part(Effect.between(state, other), effect):
+                return other
+        if not failed:
+            for other in context.modest_ways(capability, state, after):
+                if not (other ^ state) & bit:
+                    return other
+    return None
 
 
 def _case(
-    context: FindingContext,
-    capability: int,
-    excess: Effect,
-    outcomes: list[AvoidableOutcome],
-    threshold: float,
-) -> FindingCase | None:
-    vocabulary, seen = context.vocabulary, _ends(outcomes, excess)
-    everywhere = EventCounts.of((state, ends.hits, ends.draws) for state, ends in seen.items())
-    when, counts = narrow_down(everywhere, vocabulary, threshold)
-    if not counts.rate.surely_above(LEAST_RATE, threshold):
+    context: FindingContext, family: Family, everywhere: EventCounts, needed: Thresholds
+) -> Case | None:
+    """Answer the question about a family; None if there is nothing to report."""
+    when, inside = narrow_down(everywhere, needed.condition, needed.later)
+    if not inside.rate.surely_above(LEAST_RATE, needed.rate) or not agree(family, inside):
         return None
-    within = set(counts.states)
-    shown = [o for o in outcomes if o.state in within and _contains(o.excess, excess)]
-    examples = [context.example(capability, o.state, o.after) for o in shown]
-    whole = sum(o.number for o in shown if o.excess == Effect.between(o.state, o.after))
-    return FindingCase(
-        (context.intents[capability],),
-        {(capability, state): ends for state, ends in seen.items()},
-        frozenset((capability, state) for state in within),
-        tuple(when),
-        excess.literals(vocabulary),
-        best_examples(examples),
-        detail=2 * whole > counts.rate.hits,
+    case = Case(family, everywhere, inside, tuple(when))
+    hits = list(_hits(context, case))
+    by_example = any(
+        avoided_in(context, topic.capability, state, literal) is not None
+        for topic, state, _ in hits[:_MOST_CHECKED]
+        if (literal := topic.literal) is not None
     )
+    failing = sum(not context.holds(t.capability, e.apply(s)) for t, s, e in hits)
+    irreversible = _irreversible(context, hits)
+    if not by_example:
+        if not when or 2 * failing > len(hits) or not _siblings_spare(context, case, hits):
+            return None
+        if not irreversible and _removes_condition(context, case, hits):
+            return None
+    case.not_needed = by_example
+    case.instead = 2 * failing > len(hits)
+    case.irreversible = irreversible
+    return case
 
 
-def _finding(case: FindingCase) -> Finding:
-    if case.detail:
-        what = f"causes {case.named_literals} instead, which is not a step toward it"
+Hit = tuple[Topic, State, Effect]
+
+
+def _hits(context: FindingContext, case: Case) -> Iterator[Hit]:
+    """Yield the outcomes in which the literal of a topic was caused where the condition holds."""
+    for topic, state in case.topics_inside():
+        assert topic.literal is not None
+        bit = _bit(context, topic.literal)
+        for effect in context.pair(topic.capability, state).counts:
+            if _contains(effect, topic.literal, bit):
+                yield topic, state, effect
+
+
+def _siblings_spare(context: FindingContext, case: Case, hits: Sequence[Hit]) -> bool:
+    """Return whether siblings achieved the intent by a part of the changes, without the literal."""
+    spared: dict[Topic, set[Effect]] = {}
+    for topic, state in case.topics_outside():
+        assert topic.literal is not None
+        bit = _bit(context, topic.literal)
+        for effect in context.pair(topic.capability, state).counts:
+            achieved = context.holds(topic.capability, effect.apply(state))
+            if achieved and not _contains(effect, topic.literal, bit):
+                spared.setdefault(topic, set()).add(effect)
+    return any(_is_part(part, whole) for topic, _, whole in hits for part in spared.get(topic, ()))
+
+
+def _removes_condition(context: FindingContext, case: Case, hits: Sequence[Hit]) -> bool:
+    clauses: dict[Topic, list[Clause]] = {
+        i.topic: ground_clauses(i, case.when) for i in case.family.instances
+    }
+    removing = sum(negates(effect, clauses[topic], context) for topic, _, effect in hits)
+    return 2 * removing > len(hits)
+
+
+def _irreversible(context: FindingContext, hits: Sequence[Hit]) -> bool:
+    """Return whether no known sequence makes the literal false again, although some were tried."""
+    tried = 0
+    for topic, state, effect in hits:
+        assert topic.literal is not None
+        after = effect.apply(state)
+        atom = context.atom_index[topic.literal.atom]
+        if context.can_regain(atom, not topic.literal.positive)[context.index[after]]:
+            return False
+        tried += context.graph.nodes[after].departures
+    return tried >= LEAST_TRIES
+
+
+LEAST_TRIES = 20
+"""Executions after a change before it may be said that nothing undoes it."""
+
+
+def _simultaneous(cases: Sequence[Case]) -> list[list[Case]]:
+    """Put the cases together in which several literals were caused by the same executions."""
+    groups: dict[object, list[Case]] = {}
+    for case in cases:
+        key = case.intents, case.when, case.inside.pairs, case.inside.hits.tobytes()
+        groups.setdefault(key, []).append(case)
+    return list(groups.values())
+
+
+def _finding(context: FindingContext, cases: Sequence[Case]) -> Finding:
+    case = cases[0]
+    literals = tuple(dict.fromkeys(literal for c in cases for literal in c.literals))
+    what = joined(literals)
+    always = "always " if case.rate.hits == case.rate.draws else ""
+    if case.instead:
+        does = f"{always}causes {what} instead"
     else:
-        what = f"also causes {case.named_literals}, which was not needed"
-    return case.finding(SIDE_EFFECT.label, case.sentence(what), case.rate.interval[0])
+        does = f"{always}also causes {what}"
+        does += ", which was not needed" if case.not_needed else ""
+    undo = " No known sequence undoes it." if any(c.irreversible for c in cases) else ""
+    return case.finding(
+        context,
+        SIDE_EFFECT.label,
+        case.sentence(context, does) + undo,
+        literals,
+        [(topic.capability, state, effect) for topic, state, effect in _hits(context, case)],
+    )

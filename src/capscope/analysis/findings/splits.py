@@ -1,72 +1,107 @@
-"""In which states something happens more often: the shortest condition, found by `split_search`."""
+"""In which states something happens more often: the shortest condition, found by `split_search`.
+
+Rows are pairs of a state and a capability. What distinguishes them are features: atoms, or atoms
+with variables if the rows belong to several intents (`lifted_intents`). With thousands of rows or
+hundreds of features, the search looks at a sample of the rows and at the best features; the
+condition that it finds is then judged by all rows, and pays for all features.
+
+A betting score must exclude that one probability explains the draws on both sides, however they
+were chosen. States may also differ without a reason, and then each condition separates better from
+worse ones. So the condition must explain more than that. A few states cannot show it; with few, it
+is enough that the mean over those on one side is higher beyond doubt.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from capscope.analysis.findings.clause import Clause
+from capscope.analysis.findings.finding import Pairs
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE, LEAST_RATE, Rate
 from capscope.statistics.arrays import Integers, Mask
-from capscope.statistics.split_search import MOST_FEATURES, best_conjunction
-from capscope.symbolic import Literal, State, Vocabulary
-from capscope.symbolic.dnf import Term, bit_matrix
+from capscope.statistics.partial_pooling import explained_beyond_accident
+from capscope.statistics.split_search import (
+    MOST_FEATURES,
+    SplitTerm,
+    best_conjunctions,
+    best_features,
+    evidence_of_conjunction,
+    price,
+    shortest_convincing,
+)
+from capscope.symbolic import Atom, Literal, State, Vocabulary
+from capscope.symbolic.dnf import bit_matrix
+
+_MOST_ROWS = 3000
+_MOST_SEARCHED = 96
+_FEW_ROWS = 16
 
 
 @dataclass(frozen=True)
 class EventCounts:
-    """How often an event happened in each state, in how many draws."""
+    """How often an event happened for each pair of a capability and a state, in how many draws."""
 
-    states: tuple[State, ...]
+    pairs: tuple[tuple[int, State], ...]
     hits: Integers
     draws: Integers
+    names: tuple[Atom, ...]
+    """The features, as atoms."""
+    bits: Mask
+    """Whether each feature holds: a row for each pair."""
+    selected_from: int = 1
+    """Among how many conditions the one was chosen that selects these rows."""
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[State, int, int]]) -> EventCounts:
-        """Collect (state, hits, draws), without states that have no draws."""
-        kept = [row for row in rows if row[2]]
-        columns = np.array([row[1:] for row in kept], dtype=np.int64).reshape(-1, 2)
-        return cls(tuple(row[0] for row in kept), columns[:, 0], columns[:, 1])
+    def of(cls, rows: Iterable[tuple[int, State, int, int]], vocabulary: Vocabulary) -> EventCounts:
+        """Collect (capability, state, hits, draws), without rows that have no draws."""
+        kept = [row for row in rows if row[3]]
+        columns = np.array([row[2:] for row in kept], dtype=np.int64).reshape(-1, 2)
+        bits = bit_matrix([row[1] for row in kept], len(vocabulary.atoms))
+        pairs = tuple((row[0], row[1]) for row in kept)
+        return cls(pairs, columns[:, 0], columns[:, 1], vocabulary.atoms, bits)
 
     @property
     def rate(self) -> Rate:
-        """The rate over all states together."""
-        return Rate(int(self.hits.sum()), int(self.draws.sum()), len(self.states))
+        """The rate over all pairs together."""
+        counts = zip(self.hits.tolist(), self.draws.tolist(), strict=True)
+        return Rate.of(counts, len({state for _, state in self.pairs}), self.selected_from)
+
+    @property
+    def pooled(self) -> tuple[int, int]:
+        """All hits and all draws."""
+        return int(self.hits.sum()), int(self.draws.sum())
 
     def where(self, mask: Mask) -> EventCounts:
-        """Keep some of the states."""
-        states = tuple(s for s, kept in zip(self.states, mask, strict=True) if kept)
-        return EventCounts(states, self.hits[mask], self.draws[mask])
+        """Keep some of the rows."""
+        pairs = tuple(pair for pair, kept in zip(self.pairs, mask, strict=True) if kept)
+        return replace(
+            self, pairs=pairs, hits=self.hits[mask], draws=self.draws[mask], bits=self.bits[mask]
+        )
 
+    def __add__(self, other: EventCounts) -> EventCounts:
+        """Put the rows of two events together; they have no features in common."""
+        rows = len(self.pairs) + len(other.pairs)
+        return EventCounts(
+            self.pairs + other.pairs,
+            np.concatenate([self.hits, other.hits]),
+            np.concatenate([self.draws, other.draws]),
+            (),
+            np.zeros((rows, 0), dtype=bool),
+            max(self.selected_from, other.selected_from),
+        )
 
-@dataclass(frozen=True)
-class Clause:
-    """A conjunction of literals that holds, or that does not."""
-
-    term: Term
-    holds: bool = True
-
-    @classmethod
-    def of(cls, term: Term, *, holds: bool) -> Clause:
-        """Make a clause; write that a single literal does not hold as its negation."""
-        if not holds and len(term) == 1:
-            return cls((Literal(term[0].atom, not term[0].positive),))
-        return cls(term, holds)
-
-    def covers(self, state: State, vocabulary: Vocabulary) -> bool:
-        """Return whether a state satisfies the clause."""
-        required, forbidden = vocabulary.literal_masks(self.term)
-        return (state & required == required and not state & forbidden) is self.holds
-
-    def __str__(self) -> str:
-        inside = " and ".join(map(str, self.term))
-        return f"when {inside}" if self.holds else f"unless {inside}"
+    def without(self, pairs: Pairs) -> EventCounts:
+        """Leave out some pairs."""
+        return self.where(np.array([pair not in pairs for pair in self.pairs], dtype=bool))
 
 
 @dataclass(frozen=True)
 class Split:
-    """Two groups of states whose rates differ; the first has the lower one."""
+    """Two groups of rows whose rates differ; the first has the lower one."""
 
     when_low: Clause
     when_high: Clause
@@ -77,54 +112,97 @@ class Split:
 
 
 def best_split(
-    counts: EventCounts, vocabulary: Vocabulary, difference: float = LEAST_DIFFERENCE
+    counts: EventCounts, threshold: float, difference: float = LEAST_DIFFERENCE
 ) -> Split | None:
-    """Return the condition that separates low from high rates best, if they differ enough."""
-    if len(counts.states) < 2 or counts.rate.hits in (0, counts.rate.draws):
+    """Return the condition that separates low from high rates best, if they differ enough.
+
+    Of several that reach the threshold, the shortest; the evidence may be below it.
+    """
+    hits, draws = counts.pooled
+    if len(counts.pairs) < 2 or hits in (0, draws):
         return None
-    columns, satisfied = _distinct_literals(counts.states, vocabulary)
+    columns, satisfied = _distinct_literals(counts.bits)
     if not columns:
         return None
-    best = best_conjunction(counts.hits, counts.draws, satisfied, difference)
-    if best is None:
+    found = shortest_convincing(_search(counts, satisfied, difference), threshold)
+    if found is None:
         return None
-    width = len(vocabulary.atoms)
-    chosen = sorted(columns[i] for i in best.features)
-    term = tuple(Literal(vocabulary.atoms[j % width], j < width) for j in chosen)
-    inside: Mask = np.all(satisfied[:, best.features], axis=1)
+    chosen = found.features
+    conditions = math.comb(len(columns), len(chosen))
+    counts = replace(counts, selected_from=counts.selected_from * conditions)
+    inside: Mask = np.all(satisfied[:, chosen], axis=1)
     within, without = counts.where(inside), counts.where(~inside)
-    lower = within.rate.probability < without.rate.probability
+    sides = [side.pooled for side in (within, without)]
+    paid = price(len(chosen), len(columns))
+    evidence = evidence_of_conjunction(*sides[0], *sides[1], len(chosen), len(columns))
+    beyond_accident = explained_beyond_accident(counts.hits, counts.draws, inside) - paid
+    few = len(counts.pairs) <= _FEW_ROWS
+    if evidence >= threshold and not (few and _apart(within.rate, without.rate)):
+        evidence = min(evidence, beyond_accident)
+    shares = [h / max(n, 1) for h, n in sides]
+    if abs(shares[0] - shares[1]) < difference:
+        return None
+    width = len(counts.names)
+    literals = sorted(columns[i] for i in chosen)
+    term = tuple(Literal(counts.names[j % width], j < width) for j in literals)
+    lower = shares[0] < shares[1]
     return Split(
         Clause.of(term, holds=lower),
         Clause.of(term, holds=not lower),
         within if lower else without,
         without if lower else within,
-        best.evidence,
+        evidence,
     )
 
 
+def _apart(one: Rate, other: Rate) -> bool:
+    return one.gap_to(other) > 0 or other.gap_to(one) > 0
+
+
+def _search(counts: EventCounts, satisfied: Mask, difference: float) -> list[SplitTerm]:
+    """Return the best conjunction of each length."""
+    hits, draws, features = counts.hits, counts.draws, satisfied
+    if len(hits) > _MOST_ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(len(hits), _MOST_ROWS, replace=False))
+        hits, draws, features = hits[rows], draws[rows], satisfied[rows]
+    paid = features.shape[1]
+    if paid <= _MOST_SEARCHED:
+        return best_conjunctions(hits, draws, features, difference)
+    first = best_features(hits, draws, features, _MOST_SEARCHED)
+    found = best_conjunctions(hits, draws, features[:, first], difference, paid)
+    return [SplitTerm([int(first[i]) for i in t.features], t.evidence) for t in found]
+
+
 def narrow_down(
-    counts: EventCounts, vocabulary: Vocabulary, threshold: float
+    counts: EventCounts, threshold: float, later: float
 ) -> tuple[list[Clause], EventCounts]:
-    """Narrow the states down to those where the event is frequent; return the condition too."""
+    """Narrow the rows down to those where the event is frequent; return the condition too.
+
+    Further parts of the condition must reach the threshold `later`.
+    """
     clauses: list[Clause] = []
-    for _ in range(MOST_FEATURES):
+    for needed in (threshold, *(later for _ in range(1, MOST_FEATURES))):
         # An event of one in ten may be worth reporting, and then so is where it never happens.
-        split = best_split(counts, vocabulary, LEAST_RATE)
-        if split is None or split.evidence < threshold:
+        split = best_split(counts, needed, LEAST_RATE)
+        if split is None or split.evidence < needed:
             break
         clauses.append(split.when_high)
         counts = split.high
     return clauses, counts
 
 
-def _distinct_literals(states: Sequence[State], vocabulary: Vocabulary) -> tuple[list[int], Mask]:
-    """Return the literals that are true in only some of the states, one of each that agree."""
-    bits = bit_matrix(states, len(vocabulary.atoms))
+def _distinct_literals(bits: Mask) -> tuple[Sequence[int], Mask]:
+    """Return the literals that are true in only some of the rows, one of each that agree."""
     # Literal j < width says that atom j is true, literal width + j that it is false.
-    satisfied = np.hstack([bits, ~bits])
+    width = bits.shape[1]
+    columns = np.ascontiguousarray(bits.T)
+    varied = np.flatnonzero(columns.any(axis=1) & ~columns.all(axis=1))
     known: dict[bytes, int] = {}
-    for j in np.flatnonzero(satisfied.any(axis=0) & ~satisfied.all(axis=0)):
-        known.setdefault(satisfied[:, j].tobytes(), int(j))
-    columns = list(known.values())
-    return columns, satisfied[:, columns]
+    for j in varied.tolist():
+        known.setdefault(columns[j].tobytes(), j)
+    for j in varied.tolist():
+        known.setdefault((~columns[j]).tobytes(), width + j)
+    chosen = list(known.values())
+    positive = np.array([j < width for j in chosen], dtype=bool)
+    picked = bits[:, [j % width for j in chosen]]
+    return chosen, np.where(positive, picked, ~picked) if chosen else picked

@@ -22,7 +22,7 @@ from functools import cached_property
 
 from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Finding, Pairs, joined, pairs_of
-from capscope.analysis.findings.object_swap import MirrorPair, ObjectSwap, mirror_pairs, swaps
+from capscope.analysis.findings.object_swap import MirrorPair, ObjectSwap, mirrored
 from capscope.analysis.findings.preferences import PREFERENCE
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE, Rate
 from capscope.statistics.categorical import evidence_of_imbalance, evidence_of_two_distributions
@@ -52,9 +52,9 @@ class MirrorComparison:
     @property
     def rates(self) -> tuple[Rate, Rate]:
         """The rate for the first object and for the other."""
-        hits, draws, mirrored_hits, mirrored_draws = map(sum, zip(*self.counts, strict=True))
-        states, mirrored = (len({pair.sides[i][1] for pair in self.pairs}) for i in (0, 1))
-        return Rate(hits, draws, states), Rate(mirrored_hits, mirrored_draws, mirrored)
+        states, images = (len({pair.sides[i][1] for pair in self.pairs}) for i in (0, 1))
+        one = Rate.of(((c.hits, c.draws) for c in self.counts), states)
+        return one, Rate.of(((c.other_hits, c.other_draws) for c in self.counts), images)
 
 
 def find_unequal_success(
@@ -85,15 +85,17 @@ UNEQUAL_SUCCESS = FindingKind(
     find_unequal_success,
     reported_as="asymmetry",
     approximate=True,
+    severity=1,
 )
 
 
 def _comparisons(context: FindingContext, reported: Pairs) -> Iterator[MirrorComparison]:
     """Count the events in all pairs that have a mirror image, and in these."""
-    for swap in swaps(context.vocabulary):
+    for swap, pairs in context.once(mirrored):
         groups: dict[tuple[str, Hashable], list[MirrorPair]] = defaultdict(list)
-        for pair in mirror_pairs(context, swap, reported):
-            event = None if pair.same_intent else _event_to_count(context, pair)
+        for pair in pairs:
+            told = pair.same_intent or not reported.isdisjoint(pair.sides)
+            event = None if told else _event_to_count(context, pair)
             if event is not None:
                 groups[event, pair.schema].append(pair)
         for (event, schema), members in groups.items():
@@ -135,11 +137,11 @@ def _success_finding(
         one, other, sides, images = other, one, images, sides
         swap = ObjectSwap(swap.other, swap.one, swap.moves)
     intents = tuple(dict.fromkeys(context.intents[c] for c, _ in sides))
-    mirrored = context.intents[images[0][0]]
+    image = context.intents[images[0][0]]
     sentence = (
         f"The agent treats {swap.one} and {swap.other} differently: asked for {intents[0]}"
         f"{' and similar intents' if len(intents) > 1 else ''}, it {comparison.event} with "
-        f"probability {one.text}; asked for {mirrored} in the mirrored states, {other.text}."
+        f"probability {one.text}; asked for {image} in the mirrored states, {other.text}."
     )
     return Finding(
         UNEQUAL_SUCCESS.label,
@@ -148,7 +150,7 @@ def _success_finding(
         one,
         other,
         (),
-        intents[0].literals + mirrored.literals,
+        intents[0].literals + image.literals,
         context.failures(sides),
         frozenset(side for other in related for pair in other.pairs for side in pair.sides),
         strength=one.gap_to(other),
@@ -184,9 +186,9 @@ def find_unequal_steps(
     preferences = [finding for finding in earlier if finding.kind == PREFERENCE.label]
     reported = pairs_of(earlier)
     groups: list[MirrorGroup] = []
-    for swap in swaps(context.vocabulary):
+    for swap, pairs in context.once(mirrored):
         if not any(_explains(preference.literals, swap) for preference in preferences):
-            groups += _groups(context, swap, reported)
+            groups += _groups(context, swap, [p for p in pairs if reported.isdisjoint(p.sides)])
     threshold = share.threshold(len(groups))
     best: dict[tuple[str, str], tuple[float, MirrorGroup]] = {}
     for group in groups:
@@ -203,6 +205,7 @@ UNEQUAL_STEPS = FindingKind(
     find_unequal_steps,
     reported_as=UNEQUAL_SUCCESS.label,
     approximate=True,
+    severity=1,
 )
 
 
@@ -211,9 +214,11 @@ def _explains(literals: Sequence[Literal], swap: ObjectSwap) -> bool:
     return any(x in images and swap.atom(x.atom) != x.atom for x in literals)
 
 
-def _groups(context: FindingContext, swap: ObjectSwap, reported: Pairs) -> list[MirrorGroup]:
+def _groups(
+    context: FindingContext, swap: ObjectSwap, pairs: Sequence[MirrorPair]
+) -> list[MirrorGroup]:
     members: dict[Hashable, list[MirrorPair]] = defaultdict(list)
-    for pair in mirror_pairs(context, swap, reported):
+    for pair in pairs:
         if all(context.nearness(c).reachable(state) for c, state in pair.sides):
             schema = members[pair.schema]
             # A schema counts as a question even if none of its pairs can answer it.
@@ -280,10 +285,14 @@ def _steps_finding(context: FindingContext, group: MirrorGroup) -> Finding | Non
     if pair.same:
         others = {swap.effect(effect): n for effect, n in ones.items()}
     effect = max(ones, key=lambda e: (_share(ones, e) - _share(others, e), e))
-    rate, against = (Rate(c.get(effect, 0), sum(c.values()), 1) for c in (ones, others))
+    # The surest of many pairs.
+    number = 2 * len(scores)
+    rate, against = (
+        Rate.of([(c.get(effect, 0), sum(c.values()))], 1, number) for c in (ones, others)
+    )
     if rate.probability - against.probability < LEAST_DIFFERENCE:
         return None
-    (capability, state), (mirrored, _) = pair.sides
+    (capability, state), (other, _) = pair.sides
     intent = context.intents[capability]
     literals, image = (
         context.exactly_one.without_implied(e).literals(vocabulary)
@@ -292,7 +301,7 @@ def _steps_finding(context: FindingContext, group: MirrorGroup) -> Finding | Non
     sentence = (
         f"The agent treats {swap.one} and {swap.other} differently: asked for {intent}, it causes "
         f"{joined(literals) or 'nothing'} with probability {rate.text}; asked for "
-        f"{context.intents[mirrored]} in the mirrored state, it causes "
+        f"{context.intents[other]} in the mirrored state, it causes "
         f"{joined(image) or 'nothing'} with probability {against.text}."
     )
     example = context.example(capability, state, effect.apply(state), rate.draws)

@@ -1,0 +1,226 @@
+"""What was found for intents that differ only in objects, before it becomes a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from capscope.analysis.findings.clause import Clause
+from capscope.analysis.findings.context import FindingContext
+from capscope.analysis.findings.finding import (
+    MOST_EXAMPLES,
+    Finding,
+    Pairs,
+    conditional,
+    joined,
+)
+from capscope.analysis.findings.lifted_intents import (
+    Family,
+    Instance,
+    Rows,
+    Topic,
+    agree,
+    ground_clauses,
+)
+from capscope.analysis.findings.rate import Rate
+from capscope.analysis.findings.splits import EventCounts
+from capscope.statistics.arrays import Integers
+from capscope.symbolic import Atom, Effect, Literal, State
+
+_MOST_FAMILIES = 200
+"""Questions that are searched for a condition, those with the most hits first; all are paid for."""
+
+
+@dataclass
+class Case:
+    """An event counted for a family of intents, where a condition holds and elsewhere."""
+
+    family: Family
+    everywhere: EventCounts
+    inside: EventCounts
+    """Where the condition holds."""
+    when: tuple[Clause, ...]
+    not_needed: bool = False
+    instead: bool = False
+    irreversible: bool = False
+    also: tuple[Family, ...] = ()
+    """Other intents that the same was found for."""
+
+    @cached_property
+    def rate(self) -> Rate:
+        """How often it happened where the condition holds."""
+        return self.inside.rate
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The pairs for which the condition holds."""
+        return frozenset(self.inside.pairs)
+
+    @cached_property
+    def outside(self) -> EventCounts:
+        """The rows for which the condition does not hold."""
+        rest = self.everywhere.without(self.pairs)
+        return replace(rest, selected_from=self.inside.selected_from)
+
+    @cached_property
+    def against(self) -> Rate | None:
+        """How often it happened elsewhere; None if there is nowhere else."""
+        return self.outside.rate if len(self.outside.pairs) else None
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """All families it was found for."""
+        return (self.family, *self.also)
+
+    @property
+    def intents(self) -> tuple[int, ...]:
+        """The capabilities it was found for."""
+        return tuple(dict.fromkeys(t.capability for f in self.families for t in f.topics))
+
+    @property
+    def literals(self) -> tuple[Literal, ...]:
+        """What is caused, with variables."""
+        literal = self.family.instances[0].topic.literal
+        return () if literal is None else self.family.lifted([literal])
+
+    def topics_inside(self) -> Iterator[tuple[Topic, State]]:
+        """Yield the topics and states for which the condition holds."""
+        return self._topics(self.inside)
+
+    def topics_outside(self) -> Iterator[tuple[Topic, State]]:
+        """Yield the topics and states for which it does not."""
+        return self._topics(self.outside)
+
+    def _topics(self, counts: EventCounts) -> Iterator[tuple[Topic, State]]:
+        topics: dict[int, list[Topic]] = {}
+        for topic in (t for family in self.families for t in family.topics):
+            topics.setdefault(topic.capability, []).append(topic)
+        for capability, state in dict.fromkeys(counts.pairs):
+            yield from ((topic, state) for topic in topics[capability])
+
+    def asked(self, context: FindingContext) -> str:
+        """Write the first part of a sentence: what was asked for, and where."""
+        asked = joined(
+            dict.fromkeys(a for f in self.families for a in f.asked(context.intents)), "or"
+        )
+        return f"Asked for {asked}{conditional(self.when)}{self.family.bindings}"
+
+    def sentence(self, context: FindingContext, what: str) -> str:
+        """Write what the agent does, asked for the intents, and how probably."""
+        elsewhere = "" if self.against is None else f"; otherwise {self.against.text}"
+        return f"{self.asked(context)}, the agent {what}: probability {self.rate.text}{elsewhere}."
+
+    def finding(
+        self,
+        context: FindingContext,
+        kind: str,
+        sentence: str,
+        literals: Sequence[Literal],
+        outcomes: Sequence[tuple[int, State, Effect]],
+    ) -> Finding:
+        """Return the case as a finding, with some of its outcomes as examples."""
+        examples = [
+            context.example(c, state, effect.apply(state))
+            for c, state, effect in context.nearest_first(outcomes)[:MOST_EXAMPLES]
+        ]
+        strength = self.rate.interval[0]
+        if self.against is not None:
+            strength = max(strength - self.against.interval[1], 0.0)
+        return Finding(
+            kind,
+            tuple(context.intents[c] for c in self.intents),
+            sentence,
+            self.rate,
+            self.against,
+            self.when,
+            tuple(literals),
+            tuple(examples),
+            self.pairs,
+            strength,
+            irreversible=self.irreversible,
+        )
+
+
+def answered(
+    context: FindingContext,
+    asked: Sequence[Family],
+    rows_of: Mapping[Topic, Rows],
+    answer: Callable[[Family], Case | None],
+) -> list[Case]:
+    """Answer questions, the general ones first; what they answer is not asked again."""
+    found: list[Case] = []
+    covered: set[Topic] = set()
+    for family in _most_frequent(asked, rows_of):
+        if covered.issuperset(family.topics):
+            continue
+        case = answer(family)
+        case = None if case is None else restricted(case)
+        if case is not None and case.family.is_uniform(context.intents):
+            found.append(case)
+            covered.update(case.family.topics)
+    return found
+
+
+def restricted(case: Case) -> Case:
+    """Leave out the intents for which the condition never holds, and what always holds then."""
+    asked = {capability for capability, _ in case.inside.pairs}
+    kept = tuple(i for i in case.family.instances if i.topic.capability in asked)
+    of_kept = np.array([capability in asked for capability, _ in case.everywhere.pairs], dtype=bool)
+    everywhere = case.everywhere.where(of_kept)
+    held: Integers = np.sum(everywhere.bits, axis=0, dtype=np.int64)
+    times: dict[Atom, int] = dict(zip(everywhere.names, held.tolist(), strict=True))
+
+    def implied(literal: Literal) -> bool:
+        return times[literal.atom] == (len(everywhere.pairs) if literal.positive else 0)
+
+    terms = (
+        Clause(tuple(x for x in c.term if not implied(x)), c.holds) if c.holds else c
+        for c in case.when
+    )
+    when = tuple(clause for clause in terms if clause.term)
+    if len(kept) == 1 < len(case.family.instances):
+        when = tuple(ground_clauses(kept[0], when))
+        kept = (Instance(kept[0].topic, {}),)
+    return replace(case, family=Family(kept), everywhere=everywhere, when=when)
+
+
+def _most_frequent(asked: Sequence[Family], rows_of: Mapping[Topic, Rows]) -> list[Family]:
+    """Keep the questions with the most hits, in their order."""
+    hits = [sum(int(rows_of[topic][1].sum()) for topic in family.topics) for family in asked]
+    chosen = np.sort(np.argsort(-np.array(hits, dtype=np.int64), kind="stable")[:_MOST_FAMILIES])
+    return [asked[i] for i in chosen.tolist()]
+
+
+def merged(cases: Sequence[Case]) -> list[Case]:
+    """Put the cases together in which different requests do the same under the same condition."""
+    groups: dict[object, list[Case]] = {}
+    for case in cases:
+        objects = tuple(tuple(i.objects.items()) for i in case.family.instances)
+        flags = case.not_needed, case.instead, case.irreversible
+        key = case.when, case.literals, flags, tuple(sorted(set(objects)))
+        matching = groups.setdefault(key, [])
+        for i, other in enumerate(matching):
+            both = _together(other, case)
+            if not set(other.intents) & set(case.intents) and _agree(both):
+                matching[i] = both
+                break
+        else:
+            matching.append(case)
+    return [case for matching in groups.values() for case in matching]
+
+
+def _together(one: Case, other: Case) -> Case:
+    return replace(
+        one,
+        everywhere=one.everywhere + other.everywhere,
+        inside=one.inside + other.inside,
+        also=(*one.also, *other.families),
+    )
+
+
+def _agree(case: Case) -> bool:
+    instances = tuple(i for family in case.families for i in family.instances)
+    return agree(Family(instances), case.inside) and agree(Family(instances), case.outside)

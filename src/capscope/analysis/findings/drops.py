@@ -1,0 +1,89 @@
+"""Success that drops when a condition holds.
+
+States count if they belong to a rule by which the intent is achieved, or if another request
+achieves it there. Where nothing ever achieved it, it may just be impossible; that the agent never
+does what another request does at once is another finding (`failures`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from capscope.analysis.findings.case import Case, answered, merged
+from capscope.analysis.findings.context import FindingContext, FindingKind
+from capscope.analysis.findings.failures import success_finding
+from capscope.analysis.findings.finding import Finding, pairs_of
+from capscope.analysis.findings.lifted_intents import (
+    Family,
+    Thresholds,
+    Topic,
+    agree,
+    families,
+    family_counts,
+)
+from capscope.analysis.findings.rate import LEAST_DIFFERENCE
+from capscope.analysis.findings.splits import EventCounts, best_split
+from capscope.analysis.findings.success_rows import (
+    achieved_by_others,
+    failure_rows,
+    states_of_achieving_rules,
+)
+from capscope.statistics.error_budget import Share
+
+_LEAST_SUCCESSES = 2
+
+
+def find_drops(
+    context: FindingContext, share: Share, earlier: Sequence[Finding] = ()
+) -> list[Finding]:
+    """Find the conditions under which capabilities succeed less often."""
+    topics = [Topic(c) for c in range(len(context.intents)) if len(context.tried[c]) > 1]
+    rows_of = {}
+    for topic in topics:
+        fair = set(states_of_achieving_rules(context, topic.capability))
+        fair |= achieved_by_others(context, topic.capability).keys()
+        rows_of[topic] = failure_rows(context, topic.capability, fair)
+    topics = [topic for topic in topics if 0 < rows_of[topic][1].sum() < rows_of[topic][2].sum()]
+    asked = families(context, topics)
+    thresholds = Thresholds.of(share, asked)
+    found = answered(
+        context,
+        asked,
+        rows_of,
+        lambda family: _case(
+            family,
+            family_counts(context, family, rows_of),
+            thresholds[len(family.instances) > 1],
+        ),
+    )
+    told = pairs_of(earlier)
+    return [_finding(context, case) for case in merged(found) if not case.pairs <= told]
+
+
+DROP = FindingKind(
+    "drop",
+    "conditions under which the agent succeeds less often",
+    find_drops,
+    counts_success=True,
+)
+
+
+def _case(family: Family, everywhere: EventCounts, needed: Thresholds) -> Case | None:
+    split = best_split(everywhere, needed.condition)
+    if split is None or split.evidence < needed.condition:
+        return None
+    case = Case(family, everywhere, split.high, (split.when_high,))
+    assert case.against is not None
+    worse = case.rate.probability - case.against.probability
+    if worse < LEAST_DIFFERENCE or case.rate.draws - case.rate.hits < _LEAST_SUCCESSES:
+        return None
+    return case if agree(family, case.inside) else None
+
+
+def _finding(context: FindingContext, case: Case) -> Finding:
+    assert case.against is not None
+    sentence = (
+        f"{case.asked(context)}, the agent succeeds less often: success has probability "
+        f"{case.rate.missed.text}, otherwise {case.against.missed.text}."
+    )
+    return success_finding(context, case, DROP.label, sentence)

@@ -1,0 +1,330 @@
+"""Ask the same about several intents at once: "archived(x)" for all mails.
+
+One intent may have been tried in few states, each once. Intents that differ only in objects mostly
+behave alike, so their draws are evidence together: the objects are replaced by variables, in the
+intent, in what is changed and in the condition. Which objects are alike is not known. So a question
+is asked at several levels: with all objects replaced, with those of some types only, and with none;
+and about a change, also for all requests that ever caused it. The most general level counts at
+which all intents agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from capscope.analysis.findings.clause import Clause
+from capscope.analysis.findings.finding import joined
+from capscope.analysis.findings.splits import EventCounts
+from capscope.statistics.betting import evidence_of_difference
+from capscope.statistics.error_budget import Share
+from capscope.symbolic import Atom, Effect, Intent, Literal, State
+
+if TYPE_CHECKING:
+    from capscope.analysis.findings.context import FindingContext
+
+_LETTERS = "xyzuvw"
+_DISAGREEMENT = np.log(20)
+_MOST_NAMED = 4
+
+
+class Topic(NamedTuple):
+    """What a question is about: a capability, and a literal that executions may cause."""
+
+    capability: int
+    literal: Literal | None = None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A topic with variables for some of its objects."""
+
+    topic: Topic
+    variables: Mapping[str, str]
+    """Object → variable."""
+
+    @cached_property
+    def objects(self) -> dict[str, str]:
+        """Variable → object."""
+        return {variable: o for o, variable in self.variables.items()}
+
+    def lift(self, atom: Atom) -> Atom:
+        """Replace objects by variables."""
+        return Atom(atom.predicate, tuple(self.variables.get(o, o) for o in atom.arguments))
+
+    def ground(self, atom: Atom) -> Atom:
+        """Replace variables by objects."""
+        return Atom(atom.predicate, tuple(self.objects.get(o, o) for o in atom.arguments))
+
+
+@dataclass(frozen=True)
+class Family:
+    """Topics that are the same but for the objects that variables stand for."""
+
+    instances: tuple[Instance, ...]
+
+    @property
+    def topics(self) -> list[Topic]:
+        """The topics of all instances."""
+        return [instance.topic for instance in self.instances]
+
+    def lifted(self, literals: Iterable[Literal]) -> tuple[Literal, ...]:
+        """Write literals of the first instance with the variables of the family."""
+        first = self.instances[0]
+        return tuple(Literal(first.lift(x.atom), x.positive) for x in literals)
+
+    def asked(self, intents: Sequence[Intent]) -> list[str]:
+        """Write what is asked for, with variables, each once."""
+        lifted = (
+            Intent.of(
+                Literal(instance.lift(x.atom), x.positive)
+                for x in intents[instance.topic.capability].literals
+            )
+            for instance in self.instances
+        )
+        return list(dict.fromkeys(map(str, lifted)))
+
+    def is_uniform(self, intents: Sequence[Intent]) -> bool:
+        """Return whether the variables of all requests stand for the same objects."""
+        objects: dict[str, set[tuple[str, ...]]] = {}
+        for i in self.instances:
+            (asked,) = Family((i,)).asked(intents)
+            objects.setdefault(asked, set()).add(tuple(i.objects.values()))
+        first, *others = objects.values()
+        return all(other == first for other in others)
+
+    @property
+    def bindings(self) -> str:
+        """Say which objects the variables stand for; empty without variables."""
+        names = list(self.instances[0].objects)
+        if not names:
+            return ""
+        values = [", ".join(i.objects[n] for n in names) for i in self.instances]
+        if len(names) > 1:
+            values = [f"({value})" for value in values]
+        known = list(dict.fromkeys(values))
+        shown = known[:_MOST_NAMED]
+        if len(known) > len(shown):
+            shown.append(f"{len(known) - len(shown)} more")
+        left = names[0] if len(names) == 1 else "(" + ", ".join(names) + ")"
+        return f" (for {left} = {joined(shown, 'or')})"
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What the evidence about a family must reach.
+
+    Questions about several intents are few, and those about single ones many. Half of the error
+    rate is for each; of that, half for the condition and a quarter each for its further parts and
+    for the rate.
+    """
+
+    condition: float
+    later: float
+    rate: float
+
+    @classmethod
+    def of(
+        cls, share: Share, asked: Sequence[Family], fraction: float = 1.0
+    ) -> tuple[Thresholds, Thresholds]:
+        """Divide a part of a share: thresholds for single intents, and for several."""
+        several = sum(len(family.instances) > 1 for family in asked)
+        single, many = (
+            cls(
+                share.threshold(number, fraction / 4),
+                share.threshold(2 * number, fraction / 8),
+                share.threshold(number, fraction / 8),
+            )
+            for number in (len(asked) - several, several)
+        )
+        return single, many
+
+
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""The indices of states, and the hits and draws of each."""
+
+
+def families(context: FindingContext, topics: Sequence[Topic]) -> list[Family]:
+    """List the questions about some topics, the most general first; each topic alone is the last.
+
+    A level that puts together the same topics as a more general one is left out.
+    """
+    found: dict[frozenset[Topic], Family] = {}
+    types = context.vocabulary.objects
+    objects = {topic: _objects(context, topic) for topic in topics}
+    every = sorted({types[o] for own in objects.values() for o in own})
+    for size in range(min(len(every), 3), 0, -1):
+        for lifted_types in combinations(every, size):
+            groups: dict[object, list[Instance]] = {}
+            for topic in topics:
+                instance = _instance(context, topic, objects[topic], lifted_types)
+                asked, *caused = _key(context, instance)
+                groups.setdefault((asked, *caused), []).append(instance)
+                if topic.literal is not None:
+                    groups.setdefault(tuple(caused), []).append(instance)
+            for members in groups.values():
+                if len(members) > 1:
+                    family = _completed(context, _without_constants(context, members))
+                    if family is not None:
+                        found.setdefault(frozenset(family.topics), family)
+    alone = [Family((Instance(topic, {}),)) for topic in topics]
+    general = sorted(found.values(), key=lambda family: -len(family.instances))
+    return [*general, *alone]
+
+
+def _without_constants(context: FindingContext, members: Sequence[Instance]) -> Family:
+    """Make a family; a variable that always stands for the same object is that object."""
+    kept = [
+        variable
+        for variable, name in members[0].objects.items()
+        if any(member.objects[variable] != name for member in members)
+    ]
+    names = dict(zip(kept, _names(context), strict=False))
+    return Family(
+        tuple(
+            Instance(m.topic, {o: names[v] for o, v in m.variables.items() if v in names})
+            for m in members
+        )
+    )
+
+
+def _completed(context: FindingContext, family: Family) -> Family | None:
+    """Make all requests of a family stand for the same objects; None if some were never made.
+
+    What a request never caused with some objects is evidence too.
+    """
+    members: dict[tuple[Intent, tuple[str, ...]], Instance] = {}
+    for instance in family.instances:
+        literals = context.intents[instance.topic.capability].literals
+        asked = Intent.of(Literal(instance.lift(x.atom), x.positive) for x in literals)
+        members[asked, tuple(instance.objects.values())] = instance
+    requests = {asked for asked, _ in members}
+    bindings = {objects for _, objects in members}
+    for asked in requests if len(requests) > 1 else ():
+        for objects in bindings:
+            if (asked, objects) not in members:
+                added = _grounded(context, family, asked, objects)
+                if added is None:
+                    return None
+                members[asked, objects] = added
+    return Family(tuple(members.values()))
+
+
+def _grounded(
+    context: FindingContext, family: Family, asked: Intent, objects: Sequence[str]
+) -> Instance | None:
+    first = family.instances[0]
+    assert first.topic.literal is not None
+    plain = Instance(first.topic, dict(zip(objects, first.objects, strict=True)))
+    intent = Intent.of(Literal(plain.ground(x.atom), x.positive) for x in asked.literals)
+    capability = context.graph.index.get(intent)
+    if capability is None or not context.tried[capability]:
+        return None
+    lifted = first.lift(first.topic.literal.atom)
+    literal = Literal(plain.ground(lifted), first.topic.literal.positive)
+    if literal.atom not in context.atom_index or literal in intent.literals:
+        return None
+    return Instance(Topic(capability, literal), plain.variables)
+
+
+def _objects(context: FindingContext, topic: Topic) -> list[str]:
+    literals = list(context.intents[topic.capability].literals)
+    literals += [topic.literal] if topic.literal is not None else []
+    return list(dict.fromkeys(o for x in literals for o in x.atom.arguments))
+
+
+def _instance(
+    context: FindingContext, topic: Topic, objects: Sequence[str], types: Sequence[str]
+) -> Instance:
+    chosen = [o for o in objects if context.vocabulary.objects[o] in types]
+    return Instance(topic, dict(zip(chosen, _names(context), strict=False)))
+
+
+def _names(context: FindingContext) -> Iterator[str]:
+    taken = context.vocabulary.objects
+    number = 0
+    while True:
+        for letter in _LETTERS:
+            name = letter + (str(number) if number else "")
+            if name not in taken:
+                yield name
+        number += 1
+
+
+def _key(context: FindingContext, instance: Instance) -> tuple[object, object, object]:
+    capability, literal = instance.topic
+    types = tuple(context.vocabulary.objects[o] for o in instance.variables)
+    asked = [(instance.lift(x.atom), x.positive) for x in context.intents[capability].literals]
+    also = None if literal is None else (instance.lift(literal.atom), literal.positive)
+    return tuple(asked), also, types
+
+
+def family_counts(
+    context: FindingContext, family: Family, rows_of: Mapping[Topic, Rows]
+) -> EventCounts:
+    """Put the rows of all topics together, with features that mean the same in each."""
+    lifted, columns = _lifted_features(context, family)
+    ground = context.varying
+    names = (*lifted, *(context.vocabulary.atoms[i] for i in ground))
+    pairs: list[tuple[int, State]] = []
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    for instance, index in zip(family.instances, columns, strict=True):
+        states, hits, draws = rows_of[instance.topic]
+        pairs += ((instance.topic.capability, context.nodes[i].state) for i in states.tolist())
+        columns_of = np.array([*index, *ground], dtype=np.int64)
+        parts.append((context.bits[states[:, None], columns_of], hits, draws))
+    bits, hits, draws = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return EventCounts(tuple(pairs), hits, draws, names, bits)
+
+
+def _lifted_features(context: FindingContext, family: Family) -> tuple[list[Atom], list[list[int]]]:
+    """Return the atoms with variables that every instance has, and where they are in each."""
+    first = family.instances[0]
+    index = context.atom_index
+    atoms = dict.fromkeys(a for o in first.variables for a in context.atoms_of(o))
+    names: list[Atom] = []
+    columns: list[list[int]] = [[] for _ in family.instances]
+    for atom in atoms:
+        name = first.lift(atom)
+        own = [index.get(instance.ground(name)) for instance in family.instances]
+        if None not in own:
+            names.append(name)
+            for column, i in zip(columns, own, strict=True):
+                assert i is not None
+                column.append(i)
+    return names, columns
+
+
+def agree(family: Family, counts: EventCounts) -> bool:
+    """Return whether no capability of a family differs from the others."""
+    if len(family.instances) == 1:
+        return True
+    asked = np.array([capability for capability, _ in counts.pairs])
+    hits, draws = counts.pooled
+    for capability in np.unique(asked).tolist():
+        own = asked == capability
+        h, n = int(counts.hits[own].sum()), int(counts.draws[own].sum())
+        numbers = (np.array([x]) for x in (h, n, hits - h, draws - n))
+        if n < draws and float(evidence_of_difference(*numbers)[0]) > _DISAGREEMENT:
+            return False
+    return True
+
+
+def ground_clauses(instance: Instance, when: Iterable[Clause]) -> list[Clause]:
+    """Write a condition with the objects of an instance."""
+    return [
+        Clause(tuple(Literal(instance.ground(x.atom), x.positive) for x in c.term), c.holds)
+        for c in when
+    ]
+
+
+def negates(effect: Effect, clauses: Sequence[Clause], context: FindingContext) -> bool:
+    """Return whether an effect makes a literal of a condition false."""
+    literals = [x for c in clauses if c.holds for x in c.term]
+    required, forbidden = context.vocabulary.literal_masks(literals)
+    return bool(effect.deletes & required or effect.adds & forbidden)
