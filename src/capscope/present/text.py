@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from capscope.analysis.findings import Example, Finding
 from capscope.analysis.success import ResetSuccess
+from capscope.analysis.ways import Way
 from capscope.export.conditions import readable_conditions
 from capscope.model import Rule, StateGraph
 from capscope.model.rule_fitting import pooled_rule
@@ -226,6 +227,16 @@ def finding_lines(finding: Finding, always: State = 0) -> Iterator[str]:
     yield from wrapped(finding.sentence, "  ", "  ")
     for example in finding.examples[:1]:
         yield from wrapped(f"for {example_text(example, always)}", "    ", "    ")
+    if finding.way is not None:
+        yield from wrapped(way_text(finding.way), "    ", "    ")
+
+
+def way_text(way: Way) -> str:
+    """Say how to get to a state."""
+    if not way:
+        return "to get there: this is where the run begins"
+    asked = " then ".join(str(step.intent) for step in way)
+    return f"to get there: from the beginning ask for {asked}"
 
 
 def example_text(example: Example, always: State = 0, name: str | None = None) -> str:
