@@ -145,7 +145,7 @@ def test_success_is_shown_wherever_the_rules_are(tmp_path):
     found = run.success[intent]
     text = f"{found.rate:.2f} [{found.low:.2f}, {found.high:.2f}]"
     line = f"  asked after a reset: {text}  [{found.draws} draws, "
-    assert any(shown.startswith(line) for shown in model_lines(run, intent, None))
+    assert any(shown.startswith(line) for shown in model_lines(run, [intent], None))
     assert line in run.show("lit(a)")
     assert {"intent": "lit(a)", **found.as_dict()} in run_document(run)["success"]
     report = run.report_path.read_text(encoding="utf-8")
