@@ -30,6 +30,7 @@ from capscope.analysis.findings.splits import EventCounts
 from capscope.statistics.arrays import Integers
 from capscope.symbolic import Atom, Effect, Literal, State
 
+_MOST_SHOW = 0.75
 _MOST_FAMILIES = 200
 """Questions that are searched for a condition, those with the most hits first; all are paid for."""
 
@@ -158,10 +159,18 @@ def answered(
             continue
         case = answer(family)
         case = None if case is None else restricted(case)
-        if case is not None and case.family.is_uniform(context.intents):
+        if case is not None and case.family.is_uniform(context.intents) and _shown_by_most(case):
             found.append(case)
             covered.update(case.family.topics)
     return found
+
+
+def _shown_by_most(case: Case) -> bool:
+    """Return whether nearly all capabilities of a case showed the event where it is claimed."""
+    shown = {
+        pair[0] for pair, hits in zip(case.inside.pairs, case.inside.hits, strict=True) if hits
+    }
+    return len(shown) >= _MOST_SHOW * len(case.intents)
 
 
 def restricted(case: Case) -> Case:

@@ -20,6 +20,7 @@ import numpy as np
 
 from capscope.analysis.findings.clause import Clause
 from capscope.analysis.findings.finding import joined
+from capscope.analysis.findings.rate import LEAST_DIFFERENCE
 from capscope.analysis.findings.splits import EventCounts
 from capscope.statistics.betting import evidence_of_difference
 from capscope.statistics.error_budget import Share
@@ -301,16 +302,19 @@ def _lifted_features(context: FindingContext, family: Family) -> tuple[list[Atom
 
 
 def agree(family: Family, counts: EventCounts) -> bool:
-    """Return whether no capability of a family differs from the others."""
+    """Return whether no capability of a family differs from the others by enough to matter."""
     if len(family.instances) == 1:
         return True
     asked = np.array([capability for capability, _ in counts.pairs])
     hits, draws = counts.pooled
+    shares = counts.hits / np.maximum(counts.draws, 1)
     for capability in np.unique(asked).tolist():
         own = asked == capability
         h, n = int(counts.hits[own].sum()), int(counts.draws[own].sum())
+        if n == draws or abs(shares[own].mean() - shares[~own].mean()) < LEAST_DIFFERENCE:
+            continue
         numbers = (np.array([x]) for x in (h, n, hits - h, draws - n))
-        if n < draws and float(evidence_of_difference(*numbers)[0]) > _DISAGREEMENT:
+        if float(evidence_of_difference(*numbers)[0]) > _DISAGREEMENT:
             return False
     return True
 
