@@ -121,7 +121,8 @@ def test_show_surprises_lists_the_findings(answer, capscope):
     found = answer("show", run, "--surprises")
     assert found["problem"] == "house"
     (finding,) = found["findings"]
-    assert finding["kind"] == "side effect"
+    assert finding["kind"] == "detour"
+    assert finding["way"] == []
     assert finding["literals"] == ["open()"]
     text = capscope("show", run, "--surprises").out
     assert finding["sentence"] in " ".join(text.split())

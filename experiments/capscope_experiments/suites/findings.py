@@ -16,10 +16,11 @@ from capscope_experiments.table import markdown_table, write_csv
 _MOST = 12
 _TEXT = f"""
 What `capscope show DIR --surprises` reports about the runs of the default strategy,
-`{DEFAULT_STRATEGY}`: unnecessary side effects, conditions that lower success, preferences among
-outcomes that would do equally well, intents achieved by unusual means, objects of one type that are
-treated differently. Probabilities come with
-95 % intervals and the number of draws; all comparisons of a run share an error rate of 0.05. The
+`{DEFAULT_STRATEGY}`: unnecessary side effects, failures where another request works, conditions
+that lower success, breakdowns, changes of the agent, needless detours, preferences among outcomes
+that would do equally well, objects of one type that are treated differently. Probabilities are
+means over states, with 95 % intervals and the number of draws; all comparisons of a run share an
+error rate of 0.05. The
 sentence is from the first run with the finding; the last column counts the runs that have it. At
 most {_MOST} per problem, the most frequent and strongest first; all are in
 [findings.csv](findings.csv).

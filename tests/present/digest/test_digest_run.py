@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Settings, assess, load
-from capscope.analysis.findings import find_findings
 from capscope.assessment.spec import RunSpec
 from capscope.errors import CapscopeError
 from capscope.present.digest import Digest, digest_run
@@ -119,10 +118,9 @@ def test_findings_come_with_an_example_and_their_error_rate(tmp_path):
     house = problem(HOUSE, opens_the_door, 1.0, 1)
     run = load(made(tmp_path / "run", problem=house, executions=2400))
     digest = check(digest_run(run))
-    found = find_findings(run.graph, temporal_length=1)
-    assert [card.sentence for card in digest.cards] == [f.sentence for f in found]
+    assert [f.sentence for f in digest.cards] == [f.sentence for f in run.findings()]
     (finding,) = digest.cards
-    assert (finding.kind, finding.intents) == ("side effect", ("holding(key)",))
+    assert (finding.kind, finding.intents) == ("detour", ("holding(key)",))
     assert finding.example.startswith("For example ")
     assert "asked for holding(key) in s" in finding.example
     assert finding.sentence in digest.summary[3].sentences
