@@ -82,6 +82,12 @@ def test_harm_comes_before_preferences_in_the_order_of_the_findings(maker):
     assert [cards.card(one).tone for one in ranked] == [Tone.HARM, Tone.ODD, Tone.ODD]
 
 
+def test_variables_in_a_condition_are_not_looked_up(maker):
+    run, _, cards = maker
+    about_all = replace(finding(run), when=(Clause((Literal.parse("lit(?x)"),)),))
+    assert cards.card(about_all).way.nodes[0].literals == ()
+
+
 def test_a_long_way_is_drawn_without_its_middle(tmp_path):
     walk = [(1 << n, 0, 1 << n + 1) for n in range(10)]
     intents, first = [Intent.parse("at(c11)")], {1: b"first"}

@@ -137,6 +137,9 @@
         distance: 3,
         fontSize: 11,
         lineHeight: 13,
+        // Lines pass behind labels.
+        textBorderColor: colours.raised,
+        textBorderWidth: 3,
         color: isChosen ? colours.ink : colours.soft,
         fontWeight: isChosen ? 700 : 400,
       },

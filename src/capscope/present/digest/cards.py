@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _MOST_ARROWS = 6
 """Requests drawn of one way; of a longer one the first and the last."""
 _FIRST_ARROWS = 2
+_LEAST_HARM = 2
+"""The rank from which a finding is about what the agent does or fails to do."""
 _MOST_LITERALS = 6
 """Literals listed for one state of a way."""
 
@@ -45,9 +47,9 @@ def ranked_findings(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def tone_of(finding: Finding) -> Tone:
-    """Return whether a finding is harm to the user or merely odd."""
+    """Return whether a finding is about harm, or merely about how the agent gets there."""
     harm = getattr(finding, "harm", None)
-    harmful = finding.kind == SIDE_EFFECT.label if harm is None else harm > 0
+    harmful = finding.kind == SIDE_EFFECT.label if harm is None else harm >= _LEAST_HARM
     return Tone.HARM if harmful else Tone.ODD
 
 
@@ -116,7 +118,9 @@ class CardMaker:
 
     def way_digest(self, steps: Way, mentioned: Sequence[Literal] = ()) -> WayDigest:
         """Draw steps; the first state shows what changes later and what is mentioned."""
-        own = reduce(or_, (self._vocabulary.bit_of(literal.atom) for literal in mentioned), 0)
+        # A condition about all objects of a type has variables, which are no atoms.
+        known = (self._vocabulary.bit.get(literal.atom, 0) for literal in mentioned)
+        own = reduce(or_, known, 0)
         matters = reduce(or_, (step.state ^ step.after for step in steps), own)
         nodes = [self._node(steps[0].state, self._holding(steps[0].state & matters))]
         nodes += [self._node(step.after, self._changes(step)) for step in steps]

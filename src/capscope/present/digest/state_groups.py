@@ -19,6 +19,7 @@ from capscope.symbolic import Intent, State
 
 MOST_GROUPS = 20
 _MOST_MEMBERS = 12
+_LEAST_SHARE = 0.01
 _MOST_EDGES = 4_000
 NO_OVERVIEW = GroupOverview((), (), ())
 
@@ -28,11 +29,16 @@ def grouping_atoms(
 ) -> list[int]:
     """Choose atoms, the most important first, that divide the states into a few groups.
 
-    An atom that would make too many groups, or none that are new, is passed over.
+    An atom is passed over if it would make too many groups or none that are new, or if nearly all
+    states agree in it: that separates a few from the rest and tells little about the others.
     """
     chosen: list[int] = []
     mask, groups = 0, 1
+    least = _LEAST_SHARE * len(states)
     for atom in atoms:
+        holding = sum(state >> atom & 1 for state in states)
+        if min(holding, len(states) - holding) < least:
+            continue
         wider = mask | 1 << atom
         number = len({state & wider for state in states})
         if groups < number <= most:
@@ -61,7 +67,8 @@ def group_overview(
     groups = tuple(_group(graph, numbers, named, listing) for numbers in members.values())
     listed = [number for group in groups for number in group.members]
     edges = _edges(graph, intents, mask, index)
-    if not chosen or not listing.take(listed, space, groups, edges):
+    # Groups of one state each say nothing that the map of states does not.
+    if len(groups) in (1, len(graph.nodes)) or not listing.take(listed, space, groups, edges):
         return NO_OVERVIEW
     names = (sanitize(str(graph.vocabulary.atoms[atom])) for atom in sorted(chosen))
     return GroupOverview(tuple(names), groups, edges)

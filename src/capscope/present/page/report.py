@@ -49,6 +49,7 @@ def report_page(digest: Digest) -> str:
         _SCRIPTS,
         digest=digest,
         term=term_renderer(digest.phrases),
+        state_links=True,
         anchors=anchors,
         anchor_of={c.intent: a for c, a in zip(digest.capabilities, anchors, strict=True)},
         standings=Counter(capability.standing for capability in digest.capabilities),
