@@ -161,6 +161,7 @@ DIGEST = Digest(
     cards=(CARD,),
     findings_note="One false alarm in 20 runs.",
     marks_note="",
+    single_steps=False,
     capabilities=(LIGHT, GO, FLY, DIG),
     heat=HEAT,
     learning=(LearningPoint(1, 0.1, 1, 1, 1), LearningPoint(1249, 1.0, 8, 9, 3)),

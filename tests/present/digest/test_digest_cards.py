@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
 from capscope import Budget, assess, load
 from capscope.analysis.findings import Example, Finding
-from capscope.analysis.findings.rate import Rate
 from capscope.analysis.findings.splits import Clause
 from capscope.analysis.ways import WayStep
 from capscope.present.digest import digest_run
@@ -23,14 +23,19 @@ CELLS = [f"c{n}" for n in range(12)]
 LINE = Vocabulary([Predicate("at", ("cell",), "it is at {0}")], dict.fromkeys(CELLS, "cell"))
 
 
+def rate(probability, states):
+    bounds = probability / 2, (1 + probability) / 2
+    return SimpleNamespace(probability=probability, interval=bounds, draws=10, states=states)
+
+
 def finding(run, kind="side effect", state=0b10, after=0b110, intent=WISHES[0]):
     vocabulary = run.graph.vocabulary
     return Finding(
         kind=kind,
         intents=(intent,),
         sentence=f"Asked for {intent}, it does more.",
-        rate=Rate(9, 10, 2),
-        against=Rate(1, 10, 3),
+        rate=rate(0.9, 2),
+        against=rate(0.1, 3),
         when=(Clause((Literal(vocabulary.atoms[1]),)),),
         literals=(Literal(vocabulary.atoms[2]),),
         examples=(Example(intent, state, after, 3, 4, vocabulary),),

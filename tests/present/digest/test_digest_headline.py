@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from capscope import Budget, Settings, assess
+from capscope import Budget, Settings, assess, load
 from capscope.present.digest import digest_run
 from capscope.present.digest.basis import basis_of, with_basis
 from capscope.present.digest.capabilities import Standings, with_harm
@@ -12,7 +12,7 @@ from capscope.present.digest.card import Tone
 from capscope.present.digest.headline import headline_of
 from capscope.present.digest.shape import Standing
 from capscope.present.text import capability_views
-from support.small_runs import draw, run_in_memory
+from support.small_runs import draw, run_in_memory, small_run
 from support.tiny_digests import CARD, DIGEST, LIGHT
 from support.toy_worlds import board_problem
 
@@ -59,6 +59,15 @@ def test_whole_executions_are_judged_at_once():
     single = run_in_memory([[draw((0, 0, 2), (2, 0, 3))]])
     standings = Standings.of_run(single, capability_views(single.graph))
     assert [view.intent for view in standings.of(Standing.RELIABLE)] == [run.capabilities[0]]
+
+
+def test_the_heat_map_is_about_single_requests_if_it_always_gets_there(tmp_path):
+    # lit(a) takes two requests unless lit(b) holds.
+    walk = [(0, 0, 2), (2, 0, 3), (4, 0, 6), (6, 0, 7), (0, 3, 4), (2, 3, 6)]
+    digest = digest_run(load(small_run(tmp_path / "run", [[draw(*walk)]])))
+    assert digest.single_steps
+    assert not digest.heat.repeated
+    assert digest.heat.columns == ("lit(b)", "not lit(b)")
 
 
 def test_nothing_is_said_of_an_agent_that_did_nothing_yet():

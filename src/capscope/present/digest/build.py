@@ -107,6 +107,7 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
         cards=tuple(indexed_card(card, indices) for card in cards),
         findings_note=_findings_note(found, len(cards) - len(hazards), len(table)),
         marks_note=marks_note(graph.exactly_one, graph.vocabulary),
+        single_steps=standings.repeated,
         capabilities=_with_draws(capabilities, views, samples, indices, listing),
         heat=without_omitted_rules(pictured.heat, [len(one.rules) for one in capabilities]),
         learning=learning_curve(table),
@@ -132,8 +133,13 @@ def _pictured(
     """Make what is drawn; states are still numbers."""
     views, intents = standings.views, [view.intent for view in standings.views]
     atoms = splitting_atoms(views, graph.vocabulary)
+    heat = heat_map(graph, views, standings.eventual, atoms, SizeBudget(min(_HEAT, space.left)))
+    if not heat.columns and standings.repeated:
+        # It always gets there, or never: single requests show what conditions matter.
+        heat = heat_map(graph, views, None, atoms, SizeBudget(min(_HEAT, space.left)))
+    space.take(heat)
     return _Pictured(
-        heat_map(graph, views, standings.eventual, atoms, space.part(_HEAT)),
+        heat,
         state_map(graph, intents, listing, space.part(_MAP)),
         group_overview(graph, intents, atoms, listing, space.part(_MAP)),
     )

@@ -332,6 +332,8 @@ class Digest:
     findings_note: str
     marks_note: str
     """See `capabilities.marks_note`."""
+    single_steps: bool
+    """Whether executions end with a change, so that standings are about repeated requests."""
     capabilities: tuple[CapabilityDigest, ...]
     heat: HeatMap
     learning: tuple[LearningPoint, ...]
