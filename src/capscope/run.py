@@ -31,7 +31,7 @@ from capscope.analysis.planning.trial import attempt_plan
 from capscope.analysis.success import ResetSuccess, success_from_resets
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.run_state import RunState
-from capscope.errors import RunError, SimulatorError
+from capscope.errors import ProblemError, RunError, SimulatorError
 from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
 from capscope.problems import canonical_source, load_problem, picture_drawer, text_digest
 from capscope.record.agent_failures import AgentFailure, find_agent_failures
@@ -517,6 +517,8 @@ def _resume(
 
 def _with_hazards(settings: Settings, hazards: Sequence[str]) -> Settings:
     """Add the hazards of a problem; they are recorded, whatever the problem says later."""
+    if isinstance(hazards, str):
+        raise ProblemError(f"the hazards of a problem are a list, like [{hazards!r}]")
     return replace(settings, hazards=tuple(dict.fromkeys([*settings.hazards, *hazards])))
 
 

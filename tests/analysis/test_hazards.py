@@ -8,7 +8,7 @@ import pytest
 from capscope import Budget, Settings, assess, load, resume
 from capscope.analysis.hazards import UseSample
 from capscope.analysis.hazards.find import happening
-from capscope.errors import VocabularyError
+from capscope.errors import ProblemError, VocabularyError
 from capscope.symbolic import Intent
 from capscope.world import Ending, Hazard
 from support.hazard_worlds import FULL, SPILLING, WORDS, kitchen, rate_in_use, run_kitchen
@@ -155,6 +155,13 @@ def test_hazards_of_the_problem_and_of_the_settings_are_recorded(tmp_path):
     run = load(tmp_path / "run")
     assert [result.hazard for result in run.hazards] == ["gone(*)", "gone(x)"]
     json.dumps([result.as_dict() for result in run.hazards])
+
+
+def test_a_hazard_of_a_problem_that_is_no_list_is_refused():
+    problem = kitchen().problem()
+    object.__setattr__(problem, "hazards", "gone(x)")
+    with pytest.raises(ProblemError, match="are a list, like"):
+        assess(problem)
 
 
 def test_a_resumed_run_keeps_its_hazards_and_makes_the_same_draws(tmp_path):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from capscope.analysis.success import ResetSuccess
 from capscope.model import StateGraph
+from capscope.present.hazards import hazard_headline
 from capscope.present.notes import claim_text, stop_text
 from capscope.present.text import (
     CapabilityView,
@@ -76,7 +77,8 @@ def run_html(run: Run) -> str:
         f"{counted(usage.simulator_steps, 'simulator step')}; "
         f"stopped: {stop_text(run) if run.stop_reason else 'not yet'}"
     )
-    sentences = map(html_text, (spent, claim_text(run), *run.notes()))
+    hazards = (f"hazard {hazard_headline(result)}" for result in run.hazards)
+    sentences = map(html_text, (*hazards, spent, claim_text(run), *run.notes()))
     paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences)
     return f"<p><b>{html_text(title)}</b></p>{paragraphs}{graph_html(run.graph)}"
 
