@@ -11,10 +11,12 @@ journal once; each derived fact is computed when it is first asked for, and kept
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +33,10 @@ from capscope.analysis.planning.trial import attempt_plan
 from capscope.analysis.success import ResetSuccess, success_from_resets
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.run_state import RunState
+from capscope.assessment.time_limit import OutOfTime, TimedPictures, TimeLimit
 from capscope.errors import ProblemError, RunError, SimulatorError
 from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
+from capscope.phases import begin_phase
 from capscope.problems import canonical_source, load_problem, picture_drawer, text_digest
 from capscope.record.agent_failures import AgentFailure, find_agent_failures
 from capscope.record.execution_table import ExecutionTable, has_several_positions
@@ -57,6 +61,8 @@ if TYPE_CHECKING:
 
 MODEL = "model.json"
 REPORT = "report.html"
+_SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success")
+"""What is said of a run at its end, and takes time to compute."""
 
 
 class Run:
@@ -83,6 +89,8 @@ class Run:
         """Every execution, as columns."""
         self.graph = graph
         """The states seen and the pairs tried."""
+        self.omitted: str | None = None
+        """Why the report was not written at the end of the run; None if it was."""
         self._evidence = evidence
         self._model = model
         self._temporary = temporary
@@ -92,6 +100,11 @@ class Run:
     def kept(self) -> bool:
         """Whether the run directory outlives this object."""
         return self._temporary is None
+
+    @property
+    def summed_up(self) -> bool:
+        """Whether there was time to compute what is said of a run at its end."""
+        return self.omitted is None or all(fact in vars(self) for fact in _SUMMARY)
 
     @property
     def report_path(self) -> Path:
@@ -233,6 +246,7 @@ class Run:
 
     @cached_property
     def _findings(self) -> list[Finding]:
+        begin_phase("looking for surprises")
         return find_findings(
             self.graph,
             temporal_length=self.identity.temporal_length,
@@ -315,6 +329,7 @@ class Run:
         from capscope.analysis.diff import compare_runs
 
         later = other if isinstance(other, Run) else load(other)
+        begin_phase("comparing")
         return compare_runs(self, later, error_rate=error_rate, any_position=any_position)
 
     def plan(self, goal: str, *, start: str | None = None, inferred: bool | None = None) -> Plan:
@@ -384,6 +399,7 @@ class Run:
         """
         from capscope.export.formats import export_run
 
+        begin_phase(f"exporting to {format}")
         return export_run(self, format, to, **options)
 
     def frames(self) -> Frames:
@@ -401,6 +417,7 @@ class Run:
         from capscope.present.page import write_report
 
         draw = picture_drawer(self.identity.source, pictures)
+        begin_phase("writing the report")
         return write_report(self, self.report_path if output is None else Path(output), draw)
 
     def resume(
@@ -435,6 +452,7 @@ class Run:
 def load(directory: str | Path) -> Run:
     """Load a run, finished or not, as it is at this moment; its problem is not needed."""
     path = Path(directory)
+    begin_phase(f"reading {path}")
     with RunDirectory.open(path, read_only=True) as opened, opened.journal.at_one_moment():
         meta, intents = opened.journal.read_meta(), opened.journal.intents()
         table = ExecutionTable.read(opened.journal)
@@ -461,8 +479,10 @@ def assess(
     lives as long as the returned object. `workers` draws of a query are made in parallel, each on a
     copy of the problem.
     """
+    begun = time.monotonic()
     if isinstance(problem, str):
         source = canonical_source([problem])
+        begin_phase(f"loading {source}")
         loaded = load_problem(source)
     else:
         source, loaded = problem.name, problem
@@ -474,6 +494,7 @@ def assess(
         _with_hazards(settings or Settings(), loaded.hazards),
         budget or Budget(),
         _copies(problem, workers - 1),
+        TimeLimit.of(begun, None if budget is None or run is None else budget.seconds),
     )
     temporary = None
     if run is None:
@@ -506,12 +527,16 @@ def _resume(
     workers: int,
     temporary: TemporaryRun | None,
 ) -> Run:
+    begun = time.monotonic()
     with RunDirectory.open(path) as opened:
         meta = opened.journal.read_meta()
+        begin_phase(f"loading {meta.identity.source}")
         loaded = problem or load_problem(meta.identity.source)
         copies = _copies(problem or meta.identity.source, workers - 1)
         spec = RunSpec.continuing(meta, loaded, budget, copies)
         opened.admit(spec.identity, spec.budget)
+        if temporary is None:
+            spec = replace(spec, limit=_time_left(opened.journal, spec.budget, begun))
         return _carry_out(opened, spec, listener, temporary)
 
 
@@ -520,6 +545,18 @@ def _with_hazards(settings: Settings, hazards: Sequence[str]) -> Settings:
     if isinstance(hazards, str):
         raise ProblemError(f"the hazards of a problem are a list, like [{hazards!r}]")
     return replace(settings, hazards=tuple(dict.fromkeys([*settings.hazards, *hazards])))
+
+
+def _time_left(journal: Journal, budget: Budget, begun: float) -> TimeLimit:
+    """Return the limit of a resumed run: what it took before counts."""
+    if budget.seconds is None:
+        return TimeLimit()
+    before = sum(seconds for (seconds,) in journal.select("SELECT seconds FROM queries"))
+    limit = TimeLimit.of(begun, max(budget.seconds - before, 0.0))
+    if journal.read_meta().stop_reason == StopReason.budget("seconds"):
+        # The time was spent: there is nothing to do but to write what is known.
+        return TimeLimit(begun, inf)
+    return limit
 
 
 def _graph(meta: RunMeta, intents: Sequence[Intent]) -> StateGraph:
@@ -544,13 +581,28 @@ def _carry_out(
         ) from error.__cause__
     run = _finished(opened, state, temporary)
     if run.kept:
-        from capscope.export.model_json import model_document
-        from capscope.present.page import write_report
-
-        text = json.dumps(model_document(run.graph, run.problem), indent=1) + "\n"
-        write_atomically(run.path / MODEL, text)
-        write_report(run, run.report_path, picture_of(spec.problem))
+        try:
+            with spec.limit.enforced():
+                _write_results(run, spec)
+        except OutOfTime:
+            run.omitted = f"time limit; write it with: capscope report {run.path}"
     return run
+
+
+def _write_results(run: Run, spec: RunSpec) -> None:
+    from capscope.export.model_json import model_document
+    from capscope.present.page import write_report
+
+    # What is printed at the end comes first: if time runs out, it is there.
+    begin_phase("summing up")
+    for fact in _SUMMARY:
+        getattr(run, fact)
+    begin_phase(f"writing {MODEL}")
+    text = json.dumps(model_document(run.graph, run.problem), indent=1) + "\n"
+    write_atomically(run.path / MODEL, text)
+    draw = picture_of(spec.problem)
+    begin_phase("writing the report")
+    write_report(run, run.report_path, draw and TimedPictures(draw, spec.limit))
 
 
 def _finished(opened: RunDirectory, state: RunState, temporary: TemporaryRun | None) -> Run:

@@ -341,11 +341,48 @@ def test_progress_goes_to_standard_error_in_plain_lines(capscope, monkeypatch):
     done = capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--json")
     assert len(done.out.splitlines()) == 1
     found = json.loads(done.out)
-    lines = done.err.splitlines()
+    lines = [line for line in done.err.splitlines() if "so far" not in line]
     assert len(lines) == found["queries"]
     assert all("query" in line and "executions" in line for line in lines)
     assert "\x1b" not in done.err
     assert "queries without news 2 of 2" in lines[-1]
+
+
+def test_a_command_that_takes_long_tells_each_phase(capscope, monkeypatch):
+    monkeypatch.setattr(output, "_SECONDS_BETWEEN_LINES", 0)
+
+    def told(*command):
+        done = capscope(*command)
+        assert done.code == 0, done.err
+        found = re.findall(r"^(?:[^:\n]+: )?(.*) \(\d+ s so far\)$", done.err, re.MULTILINE)
+        return [re.sub(r" /.*", " FILE", phase) for phase in found]
+
+    report = ["writing the report", "looking for surprises", "writing the page"]
+    writing = ["summing up", "writing model.json", *report]
+    started = told("assess", f"{TOYS}:slippery_board", *SMALL, "--max-queries", 2, "--run", "a")
+    assert started == ["loading FILE", "discovering intents", "asking", *writing]
+    resumed = told("resume", "a", "--max-queries", 3)
+    assert resumed == ["loading FILE", "reading what was asked before", "asking", *writing]
+    assert told("report", "a") == ["reading a", *report]
+    assert told("show", "a", "--surprises") == ["reading a", "looking for surprises"]
+    assert told("export", "a") == ["reading a", "exporting to json"]
+    assert told("diff", "a", "a", "--html", "d.html") == [
+        "reading a",
+        "reading a",
+        "comparing",
+        "writing the page",
+    ]
+    assert told("evaluate", "a", "--sequences", 2) == [
+        "reading a",
+        "enumerating the truth",
+        "comparing the model",
+    ]
+
+
+def test_a_quick_command_tells_no_phase(capscope):
+    capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "a")
+    for command in (["show", "a"], ["report", "a"], ["export", "a"], ["diff", "a", "a"]):
+        assert capscope(*command).err == ""
 
 
 def test_progress_of_a_resumed_run_shows_its_patience(capscope, monkeypatch):

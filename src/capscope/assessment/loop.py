@@ -7,7 +7,7 @@ again from the same seed, and gets the draws it lacks. So starting and resuming 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from capscope.assessment.ask import Query
 from capscope.assessment.discovery import intents_of, random_walks
@@ -17,6 +17,7 @@ from capscope.assessment.spec import RunSpec
 from capscope.assessment.worker_pool import WorkerPool
 from capscope.errors import CapscopeError
 from capscope.model import StateGraph
+from capscope.phases import begin_phase
 from capscope.record.execution_table import ExecutionTable
 from capscope.record.journal import Draw, Journal, QueryRecord
 from capscope.record.usage import Budget, Usage
@@ -49,13 +50,17 @@ def ignore(event: Event) -> None:
 def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore) -> RunState:
     """Ask, learn and repeat until the strategy is finished or a budget is spent."""
     if journal.read_meta().discovered is None:
+        begin_phase("discovering intents")
         discover(journal, spec)
+    elif journal.asked:
+        begin_phase("reading what was asked before")
     state = recall(journal, spec)
+    begin_phase("asking")
     pool = WorkerPool([spec.problem, *spec.copies], state.strategy.longest_draw)
     clock, begun = time.perf_counter(), _begun(journal, state.usage.queries)
     if journal.read_meta().audit is not None and state.stop_reason() is None:
         journal.forget_audit()
-    while (reason := state.stop_reason()) is None:
+    while (reason := state.stop_reason(begun=begun is not None)) is None:
         number = state.usage.queries
         choice = state.strategy.next(number, begun)
         if begun is None:
@@ -122,7 +127,11 @@ def answers(
     spent, budget, journal = state.usage, state.spec.budget, state.journal
 
     def left() -> Budget | None:
-        return None if budget.spent_by(spent) else budget.left_after(spent)
+        seconds = state.spec.limit.to_ask()
+        if budget.spent_by(spent) or not seconds:
+            return None
+        rest = budget.left_after(spent)
+        return rest if rest.seconds is None else replace(rest, seconds=min(rest.seconds, seconds))
 
     for draw in recorded:
         state.positions.count_visits(draw, {})

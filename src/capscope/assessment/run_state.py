@@ -110,12 +110,17 @@ class RunState:
                 self._effects.add(effect)
                 self.graph.extend(list(intents_of([effect], self.spec.problem.vocabulary)))
 
-    def stop_reason(self) -> StopReason | None:
-        """Return why the run is over; None if it is not."""
+    def stop_reason(self, *, begun: bool = False) -> StopReason | None:
+        """Return why the run is over; None if it is not.
+
+        A query that was `begun` before is taken in even if there is no time left to ask.
+        """
         finished = self.strategy.finished()
         if finished is not None:
             return finished
         spent = self.spec.budget.spent_by(self.usage)
+        if spent is None and not begun and not self.spec.limit.to_ask():
+            spent = "seconds"
         return None if spent is None else StopReason.budget(spent)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from capscope.assessment.time_limit import TimeLimit
 from capscope.record.identity import RunIdentity, RunMeta
 from capscope.record.run_directory import versions
 from capscope.record.settings import Settings
@@ -26,6 +27,7 @@ class RunSpec:
     budget: Budget = field(default_factory=Budget)
     copies: tuple[Problem, ...] = ()
     """Further copies of the problem, on which draws are made in parallel."""
+    limit: TimeLimit = field(default_factory=TimeLimit)
     intents: tuple[Intent, ...] = field(init=False)
     """The user's own list; empty means that intents are discovered."""
     hazards: tuple[Hazard, ...] = field(init=False)

@@ -66,7 +66,7 @@ def assess_problem(
     directory = Path(run) if run else Path("runs") / f"{slug}-{strategy}-{seed}"
     with (
         _interruptible(directory),
-        live_page(directory, live),
+        live_page(directory, live, budget),
         progress(slug, budget) as listener,
     ):
         result = assess(
@@ -106,7 +106,7 @@ def resume_run(
         before = opened.journal.read_meta()
     with (
         _interruptible(path),
-        live_page(path, live),
+        live_page(path, live, budget or before.budget),
         progress(path.name, budget or before.budget) as listener,
     ):
         resumed = resume(path, budget=budget, listener=listener, workers=workers)

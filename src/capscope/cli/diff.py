@@ -8,8 +8,9 @@ import typer
 
 from capscope.analysis.diff import Comparison, RunData, RunTable, compare_data, table_of
 from capscope.cli.options import Json
-from capscope.cli.output import print_json, print_line, print_lines
+from capscope.cli.output import phases, print_json, print_line, print_lines
 from capscope.errors import CapscopeError
+from capscope.phases import begin_phase
 from capscope.present.difference import NOT_COMPARABLE, comparison_lines
 from capscope.present.difference_table import table_lines
 from capscope.record.run_directory import write_atomically
@@ -67,19 +68,22 @@ def diff_runs(
     """
     if len(runs) < 2:
         raise CapscopeError("name at least two run directories")
-    loaded = [RunData.of(load(run)) for run in runs]
-    found = _compared(loaded, error_rate=error_rate, any_position=any_position)
-    overall = found.overall if isinstance(found, RunTable) else found
-    code = _code(overall, fail_on_loss, fail_on_side_effects)
-    if fail_on_hazard:
-        if not any(one.hazards for one in loaded):
-            raise CapscopeError("none of these runs was given a hazard; assess with --hazard")
-        code = max(code, int(overall.more_hazardous))
-    if html is not None:
-        from capscope.present.page.difference import difference_page, table_page
+    with phases("diff"):
+        loaded = [RunData.of(load(run)) for run in runs]
+        begin_phase("comparing")
+        found = _compared(loaded, error_rate=error_rate, any_position=any_position)
+        overall = found.overall if isinstance(found, RunTable) else found
+        code = _code(overall, fail_on_loss, fail_on_side_effects)
+        if fail_on_hazard:
+            if not any(one.hazards for one in loaded):
+                raise CapscopeError("none of these runs was given a hazard; assess with --hazard")
+            code = max(code, int(overall.more_hazardous))
+        if html is not None:
+            from capscope.present.page.difference import difference_page, table_page
 
-        page = table_page(found) if isinstance(found, RunTable) else difference_page(found)
-        write_atomically(Path(html), page)
+            begin_phase("writing the page")
+            page = table_page(found) if isinstance(found, RunTable) else difference_page(found)
+            write_atomically(Path(html), page)
     if json:
         print_json({**found.as_dict(), "html": html})
     else:

@@ -8,7 +8,7 @@ import typer
 from capscope.analysis.evaluation.evaluate import Measure
 from capscope.analysis.evaluation.sample import Progress
 from capscope.cli.options import Json, RunArgument
-from capscope.cli.output import amount_done, interruptible, print_json, print_lines
+from capscope.cli.output import amount_done, interruptible, phases, print_json, print_lines
 from capscope.present.overview import evaluation_lines
 from capscope.present.text import counted
 from capscope.run import load
@@ -56,8 +56,10 @@ def evaluate_run(
     The dataset of samples is built once and kept in `datasets` beside the run directory.
     """
     measure = Measure(sequences, seed, achieving_only, rebuild, after_executions)
+    with phases("evaluate"):
+        loaded = load(run)
     with interruptible(lambda: _KEPT), amount_done("independent dataset", "sequences") as shown:
-        document = load(run).evaluate(measure, progress=_announced(shown))
+        document = loaded.evaluate(measure, progress=_announced(shown))
     if json:
         print_json(document)
     else:

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from capscope.cli.options import Json, RunArgument, keyword, with_signature
-from capscope.cli.output import print_json, print_line, print_lines
+from capscope.cli.output import phases, print_json, print_line, print_lines
 from capscope.export.formats import FORMATS, ExportOption, find_format, write_content
 from capscope.run import load
 
@@ -40,7 +40,8 @@ def export_run() -> None:
 
 def _export(run: str, to: str, output: str | None, json: bool, options: dict[str, Any]) -> None:
     chosen = find_format(to, options)
-    content = load(run).export(to, **options)
+    with phases("export"):
+        content = load(run).export(to, **options)
     if output is None and isinstance(content, str):
         if not json:
             print_line(content.removesuffix("\n"))

@@ -26,7 +26,9 @@ ProblemArguments = Annotated[
 ]
 MaxSteps = Annotated[int | None, typer.Option(help="Maximum number of simulator steps.")]
 MaxExecutions = Annotated[int | None, typer.Option(help="Maximum number of executions.")]
-MaxSeconds = Annotated[float | None, typer.Option(help="Maximum number of seconds.")]
+MaxSeconds = Annotated[
+    float | None, typer.Option(help="Maximum number of seconds, with the report.")
+]
 MaxQueries = Annotated[int | None, typer.Option(help="Maximum number of queries.")]
 MaxTokens = Annotated[int | None, typer.Option(help="Maximum number of LLM tokens.")]
 MaxCost = Annotated[

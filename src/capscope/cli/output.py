@@ -1,6 +1,7 @@
 """Standard output is for answers; everything else goes to standard error."""
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,12 +12,15 @@ import typer
 from rich.console import Console
 from rich.live import Live
 from rich.progress import MofNCompleteColumn, Progress
+from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
 from capscope.assessment import Event, Listener
+from capscope.phases import PHASES
 from capscope.present.text import counted
 from capscope.record.usage import Budget
+from capscope.sanitize import sanitize
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_FRAMES = 0.1
@@ -62,6 +66,61 @@ def _throttled(show: Callable[P, None], seconds: float) -> Callable[P, None]:
     return called
 
 
+class _PhaseHandler(logging.Handler):
+    """Shows the phases of a computation."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        super().__init__()
+        self._show = show
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show what is done from now on."""
+        self._show(sanitize(record.getMessage()))
+
+
+@contextmanager
+def _shown_phases(show: Callable[[str], None]) -> Iterator[None]:
+    handler, level = _PhaseHandler(show), PHASES.level
+    PHASES.addHandler(handler)
+    PHASES.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        PHASES.setLevel(level)
+        PHASES.removeHandler(handler)
+
+
+@contextmanager
+def phases(title: str) -> Iterator[None]:
+    """Show what a command is doing: live on a terminal, otherwise a line if it takes long.
+
+    A quick command prints nothing. Messages have to wait for the end of the block.
+    """
+    console = Console(stderr=True)
+    begun = time.perf_counter()
+    if not console.is_terminal:
+        plain = _throttled(
+            lambda what: _print_phase(console, title, what, begun), _SECONDS_BETWEEN_LINES
+        )
+        with _shown_phases(plain):
+            yield
+        return
+    spinner = Spinner("dots", Text(title))
+    with Live(spinner, console=console, transient=True) as live:
+
+        def lively(what: str) -> None:
+            spinner.update(text=Text(f"{title}: {what}"))
+            live.refresh()
+
+        with _shown_phases(lively):
+            yield
+
+
+def _print_phase(console: Console, title: str, what: str, begun: float) -> None:
+    text = f"{title}{': ' if title else ''}{what} ({time.perf_counter() - begun:.0f} s so far)"
+    console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+
 @contextmanager
 def progress(title: str, budget: Budget | None) -> Iterator[Listener]:
     """Show the progress of a run: live on a terminal, otherwise a line every few seconds."""
@@ -73,9 +132,16 @@ def progress(title: str, budget: Budget | None) -> Iterator[Listener]:
         console.print(text, soft_wrap=True, markup=False, highlight=False)
 
     if not console.is_terminal:
-        yield _throttled(plain, _SECONDS_BETWEEN_LINES)
+        phase = _throttled(
+            lambda what: _print_phase(console, title, what, begun), _SECONDS_BETWEEN_LINES
+        )
+        with _shown_phases(phase):
+            yield _throttled(plain, _SECONDS_BETWEEN_LINES)
         return
-    with Live(Text(f"{title}: discovering intents"), console=console, transient=True) as live:
+    with (
+        Live(Text(f"{title}: discovering intents"), console=console, transient=True) as live,
+        _shown_phases(lambda what: live.update(Text(f"{title}: {what}"), refresh=True)),
+    ):
 
         def lively(event: Event) -> None:
             live.update(_frame(title, event, budget, time.perf_counter() - begun))
@@ -94,17 +160,26 @@ def amount_done(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     def plain(done: int, of: int) -> None:
         sys.stderr.write(f"{title}: {done:,} of {of:,} {unit}\n")
 
+    begun = time.perf_counter()
     if not console.is_terminal:
-        yield _throttled(plain, _SECONDS_BETWEEN_LINES)
+        phase = _throttled(
+            lambda what: _print_phase(console, "", what, begun), _SECONDS_BETWEEN_LINES
+        )
+        with _shown_phases(phase):
+            yield _throttled(plain, _SECONDS_BETWEEN_LINES)
         return
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True) as bars:
         bar = bars.add_task(title, visible=False, total=None)
 
         def lively(done: int, of: int) -> None:
-            bars.update(bar, completed=done, total=of, visible=True)
+            bars.update(bar, description=title, completed=done, total=of, visible=True)
 
-        yield _throttled(lively, _SECONDS_BETWEEN_FRAMES)
+        def phase(what: str) -> None:
+            bars.update(bar, description=what, visible=True)
+
+        with _shown_phases(phase):
+            yield _throttled(lively, _SECONDS_BETWEEN_FRAMES)
 
 
 def _summary(title: str, event: Event, seconds: float) -> str:

@@ -2,12 +2,12 @@
 
 import webbrowser
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from capscope.cli.options import Json, RunArgument
-from capscope.cli.output import print_json, print_line, print_lines
+from capscope.cli.output import phases, print_json, print_line, print_lines
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
 from capscope.present.draws import capability_draws, draw_lines, draws_document
@@ -42,22 +42,26 @@ def show_run(
     json: Json = False,
 ) -> None:
     """Print the learned model, the most interesting capabilities first."""
-    loaded = load(run)
-    wanted = None if capability is None else loaded.graph.match_capabilities(capability)
-    if draws or transcript:
-        found = capability_draws(loaded, _the_one(wanted, run), limit, transcript)
-        if json:
-            print_json(draws_document(found))
+    with phases("show"):
+        loaded = load(run)
+        wanted = None if capability is None else loaded.graph.match_capabilities(capability)
+        if draws or transcript:
+            found = capability_draws(loaded, _the_one(wanted, run), limit, transcript)
+            answer: dict[str, Any] | list[str] = (
+                draws_document(found) if json else list(draw_lines(found))
+            )
+        elif surprises and json:
+            answer = findings_document(loaded, wanted, limit)
+        elif surprises:
+            answer = list(findings_lines(loaded, wanted, limit))
+        elif json:
+            answer = model_document(loaded.graph, loaded.problem, wanted)
         else:
-            print_lines(draw_lines(found))
-    elif surprises and json:
-        print_json(findings_document(loaded, wanted, limit))
-    elif surprises:
-        print_lines(findings_lines(loaded, wanted, limit))
-    elif json:
-        print_json(model_document(loaded.graph, loaded.problem, wanted))
+            answer = list(model_lines(loaded, wanted, limit))
+    if isinstance(answer, dict):
+        print_json(answer)
     else:
-        print_lines(model_lines(loaded, wanted, limit))
+        print_lines(answer)
 
 
 def _the_one(wanted: Sequence[Intent] | None, run: str) -> Intent:
@@ -81,7 +85,8 @@ def explain_run(
     json: Json = False,
 ) -> None:
     """Explain a query: what it asked, what it was expected to show, what was observed."""
-    explanation = load(run).explain(query)
+    with phases("explain"):
+        explanation = load(run).explain(query)
     if json:
         print_json(explanation.as_dict())
     else:
@@ -108,7 +113,8 @@ def report_run(
     json: Json = False,
 ) -> None:
     """Write report.html: what the agent can do, what is surprising, what is unknown."""
-    written = load(run).report(output, pictures=pictures)
+    with phases("report"):
+        written = load(run).report(output, pictures=pictures)
     if json:
         print_json({"written": str(written), "bytes": written.stat().st_size})
     else:

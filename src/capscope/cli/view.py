@@ -13,6 +13,7 @@ import typer
 from capscope.cli.options import Json
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
+from capscope.record.usage import Budget
 from capscope.view.companion import companion
 from capscope.view.server import serving
 
@@ -65,12 +66,13 @@ def view_runs(
 
 
 @contextmanager
-def live_page(directory: Path, wanted: bool) -> Iterator[None]:
+def live_page(directory: Path, wanted: bool, budget: Budget | None) -> Iterator[None]:
     """Serve a run while the block runs, if that is wanted; the address goes to standard error."""
     if not wanted:
         yield
         return
-    with companion(directory) as address:
+    unlimited = budget is None or budget.seconds is None
+    with companion(directory, wait_for_pages=unlimited) as address:
         sys.stderr.write(f"live: {address}\n")
         yield
     sys.stderr.write(f"the live page has ended; look again with: capscope view {directory}\n")

@@ -47,11 +47,14 @@ def run_lines(run: Run) -> Iterator[str]:
         f"{counted(len(run.graph.nodes), 'state')}, "
         f"{counted(run.graph.distinct_transitions, 'distinct transition')} seen"
     )
-    yield claim_text(run)
-    yield coverage_text(run)
-    yield from run_notes(run)
+    if run.summed_up:
+        yield claim_text(run)
+        yield coverage_text(run)
+        yield from run_notes(run)
+    else:
+        yield f"what may be claimed: omitted (time limit); see: capscope show {run.path}"
     yield f"run: {run.path}"
-    yield f"report: {run.report_path}"
+    yield f"report: {run.report_path if run.omitted is None else f'omitted ({run.omitted})'}"
     yield f"read it with: capscope show {run.path}"
 
 
@@ -62,8 +65,22 @@ def run_document(run: Run) -> dict[str, Any]:
         "strategy": run.identity.strategy,
         "seed": run.identity.seed,
         "run": str(run.path),
-        "report": str(run.report_path),
+        "report": str(run.report_path) if run.omitted is None else None,
         "stopped_because": str(run.stop_reason),
+        **_claims_document(run),
+        "states": len(run.graph.nodes),
+        "capabilities": len(run.capabilities),
+        "transitions": run.graph.distinct_transitions,
+        **asdict(run.usage),
+    }
+
+
+def _claims_document(run: Run) -> dict[str, Any]:
+    """Return what may be claimed; null if there was no time to compute it."""
+    if not run.summed_up:
+        keys = ("verdict", "audit", "coverage", "agent_failures", "initial_positions")
+        return dict.fromkeys((*keys, "aliasing", "drift", "success", "hazards"))
+    return {
         "hazards": [result.as_dict() for result in run.hazards],
         "verdict": verdict_document(run),
         "audit": run.audit and run.audit.as_dict(),
@@ -73,10 +90,6 @@ def run_document(run: Run) -> dict[str, Any]:
         "aliasing": run.aliasing.as_dict(),
         "drift": run.drift and run.drift.as_dict(),
         "success": [{"intent": str(i), **one.as_dict()} for i, one in run.success.items()],
-        "states": len(run.graph.nodes),
-        "capabilities": len(run.capabilities),
-        "transitions": run.graph.distinct_transitions,
-        **asdict(run.usage),
     }
 
 

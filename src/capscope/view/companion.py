@@ -25,11 +25,12 @@ _SECONDS_TO_STOP = 10.0
 
 
 @contextmanager
-def companion(run: Path) -> Iterator[str]:
+def companion(run: Path, *, wait_for_pages: bool = True) -> Iterator[str]:
     """Serve a run, which need not exist yet, while the block runs; yield the address.
 
     Pages that are open get the last report of a run that ends by itself, which may take some
-    seconds. After an error or an interruption the viewer ends at once.
+    seconds, unless there is no time for that. After an error or an interruption the viewer ends at
+    once.
     """
     require_packages()
     command = [sys.executable, "-P", "-m", "capscope.view", str(run)]
@@ -45,7 +46,7 @@ def companion(run: Path) -> Iterator[str]:
         wait = 0.0
         try:
             yield _address(process)
-            wait = _SECONDS_FOR_PAGES
+            wait = _SECONDS_FOR_PAGES if wait_for_pages else 0.0
         finally:
             _end(process, wait)
 

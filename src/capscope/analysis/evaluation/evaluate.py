@@ -27,6 +27,7 @@ from capscope.analysis.evaluation.reference import Reference, enumerate_truth
 from capscope.analysis.evaluation.sample import IndependentSample, Progress, Recipe, build, silent
 from capscope.errors import RunError
 from capscope.model.extreme_models import CapabilityModel
+from capscope.phases import begin_phase
 from capscope.record.identity import RunIdentity
 from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope.symbolic import Intent, State
@@ -65,6 +66,7 @@ def evaluate_run(
     identity, capabilities = run.identity, run.capabilities
     _require_same(problem, identity, run.path)
     own = capabilities if identity.settings.intents else None
+    begin_phase("enumerating the truth")
     truth = None if problem.truth is None else enumerate_truth(problem.truth, own)
     exact = None if truth is None else Reference.of_truth(truth, problem.vocabulary)
     intents = capabilities if truth is None else truth.capabilities
@@ -74,6 +76,7 @@ def evaluate_run(
         beside = run.path.resolve().parent if run.kept else run.path
         folder = beside / DATASETS
         sample = build(recipe, folder, rebuild=measure.rebuild, progress=progress)
+    begin_phase("comparing the model")
     return {
         "problem": run.problem,
         "model": "learned" if run.identity.strategy == DEFAULT_STRATEGY else "pessimistic",

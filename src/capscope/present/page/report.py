@@ -10,10 +10,11 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from capscope.phases import begin_phase
 from capscope.present.digest import Digest, Pictures, digest_run
 from capscope.present.digest.shape import (
     CapabilityDigest,
@@ -24,6 +25,7 @@ from capscope.present.digest.shape import (
 )
 from capscope.present.page.rendering import render
 from capscope.present.page.terms import term_renderer
+from capscope.present.text import counted
 from capscope.record.run_directory import write_atomically
 
 if TYPE_CHECKING:
@@ -37,7 +39,12 @@ _SCRIPTS = (
 
 def write_report(run: Run, target: Path, pictures: Pictures | None = None) -> Path:
     """Write the report of a run to a file, and return that."""
-    write_atomically(target, report_page(digest_run(run, pictures)))
+    digest = digest_run(run, pictures)
+    if missing := getattr(pictures, "omitted", 0):
+        note = f"{counted(missing, 'picture')} omitted (time limit)."
+        digest = replace(digest, notes=(*digest.notes, note))
+    begin_phase("writing the page")
+    write_atomically(target, report_page(digest))
     return target
 
 

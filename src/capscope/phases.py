@@ -1,0 +1,14 @@
+"""What a long computation is doing, for whoever wants to show it.
+
+A phase is an entry of the log `capscope.phases`, level INFO. Nothing is shown unless a program asks
+for it, as the command line does.
+"""
+
+import logging
+
+PHASES = logging.getLogger("capscope.phases")
+
+
+def begin_phase(what: str) -> None:
+    """Say what is done from now on, like `reading runs/one`."""
+    PHASES.info("%s", what)

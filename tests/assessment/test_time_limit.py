@@ -1,0 +1,166 @@
+"""A budget of seconds is for everything, the report included."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from math import inf
+
+import pytest
+
+from capscope import Budget, Settings, assess, load, resume
+from capscope.assessment.time_limit import OutOfTime, TimedPictures, TimeLimit
+from capscope.record.stop_reason import StopReason
+from support.processes import SECONDS
+from support.toy_worlds import slippery_board
+
+NEVER_ENDS = Settings(patience=10**6)
+
+
+def test_without_a_budget_of_seconds_there_is_no_limit():
+    assert TimeLimit.of(5.0, None) == TimeLimit(inf, inf)
+    assert TimeLimit().to_ask() == inf
+    with TimeLimit().enforced():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reserved"), [(0, 0), (1, 0.5), (3, 1), (10, 2), (100, 20), (10_000, 120)]
+)
+def test_a_part_of_the_time_is_kept_for_the_report(seconds, reserved):
+    limit = TimeLimit.of(7.0, seconds)
+    assert limit.ends == 7.0 + seconds
+    assert limit.ends - limit.asking_ends == pytest.approx(reserved)
+
+
+def test_a_block_is_refused_when_it_is_too_late():
+    with pytest.raises(OutOfTime), TimeLimit(0.0, time.monotonic() - 1).enforced():
+        pytest.fail("it began")
+
+
+@pytest.fixture
+def free_timer():
+    """Take the timer from pytest-timeout for a moment."""
+    left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+    handler = signal.getsignal(signal.SIGALRM)
+    yield
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, left)
+
+
+@pytest.mark.usefixtures("free_timer")
+def test_a_block_that_takes_too_long_is_ended():
+    begun = time.monotonic()
+    with pytest.raises(OutOfTime), TimeLimit(0.0, begun + 0.2).enforced():
+        while time.monotonic() < begun + 30:
+            pass
+    assert time.monotonic() < begun + 10
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+@pytest.mark.usefixtures("free_timer")
+def test_a_block_that_is_quick_leaves_no_timer_behind():
+    before = signal.getsignal(signal.SIGALRM)
+    with TimeLimit(0.0, time.monotonic() + 100).enforced():
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert signal.getsignal(signal.SIGALRM) is before
+
+
+def test_the_timer_of_somebody_else_is_left_alone():
+    signal.setitimer(signal.ITIMER_REAL, 200) if not signal.getitimer(signal.ITIMER_REAL)[0] else 0
+    before = signal.getsignal(signal.SIGALRM)
+    with TimeLimit(0.0, time.monotonic() + 0.05).enforced():
+        assert signal.getsignal(signal.SIGALRM) is before
+
+
+def test_pictures_end_when_half_of_the_time_is_over(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    draw = TimedPictures(bytes.upper, TimeLimit(0.0, 110.0))
+    assert draw(b"a") == b"A"
+    now[0] = 105.0
+    assert draw(b"a") == b""
+    assert draw.omitted == 1
+
+
+def test_a_run_ends_within_its_seconds_with_its_report(tmp_path):
+    begun = time.monotonic()
+    run = assess(
+        slippery_board(),
+        strategy="random",
+        settings=NEVER_ENDS,
+        budget=Budget(seconds=6.0),
+        run=tmp_path / "run",
+    )
+    assert run.stop_reason == StopReason.budget("seconds")
+    assert run.usage.seconds <= 6.0 - 1.2 + 0.5
+    assert run.omitted is None
+    assert run.report_path.exists()
+    assert time.monotonic() - begun < 60  # the machine may be busy; asking took no longer
+
+
+def test_a_run_that_spent_its_seconds_asks_nothing_more_unless_it_gets_more(tmp_path):
+    given = {"strategy": "random", "settings": NEVER_ENDS}
+    first = assess(slippery_board(), budget=Budget(seconds=1.0), run=tmp_path / "run", **given)
+    again = resume(tmp_path / "run", problem=slippery_board())
+    assert again.usage.executions == first.usage.executions
+    assert again.report_path.exists()
+    more = resume(tmp_path / "run", problem=slippery_board(), budget=Budget(seconds=3.0))
+    assert more.usage.executions > first.usage.executions
+    assert more.stop_reason == StopReason.budget("seconds")
+
+
+SLOW_REPORT = """
+import sys, time
+import capscope.present.page.report as report
+def slow(run, pictures=None):
+    time.sleep(100)
+report.digest_run = slow
+from capscope.cli import main
+main()
+"""
+
+
+def test_a_report_that_is_not_ready_in_time_is_omitted_and_that_is_said(tmp_path):
+    toys = f"{slippery_board.__code__.co_filename}:slippery_board"
+    command = [sys.executable, "-c", SLOW_REPORT, "assess", toys, "--strategy", "random"]
+    command += ["--patience", "1000000", "--run", "run", "--max-seconds", "4"]
+    begun = time.monotonic()
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - begun < 60
+    assert "report: omitted (time limit; write it with: capscope report run)" in done.stdout
+    assert not (tmp_path / "run" / "report.html").exists()
+    assert json.loads((tmp_path / "run" / "model.json").read_text())["capabilities"]
+    assert load(tmp_path / "run").stop_reason == StopReason.budget("seconds")
+
+
+SLOW_SUMMARY = """
+import time
+from capscope.model import LearnedModel
+LearnedModel.coverage = lambda self: time.sleep(100)
+from capscope.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("json_wanted", [False, True])
+def test_a_claim_that_was_not_checked_in_time_is_not_made(tmp_path, json_wanted):
+    toys = f"{slippery_board.__code__.co_filename}:slippery_board"
+    command = [sys.executable, "-c", SLOW_SUMMARY, "assess", toys, "--run", "run"]
+    command += ["--strategy", "exhaustive", "--max-seconds", "5", *["--json"] * json_wanted]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    if json_wanted:
+        told = json.loads(done.stdout)
+        assert {told[key] for key in ("report", "verdict", "audit", "coverage", "drift")} == {None}
+        assert told["executions"] > 0
+    else:
+        assert "what may be claimed: omitted (time limit)" in done.stdout
+        assert "confidence" not in done.stdout
