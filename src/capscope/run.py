@@ -30,6 +30,7 @@ from capscope.analysis.hazards import HazardResult, find_hazards
 from capscope.analysis.planning import Goal, Plan, PlanAttempt, Trial, TrialSettings, plan_for
 from capscope.analysis.planning.goal import matching_states
 from capscope.analysis.planning.trial import attempt_plan
+from capscope.analysis.rates import CapabilityRates, achievement_rates
 from capscope.analysis.success import ResetSuccess, success_from_resets
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.run_state import RunState
@@ -231,6 +232,15 @@ class Run:
             self.executions, self.capabilities, self.graph.vocabulary, self.initial_positions
         )
 
+    @cached_property
+    def rates(self) -> Mapping[Intent, CapabilityRates]:
+        """How often the agent achieves each intent at once, and if asked until it holds.
+
+        From the states in which it was asked for and did not hold; intents without such a state are
+        missing.
+        """
+        return achievement_rates(self.graph, self.executions, self.initial_positions)
+
     @property
     def claim_withheld(self) -> str | None:
         """Why nothing is called settled, whatever the verdict; None if there is no such reason."""
@@ -303,12 +313,13 @@ class Run:
 
         A pattern like `on(*,b)` names those that it matches.
         """
-        from capscope.present.notebook import shown_capabilities, shown_model
+        from capscope.present.notebook import ShownRates, shown_capabilities, shown_model
 
+        rates = ShownRates.of(self)
         if capability is None:
-            return shown_model(self.graph, self.success)
+            return shown_model(self.graph, rates)
         intents = self.graph.match_capabilities(capability)
-        return shown_capabilities(self.graph, intents, self.success)
+        return shown_capabilities(self.graph, intents, rates)
 
     def explain(self, query: int | None = None) -> Explanation:
         """Return what a query asked and why, and what it taught; the last one if none is named."""

@@ -6,7 +6,13 @@ from capscope import Budget, assess
 from capscope.errors import CapscopeError
 from capscope.present.notebook import PreformattedText, graph_html, shown_capabilities
 from capscope.present.notes import claim_text
-from capscope.present.text import capability_lines, capability_view, capability_views
+from capscope.present.overview import model_lines
+from capscope.present.text import (
+    capability_lines,
+    capability_view,
+    capability_views,
+    rates_text,
+)
 from support.odd_names import ODD, ODD_INTENTS, taught
 from support.toy_worlds import Board, board_problem
 
@@ -28,8 +34,12 @@ def test_a_capability_is_shown_as_on_the_command_line(run):
     shown = run.show("lit(a)")
     intent = run.graph.resolve_capability("lit(a)")
     view = capability_view(run.graph, intent)
-    success = run.success[intent]
-    assert shown == "\n".join(capability_lines(view, run.graph.vocabulary, success=success))
+    success, headline = run.success[intent], rates_text(run.rates[intent], 1)
+    vocabulary = run.graph.vocabulary
+    lines = capability_lines(view, vocabulary, success=success, headline=headline)
+    assert shown == "\n".join(lines)
+    assert headline.startswith("gets there: ") and headline in shown
+    assert shown in "\n".join(model_lines(run, intent, None))
     assert repr(shown) == shown
     assert shown._repr_html_().count("\n") == shown.count("\n")
 

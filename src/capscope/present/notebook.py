@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from capscope.analysis.success import ResetSuccess
@@ -18,6 +18,7 @@ from capscope.present.text import (
     capability_views,
     counted,
     mean_success,
+    rates_text,
     rule_parts,
 )
 from capscope.sanitize import html_text
@@ -43,26 +44,40 @@ class PreformattedText(str):
         return f'<pre style="text-align:left">{lines}</pre>'
 
 
-SuccessOf = Mapping[Intent, ResetSuccess]
+@dataclass(frozen=True)
+class ShownRates:
+    """What stands above the rules of each capability, as far as it is known."""
+
+    success: Mapping[Intent, ResetSuccess] = field(default_factory=dict)
+    headlines: Mapping[Intent, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, run: Run) -> ShownRates:
+        """Take them from a run."""
+        length = run.identity.temporal_length
+        return cls(run.success, {i: rates_text(own, length) for i, own in run.rates.items()})
 
 
 def shown_capabilities(
-    graph: StateGraph, intents: Iterable[Intent], success: SuccessOf = MappingProxyType({})
+    graph: StateGraph, intents: Iterable[Intent], rates: ShownRates | None = None
 ) -> PreformattedText:
-    """Describe capabilities: their success after a reset, their rules and the outcomes."""
-    texts = (_text(capability_view(graph, intent), graph, success) for intent in intents)
+    """Describe capabilities: how often each is achieved, its rules and their outcomes."""
+    known = rates or ShownRates()
+    texts = (_text(capability_view(graph, intent), graph, known) for intent in intents)
     return PreformattedText("\n\n".join(texts))
 
 
-def shown_model(graph: StateGraph, success: SuccessOf = MappingProxyType({})) -> PreformattedText:
+def shown_model(graph: StateGraph, rates: ShownRates | None = None) -> PreformattedText:
     """Describe all capabilities, the most interesting first."""
-    texts = (_text(view, graph, success) for view in capability_views(graph))
+    known = rates or ShownRates()
+    texts = (_text(view, graph, known) for view in capability_views(graph))
     return PreformattedText("\n\n".join(texts))
 
 
-def _text(view: CapabilityView, graph: StateGraph, success: SuccessOf) -> str:
-    own = success.get(view.intent)
-    return "\n".join(capability_lines(view, graph.vocabulary, success=own))
+def _text(view: CapabilityView, graph: StateGraph, rates: ShownRates) -> str:
+    success, headline = rates.success.get(view.intent), rates.headlines.get(view.intent)
+    lines = capability_lines(view, graph.vocabulary, success=success, headline=headline)
+    return "\n".join(lines)
 
 
 def run_html(run: Run) -> str:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 from capscope.analysis.findings import Finding
 from capscope.present.hazards import hazard_headlines
 from capscope.present.notes import claim_text, coverage_text, run_notes, stop_text, verdict_document
-from capscope.present.text import capability_lines, capability_views, counted, finding_lines
+from capscope.present.text import (
+    capability_lines,
+    capability_views,
+    counted,
+    finding_lines,
+    rates_text,
+)
 from capscope.symbolic import Intent
 
 if TYPE_CHECKING:
@@ -79,7 +85,7 @@ def _claims_document(run: Run) -> dict[str, Any]:
     """Return what may be claimed; null if there was no time to compute it."""
     if not run.summed_up:
         keys = ("verdict", "audit", "coverage", "agent_failures", "initial_positions")
-        return dict.fromkeys((*keys, "aliasing", "drift", "success", "hazards"))
+        return dict.fromkeys((*keys, "aliasing", "drift", "success", "rates", "hazards"))
     return {
         "hazards": [result.as_dict() for result in run.hazards],
         "verdict": verdict_document(run),
@@ -90,6 +96,7 @@ def _claims_document(run: Run) -> dict[str, Any]:
         "aliasing": run.aliasing.as_dict(),
         "drift": run.drift and run.drift.as_dict(),
         "success": [{"intent": str(i), **one.as_dict()} for i, one in run.success.items()],
+        "rates": [{"intent": str(i), **one.as_dict()} for i, one in run.rates.items()],
     }
 
 
@@ -111,8 +118,10 @@ def model_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) 
     yield _LEGEND
     for view in views[:limit]:
         yield ""
-        success = run.success.get(view.intent)
-        yield from capability_lines(view, run.graph.vocabulary, success=success)
+        success, rates = run.success.get(view.intent), run.rates.get(view.intent)
+        headline = rates_text(rates, run.identity.temporal_length) if rates else None
+        vocabulary = run.graph.vocabulary
+        yield from capability_lines(view, vocabulary, success=success, headline=headline)
     yield from _rest_lines(len(views), limit, f"capscope show {run.path}")
 
 

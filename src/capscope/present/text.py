@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from capscope.analysis.findings import Example, Finding
+from capscope.analysis.rates import AchievementRate, CapabilityRates
 from capscope.analysis.success import ResetSuccess
 from capscope.analysis.ways import Way
 from capscope.export.conditions import readable_conditions
@@ -171,14 +172,17 @@ def capability_lines(
     vocabulary: Vocabulary,
     width: int = WIDTH,
     success: ResetSuccess | None = None,
+    headline: str | None = None,
 ) -> Iterator[str]:
-    """Describe one capability; `success` is that after a reset, if known."""
+    """Describe one capability; `success` is that after a reset, `headline` its `rates_text`."""
     if not view.rules:
         yield sanitize(str(view.intent))
         yield f"  unknown: never tried in any of the {counted(view.states_seen, 'state')} seen"
         return
     tried = counted(view.states_tried, "state")
     yield f"{sanitize(str(view.intent))}   ({counted(view.executions, 'draw')} in {tried})"
+    if headline is not None:
+        yield from wrapped(headline, "  ", "       ", width)
     if success is not None:
         yield from wrapped(f"asked after a reset: {success_text(success)}", "  ", "       ", width)
     for rule in view.rules:
@@ -186,6 +190,29 @@ def capability_lines(
     untried = view.states_seen - view.states_tried
     if untried > 0:
         yield f"  never tried in {counted(untried, 'other state')} seen"
+
+
+def rates_text(rates: CapabilityRates, temporal_length: int | None) -> str:
+    """Return the rate that people mean first: the one in the end, if executions are single steps.
+
+    >>> step, end = AchievementRate(0.11, 0.06, 0.2, 8), AchievementRate(1.0, 0.8, 1.0, 8)
+    >>> rates_text(CapabilityRates(step, end, None, 90), temporal_length=1)
+    'gets there: 1.00 [0.80, 1.00] if asked until it holds; at once 0.11 [0.06, 0.20]  [8 states]'
+    >>> rates_text(CapabilityRates(step, end, None, 90), temporal_length=None)
+    'achieved: 0.11 [0.06, 0.20]  [8 states]'
+    """
+    at_once, where = _rate_text(rates.at_once), f"[{counted(rates.at_once.states, 'state')}]"
+    if temporal_length != 1:
+        return f"achieved: {at_once}  {where}"
+    end = f"gets there: {_rate_text(rates.gets_there)} if asked until it holds"
+    resets = rates.from_resets
+    if resets is not None:
+        end += f", {_rate_text(resets)} over {counted(resets.states, 'reset')}"
+    return f"{end}; at once {at_once}  {where}"
+
+
+def _rate_text(rate: AchievementRate) -> str:
+    return f"{rate.rate:.2f} [{rate.low:.2f}, {rate.high:.2f}]"
 
 
 def success_text(success: ResetSuccess) -> str:

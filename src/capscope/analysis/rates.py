@@ -1,0 +1,141 @@
+"""How often the agent achieves what it is asked for: at once, and if asked until it holds.
+
+People who ask for a success rate mean one of two things. *At once*: the intent holds after one
+execution. *Gets there*: it holds in the end if one keeps asking (`repeated_requests`). They differ
+where an execution ends with the first change: a planner that always gets there achieves few of its
+intents with the first step.
+
+Both are means over the states in which the capability was tried and its intent did not hold, with
+equal weights. Sinks, in which nothing ever changes, are left out unless there are no other states:
+a world that has ended says nothing about the agent. Pooling all draws would weigh states by how
+often a strategy happened to draw them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from capscope.analysis.repeated_requests import Persistence, persistence
+from capscope.model import StateGraph
+from capscope.record.execution_table import ExecutionTable
+from capscope.record.identity import InitialPositions
+from capscope.statistics.stratified_mean import Stratum, mean_interval, mean_of_tried
+from capscope.symbolic import Intent, State
+
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class AchievementRate:
+    """A mean probability with an interval that is valid for any strategy."""
+
+    rate: float
+    low: float
+    high: float
+    """The ends of the 95 % interval."""
+    states: int
+    """The states, or resets, over which it is the mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityRates:
+    """The rates of one capability."""
+
+    at_once: AchievementRate
+    """The intent holds after one execution."""
+    gets_there: AchievementRate
+    """The intent holds in the end if it is asked for until it does, or nothing changes any more."""
+    from_resets: AchievementRate | None
+    """The same from where resets lead; None if all lead to one state."""
+    draws: int
+    """The executions behind them."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        return asdict(self)
+
+
+def achievement_rates(
+    graph: StateGraph, executions: ExecutionTable, initial: InitialPositions
+) -> dict[Intent, CapabilityRates]:
+    """Return the rates of each capability that was tried where its intent did not hold."""
+    found = {}
+    answers = _answers(graph, executions.complete)
+    for capability, intent in enumerate(graph.capabilities):
+        own = {
+            state: hits
+            for state, hits in answers[capability].items()
+            if graph.pair(state, capability) is not None
+        }
+        if own:
+            chain = persistence(graph, intent, _CONFIDENCE)
+            counted = _counted(graph, own)
+            at_once = _at_once([Stratum(1, np.array(own[state])) for state in counted])
+            gets_there = _mean(chain, dict.fromkeys(counted, 1))
+            found[intent] = CapabilityRates(
+                at_once,
+                # What may be achieved at once may be achieved in the end.
+                replace(gets_there, high=max(gets_there.high, at_once.high)),
+                _from_resets(chain, graph, intent, initial),
+                sum(map(len, own.values())),
+            )
+    return found
+
+
+def _answers(graph: StateGraph, table: ExecutionTable) -> list[dict[State, list[bool]]]:
+    """Return, for each capability, the answers in order in each state without the intent."""
+    found: list[dict[State, list[bool]]] = []
+    for capability, intent in enumerate(graph.capabilities):
+        holds = intent.test(graph.vocabulary)
+        rows = np.flatnonzero(table.capability == capability)
+        achieved: dict[int, bool] = {}
+        own: defaultdict[State, list[bool]] = defaultdict(list)
+        columns = table.before[rows].tolist(), table.after[rows].tolist()
+        for before, after in zip(*columns, strict=True):
+            for number in (before, after):
+                if number not in achieved:
+                    achieved[number] = holds(table.states[number])
+            if not achieved[before]:
+                own[table.states[before]].append(achieved[after])
+        found.append(own)
+    return found
+
+
+def _counted(graph: StateGraph, answers: dict[State, list[bool]]) -> list[State]:
+    alive = [state for state in answers if not graph.nodes[state].sink]
+    return alive or list(answers)
+
+
+def _at_once(strata: Sequence[Stratum]) -> AchievementRate:
+    low, high = mean_interval(strata, _CONFIDENCE)
+    return AchievementRate(mean_of_tried(strata) or 0.0, low, high, len(strata))
+
+
+def _mean(chain: Persistence, weights: dict[State, int]) -> AchievementRate:
+    """Take the mean over some states; one never tried may have any probability."""
+    row = {state: i for i, state in enumerate(chain.states)}
+    known = [(row[state], weight) for state, weight in weights.items() if state in row]
+    whole, tried = sum(weights.values()), sum(weight for _, weight in known)
+    rate, low, high = (
+        sum(weight * float(column[i]) for i, weight in known)
+        for column in (chain.share, chain.low, chain.high)
+    )
+    high += whole - tried
+    return AchievementRate(rate / max(tried, 1), low / whole, high / whole, whole)
+
+
+def _from_resets(
+    chain: Persistence, graph: StateGraph, intent: Intent, initial: InitialPositions
+) -> AchievementRate | None:
+    holds = intent.test(graph.vocabulary)
+    weights: defaultdict[State, int] = defaultdict(int)
+    for one in initial.each:
+        if not holds(one.state):
+            weights[one.state] += one.resets
+    tried = set(chain.states) & weights.keys()
+    return _mean(chain, weights) if len(weights) > 1 and tried else None
