@@ -1,5 +1,6 @@
 import math
 import random
+import statistics
 from dataclasses import replace
 
 import pytest
@@ -112,6 +113,31 @@ def test_a_change_in_the_interval_that_the_test_does_not_show_is_suspected():
     assert suspected.as_dict()["suspected"] is True
     assert compare_data(a, b, error_rate=suspected.adjusted_p * 1.01).losses
     assert not compare_data(a, a).suspected
+
+
+def test_runs_that_stop_differently_are_not_suspected_of_a_difference():
+    """A leaves a state at its first failure, B at its second success: frequencies are biased."""
+    vocabulary = Vocabulary.of_atoms(["p", *(f"s{i}" for i in range(6))])
+    rng = random.Random(4)
+
+    def stopped(stop):
+        rows = []
+        for state in range(0, 128, 2):
+            ends = []
+            while not stop(ends) and len(ends) < 40:
+                ends.append(state | (rng.random() < 0.7))
+            rows += tried(0, state, ends)
+        return run_data(rows, vocabulary, INTENTS[:1])
+
+    suspected, changes = 0, []
+    for _ in range(20):
+        a = stopped(lambda ends: ends and not ends[-1] & 1)
+        b = stopped(lambda ends: sum(end & 1 for end in ends) == 2)
+        (found,) = compare_data(a, b).unchanged
+        changes.append(change_between(found.a, found.b)[0])
+        suspected += found.suspected
+    assert statistics.fmean(changes) > 0.05
+    assert suspected <= 3
 
 
 def with_hazards(data, *names):

@@ -276,7 +276,10 @@ def _unchanged(
     subsets = StateSubsets(counts.states, matched)
     found = (subsets.best(evidence, -math.inf) for evidence in counts.evidence())
     p = min((one.adjusted_p(threshold, error_rate) for one in found if one), default=1.0)
-    return Unchanged(question.intent, len(np.unique(counts.states)), *everywhere, p)
+    signs = counts.signs
+    way = int(np.argmax(signs.compared.sum(axis=1)))
+    wins = int(signs.wins_a[way].sum()), int(signs.wins_b[way].sum())
+    return Unchanged(question.intent, len(np.unique(counts.states)), *everywhere, p, *wins)
 
 
 def _not_shared(a: RunData, b: RunData) -> Iterator[Unknown]:

@@ -19,6 +19,7 @@ from capscope.symbolic.dnf import Term
 
 FORMAT_VERSION = 2
 _MOST_STATES = 20
+_NORMAL_95 = 1.96
 
 
 class DiffKind(StrEnum):
@@ -198,17 +199,27 @@ class Unchanged:
     b: Estimate
     adjusted_p: float
     """The smallest error rate, over everything compared, at which it would be a difference."""
+    wins_a: int
+    wins_b: int
+    """Of the draws compared one to one: those in which it was achieved on one side only."""
 
     @property
     def suspected(self) -> bool:
-        """Whether the 95 % interval of the change excludes no change, which the test does not."""
+        """Whether the 95 % interval of the change excludes no change, which the test does not.
+
+        If one run stops a state at a failure and the other at a success, their frequencies differ
+        without a difference, so the draws compared one to one have to show the change as well.
+        """
         _, low, high = change_between(self.a, self.b)
-        return low > 0 or high < 0
+        lead = self.wins_b - self.wins_a
+        clear = lead**2 > _NORMAL_95**2 * (self.wins_a + self.wins_b)
+        return clear and (low > 0 if lead > 0 else high < 0)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready values."""
         both = _both_as_dict(self.a, self.b)
-        tested = {"adjusted p": self.adjusted_p, "suspected": self.suspected}
+        wins = {"only a": self.wins_a, "only b": self.wins_b}
+        tested = {**wins, "adjusted p": self.adjusted_p, "suspected": self.suspected}
         return {"capability": str(self.capability), "states": self.states, **both, **tested}
 
 
@@ -336,7 +347,7 @@ class Comparison:
     def suspected(self) -> tuple[Unchanged, ...]:
         """Capabilities whose interval excludes no change although the test does not.
 
-        Each interval has a confidence of its own, so identical agents show this in about one of
+        Each interval has a confidence of its own, so identical agents show this in up to one of
         twenty capabilities.
         """
         return tuple(one for one in self.unchanged if one.suspected)
