@@ -39,7 +39,7 @@ def test_a_capability_is_shown_as_on_the_command_line(run):
     lines = capability_lines(view, vocabulary, success=success, headline=headline)
     assert shown == "\n".join(lines)
     assert headline.startswith("gets there: ") and headline in shown
-    assert shown in "\n".join(model_lines(run, intent, None))
+    assert shown in "\n".join(model_lines(run, [intent], None))
     assert repr(shown) == shown
     assert shown._repr_html_().count("\n") == shown.count("\n")
 

@@ -9,10 +9,10 @@ import pytest
 from capscope import Budget, assess, load
 from capscope.analysis.findings import Example, Finding
 from capscope.analysis.findings.splits import Clause
-from capscope.analysis.ways import WayStep
+from capscope.analysis.ways import KnownWays, WayStep
 from capscope.present.digest import digest_run
 from capscope.present.digest.card import Tone
-from capscope.present.digest.cards import CardMaker, indexed_card, ranked_findings
+from capscope.present.digest.cards import CardMaker, indexed_card
 from capscope.present.digest.size_budget import SizeBudget
 from capscope.present.digest.states import StateListing
 from capscope.symbolic import Intent, Literal, Predicate, Vocabulary
@@ -28,10 +28,10 @@ def rate(probability, states):
     return SimpleNamespace(probability=probability, interval=bounds, draws=10, states=states)
 
 
-def finding(run, kind="side effect", state=0b10, after=0b110, intent=WISHES[0]):
+def finding(run, state=0b10, after=0b110, intent=WISHES[0], harm=3.0):
     vocabulary = run.graph.vocabulary
     return Finding(
-        kind=kind,
+        kind="side effect",
         intents=(intent,),
         sentence=f"Asked for {intent}, it does more.",
         rate=rate(0.9, 2),
@@ -41,6 +41,8 @@ def finding(run, kind="side effect", state=0b10, after=0b110, intent=WISHES[0]):
         examples=(Example(intent, state, after, 3, 4, vocabulary),),
         pairs=frozenset(),
         strength=0.5,
+        way=KnownWays(run.graph, [0]).to(state),
+        harm=harm,
     )
 
 
@@ -79,12 +81,10 @@ def test_both_rates_are_shown_with_their_intervals(maker):
     assert own.low < 0.9 < own.high
 
 
-def test_harm_comes_before_preferences_in_the_order_of_the_findings(maker):
+def test_a_finding_is_harm_or_merely_odd_by_its_rank(maker):
     run, _, cards = maker
-    some = [finding(run, "preference"), finding(run), finding(run, "condition")]
-    ranked = ranked_findings(some)
-    assert [one.kind for one in ranked] == ["side effect", "preference", "condition"]
-    assert [cards.card(one).tone for one in ranked] == [Tone.HARM, Tone.ODD, Tone.ODD]
+    tones = [cards.card(finding(run, harm=rank)).tone for rank in (3.2, 2.0, 1.9, 0.0)]
+    assert tones == [Tone.HARM, Tone.HARM, Tone.ODD, Tone.ODD]
 
 
 def test_variables_in_a_condition_are_not_looked_up(maker):

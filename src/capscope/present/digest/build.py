@@ -20,7 +20,7 @@ from capscope.present.digest.capabilities import (
     marks_note,
     with_harm,
 )
-from capscope.present.digest.cards import CardMaker, indexed_card, ranked_findings
+from capscope.present.digest.cards import CardMaker, indexed_card
 from capscope.present.digest.draw_samples import (
     OMITTED,
     DrawSample,
@@ -84,7 +84,7 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
     standings = Standings.of_run(run, views)
     listing = StateListing(graph.vocabulary, table)
     listing.take(range(len(table.states[:1])), space)
-    found = ranked_findings(run.findings())
+    found = run.findings()
     maker, room = CardMaker(run, listing), space.part(_FINDINGS)
     hazards = maker.taken((maker.hazard_card(run, result) for result in run.hazards), room)
     cards = (*hazards, *maker.taken(map(maker.card, found), room))

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from capscope.analysis.findings import Example, Finding
 from capscope.analysis.findings.rate import Rate
-from capscope.analysis.findings.side_effects import SIDE_EFFECT
 from capscope.analysis.hazards import HazardPair, HazardResult
-from capscope.analysis.ways import KnownWays, Way, WayStep
+from capscope.analysis.ways import Way, WayStep
 from capscope.present.digest.card import (
     CardDigest,
     RateDigest,
@@ -41,16 +40,9 @@ _MOST_LITERALS = 6
 """Literals listed for one state of a way."""
 
 
-def ranked_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """Put what does harm first; apart from that, the order of the findings stays."""
-    return sorted(findings, key=lambda finding: tone_of(finding) is not Tone.HARM)
-
-
 def tone_of(finding: Finding) -> Tone:
     """Return whether a finding is about harm, or merely about how the agent gets there."""
-    harm = getattr(finding, "harm", None)
-    harmful = finding.kind == SIDE_EFFECT.label if harm is None else harm >= _LEAST_HARM
-    return Tone.HARM if harmful else Tone.ODD
+    return Tone.HARM if finding.harm >= _LEAST_HARM else Tone.ODD
 
 
 class CardMaker:
@@ -61,8 +53,6 @@ class CardMaker:
         self._phrasing = Phrasing.of(self._vocabulary)
         self._groups: ExactlyOne = run.graph.exactly_one
         self._listing = listing
-        beginnings = run.initial_positions.states or tuple(listing.states[:1])
-        self._ways = KnownWays(run.graph, beginnings)
 
     def taken(self, cards: Iterable[CardDigest], space: SizeBudget) -> tuple[CardDigest, ...]:
         """Take as many cards as fit, in the given order."""
@@ -107,9 +97,7 @@ class CardMaker:
         )
 
     def _way(self, finding: Finding, example: Example) -> WayDigest:
-        known: Way | None = getattr(finding, "way", None)
-        if known is None or (known and known[-1].after != example.state):
-            known = self._ways.to(example.state)
+        known = finding.way
         shown = WayStep(example.state, example.intent, example.after, example.count, example.draws)
         mentioned = [literal for clause in finding.when for literal in clause.term]
         mentioned += [*finding.literals, *example.intent.literals]
