@@ -34,14 +34,14 @@ def moved(graph, distribution, capability, *, optimistic):
     model = ExtremeModels(graph).optimistic if optimistic else ExtremeModels(graph).pessimistic
     after = defaultdict(float)
     for state, mass in distribution.items():
-        prediction = model.predict(state, graph.capabilities[capability]) or {state: 1.0}
-        for successor, probability in prediction.items():
+        for successor, probability in model.predict(state, graph.capabilities[capability]).items():
             after[successor] += mass * probability
     return dict(after)
 
 
 def apart(one, other):
-    return sum(abs(one.get(s, 0.0) - other.get(s, 0.0)) for s in ALL) / 2
+    nowhere = abs(sum(one.values()) - sum(other.values()))
+    return (sum(abs(one.get(s, 0.0) - other.get(s, 0.0)) for s in ALL) + nowhere) / 2
 
 
 def both_moved(graph, pair, capability):
@@ -74,7 +74,7 @@ def largest_without_returning(graph, pair, depth, passed=frozenset()):
         return largest
     for capability in range(len(graph.capabilities)):
         after = both_moved(graph, pair, capability)
-        if len(pair[0]) > 1 or not idle(graph, pair[0], capability):
+        if len(pair[0]) != 1 or not idle(graph, pair[0], capability):
             value = largest_without_returning(graph, after, depth - 1, passed | {supports})
             largest = max(largest, value)
     return largest
@@ -91,7 +91,8 @@ def dump(node):
     """Write a tree as text: both distributions (visits, value), below it its capabilities."""
 
     def written(distribution):
-        return " ".join(f"{s:02b}:{exp(mass):.3g}" for s, mass in sorted(distribution.items()))
+        masses = (f"{s:02b}:{exp(mass):.3g}" for s, mass in sorted(distribution.items()))
+        return " ".join(masses) or "nowhere"
 
     meta = node.content
     lines = [
@@ -133,22 +134,22 @@ def test_golden_tree_of_a_bonus_where_everything_was_tried():
 
 
 GOLDEN_STEP = """
-00:1 | 00:1 (8, 0.5625)
-  a (8, 0.5625)
-    00:0.25 01:0.75 | 00:0.25 01:0.75 (7, 0.5625)
-      b (7, 0.5625)
-        00:0.25 01:0.75 | 00:0.25 01:0.375 11:0.375 (6, 0.5625)
-          b (6, 0.5625)
-            00:0.25 01:0.75 | 00:0.25 01:0.188 11:0.562 (0, 0.5625)
+00:1 | 00:1 (8, 0.75)
+  a (8, 0.75)
+    00:0.25 01:0.75 | 00:0.25 01:0.75 (7, 0.75)
+      b (7, 0.75)
+        00:0.25 | 00:0.25 01:0.375 11:0.375 (6, 0.75)
+          a (6, 0.75)
+            00:0.0625 01:0.188 | 00:0.0625 01:0.562 11:0.375 (0, 0.75)
 """
 GOLDEN_WISH = """
 00:1 | 00:1 (6, 0.5)
   b (4, 0.5)
-    00:1 | 10:1 (0, 1)
+    nowhere | 10:1 (0, 1)
   a (2, 0.25)
     01:1 | 01:1 (1, 0.5)
       b (1, 0.5)
-        01:1 | 11:1 (0, 1)
+        nowhere | 11:1 (0, 1)
 """
 GOLDEN_BONUS = """
 00:1 | 00:1 (8, 0.375)
@@ -211,14 +212,15 @@ def test_the_distance_at_a_node_is_that_of_the_sequence_that_leads_there():
         compare(root, ({0: 1.0}, {0: 1.0}))
 
 
-def test_an_untried_pair_that_the_optimist_believes_idle_too_has_no_distance():
-    # Never tried in 1, but all it was ever seen to do is what 1 has already: as printed, MCQS-E
-    # does not see such a pair, and leaves it to ξ and to random queries.
+def test_an_untried_pair_that_the_optimist_believes_idle_too_is_full_disagreement():
+    # Never tried in 1, and all it was ever seen to do is what 1 has already. If the pessimist left
+    # the mass of 1 where it is, no query would ever ask for this pair.
     graph = learned({Transition(0, 0, 1): 1, Transition(0, 1, 0): 1, Transition(0, 2, 0): 1})
     assert graph.pair(1, 0) is None
-    assert largest_distance(graph, 1, 1) == 0.0
-    root, _ = searched(graph, 1, Settings(depth=1, iterations=10))
-    assert root.value == 0.0
+    assert ExtremeModels(graph).optimistic.predict(1, graph.capabilities[0]) == {1: 1.0}
+    root, game = searched(graph, 1, Settings(depth=1, iterations=10, discount=1))
+    assert root.value == 1.0
+    assert game.step(root.content, 0).distance == 1.0
 
 
 def test_a_discount_is_paid_for_each_capability_on_the_way():

@@ -2,8 +2,13 @@
 
 A distribution is a sparse map from state to log-probability. Executing a capability moves the mass
 of each state. If the capability was tried there, the mass follows the outcome group of the pair. If
-not, the pessimist, who has no rule, leaves it where it is, and the optimist spreads it over all
-effects that the capability ever had.
+not, the optimist spreads it over all effects that the capability ever had; the pessimist, who has
+no rule, gives every successor probability 0, so its mass goes nowhere. A pessimist's distribution
+may therefore sum to less than 1.
+
+The paper contradicts itself here: by its definition of a model a state without a rule has no
+successors, by its algorithm for distributions the mass stays where it is. If it stayed, an untried
+pair on which the optimist predicts no change would show no disagreement and never be asked for.
 """
 
 from collections.abc import Callable
@@ -82,7 +87,7 @@ class Predictor:
     def _seen(self, state: State, capability: int) -> Distribution:
         pair = self._graph.pair(state, capability)
         if pair is None:
-            return point(state)
+            return {}
         shares = zip(pair.successors, pair.group.probabilities(), strict=True)
         return {node.state: log(probability) for node, probability in shares}
 
@@ -101,12 +106,18 @@ class Predictor:
 
 
 def total_variation(one: Distribution, other: Distribution) -> float:
-    """Return δ_TV = ½ Σ |ρ₁(s) − ρ₂(s)|, between 0 and 1."""
-    apart = 0.0
+    """Return δ_TV = ½ Σ |ρ₁(s) − ρ₂(s)|, between 0 and 1; mass that went nowhere is a state."""
+    # With that state both sum to 1, so the masses that only one of them has are equal; without it,
+    # the larger one is the distance.
+    more = less = 0.0
     for state, log_mass in one.items():
         there = other.get(state)
-        apart += exp(log_mass) if there is None else abs(exp(log_mass) - exp(there))
+        apart = exp(log_mass) - (0.0 if there is None else exp(there))
+        if apart > 0.0:
+            more += apart
+        else:
+            less -= apart
     for state, log_mass in other.items():
         if state not in one:
-            apart += exp(log_mass)
-    return min(apart / 2, 1.0)
+            less += exp(log_mass)
+    return min(max(more, less), 1.0)

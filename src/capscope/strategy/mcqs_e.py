@@ -213,7 +213,7 @@ class ExactGame:
 
     def choices(self, predicted: Predictions) -> list[int]:
         """List the capabilities worth trying: in a certain state, those not idle there."""
-        if self._xi or len(predicted.pessimist) > 1:
+        if self._xi or len(predicted.pessimist) != 1:
             return self._all
         (state,) = predicted.pessimist
         node = self._graph.nodes.get(state)
