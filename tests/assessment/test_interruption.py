@@ -278,7 +278,7 @@ def test_a_run_killed_at_any_of_twenty_moments_ends_like_one_never_killed(
         assert_same_end(tmp_path / f"{moment}", whole)
 
 
-@pytest.mark.parametrize("strategy", ["random", "mcqs-s"])
+@pytest.mark.parametrize("strategy", ["random", "mcqs-s", "mcqs-e"])
 def test_a_run_killed_again_and_again_ends_like_one_never_killed(strategy, world, drive, tmp_path):
     rng = random.Random(strategy)
     whole, patched = tmp_path / "whole", tmp_path / "patched"

@@ -70,7 +70,7 @@ def largest_without_returning(graph, pair, depth, passed=frozenset()):
     """
     largest = apart(*pair)
     supports = tuple(map(frozenset, pair))
-    if not depth or supports in passed or largest > 1 - 1e-9:
+    if not depth or supports in passed:
         return largest
     for capability in range(len(graph.capabilities)):
         after = both_moved(graph, pair, capability)
@@ -118,37 +118,39 @@ def test_golden_tree_of_a_stochastic_step_towards_something_untried():
         },
         TWO,
     )
-    root, _ = searched(graph, 0, Settings(depth=3, discount=1, iterations=8))
+    root, _ = searched(graph, 0, Settings(depth=3, iterations=8))
     assert dump(root) == GOLDEN_STEP.strip()
 
 
 def test_golden_tree_in_which_a_capability_never_executed_is_believed_to_do_as_asked():
     graph = learned({Transition(0b00, 0, 0b01): 1, Transition(0b01, 0, 0b01): 1}, TWO)
-    root, _ = searched(graph, 0, Settings(depth=2, discount=0.5, iterations=6))
+    root, _ = searched(graph, 0, Settings(depth=2, iterations=6))
     assert dump(root) == GOLDEN_WISH.strip()
 
 
 def test_golden_tree_of_a_bonus_where_everything_was_tried():
-    root, _ = searched(everything_tried(), 0, Settings(depth=2, discount=1, iterations=8), xi=0.5)
+    root, _ = searched(everything_tried(), 0, Settings(depth=2, iterations=8), xi=0.5)
     assert dump(root) == GOLDEN_BONUS.strip()
 
 
 GOLDEN_STEP = """
-00:1 | 00:1 (8, 0.75)
-  a (8, 0.75)
-    00:0.25 01:0.75 | 00:0.25 01:0.75 (7, 0.75)
+00:1 | 00:1 (8, 0.9375)
+  a (8, 0.9375)
+    00:0.25 01:0.75 | 00:0.25 01:0.75 (7, 0.9375)
       b (7, 0.75)
         00:0.25 | 00:0.25 01:0.375 11:0.375 (6, 0.75)
           a (6, 0.75)
             00:0.0625 01:0.188 | 00:0.0625 01:0.562 11:0.375 (0, 0.75)
 """
 GOLDEN_WISH = """
-00:1 | 00:1 (6, 0.5)
-  b (4, 0.5)
-    nowhere | 10:1 (0, 1)
-  a (2, 0.25)
-    01:1 | 01:1 (1, 0.5)
-      b (1, 0.5)
+00:1 | 00:1 (6, 1)
+  b (3, 1)
+    nowhere | 10:1 (2, 1)
+      a (2, 1)
+        nowhere | 10:0.5 11:0.5 (0, 1)
+  a (3, 1)
+    01:1 | 01:1 (2, 1)
+      b (2, 1)
         nowhere | 11:1 (0, 1)
 """
 GOLDEN_BONUS = """
@@ -173,7 +175,7 @@ def test_the_value_of_the_root_is_never_above_what_some_sequence_reaches(seed, d
     rng = random.Random(seed)
     graph = random_models(rng, rng.random())
     start = rng.choice(ALL)
-    root, _ = searched(graph, start, Settings(depth=depth, discount=1, iterations=iterations))
+    root, _ = searched(graph, start, Settings(depth=depth, iterations=iterations))
     assert root.value <= largest_distance(graph, start, depth) + 1e-9
 
 
@@ -181,7 +183,7 @@ def test_the_value_of_the_root_is_never_above_what_some_sequence_reaches(seed, d
 @given(st.integers(0, 10**6), st.sampled_from(ALL))
 def test_one_step_deep_the_value_is_the_largest_distance(seed, start):
     graph = random_models(random.Random(seed), random.Random(seed).random())
-    root, _ = searched(graph, start, Settings(depth=1, discount=1, iterations=10))
+    root, _ = searched(graph, start, Settings(depth=1, iterations=10))
     assert root.value == pytest.approx(largest_distance(graph, start, 1), abs=1e-9)
 
 
@@ -190,7 +192,7 @@ def test_with_enough_iterations_the_best_sequence_is_found_but_for_what_pruning_
     for seed in range(60):
         rng = random.Random(seed)
         graph = random_models(rng, rng.choice([0.7, 0.8, 0.9, 0.95]))
-        config = Settings(depth=rng.randint(2, 3), discount=1, iterations=100)
+        config = Settings(depth=rng.randint(2, 3), iterations=100)
         best = largest_without_returning(graph, ({0: 1.0}, {0: 1.0}), config.depth)
         values = [searched(graph, 0, config, seed=s)[0].value for s in range(3)]
         assert max(values) >= 0.8 * best
@@ -218,18 +220,9 @@ def test_an_untried_pair_that_the_optimist_believes_idle_too_is_full_disagreemen
     graph = learned({Transition(0, 0, 1): 1, Transition(0, 1, 0): 1, Transition(0, 2, 0): 1})
     assert graph.pair(1, 0) is None
     assert ExtremeModels(graph).optimistic.predict(1, graph.capabilities[0]) == {1: 1.0}
-    root, game = searched(graph, 1, Settings(depth=1, iterations=10, discount=1))
+    root, game = searched(graph, 1, Settings(depth=1, iterations=10))
     assert root.value == 1.0
     assert game.step(root.content, 0).distance == 1.0
-
-
-def test_a_discount_is_paid_for_each_capability_on_the_way():
-    # 0 → 1 is known; beyond it something is untried that surely shows.
-    transitions = {Transition(0, c, 0): 1 for c in (1, 2)} | {Transition(0, 0, 1): 1}
-    graph = learned(transitions | {Transition(2, 0, 3): 1, Transition(1, 2, 1): 1})
-    for discount in (1.0, 0.9, 0.5):
-        root, _ = searched(graph, 0, Settings(depth=2, discount=discount, iterations=50))
-        assert root.value == pytest.approx(discount**2 * largest_distance(graph, 0, 2))
 
 
 # Bookkeeping.
@@ -239,13 +232,12 @@ def test_a_discount_is_paid_for_each_capability_on_the_way():
     st.integers(0, 10**6),
     st.integers(1, 60),
     st.integers(1, 6),
-    st.sampled_from([1.0, 0.95, 0.3]),
     st.sampled_from([0.0, 1e-5, 1.0]),
 )
-def test_visits_add_up_and_values_are_bounds_of_what_is_below(seed, n, depth, discount, xi):
+def test_visits_add_up_and_values_are_bounds_of_what_is_below(seed, n, depth, xi):
     rng = random.Random(seed)
     graph = random_models(rng, rng.random())
-    config = Settings(depth=depth, discount=discount, iterations=n)
+    config = Settings(depth=depth, iterations=n)
     root, _ = searched(graph, rng.choice(ALL), config, xi, seed)
     assert root.visits == (n if root.edges else 0)
     for node in nodes_below(root):
@@ -257,7 +249,7 @@ def test_visits_add_up_and_values_are_bounds_of_what_is_below(seed, n, depth, di
             assert edge.value <= node.value
             if edge.visits:
                 child = edge.children[None]
-                assert edge.value >= max(node.content.distance, child.value * discount) - 1e-9
+                assert edge.value >= max(node.content.distance, child.value) - 1e-9
 
 
 @settings(max_examples=50)
@@ -272,10 +264,10 @@ def test_searching_longer_never_lowers_the_value(seed, iterations, xi):
 
 
 @settings(max_examples=100)
-@given(st.integers(0, 10**6), st.sampled_from([0.5, 0.95, 1.0]), st.sampled_from([0.0, 1e-5]))
-def test_a_search_that_ends_when_nothing_better_can_come_misses_nothing(seed, discount, xi):
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-5]))
+def test_a_search_that_ends_when_its_tree_is_complete_misses_nothing(seed, xi):
     graph = random_models(random.Random(seed), 0.8)
-    config = Settings(depth=4, iterations=400, discount=discount)
+    config = Settings(depth=4, iterations=400)
     whole, _ = searched(graph, 0, config, xi, seed)
     cut, _ = searched(graph, 0, config, xi, seed, to_the_end=False)
     assert cut.value == pytest.approx(whole.value, abs=1e-8)
@@ -335,7 +327,7 @@ def test_where_all_was_tried_the_reward_is_the_expected_bonus(seed, weights, cap
 @given(st.integers(0, 10**6), st.sampled_from(ALL), st.floats(1e-9, 1.0))
 def test_one_step_deep_the_value_is_the_bonus_of_the_pair_least_often_tried(seed, start, xi):
     graph = random_models(random.Random(seed), share=1.0)
-    root, _ = searched(graph, start, Settings(depth=1, discount=1, iterations=10), xi)
+    root, _ = searched(graph, start, Settings(depth=1, iterations=10), xi)
     assert root.value == pytest.approx(max(xi / (1 + p.total) for p in graph.node(start).pairs))
 
 
@@ -355,7 +347,7 @@ def test_the_bonus_prefers_the_pair_that_was_tried_less_often_even_an_idle_one(r
     counts = [9, 9, 9]
     counts[rare] = 1
     graph = learned({Transition(s, c, s): counts[c] for s in ALL for c in range(3)})
-    strategy = McqsExact(Settings(depth=1, iterations=30, discount=1, policy_exploration=0))
+    strategy = McqsExact(Settings(depth=1, iterations=30, exploration=0))
     plan = strategy.choose(ExtremeModels(graph), 0, 1e-5, random.Random(0))
     assert plan.predicted == pytest.approx(1e-5 / 2)
     assert plan.policy.walk().next(0) == rare

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf
 
 from capscope.assessment.simulator_errors import report_simulator_errors, simulator_error
-from capscope.errors import ProblemError
+from capscope.errors import ProblemError, RunError
 from capscope.record.journal import Draw, Execution, Start
 from capscope.record.usage import Budget
 from capscope.seeds import child_seed
@@ -30,6 +30,8 @@ class Query:
     tasks: Sequence[Task]
     seed: int
     """The run's seed."""
+    in_order: bool = False
+    """Whether a draw depends on those before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,21 @@ def ask(
     end = _save(problem)
     draw = Draw(tuple(executions), steps, tokens, seconds, cut, end, allowance.cost)
     return Answer(draw, positions)
+
+
+def retrace(task: Task, draw: Draw) -> None:
+    """Let a policy observe a recorded draw, so that it goes on as if it had just made it."""
+    walk, state = task.policy.walk(), task.start.state
+    for capability, attempt in draw.executions:
+        if walk.next(state) != capability:
+            raise RunError(
+                "the query that was interrupted is not the one that is chosen now, most likely "
+                "because the run was begun by another version of capscope; start a new run"
+            )
+        state = attempt.trajectory[-1]
+        if attempt.ending is Ending.CUT:
+            return
+    walk.next(state)  # the question that ended the draw
 
 
 def _most(allowed: float | None) -> float:

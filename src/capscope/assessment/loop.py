@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 
-from capscope.assessment.ask import Query
+from capscope.assessment.ask import Query, retrace
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.assessment.known_positions import describe_initial, reset_positions
 from capscope.assessment.run_state import RunState
@@ -65,7 +65,7 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
         choice = state.strategy.next(number, begun)
         if begun is None:
             journal.begin_query(number, choice.record, choice.own_starts)
-        query = Query(number, choice.tasks, spec.seed)
+        query = Query(number, choice.tasks, spec.seed, choice.in_order)
         recorded = journal.draws(number) if begun else []
         with _costs_kept(journal, pool):
             draws = list(answers(state, query, recorded, pool))
@@ -133,7 +133,9 @@ def answers(
         rest = budget.left_after(spent)
         return rest if rest.seconds is None else replace(rest, seconds=min(rest.seconds, seconds))
 
-    for draw in recorded:
+    for task, draw in zip(query.tasks, recorded, strict=False):
+        if query.in_order:
+            retrace(task, draw)
         state.positions.count_visits(draw, {})
         spent += draw.usage
         yield draw

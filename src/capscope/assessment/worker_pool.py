@@ -65,7 +65,8 @@ class WorkerPool:
 
             while index < len(query.tasks) and (budget := left()) is not None:
                 numbers = range(index, len(query.tasks))
-                if min(self._workers, len(numbers)) == 1 or self._tight(budget, 2):
+                alone = query.in_order or min(self._workers, len(numbers)) == 1
+                if alone or self._tight(budget, 2):
                     found = iter([self._ask(query, index, intents, budget, self._paid)])
                 else:
                     found = self._in_parallel(numbers, left, begin)

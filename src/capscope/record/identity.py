@@ -143,6 +143,8 @@ class RunMeta:
     """The audit that ended the run, or was under way when it stopped."""
     unrecorded_cost: float = 0.0
     """What was paid for draws that were interrupted before they were recorded."""
+    superseded: bool = False
+    """Whether its strategy has since become another one of the same name."""
 
     REQUIRED: ClassVar = frozenset({"identity", "name", "vocabulary", "budget", "versions"})
 
@@ -187,7 +189,15 @@ class RunMeta:
             tuple(stored.get("file_digests") or stored.get("texts of the file", ())),
             AuditResult.from_dict(stored["audit"]) if stored.get("audit") else None,
             stored.get("unrecorded_cost", stored.get("unrecorded llm_cost", 0.0)),
+            _superseded(stored["identity"]),
         )
+
+
+def _superseded(identity: Mapping[str, Any]) -> bool:
+    """Return whether a run was made by `mcqs-e` before its draws updated the tree."""
+    return identity["strategy"] == "mcqs-e" and (
+        "persistent_statistics" not in identity["settings"]
+    )
 
 
 def _reason(stopped: Mapping[str, Any]) -> StopReason:

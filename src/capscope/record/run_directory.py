@@ -85,6 +85,11 @@ class RunDirectory:
 
     def admit(self, identity: RunIdentity, budget: Budget) -> None:
         """Continue with another budget; refuse anything else but what the run was started with."""
+        if self.journal.read_meta().superseded:
+            raise RunError(
+                f"{self.path} was made by an earlier version of {identity.strategy}, which chose "
+                "other queries; it can be read, but to continue start a new run"
+            )
         self.require_same(identity)
         self.journal.set_budget(budget)
         self._write_summary(self.journal.read_meta())

@@ -34,10 +34,21 @@ class Settings:
     iterations: int = _setting(1000, "Iterations of each tree search.", 1)
     exploration: float = _setting(math.sqrt(2), "UCT exploration constant λ.")
     policy_exploration: float = _setting(
-        0.1, "λ for extracting the policy from the tree; in the paper that of the search, 1.41421."
+        0.1, "λ for extracting the policy of mcqs-s; in the paper that of the search, 1.41421."
     )
     discount: float = _setting(
-        0.95, "Discount factor of disagreement per capability; 1 in the paper.", 0.01, 1
+        0.95, "Discount of disagreement per capability (mcqs-s); 1 in the paper.", 0.01, 1
+    )
+    persistent_statistics: bool = _setting(
+        True,
+        "Keep what a draw of mcqs-e updates in its tree for the next draws of the query, which are "
+        "then made one after another.",
+        maximum=1,
+    )
+    end_draws_early: bool = _setting(
+        True,
+        "End a draw of mcqs-e when no branch promises disagreement; not in the paper.",
+        maximum=1,
     )
     xi: float = _setting(1e-5, "Largest revisitation bonus ξ; 0 rewards only disagreement.", 0, 1)
     threshold: float = _setting(1e-3, "Predicted disagreement above which a query is informative.")

@@ -58,6 +58,8 @@ class QueryPlan:
     """The predicted disagreement of the two models, bonus included."""
     informative: bool = False
     """Whether the policy is predicted to distinguish the models."""
+    in_order: bool = False
+    """Whether a draw depends on those before it."""
 
 
 class PolicySearch(Protocol):
@@ -112,6 +114,8 @@ class QueryChoice:
     record: QueryRecord
     tasks: Sequence[Task]
     """One for each draw. In the paper's queries all draws have the same task."""
+    in_order: bool = False
+    """Whether a draw depends on those before it; they are then made one after another."""
 
     @property
     def own_starts(self) -> list[Start]:

@@ -71,7 +71,8 @@ class RepeatedStrategy:
         else:
             record = begun.record
             plan = plan_from(record.start)
-        return QueryChoice(record, [Task(record.start, plan.policy)] * settings.draws)
+        tasks = [Task(record.start, plan.policy)] * settings.draws
+        return QueryChoice(record, tasks, plan.in_order)
 
     def _best_start(
         self, number: int, plan_from: Callable[[Start], QueryPlan]
