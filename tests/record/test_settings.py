@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from capscope.cli.main import app
 from capscope.errors import CapscopeError
-from capscope.record.settings import Settings
+from capscope.record.identity import RunIdentity
+from capscope.record.settings import PAPER, Settings
 
 FIELDS = dataclasses.fields(Settings)
 NUMBERS = [field for field in FIELDS if not isinstance(field.default, tuple)]
@@ -113,6 +114,31 @@ def test_the_defaults_are_those_of_the_paper():
         "random_length": 30, "patience": 25, "shift": 0.05, "reuse_changes": 100,
     }  # fmt: skip
     assert {name: getattr(Settings(), name) for name in paper} == paper
+
+
+def test_the_paper_switches_every_departure_off_and_nothing_else():
+    chosen = Settings(draws=3, xi=0.0).as_in_paper()
+    assert chosen == Settings(draws=3, xi=0.0, **PAPER)
+    assert set(chosen.changed()) == {"draws", "xi", *PAPER}
+
+
+def test_every_setting_that_says_what_the_paper_has_is_switched_by_it():
+    said = {field.name for field in FIELDS if "paper" in field.metadata["help"]}
+    assert said == set(PAPER)
+
+
+def test_the_paper_and_a_departure_of_ones_own_contradict_each_other():
+    with pytest.raises(CapscopeError, match=r"^--paper sets --starts to 1, not 3$"):
+        Settings(starts=3).as_in_paper()
+    result = CliRunner().invoke(app, ["assess", "blocksworld", "--paper", "--discount", "0.5"])
+    assert str(result.exception) == "--paper sets --discount to 1, not 0.5"
+
+
+@pytest.mark.parametrize(("strategy", "shared"), [("mcqs-s", 0), ("mcqs-e", 0), ("random", 3)])
+def test_in_runs_made_before_draws_could_share_pairs_they_do_not(strategy, shared):
+    stored = RunIdentity("blocksworld", "f", "v", strategy, 0).as_dict()
+    del stored["settings"]["draws_per_pair"]
+    assert RunIdentity.from_dict(stored).settings.draws_per_pair == shared
 
 
 def test_settings_cannot_be_changed():

@@ -35,6 +35,14 @@ MaxCost = Annotated[
     float | None, typer.Option(help="Maximum cost of LLM answers, in the currency of the prices.")
 ]
 
+_Paper = Annotated[
+    bool,
+    typer.Option(
+        "--paper",
+        help="Switch off every departure from the paper (mcqs-s, mcqs-e).",
+        rich_help_panel="Settings",
+    ),
+]
 _LIMITS = {
     "max_steps": ("simulator_steps", MaxSteps),
     "max_executions": ("executions", MaxExecutions),
@@ -66,7 +74,12 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         option = typer.Option(*names, help=field.metadata["help"], rich_help_panel="Settings")
         kind, default = (list[str], []) if repeatable else (hints[field.name], field.default)
         options.append(keyword(field.name, Annotated[kind, option], default))
-    return _with_options(command, "settings", options, Settings.from_dict)
+    return _with_options(command, "settings", [*options, keyword("paper", _Paper, False)], _chosen)
+
+
+def _chosen(chosen: Mapping[str, Any]) -> Settings:
+    settings = Settings.from_dict({name: chosen[name] for name in chosen if name != "paper"})
+    return settings.as_in_paper() if chosen["paper"] else settings
 
 
 def keyword(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

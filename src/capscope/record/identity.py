@@ -54,7 +54,11 @@ class RunIdentity:
         if values["strategy"] == "adaptive" and "audit" not in values["settings"]:
             # What is called exhaustive now had this name before there were audits.
             values["strategy"] = "exhaustive"
-        return cls(**{**values, "settings": Settings.from_dict(values["settings"])})
+        # Before draws could share what is untried, all draws of a query were alike.
+        settings = {"draws_per_pair": 0, **values["settings"]}
+        if values["strategy"] not in ("mcqs-s", "mcqs-e"):
+            settings = values["settings"]
+        return cls(**{**values, "settings": Settings.from_dict(settings)})
 
     def differences(self, other: RunIdentity) -> Iterator[str]:
         """Describe each value in which another identity differs from this one."""

@@ -2,14 +2,14 @@
 
 A field's metadata holds its help text; the command line makes an option of every field, and the
 journal stores all of them, so that a run can be repeated and a resumed one compared. The defaults
-are the paper's where it gives one.
+are the paper's where it gives one, but for the departures in `PAPER`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from capscope.errors import CapscopeError
@@ -49,6 +49,11 @@ class Settings:
         True,
         "End a draw of mcqs-e when no branch promises disagreement; not in the paper.",
         maximum=1,
+    )
+    draws_per_pair: int = _setting(
+        3,
+        "Draws of a query that try the same untried pair; they then go on with others. 0, as in "
+        "the paper: all draws are alike (mcqs-s, mcqs-e).",
     )
     xi: float = _setting(1e-5, "Largest revisitation bonus ξ; 0 rewards only disagreement.", 0, 1)
     threshold: float = _setting(1e-3, "Predicted disagreement above which a query is informative.")
@@ -119,6 +124,16 @@ class Settings:
                 option = declared.name.replace("_", "-")
                 raise CapscopeError(f"--{option} must be {bound}, not {value}")
 
+    def as_in_paper(self) -> Settings:
+        """Return these settings without any departure from the paper."""
+        default = Settings()
+        for name, printed in PAPER.items():
+            value = getattr(self, name)
+            if value not in (printed, getattr(default, name)):
+                option = name.replace("_", "-")
+                raise CapscopeError(f"--paper sets --{option} to {printed:g}, not {value:g}")
+        return replace(self, **PAPER)
+
     def changed(self) -> dict[str, Any]:
         """Return what differs from the defaults."""
         default = Settings()
@@ -137,3 +152,13 @@ class Settings:
         """Read settings back from what `as_dict` wrote."""
         texts = {name: tuple(values.get(name, ())) for name in ("intents", "hazards")}
         return cls(**{**values, **texts})
+
+
+PAPER: Mapping[str, Any] = {
+    "discount": 1.0,
+    "policy_exploration": math.sqrt(2),
+    "starts": 1,
+    "end_draws_early": False,
+    "draws_per_pair": 0,
+}
+"""The settings whose defaults depart from the paper, with what the paper has."""
