@@ -358,6 +358,25 @@ def test_theorem_2_the_extremes_meet_in_the_truth_when_every_transition_was_obse
         assert equivalent(model, truth, ALL, truth.capabilities)
 
 
+@given(truths(), st.randoms(use_true_random=False), st.booleans())
+def test_theorem_5_where_the_extremes_meet_no_other_model_fits_the_data(successors, rng, whole):
+    truth = Truth(successors)
+    pairs = sorted(successors) if whole else effect_complete_pairs(successors, rng)
+    dataset = all_of(successors, pairs)
+    models = ExtremeModels(learned_from(dataset, truth.capabilities))
+    # By the definitions: what a complete model must hold possible, and a possibly sound one may.
+    effects, must = defaultdict(set), defaultdict(set)
+    for before, c, after in dataset:
+        effects[c].add(Effect.between(before, after))
+        must[before, c].add(after)
+    may = {pair: must[pair] or {e.apply(pair[0]) for e in effects[pair[1]]} for pair in successors}
+    meet = equivalent(models.pessimistic, models.optimistic, ALL, truth.capabilities)
+    fits_alone = all(may[pair] == must[pair] for pair in successors)
+    assert meet is fits_alone
+    if meet:
+        assert may == dict(successors)
+
+
 @given(truths(), st.randoms(use_true_random=False))
 def test_extremes_that_meet_on_complete_data_have_found_the_truth(successors, rng):
     truth = Truth(successors)
