@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from capscope.problems import load_problem
 from capscope.record.settings import Settings
 from capscope.strategy.registry import RANDOM
 from capscope_experiments.bench_runs import BenchRun, RunJob, saved_curve
@@ -40,9 +39,7 @@ class Bench:
         """Return the curve of every run, in the same order; make the runs that are missing."""
         curves = {run: saved_curve(self.runs, run) for run in runs}
         missing = [run for run, curve in curves.items() if curve is None]
-        self.build_datasets(
-            run.measured for run in missing if load_problem(run.problem).truth is None
-        )
+        self.build_datasets(run.measured for run in missing)
         for run, curve in self.run_jobs([RunJob(self.runs, run) for run in missing]):
             curves[run] = curve
         return [curve for run in runs if (curve := curves[run]) is not None]

@@ -132,8 +132,8 @@ def saved_curve(folder: Path, run: BenchRun) -> Curve | None:
         curve = Curve.from_dict(values)
     except (KeyError, TypeError):
         return None  # written by another version: it is computed from the journal again
-    # Problems in two folders may share the name of a run.
-    return curve if curve.problem == run.problem else None
+    # Problems in two folders may share the name of a run; old curves have one weighting only.
+    return curve if curve.problem == run.problem and curve.last.once is not None else None
 
 
 def make_run(folder: Path, run: BenchRun, report: Report) -> Curve:
@@ -191,11 +191,12 @@ def _points(path: Path, run: BenchRun, measure: AgreementMeasure) -> Iterator[Po
     """Yield the points up to where the run ends; the journal may go further for another bench."""
     point = None
     stages = stages_within(path, run.budget)
-    for point in learning_points(stages, measure.agreement, run.strategy, run.seed):
+    of = measure.agreement, run.strategy, run.seed, measure.weightings
+    for point in learning_points(stages, *of):
         yield point
         if run.enough is not None and point.agreement >= run.enough:
             return
     if point is None:  # discovery alone spent the budget
         whole = load(path)
         model = model_of(run.strategy, run.seed)(whole.graph)
-        yield point_at(whole.usage, measure.agreement(model))
+        yield point_at(whole.usage, measure.agreement(model), measure.weightings(model))

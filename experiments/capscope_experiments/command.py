@@ -71,6 +71,12 @@ def bench_suite(
         int | None,
         typer.Option(min=1, help="Maximum executions of a run, instead of the default."),
     ] = None,
+    sequences: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Random sequences in the evaluation data, instead of the default."
+        ),
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Runs at a time; by default the number of cores.")
     ] = None,
@@ -115,6 +121,8 @@ def bench_suite(
         cases = tuple(_bounded(case, strategies, budget) for case in _cases(name, problems))
         if seeds is not None:
             cases = tuple(replace(case, max_seeds={}) for case in cases)
+        if sequences is not None:
+            cases = tuple(replace(case, sequences=sequences) for case in cases)
         with progress_display() as show:
             section = run_suite(name, replace(bench, cases=cases, show=show), _command(name))
         written += [str(folder / file) for file in section.files]

@@ -8,8 +8,8 @@ generalizes), which is the resolution of every number taken from a curve.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from capscope.model import CapabilityModel, ExtremeModels, LearnedModel, StateGraph
@@ -23,6 +23,19 @@ ModelOf = Callable[[StateGraph], CapabilityModel]
 """What is evaluated at a stage of a run."""
 Agreement = Callable[[CapabilityModel], float]
 """How well a model agrees with the agent, from 0 to 1."""
+WEIGHTINGS = {
+    "by_data": "by the evaluation data",
+    "filtered": "with the paper's filter",
+    "once": "each transition once",
+}
+"""What transitions weigh in an agreement: the field of a point, and what it is called."""
+Weightings = Callable[[CapabilityModel], dict[str, float]]
+"""The agreement of a model under each of the weightings."""
+
+
+def no_weightings(model: CapabilityModel) -> dict[str, float]:
+    """Measure nothing besides the agreement."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +47,10 @@ class Point:
     simulator_steps: int
     agreement: float
     seconds: float
+    by_data: float | None = None
+    filtered: float | None = None
+    once: float | None = None
+    """The agreement under each of the weightings."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +76,12 @@ class Curve:
     def first_at(self, level: float) -> Point | None:
         """Return the first point at or above a level of agreement."""
         return next((point for point in self.points if point.agreement >= level), None)
+
+    def weighted(self, weighting: str) -> Curve:
+        """Return the curve of the agreement under another weighting, where it was measured."""
+        found = ((point, getattr(point, weighting)) for point in self.points)
+        points = (replace(point, agreement=value) for point, value in found if value is not None)
+        return replace(self, points=tuple(points), measure=WEIGHTINGS[weighting])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the curve as JSON-ready values."""
@@ -99,6 +122,7 @@ def learning_points(
     agreement: Agreement,
     strategy: str = "",
     seed: int = 0,
+    weightings: Weightings = no_weightings,
 ) -> Iterator[Point]:
     """Evaluate the model of a strategy at every milestone and at the end.
 
@@ -107,15 +131,21 @@ def learning_points(
     milestones, model = Milestones(strategy), model_of(strategy, seed)
     latest: tuple[Usage, StateGraph] | None = None
     evaluated = True
+
+    def point(usage: Usage, graph: StateGraph) -> Point:
+        fitted = model(graph)
+        return point_at(usage, agreement(fitted), weightings(fitted))
+
     for usage, graph in stages:
         latest = usage, graph
         evaluated = milestones.due(usage)
         if evaluated:
-            yield point_at(usage, agreement(model(graph)))
+            yield point(usage, graph)
     if latest is not None and not evaluated:
-        yield point_at(latest[0], agreement(model(latest[1])))
+        yield point(*latest)
 
 
-def point_at(usage: Usage, agreement: float) -> Point:
+def point_at(usage: Usage, agreement: float, weightings: Mapping[str, Any] | None = None) -> Point:
     """Return the point of a stage with this agreement."""
-    return Point(usage.queries, usage.executions, usage.simulator_steps, agreement, usage.seconds)
+    spent = usage.queries, usage.executions, usage.simulator_steps
+    return Point(*spent, agreement, usage.seconds, **(weightings or {}))

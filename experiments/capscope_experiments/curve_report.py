@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from capscope_experiments.curve import Curve, Point
+from capscope_experiments.curve import WEIGHTINGS, Curve, Point
 from capscope_experiments.figure import opacity, pyplot, save, style_of
 from capscope_experiments.table import markdown_table, spread, spread_of_reached, write_csv
 
@@ -100,6 +100,31 @@ def _needed_rows(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[l
         ]
 
 
+def weightings_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
+    """Compare the simulator steps to each level under each weighting."""
+    heads = ["problem", "strategy"]
+    heads += [f"{title}: steps to {level:g}" for level in levels for title in WEIGHTINGS.values()]
+    rows = []
+    for problem, strategy, runs in groups(curves):
+        cells = [problem, strategy]
+        for level in levels:
+            for weighting in WEIGHTINGS:
+                own = _weighted(runs, weighting)
+                base = _weighted(group(curves, problem, _BASELINE), weighting)
+                ratio = None
+                if strategy != _BASELINE and own:
+                    ratio = ratio_to_baseline(own, base, level)
+                needed = _needed(own, level, "simulator_steps") if own else "–"
+                cells.append(needed + _in_brackets(ratio))
+        rows.append(cells)
+    return markdown_table(heads, rows)
+
+
+def _weighted(runs: Sequence[Curve], weighting: str) -> list[Curve]:
+    weighted = (run.weighted(weighting) for run in runs)
+    return [curve for curve in weighted if curve.points]
+
+
 def _needed(runs: Sequence[Curve], level: float, cost: Cost) -> str:
     points = [run.first_at(level) for run in runs]
     if not any(points):
@@ -158,6 +183,26 @@ def draw_curves(
         _draw_problem(axis, own, levels)
         axis.set_title(f"{problem} ({own[0].measure})")
     for row in axes:
+        row[0].set_ylabel("model agreement (1 − VD)")
+    return save(figure, folder, name)
+
+
+def draw_weightings(
+    curves: Sequence[Curve], levels: Sequence[float], folder: Path, name: str
+) -> tuple[str, ...]:
+    """Draw the curves of each problem under the three weightings, side by side."""
+    plt = pyplot()
+    problems = list(dict.fromkeys(curve.problem for curve in curves))
+    shape = len(problems), len(WEIGHTINGS)
+    figure, axes = plt.subplots(
+        *shape, figsize=(5.2 * shape[1], 3.9 * shape[0]), squeeze=False, layout="constrained"
+    )
+    for row, problem in zip(axes, problems, strict=True):
+        for axis, (weighting, title) in zip(row, WEIGHTINGS.items(), strict=True):
+            own = _weighted([c for c in curves if c.problem == problem], weighting)
+            if own:
+                _draw_problem(axis, own, levels)
+            axis.set_title(f"{problem} ({title})")
         row[0].set_ylabel("model agreement (1 − VD)")
     return save(figure, folder, name)
 

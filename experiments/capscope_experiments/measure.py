@@ -1,13 +1,20 @@
-"""How the runs on a problem are evaluated: against the truth if it is known, else on a sample."""
+"""How the runs on a problem are evaluated: against the truth if it is known, else on a sample.
+
+What a transition weighs decides how fast a strategy looks. An evaluation dataset of random
+sequences favors what random queries visit; the exact measure has each transition once. So every
+point of a curve also has the agreement under each weighting.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from capscope.analysis.evaluation.evaluate import DATASETS
 from capscope.analysis.evaluation.evaluate import Measure as EvaluationSettings
-from capscope.analysis.evaluation.metrics import compare, distance
+from capscope.analysis.evaluation.metrics import AchievingOnly, compare, distance
 from capscope.analysis.evaluation.reference import Reference, TrueModel, enumerate_truth
 from capscope.analysis.evaluation.sample import Progress, Recipe, build, silent
 from capscope.assessment.discovery import intents_of, random_walks
@@ -16,7 +23,7 @@ from capscope.problems import load_problem
 from capscope.record.settings import Settings
 from capscope.symbolic import Effect, Intent
 from capscope.world import Problem
-from capscope_experiments.curve import Agreement
+from capscope_experiments.curve import Agreement, Weightings, no_weightings
 from capscope_experiments.exact_distances import exact_distance
 from capscope_experiments.jobs import Report
 
@@ -42,23 +49,45 @@ class AgreementMeasure:
     name: str
     agreement: Agreement
     least: int = 0
+    weightings: Weightings = no_weightings
 
 
 def measure_of(measured: MeasuredProblem, folder: Path) -> AgreementMeasure:
     """Return the measure for the runs on a problem; datasets are saved in the folder."""
     # A problem of its own computes the truth, so that the agent of a run starts without a cache.
     known = load_problem(measured.problem).truth
+    reference = build_dataset(measured, folder)
     if known is not None:
         truth = enumerate_truth(known, _own_intents(measured) or None)
+        exact = Reference.of_truth(truth, reference.vocabulary)
         return AgreementMeasure(
-            "exact", lambda model: 1 - exact_distance(model, truth), least_executions(truth)
+            "exact",
+            lambda model: 1 - exact_distance(model, truth),
+            least_executions(truth),
+            lambda model: weighted_agreements(model, reference, exact),
         )
-    reference = build_dataset(measured, folder)
 
     def agreement(model: CapabilityModel) -> float:
         return 1 - (distance(compare(model, reference)) or 0.0)
 
-    return AgreementMeasure("sampled", agreement)
+    return AgreementMeasure(
+        "sampled", agreement, weightings=lambda model: weighted_agreements(model, reference)
+    )
+
+
+def weighted_agreements(
+    model: CapabilityModel, sample: Reference, truth: Reference | None = None
+) -> dict[str, float]:
+    """Return the agreement under each weighting; without the truth, on the sample."""
+    compared = compare(model, sample)
+    achieving = compare(AchievingOnly(model, sample.vocabulary), sample.achieving())
+    whole = compared if truth is None else compare(model, truth)
+    once = np.ones(len(whole.predicted))
+    return {
+        "by_data": 1 - (distance(compared) or 0.0),
+        "filtered": 1 - (distance(achieving) or 0.0),
+        "once": 1 - (distance(whole, once) or 0.0),
+    }
 
 
 def least_executions(truth: TrueModel) -> int:

@@ -13,7 +13,7 @@ from support.markdown_rows import cells, links
 from support.tiny_bench import section_and_jobs, tiny_bench
 
 FEW = dict.fromkeys(("exhaustive", "mcqs-s"), Budget(executions=20))
-BLOCKS = (BenchCase("blocksworld", ("exhaustive", "mcqs-s", "random"), FEW),)
+BLOCKS = (BenchCase("blocksworld", ("exhaustive", "mcqs-s", "random"), FEW, sequences=20),)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,8 @@ def measured(bench):
 
 def test_only_the_runs_without_the_bonus_are_made(measured):
     _, names = measured
-    assert [name.replace("-draws2-depth5-iterations10", "") for name in names] == [
+    assert names[0] == "dataset of blocksworld"
+    assert [name.replace("-draws2-depth5-iterations10", "") for name in names[1:]] == [
         f"blocksworld-mcqs-s-xi0-walks1-walk_steps40-{seed}" for seed in (0, 1)
     ]
 
@@ -38,9 +39,10 @@ def test_only_the_runs_without_the_bonus_are_made(measured):
 def test_every_strategy_is_listed_with_and_without_the_bonus(measured):
     section, _ = measured
     rows = [line.split("|")[1:3] for line in section.body.splitlines() if line.startswith("| ")]
-    assert [(problem.strip(), strategy.strip()) for problem, strategy in rows[1:]] == [
-        ("blocksworld", strategy) for strategy in ("mcqs-s", "random", "mcqs-s, ξ = 0")
-    ]
+    listed = [("blocksworld", strategy) for strategy in ("mcqs-s", "random", "mcqs-s, ξ = 0")]
+    assert [(problem.strip(), strategy.strip()) for problem, strategy in rows] == 2 * [
+        ("problem", "strategy"), *listed,
+    ]  # fmt: skip
     assert "exhaustive" not in section.body
 
 
@@ -70,8 +72,11 @@ def test_the_section_lists_the_files_that_it_shows(measured, bench):
     assert section.title == "E4: without the revisitation bonus"
     assert set(section.files) == {
         "ablation.csv", "ablation.png", "ablation.svg", "ablation-steps.png", "ablation-steps.svg",
+        "ablation-weightings.png", "ablation-weightings.svg",
     }  # fmt: skip
-    assert set(links(section.body)) == {"ablation.png", "ablation-steps.png"}
+    assert set(links(section.body)) == {
+        "ablation.png", "ablation-steps.png", "ablation-weightings.png",
+    }  # fmt: skip
     assert all((bench.output / name).stat().st_size for name in section.files)
 
 

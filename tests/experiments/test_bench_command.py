@@ -30,7 +30,7 @@ def tiny(suite, problem="tireworld", strategy="mcqs-s", levels="0.02,0.05", most
     """Return a command line with one seed and a few executions."""
     given = ["--problem", problem, "--strategy", strategy, "--levels", levels, "--seeds", "1"]
     return ["bench", *suite.split(), *given, "--max-executions", str(most), "--workers", "1",
-            *SETTINGS]  # fmt: skip
+            "--sequences", "20", *SETTINGS]  # fmt: skip
 
 
 # Mistakes.
@@ -83,15 +83,16 @@ def test_a_suite_prints_its_section_and_saves_its_runs(capscope, monkeypatch):
     done = capscope(*command)
     assert (done.code, done.err) == (0, "")
     section = Path("results/efficiency.md").read_text("utf-8")
-    names = ["efficiency.csv", "efficiency.png", "efficiency.svg", "efficiency.md"]
+    names = ["efficiency.csv", "efficiency.png", "efficiency.svg"]
+    names += ["efficiency-weightings.png", "efficiency-weightings.svg", "efficiency.md"]
     written = ", ".join(f"results/{name}" for name in names)
     assert done.out == f"{section}\nwritten: {written}\n"
     assert cells(section, "tireworld", "mcqs-s")["seeds"] == "1"
     assert {path.name for path in Path("results").iterdir()} == {"runs", *names}
     settings = "draws2-depth5-iterations10-walks1-walk_steps40"
     assert {path.name for path in Path("results/runs").iterdir()} == {
-        f"tireworld-{strategy}-{settings}-0" for strategy in ("mcqs-s", "random")
-    }
+        "datasets", *(f"tireworld-{strategy}-{settings}-0" for strategy in ("mcqs-s", "random")),
+    }  # fmt: skip
     # A run is a run.
     assert capscope("show", f"results/runs/tireworld-mcqs-s-{settings}-0").code == 0
     # The same again finds all runs made. A live display leaves standard output to the answer.
@@ -105,8 +106,9 @@ def test_the_section_repeats_the_command_without_its_output_options(capscope):
     places = ["--runs=kept", "--output", "there", "--write", "ALL.md", "--json"]
     done = capscope(*tiny("reachability"), *places)
     assert (done.code, done.err) == (0, "")
-    repeated = [word for word in tiny("reachability") if word != "--workers"]
-    repeated.pop(-len(SETTINGS) - 1)
+    repeated = tiny("reachability")
+    place = repeated.index("--workers")
+    del repeated[place : place + 2]
     command = f"```\n{shlex.join(['capscope', *repeated])}\n```"
     assert command in Path("there/reachability.md").read_text("utf-8")
     assert "](there/reachability.csv)" in Path("ALL.md").read_text("utf-8")
@@ -140,7 +142,7 @@ def test_all_suites_share_their_runs_and_are_combined_in_one_file(capscope, monk
         assert f"```\ncapscope bench {name} --problem tireworld" in text
         assert Path(f"results/{name}.md").read_text("utf-8") in done.out
     made = [path.name for path in Path("results/runs").iterdir()]
-    assert len(made) == 3  # mcqs-s with and without the bonus, random
+    assert len(made) == 4  # mcqs-s with and without the bonus, random; and the evaluation data
 
 
 def test_what_is_named_twice_is_measured_once(capscope):
@@ -174,7 +176,7 @@ def test_progress_goes_to_standard_error_in_plain_lines(capscope, monkeypatch):
     done = capscope(*tiny("reachability"), "--json")
     json.loads(done.out)
     lines = done.err.splitlines()
-    assert lines[0].startswith("0 of 1 done; tireworld-mcqs-s-")
+    assert lines[0].startswith("0 of 1 done; dataset of tireworld")
     assert any(line.endswith(": 20 executions") for line in lines)
     assert lines[-1].startswith("0 of 1 done; reachability of tireworld-mcqs-s-")
     assert "\x1b" not in done.err
@@ -200,6 +202,7 @@ def test_the_time_left_is_shown_once_it_is_known(capsys, monkeypatch, seconds, t
 
 WORLD = """
 import os, signal
+from pathlib import Path
 from capscope.problems import load_problem
 
 def make():
@@ -210,7 +213,8 @@ def make():
             return getattr(simulator, name)
         def step(self, action):
             nonlocal left
-            left -= 1
+            # Not while the evaluation data are made, before there is a run.
+            left -= any(Path("results/runs").glob("*/journal.sqlite"))
             if left == 0:
                 {}
             return simulator.step(action)
@@ -222,12 +226,12 @@ def make():
 def test_ctrl_c_has_its_exit_code_and_the_same_command_continues(capscope, tmp_path):
     command = tiny("reachability", problem="mine.py:make")
     mine = tmp_path / "mine.py"
-    # The 42nd step comes after discovery, in the run itself.
-    mine.write_text(WORLD.format(42, "os.kill(os.getpid(), signal.SIGINT)"))
+    # The 47th step comes after discovery and the first draw.
+    mine.write_text(WORLD.format(47, "os.kill(os.getpid(), signal.SIGINT)"))
     done = capscope(*command)
     assert (done.code, done.out) == (130, "")
     assert done.err == "interrupted; all runs are saved, repeat the command to continue\n"
-    [run] = Path("results/runs").iterdir()
+    run = next(Path("results/runs").glob("*/journal.sqlite")).parent
     begun = load(run).usage
     assert 0 < begun.executions < 20
     mine.write_text(WORLD.format(10**9, "pass"))
@@ -242,7 +246,7 @@ def test_ctrl_c_in_a_terminal_ends_the_processes_of_the_runs_too(tmp_path):
     (tmp_path / "mine.py").write_text(WORLD.format(42, act))
     script = "from capscope.cli import main; main()"
     given = ["bench", "efficiency", "--problem", "mine.py:make", "--strategy", "mcqs-s"]
-    given += ["--seeds", "1", "--workers", "2", *SETTINGS]
+    given += ["--seeds", "1", "--workers", "2", "--sequences", "20", *SETTINGS]
     with started(
         [sys.executable, "-c", script, *given],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -13,12 +13,13 @@ from capscope_experiments.exact_distances import exact_distance
 from capscope_experiments.measure import least_executions
 
 TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
-SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
-SEARCHED = BenchRun("tireworld", "mcqs-s", 0, SETTINGS, Budget(executions=100))
+# All draws are alike, so that they are short and no budget here is spent within one.
+SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40, draws_per_pair=0)
+SEARCHED = BenchRun("tireworld", "mcqs-s", 0, SETTINGS, Budget(executions=100), sequences=20)
 ENOUGH = 0.241
 CHANCE = BenchRun(
     "tireworld", "random", 0, replace(SETTINGS, draws=1, random_length=1),
-    Budget(executions=500), ENOUGH,
+    Budget(executions=500), ENOUGH, sequences=20,
 )  # fmt: skip
 
 
@@ -311,12 +312,14 @@ def test_random_query_does_not_stop_for_lack_of_news(tmp_path):
     budget = Budget(executions=100)
     outside = assess("tireworld", strategy="random", settings=settings, budget=budget)
     assert str(outside.stop_reason) == "no news"
-    curve = make_run(tmp_path, BenchRun("tireworld", "random", 0, settings, budget), unheard)
+    curve = make_run(
+        tmp_path, BenchRun("tireworld", "random", 0, settings, budget, sequences=20), unheard
+    )
     assert curve.stopped_because == "budget of executions spent"
     assert curve.last.executions == 100
 
 
 def test_the_stopping_rule_of_the_other_strategies_is_not_switched_off(tmp_path):
     settings = Settings(draws=1, depth=1, iterations=1, patience=1, walks=1)
-    order = BenchRun("tireworld", "mcqs-s", 0, settings, Budget(executions=3000))
+    order = BenchRun("tireworld", "mcqs-s", 0, settings, Budget(executions=3000), sequences=20)
     assert make_run(tmp_path, order, unheard).stopped_because == "no news"

@@ -11,6 +11,7 @@ from capscope_experiments.curve_report import (
     needed_table,
     ratio_to_baseline,
     shares_table,
+    weightings_table,
     write_points,
 )
 from support.markdown_rows import cells
@@ -177,3 +178,20 @@ def test_the_same_curves_give_the_same_svg(tmp_path):
 def test_a_baseline_cut_before_it_had_spent_as_much_gives_no_ratio():
     curves = [reaching("mcqs-s", 0, 1000), reaching("random", 0, 900, level=0.5)]
     assert ratio(curves, "mcqs-s", 0.99) is None
+
+
+def weighted(strategy, steps, by_data, once):
+    point = Point(1, steps, steps, once, 0.0, by_data, filtered=by_data / 2, once=once)
+    return Curve("p", strategy, 0, (point,), "no news", Shares())
+
+
+def test_weightings_stand_side_by_side_each_with_its_own_ratio():
+    curves = [weighted("mcqs-s", 10, 0.95, 0.92), weighted("random", 40, 0.95, 0.1)]
+    rows = weightings_table(curves, (0.91,)).splitlines()
+    own, chance = ([cell.strip() for cell in row.split("|")[3:-1]] for row in rows[2:])
+    assert own == ["10 (4.0×)", "> 10", "10 (> 4.0×)"]
+    assert chance == ["40", "> 40", "> 40"]
+
+
+def test_a_curve_without_weightings_has_none_to_show():
+    assert CURVES[0].weighted("by_data").points == ()

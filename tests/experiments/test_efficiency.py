@@ -19,6 +19,16 @@ from capscope_experiments.suites.efficiency import (
 from support.markdown_rows import cells, links
 from support.tiny_bench import BUDGET, section_and_jobs, tiny_bench
 
+CUT = 20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def early_cut():
+    """Cut Random Query before it reaches the highest level on blocksworld."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("capscope_experiments.suites.efficiency.CUT", CUT)
+        yield
+
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
@@ -48,7 +58,8 @@ def test_runs_start_seed_by_seed_and_random_query_after_the_others(tmp_path):
     few = Budget(executions=2)
     cases = [replace(c, budgets=dict.fromkeys(c.strategies, few)) for c in bench.cases]
     _, names = section_and_jobs(efficiency_curves, replace(bench, cases=tuple(cases)))
-    made = [(name.split("-draws")[0], name[-1]) for name in names]
+    assert names[:2] == ["dataset of tireworld", "dataset of blocksworld"]
+    made = [(name.split("-draws")[0], name[-1]) for name in names[2:]]
     assert made == [
         (kind, seed)
         for kinds in (
@@ -88,13 +99,14 @@ def test_random_query_ends_once_it_has_reached_the_highest_level(curves):
 
 
 def test_a_budget_of_its_own_replaces_the_cut(tmp_path):
-    case = BenchCase("tireworld", ("mcqs-s", "random"), dict.fromkeys(("mcqs-s", "random"), BUDGET))
+    budgets = dict.fromkeys(("mcqs-s", "random"), BUDGET)
+    case = BenchCase("tireworld", tuple(budgets), budgets, sequences=20)
     curves = efficiency_curves(tiny_bench(tmp_path, cases=(case,), seeds=(0,)))
     assert [curve.last.executions for curve in curves] == [60, 60]
 
 
 def test_random_query_alone_runs_until_it_reaches_the_level(tmp_path):
-    case = BenchCase("tireworld", ("random",))
+    case = BenchCase("tireworld", ("random",), sequences=20)
     bench = tiny_bench(tmp_path, cases=(case,), seeds=(0,), levels=(0.05,))
     [curve] = efficiency_curves(bench)
     assert curve.stopped_because == "enough learned"
@@ -118,7 +130,7 @@ def test_if_no_run_reached_the_level_the_longest_is_to_be_beaten():
 
 
 def test_the_exhaustive_strategy_sets_the_cut_only_if_it_is_alone(tmp_path):
-    case = BenchCase("tireworld", ("exhaustive", "random"), {"exhaustive": BUDGET})
+    case = BenchCase("tireworld", ("exhaustive", "random"), {"exhaustive": BUDGET}, sequences=20)
     bench = tiny_bench(tmp_path, cases=(case,), seeds=(0,), levels=(0.99,))
     own, chance = efficiency_curves(bench)
     assert chance.last.simulator_steps == CUT * own.last.simulator_steps
@@ -154,12 +166,14 @@ def test_the_section_shows_the_numbers_of_the_curves(bench, curves, section):
     table = [(problem.strip(), strategy.strip()) for problem, strategy in rows]
     pairs = [(case.problem, strategy) for case in bench.cases for strategy in case.strategies]
     head = ("problem", "strategy")
-    assert table == [head, *pairs, head, *pairs]
+    assert table == 3 * [head, *pairs]
 
 
 def test_the_section_lists_the_files_that_it_shows(bench, curves, section):
-    assert section.files == ("efficiency.csv", "efficiency.png", "efficiency.svg")
-    assert set(links(section.body)) == {"efficiency.csv", "efficiency.png"}
+    figures = ("efficiency", "efficiency-weightings")
+    pictures = tuple(f"{name}.{kind}" for name in figures for kind in ("png", "svg"))
+    assert section.files == ("efficiency.csv", *pictures)
+    assert set(links(section.body)) == {"efficiency.csv", *pictures[::2]}
     assert all((bench.output / name).stat().st_size for name in section.files)
     with (bench.output / "efficiency.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

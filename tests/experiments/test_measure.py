@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.analysis.evaluation.reference import TrueModel, enumerate_truth
+from capscope.analysis.evaluation.reference import Reference, TrueModel, enumerate_truth
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
-from capscope_experiments.measure import least_executions
+from capscope_experiments.exact_distances import exact_distance
+from capscope_experiments.measure import least_executions, weighted_agreements
 
 INTENTS = tuple(map(Intent.parse, ("p()", "not p()", "q()")))
 
@@ -55,3 +56,18 @@ def test_the_lower_bound_is_what_asking_one_by_one_needs(seed):
 )
 def test_the_lower_bounds_of_the_built_in_problems(problem, least):
     assert least_executions(enumerate_truth(load_problem(problem).truth)) == least
+
+
+def test_each_transition_once_is_the_exact_agreement():
+    problem = load_problem("tireworld")
+    truth = enumerate_truth(problem.truth)
+    reference = Reference.of_truth(truth, problem.vocabulary)
+    half = dict(list(truth.table.items())[::2])
+    model = TrueModel(truth.capabilities, truth.states, half)
+    found = weighted_agreements(model, reference, reference)
+    assert found["once"] == pytest.approx(1 - exact_distance(model, truth))
+    # Here the data weigh each transition once, too; the filter keeps what achieves its intent.
+    assert found["by_data"] == pytest.approx(found["once"])
+    kept = reference.achieving()
+    assert 0 < len(kept.before) < len(reference.before)
+    assert found["filtered"] != pytest.approx(found["once"])

@@ -10,9 +10,12 @@ SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
 BUDGET = Budget(executions=60)
 CASES = (
     BenchCase(
-        "tireworld", ("exhaustive", "mcqs-s", "random"), {"exhaustive": BUDGET, "mcqs-s": BUDGET}
+        "tireworld",
+        ("exhaustive", "mcqs-s", "random"),
+        {"exhaustive": BUDGET, "mcqs-s": BUDGET},
+        sequences=20,
     ),
-    BenchCase("blocksworld", ("mcqs-s", "random"), {"mcqs-s": Budget(executions=20)}),
+    BenchCase("blocksworld", ("mcqs-s", "random"), {"mcqs-s": Budget(executions=20)}, sequences=20),
 )
 
 

@@ -16,14 +16,16 @@ from capscope_experiments.bench import Bench, Section
 from capscope_experiments.curve import Curve
 from capscope_experiments.curve_report import (
     draw_curves,
+    draw_weightings,
     group,
     groups,
     ratio_text,
     ratio_to_baseline,
+    weightings_table,
     write_points,
 )
 from capscope_experiments.figure import opacity, pyplot, save, style_of
-from capscope_experiments.suites.efficiency import efficiency_curves
+from capscope_experiments.suites.efficiency import WEIGHTINGS_TEXT, efficiency_curves
 from capscope_experiments.table import markdown_table, spread, spread_of_reached
 
 LEVEL = 0.98
@@ -62,12 +64,16 @@ def ablation(bench: Bench) -> Section:
     write_points(curves, bench.output / "ablation.csv")
     figures = draw_curves(curves, (LEVEL,), bench.output, "ablation")
     figures += _draw_ratios(curves, bench.output)
+    figures += draw_weightings(curves, (LEVEL,), bench.output, "ablation-weightings")
     body = "\n\n".join(
         [
             _TEXT.strip(),
             "![agreement over simulator steps, with and without ξ](ablation.png)",
             "![times fewer steps than Random Query](ablation-steps.png)",
             _table(curves),
+            WEIGHTINGS_TEXT.strip(),
+            "![agreement under three weightings](ablation-weightings.png)",
+            weightings_table(curves, (LEVEL,)),
         ]
     )
     return Section("E4: without the revisitation bonus", body, ("ablation.csv", *figures))

@@ -11,7 +11,6 @@ import random
 import statistics
 import time
 from collections import Counter
-from dataclasses import replace
 
 from capscope.model import ExtremeModels, StateGraph
 from capscope.problems import load_problem
@@ -51,7 +50,7 @@ def measure_speed(problem: Problem, settings: Settings) -> dict[str, float]:
     starts = random.Random(1).choices(states, k=_STARTS)
     half = sampled_graph(problem, problem.truth, share=0.5, draws=25)
     tenfold = sampled_graph(problem, problem.truth, share=0.5, draws=250)
-    all_iterations = replace(settings, discount=1.0)
+    all_iterations = settings.as_in_paper()
     numbers: dict[str, float] = {}
     for name in ("mcqs-s", "mcqs-e"):
         # Alternate between the two graphs, so that a slow moment of the machine affects both.
