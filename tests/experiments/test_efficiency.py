@@ -10,7 +10,6 @@ from capscope_experiments.accounting import Shares
 from capscope_experiments.curve import Curve, Point
 from capscope_experiments.plan import CASES, BenchCase
 from capscope_experiments.suites.efficiency import (
-    CUT,
     _cut,
     efficiency,
     efficiency_curves,
