@@ -66,6 +66,12 @@ def test_an_untried_pair_of_another_draw_ends_the_way_of_the_policy():
     assert sorted(map(str, (policy.walk().next(1) for policy in policies))) == ["1", "None", "None"]
 
 
+def test_a_shared_policy_is_described_as_the_way_that_all_draws_have_in_common():
+    assert shared(learned({}), way=(0, 1), each=2)[0].describe() == {
+        "kind": "sequence", "capabilities": [0, 1], "draws_per_pair": 2,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("strategy", ["mcqs-s", "mcqs-e"])
 def test_draws_that_share_find_more_pairs_with_as_many_executions(strategy, tmp_path, request):
     tried = []

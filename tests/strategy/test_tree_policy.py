@@ -204,6 +204,11 @@ def test_what_was_chosen_is_described_by_depth_and_state():
     }
 
 
+def test_a_policy_that_was_not_executed_is_described_by_its_first_choice():
+    policy = tree_policy(learned(FORK), depth=2, iterations=100)
+    assert policy.describe()["choices"] == [{"depth": 0, "state": "0x0", "capability": 0}]
+
+
 @settings(max_examples=50)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-5]))
 def test_one_seed_one_plan(seed, xi):

@@ -133,6 +133,8 @@ def _policy_lines(query: Explanation) -> Iterator[str]:
         return
     policy = json.loads(query.record.policy)
     names = query.capabilities
+    if policy.get("draws_per_pair"):
+        yield "  the draws share the untried pairs on this way and go on with others:"
     if policy["kind"] == "sequence":
         yield "  a random sequence (no policy was searched for, or none was informative):"
         yield "  " + ", ".join(str(names[c]) for c in policy["capabilities"])

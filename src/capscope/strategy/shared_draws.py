@@ -30,7 +30,7 @@ class PairShares:
     def __init__(self, graph: StateGraph, settings: Settings, seed: int) -> None:
         self._graph = graph
         self._draws = settings.draws
-        self._draws_per_pair = settings.draws_per_pair
+        self.draws_per_pair = settings.draws_per_pair
         self._seed = seed
         self._orders: dict[State, list[int]] = {}
 
@@ -41,7 +41,7 @@ class PairShares:
             ((draw - place) % self._draws, capability)
             for place, capability in enumerate(self._order(state))
         )
-        return [capability for turn, capability in sorted(turns) if turn < self._draws_per_pair]
+        return [capability for turn, capability in sorted(turns) if turn < self.draws_per_pair]
 
     def untried(self, state: State, capability: int) -> bool:
         """Return whether a pair was not tried before this query."""
@@ -73,8 +73,8 @@ class SharedPolicy:
         return SharedWalk(self, self.policy.walk())
 
     def describe(self) -> Mapping[str, Any]:
-        """Return what all draws of the query have in common."""
-        return self.policy.describe()
+        """Return the way that all draws of the query have in common."""
+        return {**self.policy.describe(), "draws_per_pair": self.shares.draws_per_pair}
 
 
 @dataclass(slots=True)

@@ -48,12 +48,23 @@ class TreePolicy:
         self._choices.add((depth, state, capability))
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the choices made in the draws so far, by depth and observed state."""
+        """Return the choices made in the draws so far, by depth and observed state.
+
+        If there were none, because all draws had untried pairs of their own, the best one at first.
+        """
         choices = [
             {"depth": depth, "state": hex(state), "capability": capability}
-            for depth, state, capability in sorted(self._choices)
+            for depth, state, capability in sorted(self._choices or self._first_choice())
         ]
         return {"kind": "tree", "choices": choices}
+
+    def _first_choice(self) -> set[tuple[int, State, int]]:
+        edges = followed(self.root)
+        if not edges:
+            return set()
+        (start,) = self.root.content.pessimist
+        best = best_edge(edges, self.root.visits, self.exploration)
+        return {(0, start, best.capability)}
 
 
 @dataclass(slots=True)
