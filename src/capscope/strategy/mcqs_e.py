@@ -32,8 +32,8 @@ from capscope.symbolic import State
 _CHILDREN_PER_VISIT = 3
 _ROLLOUTS = 3
 _FULL = 1.0 - 1e-9
-# Predictions spread over more states than this are not followed further: as good, and twice as fast
-# while little is known.
+# Predictions spread over more states than this are not followed further, to save time while little
+# is known.
 _WIDEST = 100
 
 

@@ -31,7 +31,7 @@ class Rate:
     """How often something happened, in how many draws, in how many states.
 
     >>> Rate.of([(10, 10), (10, 10), (10, 20)]).text
-    '0.83 (95 % interval 0.60 to 0.94; 40 draws in 3 states)'
+    '0.83 (95 % interval 0.56 to 0.95; 40 draws in 3 states)'
     """
 
     hits: int
