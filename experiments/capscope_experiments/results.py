@@ -47,9 +47,11 @@ section says on which machine and with which seeds and settings it was measured.
 - **The exhaustive strategy starts at any state** it has visited. On first responders, MCQS and
   Random Query continue where the last query ended and are reset after 100 executions, as in the
   paper. The ratio between them there compares strategies together with their start rules.
-- **The exhaustive strategy** was called adaptive in capscope 0.1.0, with which its rows were
-  measured. It learned the same, and stopped earlier than its present claim allows. The adaptive
-  strategy of today is not in these tables yet.
+- **The tables were measured with capscope 0.1.0.** The exhaustive strategy was called adaptive
+  then. It learned the same, and stopped earlier than its present claim allows. The adaptive
+  strategy of today is not in these tables yet. `mcqs-s` and `mcqs-e` have changed since: they let
+  the draws of a query share untried pairs, and `mcqs-e` follows the paper more closely. Kinds of
+  findings have changed, too.
 - **Wall times** are the least reliable numbers: saved runs are reused, and may have been made
   earlier and next to others on a busy machine. Executions and steps do not depend on that.
 - **The number of seeds differs between rows**, because some runs take long; the last column has it.
