@@ -183,12 +183,29 @@ def test_without_a_way_the_reason_includes_what_was_inferred():
     assert plan_document(made, "toy")["provenance"] is None
 
 
-def test_the_success_by_the_fitted_rules_is_shown_if_it_differs():
-    seen = {(0, 0, 1): 18, (0, 0, 5): 1, (2, 0, 7): 1}
-    made = planned(seen, "r", 2)
-    assert "success 1.00 [" in text(made)
-    assert "by the fitted rules, success 0.10 [0." in text(made)
-    fitted = plan_document(made, "toy")["fitted"]
-    assert fitted["success"] == pytest.approx(0.1)
-    assert fitted["interval"] == list(made.fitted.interval)
-    assert "fitted rules" not in text(planned(DICE, "q and not r", 0))
+# In 0 asking for p gave both outcomes; in 2, drawn once, only the rare one.
+LUCKY = {(0, 0, 1): 18, (0, 0, 5): 1, (2, 0, 7): 1}
+
+
+def test_a_dead_end_that_was_never_seen_is_named_so():
+    made = planned(LUCKY, "r", 2)
+    shown = text(made)
+    assert "success 0.10 [0." in shown
+    assert "else 0.90  p(): never seen, so no way to the goal is known" in shown
+    assert "differing from the start by\n  0.90  p() (never seen)" in shown
+    assert "\nevery step was tried\n" in shown
+    document = plan_document(made, "toy")
+    (end,) = document["dead_ends"]
+    assert (end["state"], end["seen"]) == ("0x3", False)
+    outcomes = document["policy"][0]["outcomes"]
+    assert {o["state"]: o["seen"] for o in outcomes} == {"0x3": False, "0x7": True}
+    assert "never seen" not in text(planned(DICE, "q and not r", 0))
+
+
+def test_a_goal_that_is_reached_in_a_state_never_seen_says_so():
+    made = planned(LUCKY, "p and q", 2)
+    assert (
+        "every step was tried; with probability 0.90 the goal is reached in a state that was never "
+        "seen" in " ".join(text(made).split())
+    )
+    assert plan_document(made, "toy")["success_unseen"] == pytest.approx(0.9)

@@ -4,6 +4,7 @@ Probabilities are fractions, so that comparisons are exact.
 """
 
 import itertools
+from collections import Counter
 from fractions import Fraction
 
 from capscope.analysis.planning.mdp import Mdp, MdpChoice
@@ -19,6 +20,29 @@ def choice(capability, *ways, rule=None, draws_here=1, fulfilled=0, doubt=0.0):
 def mdp(*choices):
     """Make a process from the choices in each state."""
     return Mdp(tuple(range(len(choices))), tuple(map(tuple, choices)))
+
+
+def tried_process(graph):
+    """Return the process of a graph: for each tried pair, look up the rule that has its state."""
+    found = {}
+    for state in graph.nodes:
+        for capability, intent in enumerate(graph.capabilities):
+            pair = graph.pair(state, capability)
+            if pair is None or all(effect.apply(state) == state for effect in pair.counts):
+                continue
+            (rule,) = (rule for rule in graph.rules(intent) if state in rule.states)
+            ends = Counter()
+            for outcome in rule.outcomes:
+                ends[outcome.effect.apply(state)] += outcome.count
+            found.setdefault(state, {})[capability] = ends
+    states = sorted(
+        {*graph.nodes, *(s for here in found.values() for e in here.values() for s in e)}
+    )
+    choices = (
+        [choice(c, *((n, states.index(s)) for s, n in ends.items())) for c, ends in here.items()]
+        for here in (found.get(state, {}) for state in states)
+    )
+    return Mdp(tuple(states), tuple(map(tuple, choices)))
 
 
 def policies(process, ends):

@@ -44,7 +44,6 @@ def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
         failure = "an unseen outcome and a wrong inference count as failure"
     yield f"[95 % interval; {failure}]   [draws of a step's rule]"
     yield from wrapped(_basis(plan))
-    yield from _fitted_lines(plan)
     if plan.success < 1:
         yield "estimated from the frequencies it was chosen by, so probably high; --try measures it"
     way = plan.most_likely_way()
@@ -62,25 +61,20 @@ def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
 
 
 def _basis(plan: Plan) -> str:
-    """Say which steps were tried."""
+    """Say which steps were tried, and whether the states of the goal were seen."""
     inferred = len(plan.inferred_steps)
-    if not inferred:
-        return "every step was tried"
+    basis = "every step was tried"
+    if inferred:
+        basis = (
+            f"{inferred} of {counted(len(plan.visits), 'step')}: never tried in this state, "
+            f"inferred from others. That an inference is wrong has probability {plan.doubt:.2f}, "
+            "and counts as failure"
+        )
+    if plan.success_unseen < _VISIBLE:
+        return basis
     return (
-        f"{inferred} of {counted(len(plan.visits), 'step')}: never tried in this state, inferred "
-        f"from others. That an inference is wrong has probability {plan.doubt:.2f}, and counts as "
-        "failure"
-    )
-
-
-def _fitted_lines(plan: Plan) -> Iterator[str]:
-    """Give the success by the fitted rules if it differs."""
-    if plan.fitted is None or abs(plan.fitted.success - plan.success) < _VISIBLE:
-        return
-    low, high = plan.fitted.interval
-    yield from wrapped(
-        f"by the fitted rules, success {plan.fitted.success:.2f} [{low:.2f}, {high:.2f}]: they "
-        "also count what similar states showed"
+        f"{basis}; with probability {plan.success_unseen:.2f} the goal is reached in a state that "
+        "was never seen"
     )
 
 
@@ -166,6 +160,8 @@ def _then(plan: Plan, branch: PlanBranch, step: PlanStep, number: Mapping[State,
         return f"continue with {number[branch.after]}"
     if branch.after in plan.steps:
         return f"ask for {plan.steps[branch.after].capability}"
+    if branch.after in plan.unseen:
+        return "never seen, so no way to the goal is known"
     return "no way to the goal is known"
 
 
@@ -198,7 +194,11 @@ def _dead_end_lines(plan: Plan) -> Iterator[str]:
     if ends:
         total = sum(plan.dead_ends.values())
         yield f"it may end without the goal ({total:.2f}), differing from the start by"
-        lines = [f"{probability:.2f}  {_from_start(plan, state)}" for state, probability in ends]
+        lines = [
+            f"{probability:.2f}  {_from_start(plan, state)}"
+            f"{' (never seen)' if state in plan.unseen else ''}"
+            for state, probability in ends
+        ]
         yield from _listed(lines, _MOST_DEAD_ENDS, "other state")
 
 
@@ -228,15 +228,18 @@ def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[st
         "inference_allowed": plan.inference_allowed,
         "success": plan.success,
         "interval": list(plan.interval),
-        "fitted": plan.fitted
-        and {"success": plan.fitted.success, "interval": list(plan.fitted.interval)},
+        "success_unseen": plan.success_unseen,
         "doubt": plan.doubt,
         "expected_executions": plan.executions if plan.found else None,
         "is_sequence": plan.is_sequence,
         "most_likely_way": [str(step.capability) for step in plan.most_likely_way()],
         "policy": [_step(plan, plan.steps[state]) for state in order],
         "dead_ends": [
-            {**_state(state, vocabulary), "probability": probability}
+            {
+                **_state(state, vocabulary),
+                "seen": state not in plan.unseen,
+                "probability": probability,
+            }
             for state, probability in plan.dead_ends.items()
         ],
         "why_not": None if plan.found else _why_not(plan),
@@ -279,6 +282,7 @@ def _step(plan: Plan, step: PlanStep) -> dict[str, Any]:
                 "adds": [str(atom) for atom in vocabulary.holding(branch.effect.adds)],
                 "deletes": [str(atom) for atom in vocabulary.holding(branch.effect.deletes)],
                 "state": hex(branch.after),
+                "seen": branch.after not in plan.unseen,
                 "goal": plan.goal.holds(branch.after),
                 "way_known": branch.after in plan.steps or plan.goal.holds(branch.after),
             }

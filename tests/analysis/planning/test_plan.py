@@ -1,3 +1,5 @@
+import random
+
 import pytest
 
 from capscope.analysis.planning import Goal, plan_for
@@ -5,15 +7,20 @@ from capscope.errors import CapscopeError
 from capscope.model import ExtremeModels, StateGraph
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
-from support.tiny_models import WORDS, learned
+from support.naive_planning import best, policies, tried_process
+from support.tiny_models import WORDS, learned, random_models
 
 # Capabilities: 0 is p (bit 1), 1 is q (bit 2), 2 is not r (bit 4).
 P, Q, NOT_R = map(Intent.parse, ("p", "q", "not r"))
 
 
+def transitions(seen):
+    return {Transition(*which): count for which, count in seen.items()}
+
+
 def planned(seen, goal, *starts, seed=0):
-    transitions = {Transition(*which): count for which, count in seen.items()}
-    return plan_for(ExtremeModels(learned(transitions)), Goal.parse(goal, WORDS), starts, seed)
+    models = ExtremeModels(learned(transitions(seen)))
+    return plan_for(models, Goal.parse(goal, WORDS), starts, seed)
 
 
 CERTAIN = {(0, 0, 1): 20, (1, 1, 3): 30}
@@ -48,6 +55,66 @@ def test_random_outcomes_make_it_a_policy_with_dead_ends():
         (pytest.approx(0.1), 5),
     ]
     assert step.success == pytest.approx(0.9)
+
+
+def test_plans_match_the_naive_twin_that_tries_every_policy_of_the_fitted_rules():
+    compared = 0
+    for seed in range(40):
+        graph = random_models(random.Random(seed), share=0.3)
+        process = tried_process(graph)
+        for text in ("p and q", "not p and r", "p and not q and r"):
+            goal = Goal.parse(text, WORDS)
+            goals = {i for i, state in enumerate(process.states) if goal.holds(state)}
+            if len(list(policies(process, goals))) > 100:
+                continue
+            highest, fewest = best(process, goals)
+            for start in graph.nodes:
+                if goal.holds(start):
+                    continue
+                plan, i = plan_for(ExtremeModels(graph), goal, [start]), process.states.index(start)
+                assert plan.success == pytest.approx(float(highest[i]))
+                assert plan.found == (highest[i] > 0)
+                if plan.found:
+                    assert plan.executions == pytest.approx(float(fewest[i]))
+                    compared += plan.success < 1
+    assert compared > 20
+
+
+# In 0 asking for p gave both outcomes; in 2, drawn once, only the rare one.
+LUCKY = {(0, 0, 1): 18, (0, 0, 5): 1, (2, 0, 7): 1}
+
+
+def test_a_rare_outcome_is_not_promised_where_it_was_drawn_once():
+    plan = planned(LUCKY, "r", 2)
+    assert plan.success == pytest.approx(0.1)
+    assert plan.interval[1] < 0.5
+    step = plan.steps[2]
+    assert (step.draws, step.draws_here) == (20, 1)
+
+
+def test_a_predicted_state_that_was_never_seen_is_a_dead_end():
+    plan = planned(LUCKY, "r", 2)
+    assert plan.unseen == {3}
+    assert plan.dead_ends == pytest.approx({3: 0.9})
+    assert 3 not in plan.steps
+    assert plan.success_unseen == 0.0
+    assert planned(LUCKY, "r", 0).unseen == {3}  # the plan covers 2 too
+    assert planned(RANDOM, "q", 0).unseen == set()
+
+
+def test_the_goal_may_be_reached_in_a_state_that_was_never_seen():
+    plan = planned(LUCKY, "p and q", 2)
+    assert plan.success == 1.0
+    assert plan.success_unseen == pytest.approx(0.9)
+    alone = planned(LUCKY, "p and q and not r", 2)
+    assert alone.found
+    assert not any(map(alone.goal.holds, learned(transitions(LUCKY)).nodes))
+    assert alone.success == alone.success_unseen == pytest.approx(0.9)
+
+
+def test_a_start_that_is_predicted_but_was_never_seen_is_rejected():
+    with pytest.raises(CapscopeError, match="nothing was tried yet where the plan starts"):
+        planned(LUCKY, "r", 3)
 
 
 def test_more_draws_make_a_narrower_interval():

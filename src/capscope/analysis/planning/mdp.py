@@ -1,13 +1,14 @@
 """What was tried, as a Markov decision process over states.
 
-A choice is a capability that was tried in a state, with the successors and probabilities of its
-rule. An untried pair is not a choice, so a plan never relies on anything unseen. Neither is a
-capability that never changed the state: it would only waste executions.
+A choice is a capability that was tried in a state, with the outcomes and frequencies of its fitted
+rule. An untried pair is not a choice. Neither is a capability that never changed the state when it
+was tried there: it may only waste executions.
 
-There are two processes. `observed_mdp` is the pessimistic model: a rule is all states that showed
-the same effects. Where a rare outcome was drawn once and nothing else, it is certain there.
-`fitted_mdp` has the fitted rules, in which it is as rare as in similar states. There a choice may
-have an outcome that its own state has not shown yet, and lead to a state that was never seen.
+The naive way takes the rules of the pessimistic model: all states that showed the same effects.
+There, an outcome of 10 % is certain in a state in which it was drawn once and nothing else, and a
+planner that wants it looks for just these states. In the fitted rules it is as rare as in similar
+states. So a choice may have an outcome that its own state has not shown yet, and lead to a state
+that was never seen. Nothing was tried there, so it has no choices: it is a goal or a dead end.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from dataclasses import dataclass, replace
 
 from capscope.model import StateGraph
 from capscope.model.rules import Rule
-from capscope.model.state_graph import OutcomeGroup, PairStats, StateNode
 from capscope.symbolic import State
 
 
@@ -84,33 +84,8 @@ class Mdp:
         return Mdp(self.states, choices)
 
 
-def observed_mdp(graph: StateGraph) -> Mdp:
-    """Return the decision process of everything that was observed."""
-    index = {state: i for i, state in enumerate(graph.nodes)}
-    masks = [graph.vocabulary.literal_masks(intent.literals) for intent in graph.capabilities]
-    rules: dict[OutcomeGroup, int] = {}
-
-    def choice(capability: int, pair: PairStats) -> MdpChoice:
-        required, forbidden = masks[capability]
-        counts, states = tuple(pair.group.counts), [after.state for after in pair.successors]
-        fulfilled = sum(
-            count
-            for count, state in zip(counts, states, strict=True)
-            if state & required == required and not state & forbidden
-        )
-        rule = rules.setdefault(pair.group, len(rules))
-        successors = tuple(index[state] for state in states)
-        return MdpChoice(capability, rule, counts, successors, pair.total, fulfilled)
-
-    def choices(node: StateNode) -> tuple[MdpChoice, ...]:
-        tried = ((c, pair) for c, pair in enumerate(node.pairs) if pair is not None)
-        return tuple(choice(c, pair) for c, pair in tried if pair.only is not node)
-
-    return Mdp(tuple(graph.nodes), tuple(map(choices, graph.nodes.values())))
-
-
 def fitted_mdp(graph: StateGraph) -> Mdp:
-    """Return the decision process of everything that was tried, by the fitted rules."""
+    """Return the process of everything that was tried; states never seen come last."""
     index = {state: i for i, state in enumerate(graph.nodes)}
     choices: dict[State, list[MdpChoice]] = {state: [] for state in graph.nodes}
     numbers: dict[tuple[object, ...], int] = {}

@@ -5,8 +5,8 @@ every state from which the goal is known to be reachable, including those that i
 reach: the agent may do something new. Success is judged at the end of an execution; nothing is
 known about states that the agent passes on the way.
 
-A plan keeps to what was tried, by the pessimistic model, unless inferred steps are allowed
-(`inferred`). Each step says which of the two it is.
+A plan keeps to what was tried, with the frequencies of the fitted rules (`mdp`), unless inferred
+steps are allowed (`inferred`). Each step says which of the two it is.
 """
 
 import heapq
@@ -17,11 +17,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from capscope.analysis.planning.fitted_success import FittedSuccess, fitted_success
 from capscope.analysis.planning.goal import Goal
 from capscope.analysis.planning.inferred import believed_mdp
 from capscope.analysis.planning.markov_chain import MarkovChain
-from capscope.analysis.planning.mdp import observed_mdp
+from capscope.analysis.planning.mdp import fitted_mdp
 from capscope.analysis.planning.optimistic_path import OptimisticSearch
 from capscope.analysis.planning.policy import GoalPolicy, most_reliable_policy
 from capscope.errors import CapscopeError
@@ -94,8 +93,8 @@ class Plan:
     """Whether the goal holds in any observed state."""
     inference_allowed: bool = False
     """Whether steps that were never tried could be used."""
-    fitted: FittedSuccess | None = None
-    """The success by the fitted rules, of a plan that keeps to what was tried."""
+    unseen: frozenset[State] = frozenset()
+    """The states that outcomes of the steps lead to and that were never seen."""
     chain: MarkovChain | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -118,6 +117,16 @@ class Plan:
     def doubt(self) -> float:
         """The probability that the plan ends because an inferred step does something else."""
         return sum(self.visits[step.state] * step.doubt for step in self.inferred_steps)
+
+    @property
+    def success_unseen(self) -> float:
+        """The part of the success in which the goal is reached in a state that was never seen."""
+        return sum(
+            visits * (1.0 - self.steps[state].doubt) * branch.probability
+            for state, visits in self.visits.items()
+            for branch in self.steps[state].branches
+            if branch.after in self.unseen and self.goal.holds(branch.after)
+        )
 
     def forecasts(self, within: int | None = None, seed: int = 0) -> list[float]:
         """Return the success, perhaps `within` some executions, followed by posterior samples."""
@@ -163,9 +172,9 @@ def plan_for(
     allowed as that model infers them.
     """
     graph = models.graph
-    mdp = observed_mdp(graph) if inferred is None else believed_mdp(graph, inferred)
+    mdp = fitted_mdp(graph) if inferred is None else believed_mdp(graph, inferred)
     index = {state: i for i, state in enumerate(mdp.states)}
-    if not index.keys() >= set(starts):
+    if not graph.nodes.keys() >= set(starts):
         raise CapscopeError("nothing was tried yet where the plan starts; assess longer")
     open_starts = [state for state in starts if not goal.holds(state)]
     if not open_starts:
@@ -178,17 +187,15 @@ def plan_for(
     start = min(success, key=lambda state: (not success[state], success[state]))
     if not success[start]:
         search = OptimisticSearch.of(models, goal, start)
-        # Zero is what the pessimistic model says; the observations do not exclude any other value.
+        # Zero is what the model says; the observations do not exclude any other value.
         unknown, seen = (0.0, 1.0), any(map(goal.holds, graph.nodes))
         plan = Plan(goal, start, {}, 0.0, unknown, math.inf, {}, {}, success, search, seen)
     else:
         chain = MarkovChain.of(policy, index[start])
         plan = _evaluated(_steps(graph, policy), goal, chain, mdp.states, success, seed)
-        if inferred is None:
-            asked = {state: step.capability for state, step in plan.steps.items()}
-            fitted = fitted_success(graph, asked, goal, plan.start, SAMPLES, seed)
-            plan = replace(plan, fitted=fitted)
-    return replace(plan, inference_allowed=inferred is not None)
+    ends = {branch.after for step in plan.steps.values() for branch in step.branches}
+    unseen = frozenset(ends - graph.nodes.keys())
+    return replace(plan, inference_allowed=inferred is not None, unseen=unseen)
 
 
 def _steps(graph: StateGraph, policy: GoalPolicy) -> dict[State, PlanStep]:
