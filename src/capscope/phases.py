@@ -1,4 +1,4 @@
-"""What a long computation is doing, for whoever wants to show it.
+"""What a long computation is doing, for progress displays.
 
 A phase is an entry of the log `capscope.phases`, level INFO. Nothing is shown unless a program asks
 for it, as the command line does.

@@ -37,7 +37,7 @@ def rates_of(rows, initial=()):
     return achievement_rates(graph, table, InitialPositions(each=each))[P]
 
 
-def test_a_planner_that_walks_three_steps_gets_there_though_seldom_at_once():
+def test_a_planner_that_walks_three_steps_gets_there_though_rarely_at_once():
     walk = [(0b000, 0b010), (0b010, 0b110), (0b110, 0b100), (0b100, 0b101)]
     rates = rates_of(walk * 50)
     assert (rates.at_once.rate, rates.gets_there.rate) == (0.25, 1.0)

@@ -1,7 +1,7 @@
 """The time that a whole assessment may take: asking, and then writing the model and the report.
 
 A budget of seconds is meant for everything, or a run of ten minutes whose report takes two would
-surprise whoever has to wait for it. So asking ends early enough to leave some time for the report.
+surprise the person who waits for it. So asking ends early enough to leave some time for the report.
 How long that will take is not known: pictures are left out once most of the time is gone, and a
 report that is not ready in time is given up, which is reported.
 """

@@ -14,6 +14,16 @@ Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")
 ]
 RunArgument = Annotated[str, typer.Argument(metavar="DIR", help="A run directory.")]
+DrawPictures = Annotated[
+    bool | None,
+    typer.Option(
+        "--pictures/--no-pictures",
+        help="Draw states with the problem's simulator, which loads the problem.  [default: "
+        "only for problems with a name, not for Python files]",
+        show_default=False,
+    ),
+]
+OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
 Seed = Annotated[int, typer.Option(help="Seeds all randomness.")]
 Workers = Annotated[
     int, typer.Option(min=1, help="Draws made in parallel; for agents that wait, like LLMs.")

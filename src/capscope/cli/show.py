@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from capscope.cli.options import Json, RunArgument
+from capscope.cli.options import DrawPictures, Json, OpenInBrowser, RunArgument
 from capscope.cli.output import phases, print_json, print_line, print_lines
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
@@ -101,15 +101,8 @@ def report_run(
             metavar="FILE", help=f"Where to write.  [default: DIR/{REPORT}]", show_default=False
         ),
     ] = None,
-    pictures: Annotated[
-        bool | None,
-        typer.Option(
-            help="Draw states with the problem's simulator, which loads the problem.  [default: "
-            "only for problems with a name, not for Python files]",
-            show_default=False,
-        ),
-    ] = None,
-    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    pictures: DrawPictures = None,
+    show: OpenInBrowser = False,
     json: Json = False,
 ) -> None:
     """Write report.html: what the agent can do, what is surprising, what is unknown."""

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from capscope.cli.options import Json
+from capscope.cli.options import DrawPictures, Json, OpenInBrowser
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
 from capscope.record.usage import Budget
@@ -32,15 +32,8 @@ def view_runs(
         str, typer.Argument(metavar="RUNS", help="A folder with runs, or a run directory.")
     ] = "runs",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 0,
-    pictures: Annotated[
-        bool | None,
-        typer.Option(
-            help="Draw states with the problem's simulator, which loads the problem.  [default: "
-            "only for problems with a name, not for Python files]",
-            show_default=False,
-        ),
-    ] = None,
-    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    pictures: DrawPictures = None,
+    show: OpenInBrowser = False,
     json: Json = False,
 ) -> None:
     """Serve a page with the runs below a folder on this machine, until Ctrl-C.

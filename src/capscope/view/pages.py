@@ -10,8 +10,8 @@
 | `/TOKEN/run/ID/draws` | the draws of a run, step by step |
 | `/TOKEN/run/ID/draws.json`, `draw.json` | the latest draws, and one draw |
 
-Whoever may open pages on this machine could also be a web page in the user's browser. It cannot
-know the token, and a name of its own that leads to this machine is refused by the `Host` header.
+A foreign web page in the user's browser can send requests to this machine as well. It cannot know
+the token, and if its own domain name resolves to this machine, the `Host` header gives it away.
 """
 
 from __future__ import annotations

@@ -145,10 +145,10 @@ def with_hazards(data, *names):
 
 
 def test_an_agent_that_makes_a_hazard_happen_less_often_has_not_lost_a_capability():
-    often, seldom = run_data(everywhere(0.9, 30, 1)), run_data(everywhere(0.1, 30, 2))
-    assert reported(compare_data(often, seldom)) == [("less reliable", "p()", ())]
-    often, seldom = with_hazards(often, "p"), with_hazards(seldom, "p")
-    less, more = compare_data(often, seldom), compare_data(seldom, often)
+    often, rarely = run_data(everywhere(0.9, 30, 1)), run_data(everywhere(0.1, 30, 2))
+    assert reported(compare_data(often, rarely)) == [("less reliable", "p()", ())]
+    often, rarely = with_hazards(often, "p"), with_hazards(rarely, "p")
+    less, more = compare_data(often, rarely), compare_data(rarely, often)
     assert reported(less) == [("hazard less frequent", "p()", ())]
     assert not less.losses and not less.new_hazards
     assert reported(more) == [("hazard more frequent", "p()", ())]

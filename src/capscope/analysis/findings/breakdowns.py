@@ -16,7 +16,6 @@ from capscope.analysis.findings.lifted_intents import (
     Topic,
     agree,
     families,
-    family_counts,
 )
 from capscope.analysis.findings.pair_endings import Breakdown
 from capscope.analysis.findings.rate import LEAST_RATE
@@ -48,16 +47,7 @@ def _found(
     asked = families(context, topics)
     thresholds = Thresholds.of(share, asked, 1 / len(Breakdown))
     rows_of = {topic: _rows(context, topic.capability, ended) for topic in topics}
-    found = answered(
-        context,
-        asked,
-        rows_of,
-        lambda family: _case(
-            family,
-            family_counts(context, family, rows_of),
-            thresholds[len(family.instances) > 1],
-        ),
-    )
+    found = answered(context, asked, rows_of, thresholds, _case)
     for case in merged(found):
         outcomes = [
             (c, state, effect)

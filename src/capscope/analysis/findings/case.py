@@ -21,8 +21,10 @@ from capscope.analysis.findings.lifted_intents import (
     Family,
     Instance,
     Rows,
+    Thresholds,
     Topic,
     agree,
+    family_counts,
     ground_clauses,
 )
 from capscope.analysis.findings.rate import Rate
@@ -145,19 +147,28 @@ class Case:
         )
 
 
+Judge = Callable[[Family, EventCounts, Thresholds], Case | None]
+"""Returns the case that the counts of a family make, if the evidence reaches the thresholds."""
+
+
 def answered(
     context: FindingContext,
     asked: Sequence[Family],
     rows_of: Mapping[Topic, Rows],
-    answer: Callable[[Family], Case | None],
+    thresholds: tuple[Thresholds, Thresholds],
+    judge: Judge,
 ) -> list[Case]:
-    """Answer questions, the general ones first; what they answer is not asked again."""
+    """Judge families, the general ones first; topics that they cover are not asked about again.
+
+    The thresholds are those for single intents, and for several.
+    """
     found: list[Case] = []
     covered: set[Topic] = set()
     for family in _most_frequent(asked, rows_of):
         if covered.issuperset(family.topics):
             continue
-        case = answer(family)
+        several = len(family.instances) > 1
+        case = judge(family, family_counts(context, family, rows_of), thresholds[several])
         case = None if case is None else restricted(case)
         if case is not None and case.family.is_uniform(context.intents) and _shown_by_most(case):
             found.append(case)

@@ -9,6 +9,7 @@ counts if the capability was tried in the state after the change too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from capscope.analysis.findings.lifted_intents import (
     Topic,
     agree,
     families,
-    family_counts,
 )
 from capscope.analysis.findings.rate import LEAST_RATE
 from capscope.analysis.findings.side_effects import CausedLiterals, caused_literals, hits_of
@@ -52,17 +52,7 @@ def find_detours(
         topic: _rows(context, caused[topic.capability], topic)
         for topic in {topic: None for family in asked for topic in family.topics}
     }
-    found = answered(
-        context,
-        asked,
-        rows_of,
-        lambda family: _case(
-            context,
-            family,
-            family_counts(context, family, rows_of),
-            thresholds[len(family.instances) > 1],
-        ),
-    )
+    found = answered(context, asked, rows_of, thresholds, partial(_case, context))
     told = pairs_of(earlier)
     return [_finding(context, case) for case in merged(found) if not case.pairs <= told]
 

@@ -19,7 +19,6 @@ from capscope.analysis.findings.lifted_intents import (
     Topic,
     agree,
     families,
-    family_counts,
 )
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE
 from capscope.analysis.findings.splits import EventCounts, best_split
@@ -46,16 +45,7 @@ def find_drops(
     topics = [topic for topic in topics if 0 < rows_of[topic][1].sum() < rows_of[topic][2].sum()]
     asked = families(context, topics)
     thresholds = Thresholds.of(share, asked)
-    found = answered(
-        context,
-        asked,
-        rows_of,
-        lambda family: _case(
-            family,
-            family_counts(context, family, rows_of),
-            thresholds[len(family.instances) > 1],
-        ),
-    )
+    found = answered(context, asked, rows_of, thresholds, _case)
     told = pairs_of(earlier)
     return [_finding(context, case) for case in merged(found) if not case.pairs <= told]
 

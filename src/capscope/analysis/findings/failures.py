@@ -19,7 +19,6 @@ from capscope.analysis.findings.lifted_intents import (
     Topic,
     agree,
     families,
-    family_counts,
 )
 from capscope.analysis.findings.splits import EventCounts, narrow_down
 from capscope.analysis.findings.success_rows import achieved_by_others, failure_rows
@@ -42,16 +41,7 @@ def find_failures(
     asked = families(context, list(others))
     thresholds = Thresholds.of(share, asked)
     rows_of = {t: failure_rows(context, t.capability, set(by)) for t, by in others.items()}
-    found = answered(
-        context,
-        asked,
-        rows_of,
-        lambda family: _case(
-            family,
-            family_counts(context, family, rows_of),
-            thresholds[len(family.instances) > 1],
-        ),
-    )
+    found = answered(context, asked, rows_of, thresholds, _case)
     return [_finding(context, case, others) for case in merged(found)]
 
 
@@ -76,7 +66,7 @@ def _finding(context: FindingContext, case: Case, others: Others) -> Finding:
         ways.update(map(str, others[topic].get(state, ())))
     named = [name for name, _ in ways.most_common(_MOST_NAMED)]
     rate, against = case.rate.missed, case.against and case.against.missed
-    never = "never achieves it" if not rate.hits else "seldom achieves it"
+    never = "never achieves it" if not rate.hits else "rarely achieves it"
     otherwise = "" if against is None else f"; otherwise {against.text}"
     sentence = (
         f"{case.asked(context)}, the agent {never}, although asking for {joined(named, 'or')} "

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -36,7 +37,6 @@ from capscope.analysis.findings.lifted_intents import (
     Topic,
     agree,
     families,
-    family_counts,
     ground_clauses,
     negates,
 )
@@ -78,17 +78,7 @@ def find_side_effects(
         topic: _rows(context, caused[topic.capability], topic)
         for topic in {topic: None for family in asked for topic in family.topics}
     }
-    found = answered(
-        context,
-        asked,
-        rows_of,
-        lambda family: _case(
-            context,
-            family,
-            family_counts(context, family, rows_of),
-            thresholds[len(family.instances) > 1],
-        ),
-    )
+    found = answered(context, asked, rows_of, thresholds, partial(_case, context))
     return [_finding(context, cases) for cases in _simultaneous(merged(found))]
 
 
