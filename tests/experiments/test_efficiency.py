@@ -4,15 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from capscope import Budget
+from capscope import Budget, load
 from capscope.strategy import STRATEGIES
 from capscope_experiments.accounting import Shares
+from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.curve import Curve, Point
 from capscope_experiments.plan import CASES, BenchCase
 from capscope_experiments.suites.efficiency import (
+    AS_PRINTED,
     _cut,
     efficiency,
     efficiency_curves,
+    executions_without_audit,
+    printed_curves,
     steps_to_beat,
 )
 from support.markdown_rows import cells, links
@@ -39,6 +43,16 @@ def curves(bench):
     return efficiency_curves(bench)
 
 
+def rows_of(case):
+    """Return the strategies of a case and, after each, its runs as printed."""
+    return [
+        name
+        for strategy in case.strategies
+        for name in (strategy, strategy + AS_PRINTED)
+        if name == strategy or strategy in case.as_printed
+    ]
+
+
 def of(curves, problem, strategy):
     return [curve for curve in curves if (curve.problem, curve.strategy) == (problem, strategy)]
 
@@ -47,9 +61,26 @@ def test_curves_come_problem_by_problem_strategy_by_strategy_seed_by_seed(curves
     assert [(curve.problem, curve.strategy, curve.seed) for curve in curves] == [
         (case.problem, strategy, seed)
         for case in bench.cases
-        for strategy in case.strategies
+        for strategy in rows_of(case)
         for seed in bench.seeds
     ]
+
+
+def test_runs_as_printed_have_no_departure_from_the_paper(bench, curves):
+    printed = (
+        bench.runs / BenchRun("tireworld", "mcqs-s", 0, bench.settings.as_in_paper(), BUDGET).name
+    )
+    assert load(printed).identity.settings.draws_per_pair == 0
+    assert [c.problem for c in curves if c.strategy.endswith(AS_PRINTED)] == ["tireworld"] * 2
+
+
+def test_settings_that_decide_about_departures_leave_no_runs_as_printed(bench):
+    assert not printed_curves(replace(bench, settings=replace(bench.settings, discount=0.9)))
+
+
+def test_runs_as_printed_set_the_cut():
+    printed, shared = curve(f"mcqs-s{AS_PRINTED}", (90, 0.995)), curve("mcqs-s", (70, 0.995))
+    assert _cut([shared, printed], 0.99) == Budget(simulator_steps=CUT * 90)
 
 
 def test_runs_start_seed_by_seed_and_random_query_after_the_others(tmp_path):
@@ -63,6 +94,7 @@ def test_runs_start_seed_by_seed_and_random_query_after_the_others(tmp_path):
         (kind, seed)
         for kinds in (
             ("tireworld-exhaustive", "tireworld-mcqs-s", "blocksworld-mcqs-s"),
+            ("tireworld-mcqs-s",),  # as printed
             ("tireworld-random", "blocksworld-random"),
         )
         for seed in "01"
@@ -143,6 +175,14 @@ def test_beside_one_of_the_papers_strategies_ours_do_not_set_the_cut(strategy):
     assert _cut([quick], 0.99) == Budget(simulator_steps=CUT * 10)
 
 
+def test_what_adaptive_runs_need_is_measured_without_an_audit(tmp_path):
+    case = BenchCase("tireworld", ("adaptive",), {"adaptive": Budget(executions=80)}, sequences=20)
+    bench = tiny_bench(tmp_path, cases=(case,), levels=(0.2, 0.5))
+    needed = executions_without_audit(bench)["tireworld"]
+    assert len(needed) == 2 and all(1 <= n < 80 for n in needed)
+    assert executions_without_audit(replace(bench, levels=(1.0,)))["tireworld"] == [None, None]
+
+
 @pytest.fixture(scope="module")
 def section(bench):
     return efficiency(bench)
@@ -163,7 +203,7 @@ def test_the_section_shows_the_numbers_of_the_curves(bench, curves, section):
     assert f"({sum(base) / sum(needed):,.1f}×)" in row["steps to 0.02"]
     rows = [line.split("|")[1:3] for line in section.body.splitlines() if line.startswith("| ")]
     table = [(problem.strip(), strategy.strip()) for problem, strategy in rows]
-    pairs = [(case.problem, strategy) for case in bench.cases for strategy in case.strategies]
+    pairs = [(case.problem, strategy) for case in bench.cases for strategy in rows_of(case)]
     head = ("problem", "strategy")
     assert table == 3 * [head, *pairs]
 

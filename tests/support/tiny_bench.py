@@ -14,6 +14,7 @@ CASES = (
         ("exhaustive", "mcqs-s", "random"),
         {"exhaustive": BUDGET, "mcqs-s": BUDGET},
         sequences=20,
+        as_printed=("mcqs-s",),
     ),
     BenchCase("blocksworld", ("mcqs-s", "random"), {"mcqs-s": Budget(executions=20)}, sequences=20),
 )

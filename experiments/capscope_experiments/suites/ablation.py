@@ -25,7 +25,11 @@ from capscope_experiments.curve_report import (
     write_points,
 )
 from capscope_experiments.figure import opacity, pyplot, save, style_of
-from capscope_experiments.suites.efficiency import WEIGHTINGS_TEXT, efficiency_curves
+from capscope_experiments.suites.efficiency import (
+    AS_PRINTED,
+    WEIGHTINGS_TEXT,
+    efficiency_curves,
+)
 from capscope_experiments.table import markdown_table, spread, spread_of_reached
 
 LEVEL = 0.98
@@ -54,7 +58,7 @@ def ablation(bench: Bench) -> Section:
     if not bench.settings.xi:
         raise CapscopeError("the ablation switches ξ off; with --xi 0 it is off already")
     bench = replace(bench, cases=cases, levels=tuple(sorted({LEVEL, bench.levels[-1]})))
-    with_bonus = efficiency_curves(bench)
+    with_bonus = [c for c in efficiency_curves(bench) if not c.strategy.endswith(AS_PRINTED)]
     without = replace(bench, settings=replace(bench.settings, xi=0.0))
     ablated = [
         replace(curve, strategy=curve.strategy + _WITHOUT)
