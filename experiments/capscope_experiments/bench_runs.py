@@ -24,23 +24,18 @@ from capscope.problems import load_problem, source_slug
 from capscope.record.journal import Journal
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget, Usage
-from capscope.strategy.registry import RANDOM
+from capscope.strategy.registry import DEFAULT_STRATEGY, RANDOM
 from capscope_experiments.accounting import where_executions_went
-from capscope_experiments.curve import (
-    Curve,
-    Milestones,
-    Point,
-    learning_points,
-    model_of,
-    point_at,
-)
+from capscope_experiments.curve import Curve, Evaluation, Point, learning_points
 from capscope_experiments.jobs import Report
-from capscope_experiments.measure import SEQUENCES, AgreementMeasure, MeasuredProblem, measure_of
+from capscope_experiments.measure import SEQUENCES, MeasuredProblem, measure_of
 from capscope_experiments.result_cache import load_result, save_result
 from capscope_experiments.saved_runs import finished_stages, open_or_create, stages_within
 
 CURVE = "curve.json"
 _UNLIMITED = 10**9
+_PAIRS_PER_EXECUTION = 500
+"""A model that generalizes is first evaluated when there is an execution for so many pairs."""
 
 
 class _Enough(Exception):  # noqa: N818 - not an error: the run has reached its agreement
@@ -144,10 +139,12 @@ def make_run(folder: Path, run: BenchRun, report: Report) -> Curve:
     spec = run.spec()
     path = folder / run.name
     measure = measure_of(run.measured, folder)
+    first = measure.least // _PAIRS_PER_EXECUTION if run.strategy == DEFAULT_STRATEGY else 0
+    evaluation = Evaluation(measure.agreement, run.strategy, run.seed, measure.weightings, first)
     with open_or_create(path, spec) as directory:
-        reason = _complete(directory.journal, spec, run, measure, report)
+        reason = _complete(directory.journal, spec, run, evaluation, report)
         report("computing the learning curve")
-        points = tuple(_points(path, run, measure))
+        points = tuple(_points(path, run, evaluation))
     made = load(path).executions.first_queries(points[-1].queries)
     shares = where_executions_went(made)
     curve = Curve(
@@ -158,18 +155,18 @@ def make_run(folder: Path, run: BenchRun, report: Report) -> Curve:
 
 
 def _complete(
-    journal: Journal, spec: RunSpec, run: BenchRun, measure: AgreementMeasure, report: Report
+    journal: Journal, spec: RunSpec, run: BenchRun, evaluation: Evaluation, report: Report
 ) -> str:
     """Continue a run until it ends, and return why it ended."""
     stopped = journal.read_meta().stop_reason
     if run.enough is None and stopped is not None:
         return str(stopped)
-    milestones, model = Milestones(run.strategy), model_of(run.strategy, run.seed)
+    milestones = evaluation.milestones()
 
     def check(usage: Usage, graph: StateGraph) -> None:
         if run.enough is None or not milestones.due(usage):
             return
-        if measure.agreement(model(graph)) >= run.enough:
+        if evaluation.at(usage, graph).agreement >= run.enough:
             raise _Enough
 
     def listen(event: Event) -> None:
@@ -187,16 +184,13 @@ def _complete(
         return "enough learned"
 
 
-def _points(path: Path, run: BenchRun, measure: AgreementMeasure) -> Iterator[Point]:
+def _points(path: Path, run: BenchRun, evaluation: Evaluation) -> Iterator[Point]:
     """Yield the points up to where the run ends; the journal may go further for another bench."""
     point = None
-    stages = stages_within(path, run.budget)
-    of = measure.agreement, run.strategy, run.seed, measure.weightings
-    for point in learning_points(stages, *of):
+    for point in learning_points(stages_within(path, run.budget), evaluation):
         yield point
         if run.enough is not None and point.agreement >= run.enough:
             return
     if point is None:  # discovery alone spent the budget
         whole = load(path)
-        model = model_of(run.strategy, run.seed)(whole.graph)
-        yield point_at(whole.usage, measure.agreement(model), measure.weightings(model))
+        yield evaluation.at(whole.usage, whole.graph)

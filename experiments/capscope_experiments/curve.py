@@ -2,14 +2,16 @@
 
 The journal has everything that a run observed, in order, so the model after any query can be
 rebuilt and evaluated by any measure without asking the agent again. Evaluating costs more than a
-query; it is done whenever simulator steps or executions have grown by 2 % (5 % for a model that
+query; it is done whenever simulator steps or executions have grown by 2 % (10 % for a model that
 generalizes), which is the resolution of every number taken from a curve.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from capscope.model import CapabilityModel, ExtremeModels, LearnedModel, StateGraph
@@ -18,7 +20,7 @@ from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.accounting import Shares
 
 _GROWTH = 1.02
-_LEARNED_GROWTH = 1.05  # fitting a model that generalizes takes longer than looking pairs up
+_LEARNED_GROWTH = 1.1  # fitting a model that generalizes takes longer than looking pairs up
 ModelOf = Callable[[StateGraph], CapabilityModel]
 """What is evaluated at a stage of a run."""
 Agreement = Callable[[CapabilityModel], float]
@@ -104,9 +106,10 @@ def model_of(strategy: str, seed: int) -> ModelOf:
 class Milestones:
     """Find the moments at which a run has spent some more than at the last one."""
 
-    def __init__(self, strategy: str = "") -> None:
+    def __init__(self, strategy: str = "", first: int = 0) -> None:
         self._growth = _LEARNED_GROWTH if strategy == DEFAULT_STRATEGY else _GROWTH
-        self._executions = self._steps = -1.0
+        self._executions = float(first)
+        self._steps = math.inf if first else -1.0
 
     def due(self, usage: Usage) -> bool:
         """Return whether this is a milestone; if so, the growth counts from here."""
@@ -117,35 +120,49 @@ class Milestones:
         return True
 
 
+class Evaluation:
+    """Evaluates the model of a strategy at the stages of a run, each of them once."""
+
+    def __init__(
+        self,
+        agreement: Agreement,
+        strategy: str = "",
+        seed: int = 0,
+        weightings: Weightings = no_weightings,
+        first: int = 0,
+    ) -> None:
+        self._agreement = agreement
+        self._weightings = weightings
+        self._model = model_of(strategy, seed)
+        self._points: dict[int, Point] = {}
+        self.milestones = partial(Milestones, strategy, first)
+        """Makes the milestones of a run: none before `first` executions."""
+
+    def at(self, usage: Usage, graph: StateGraph) -> Point:
+        """Return what was spent at a stage, and the agreement of the model."""
+        if usage.queries not in self._points:
+            model = self._model(graph)
+            spent = usage.queries, usage.executions, usage.simulator_steps
+            values: dict[str, Any] = self._weightings(model)
+            point = Point(*spent, self._agreement(model), usage.seconds, **values)
+            self._points[usage.queries] = point
+        return self._points[usage.queries]
+
+
 def learning_points(
-    stages: Iterable[tuple[Usage, StateGraph]],
-    agreement: Agreement,
-    strategy: str = "",
-    seed: int = 0,
-    weightings: Weightings = no_weightings,
+    stages: Iterable[tuple[Usage, StateGraph]], evaluation: Evaluation
 ) -> Iterator[Point]:
-    """Evaluate the model of a strategy at every milestone and at the end.
+    """Evaluate the model of a run at every milestone and at the end.
 
     The graphs of all stages may be one object that grows: each is evaluated before the next.
     """
-    milestones, model = Milestones(strategy), model_of(strategy, seed)
+    milestones = evaluation.milestones()
     latest: tuple[Usage, StateGraph] | None = None
     evaluated = True
-
-    def point(usage: Usage, graph: StateGraph) -> Point:
-        fitted = model(graph)
-        return point_at(usage, agreement(fitted), weightings(fitted))
-
     for usage, graph in stages:
         latest = usage, graph
         evaluated = milestones.due(usage)
         if evaluated:
-            yield point(usage, graph)
+            yield evaluation.at(usage, graph)
     if latest is not None and not evaluated:
-        yield point(*latest)
-
-
-def point_at(usage: Usage, agreement: float, weightings: Mapping[str, Any] | None = None) -> Point:
-    """Return the point of a stage with this agreement."""
-    spent = usage.queries, usage.executions, usage.simulator_steps
-    return Point(*spent, agreement, usage.seconds, **(weightings or {}))
+        yield evaluation.at(*latest)

@@ -8,6 +8,7 @@ point of a curve also has the agreement under each weighting.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from capscope.analysis.evaluation.metrics import AchievingOnly, compare, distanc
 from capscope.analysis.evaluation.reference import Reference, TrueModel, enumerate_truth
 from capscope.analysis.evaluation.sample import Progress, Recipe, build, silent
 from capscope.assessment.discovery import intents_of, random_walks
-from capscope.model import CapabilityModel
+from capscope.model import CapabilityModel, LearnedModel
 from capscope.problems import load_problem
 from capscope.record.settings import Settings
 from capscope.symbolic import Effect, Intent
@@ -75,10 +76,21 @@ def measure_of(measured: MeasuredProblem, folder: Path) -> AgreementMeasure:
     )
 
 
+class RememberedPredictions:
+    """A model that is asked for each prediction once, however often it is compared."""
+
+    def __init__(self, model: CapabilityModel) -> None:
+        self.capabilities = model.capabilities
+        self.predict = cache(model.predict)
+
+
 def weighted_agreements(
     model: CapabilityModel, sample: Reference, truth: Reference | None = None
 ) -> dict[str, float]:
     """Return the agreement under each weighting; without the truth, on the sample."""
+    if isinstance(model, LearnedModel):
+        model.anticipate((truth or sample).states)
+    model = RememberedPredictions(model)
     compared = compare(model, sample)
     achieving = compare(AchievingOnly(model, sample.vocabulary), sample.achieving())
     whole = compared if truth is None else compare(model, truth)

@@ -9,7 +9,7 @@ from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.model import ExtremeModels
 from capscope.problems import load_problem
 from capscope_experiments.accounting import Shares
-from capscope_experiments.curve import Curve, Milestones, Point, learning_points, point_at
+from capscope_experiments.curve import Curve, Evaluation, Milestones, Point, learning_points
 from capscope_experiments.exact_distances import exact_distance
 
 SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
@@ -46,6 +46,12 @@ def test_at_the_start_every_execution_counts():
     ]  # fmt: skip
 
 
+def test_there_is_no_milestone_before_the_first_that_is_wanted():
+    milestones = Milestones(first=50)
+    due = [milestones.due(usage) for usage in usages((10, 900), (49, 990), (50, 991), (51, 992))]
+    assert due == [False, False, True, True]
+
+
 class Grown:
     """Stands for a graph that grows in place; its agreement is the number of stages."""
 
@@ -65,23 +71,36 @@ def growing(spent):
 
 def test_the_last_stage_is_evaluated_even_if_it_is_not_a_milestone():
     spent = [(1000, 1000), (1001, 1001), (1002, 1002), (1003, 1003)]
-    points = list(learning_points(growing(spent), stages_seen))
+    points = list(learning_points(growing(spent), Evaluation(stages_seen)))
     assert [(point.executions, point.agreement) for point in points] == [(1000, 1), (1003, 4)]
 
 
 def test_a_last_stage_that_is_a_milestone_is_evaluated_once():
-    points = list(learning_points(growing([(10, 10), (20, 20)]), stages_seen))
+    points = list(learning_points(growing([(10, 10), (20, 20)]), Evaluation(stages_seen)))
     assert [point.executions for point in points] == [10, 20]
 
 
 def test_a_run_without_queries_has_no_points():
-    assert list(learning_points([], lambda model: 1.0)) == []
+    assert list(learning_points([], Evaluation(lambda model: 1.0))) == []
 
 
 def test_each_stage_is_evaluated_before_the_next_one_is_requested():
     # The models are one object that is brought up to date in place.
-    points = list(learning_points(growing([(i, i) for i in range(1, 9)]), stages_seen))
+    points = list(learning_points(growing([(i, i) for i in range(1, 9)]), Evaluation(stages_seen)))
     assert [point.agreement for point in points] == [point.executions for point in points]
+
+
+def test_a_stage_is_evaluated_once_however_often_it_is_wanted():
+    evaluated = []
+
+    def agreement(model):
+        evaluated.append(model)
+        return 0.5
+
+    evaluation = Evaluation(agreement)
+    [stage] = growing([(10, 10)])
+    assert evaluation.at(*stage) == evaluation.at(*stage)
+    assert len(evaluated) == 1
 
 
 @pytest.fixture(scope="module")
@@ -96,13 +115,15 @@ def made(tmp_path_factory):
         return 1 - exact_distance(model, truth)
 
     def listen(event):
-        point = point_at(event.usage, agreement(ExtremeModels(event.graph).pessimistic))
-        heard.append((point, milestones.due(event.usage)))
+        usage, model = event.usage, ExtremeModels(event.graph).pessimistic
+        spent = usage.queries, usage.executions, usage.simulator_steps
+        point = Point(*spent, agreement(model), usage.seconds)
+        heard.append((point, milestones.due(usage)))
 
     budget = Budget(executions=900)
     assess("tireworld", strategy="mcqs-s", settings=SETTINGS, budget=budget, run=path,
            listener=listen)  # fmt: skip
-    points = list(learning_points(load(path).replay(), agreement))
+    points = list(learning_points(load(path).replay(), Evaluation(agreement)))
     return heard, points
 
 

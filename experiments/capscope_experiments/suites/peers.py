@@ -16,7 +16,7 @@ from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.baselines.aalpy import METHODS, NOTE, PeerSettings, learn_with_aalpy
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
-from capscope_experiments.curve import learning_points
+from capscope_experiments.curve import Evaluation, learning_points
 from capscope_experiments.exact_distances import mean_total_variation
 from capscope_experiments.jobs import Report
 from capscope_experiments.result_cache import load_result, save_result
@@ -97,9 +97,8 @@ class PeerJob:
 def evaluate_own_run(path: Path, run: BenchRun) -> PeerRow:
     """Evaluate one of our runs as those of AALpy are."""
     truth, made = _truth(run.problem), load(path)
-    points = list(
-        learning_points(made.replay(), lambda model: 1 - mean_total_variation(model, truth))
-    )
+    evaluation = Evaluation(lambda model: 1 - mean_total_variation(model, truth))
+    points = list(learning_points(made.replay(), evaluation))
     near, exact = (
         next((p.executions for p in points if p.agreement >= 1 - tv), None)
         for tv in (_NEAR, _EXACT)
