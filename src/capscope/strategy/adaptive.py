@@ -46,8 +46,7 @@ from capscope.symbolic import State
 
 _CANDIDATES, _QUERY, _SEQUENCE = -6, -7, -8  # children of the run's seed
 _NEAR = 2  # the capabilities that lead to what is asked without any doubt
-_NEAR_TURN, _LATER_NEAR_TURN = 8, 3  # every so many queries
-_LATER = 1_000  # executions
+_NEAR_TURNS = {0: 8, 1_000: 3, 2_000: 2}  # from so many executions on, every so many queries
 _HAZARD_TURN = 2  # with hazards: every so many queries
 _MOST_NEAR = 2_000  # pairs that an audit waits for
 _EXPECTED = 0.5  # an audit begins when this share of the allowed surprises is expected
@@ -130,8 +129,8 @@ class AdaptiveStrategy:
         if self._repeats:
             return [self._repeats[i] for i in range(min(most, len(self._repeats)))]
         draw = np.random.default_rng(child_seed(self._context.seed, number))
-        turn = _NEAR_TURN if self._executions < _LATER else _LATER_NEAR_TURN
-        if self._completing or number % turn == 0:
+        turns = [turn for since, turn in _NEAR_TURNS.items() if since <= self._executions]
+        if self._completing or number % turns[-1] == 0:
             near = self._candidates.near(most, _NEAR)
             if near:
                 return near
