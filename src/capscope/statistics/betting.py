@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from capscope.statistics.arrays import Floats, Integers
+from capscope.statistics.log_space import log_beta
 
 
 @lru_cache(maxsize=8)
@@ -61,8 +62,13 @@ def evidence_of_difference(
     return score
 
 
-def evidence_above(hits: int, draws: int, bound: float) -> float:
-    """Return the log score against "the probability is at most the bound"."""
-    counts = np.array([hits]), np.array([draws])
+def evidence_above(hits: float, draws: int, bound: float) -> float:
+    """Return the log score against "the probability is at most the bound".
+
+    Hits need not be whole numbers: draws may have values between 0 and 1.
+    """
+    misses = draws - hits
+    mixture = log_beta(hits + 0.5, misses + 0.5) - math.log(math.pi)
     worst = min(bound, hits / draws)
-    return float((log_mixture(*counts) - log_likelihood(*counts, worst))[0])
+    gained = hits * math.log(worst) if hits else 0.0
+    return mixture - gained - (misses * math.log1p(-worst) if misses else 0.0)

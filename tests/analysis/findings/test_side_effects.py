@@ -1,3 +1,4 @@
+import itertools
 import random
 from collections import Counter
 
@@ -62,9 +63,24 @@ def _avoided_by_looking(context, capability, state, pair, literal):
             part = set(Effect.between(state, other).literals(WORDS))
             if literal in part or not context.holds(capability, other):
                 continue
-            if part < whole or not context.holds(capability, effect.apply(state)):
+            failed = not context.holds(capability, effect.apply(state))
+            if (failed and _is_way(context, capability, state, other)) or (
+                not failed and part < whole
+            ):
                 found.add(other)
     return found
+
+
+def _is_way(context, capability, state, other):
+    """Whether the request led there, or one that achieves the intent in half of its draws."""
+    for request, pair in enumerate(context.graph.nodes[state].pairs):
+        if pair is None or Effect.between(state, other) not in pair.counts:
+            continue
+        (rule,) = [r for r in context.graph.rules(context.intents[request]) if state in r.states]
+        achieved = [o for o in rule.outcomes if context.holds(capability, o.effect.apply(state))]
+        if request == capability or sum(o.probability for o in achieved) >= 0.5:
+            return True
+    return False
 
 
 def test_what_every_way_to_the_intent_changes_is_no_side_effect():
@@ -84,6 +100,20 @@ def test_what_another_request_spared_is_a_side_effect_even_if_it_always_happens(
 def test_a_step_towards_the_intent_is_no_side_effect():
     steps = seen((0, GET_P, Q, 90), (Q, GET_P, P | Q, 90), *((0, c, 0, 9) for c in (GET_Q, END_R)))
     assert find_side_effects(steps, share()) == []
+
+
+def test_a_step_is_no_side_effect_if_another_request_achieves_the_intent_only_by_luck():
+    def found(lucky):
+        """Asked for p, the agent gets q first; asked to end r, it gets p now and then."""
+        context = seen(
+            *[(0, GET_P, Q, 90), (Q, GET_P, P | Q, 90)],
+            *[(0, END_R, P, lucky), (0, END_R, R, 100 - lucky)],
+        )
+        return [f for f in find_side_effects(context, share()) if str(f.intent) == "p()"]
+
+    assert found(10) == []
+    (finding,) = found(90)
+    assert "always causes q() instead" in finding.sentence
 
 
 def test_the_rate_counts_the_draws_that_did_not_show_it():
@@ -151,6 +181,70 @@ def test_a_needed_step_that_removes_the_condition_is_no_side_effect():
         seen[Transition(rest | held | aside, 1, rest | held)] += 5
     graph.update(seen)
     assert find_side_effects(FindingContext(graph), share()) == []
+
+
+BLOCKS = Vocabulary(
+    [
+        Predicate("on", ("block", "block")),
+        Predicate("down", ("block",)),
+        Predicate("up", ("block",)),
+        Predicate("free"),
+    ],
+    dict.fromkeys("abc", "block"),
+)
+
+
+def towers():
+    """Yield what stands on what: three blocks, in towers of any height."""
+    for places in itertools.product(["down", *"abc"], repeat=3):
+        below = dict(zip("abc", places, strict=True))
+        single = all(places.count(o) <= 1 for o in "abc")
+        heights = [len([*carried(below, o)]) for o in "abc" if below[o] == "down"]
+        if single and sum(heights) == 3:
+            yield below
+
+
+def carried(below, block):
+    """Yield a block and all that stand on it."""
+    yield block
+    for other in "abc":
+        if below[other] == block:
+            yield from carried(below, other)
+
+
+def lifting():
+    """Ask in each state for each block: the agent lifts it, and what stands on it."""
+    graph = StateGraph(BLOCKS, [Intent.parse(f"up({o})") for o in "abc"])
+    seen = Counter()
+    for below in towers():
+        kept = {o: f"down({o})" if p == "down" else f"on({o},{p})" for o, p in below.items()}
+        for c, block in enumerate("abc"):
+            lifted = {f"up({o})" for o in carried(below, block)}
+            after = {atom for o, atom in kept.items() if o != block} | lifted
+            before = BLOCKS.state([*kept.values(), "free()"])
+            seen[Transition(before, c, BLOCKS.state(after))] += 3
+    graph.update(seen)
+    return FindingContext(graph)
+
+
+def test_a_tower_that_is_lifted_whole_is_told_by_what_stands_on_the_block():
+    (finding,) = find_side_effects(lifting(), share())
+    assert [str(clause) for clause in finding.when] == ["when on(y,x)"]
+    assert [str(literal) for literal in finding.literals] == ["up(y)"]
+    assert "always also causes up(y)" in finding.sentence
+    assert finding.rate.probability == 1.0
+
+
+def test_what_happens_elsewhere_is_counted_for_each_object_by_itself():
+    """With c on b and b on a, lifting a lifts c, which does not stand on a."""
+    (finding,) = find_side_effects(lifting(), share())
+    rows = [
+        [o in {*carried(below, block)} for o in "abc" if o != block and below[o] != block]
+        for below in towers()
+        for block in "abc"
+    ]
+    elsewhere = [sum(row) / len(row) for row in rows if row]
+    assert finding.against.probability == pytest.approx(sum(elsewhere) / len(elsewhere))
 
 
 def test_leaving_the_old_place_is_not_reported_in_addition_to_the_new_one():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -26,11 +26,12 @@ from capscope.analysis.findings.lifted_intents import (
     agree,
     family_counts,
     ground_clauses,
+    overlap,
 )
 from capscope.analysis.findings.rate import Rate
 from capscope.analysis.findings.splits import EventCounts
-from capscope.statistics.arrays import Integers
-from capscope.symbolic import Atom, Effect, Literal, State
+from capscope.statistics.arrays import Mask
+from capscope.symbolic import Effect, Literal, State
 
 _MOST_SHOW = 0.75
 _MOST_FAMILIES = 200
@@ -65,7 +66,7 @@ class Case:
     @cached_property
     def outside(self) -> EventCounts:
         """The rows for which the condition does not hold."""
-        rest = self.everywhere.without(self.pairs)
+        rest = self.everywhere.without(self.inside)
         return replace(rest, selected_from=self.inside.selected_from)
 
     @cached_property
@@ -98,11 +99,9 @@ class Case:
         return self._topics(self.outside)
 
     def _topics(self, counts: EventCounts) -> Iterator[tuple[Topic, State]]:
-        topics: dict[int, list[Topic]] = {}
-        for topic in (t for family in self.families for t in family.topics):
-            topics.setdefault(topic.capability, []).append(topic)
-        for capability, state in dict.fromkeys(counts.pairs):
-            yield from ((topic, state) for topic in topics[capability])
+        topics = [topic for family in self.families for topic in family.topics]
+        for member, (_, state) in zip(counts.members.tolist(), counts.pairs, strict=True):
+            yield topics[member], state
 
     def asked(self, context: FindingContext) -> str:
         """Write the first part of a sentence: what was asked for, and where."""
@@ -167,8 +166,8 @@ def answered(
     for family in _most_frequent(asked, rows_of):
         if covered.issuperset(family.topics):
             continue
-        several = len(family.instances) > 1
-        case = judge(family, family_counts(context, family, rows_of), thresholds[several])
+        needed = thresholds[len(family.instances) > 1].for_overlapping(overlap(context, family))
+        case = judge(family, family_counts(context, family, rows_of), needed)
         case = None if case is None else restricted(case)
         if case is not None and case.family.is_uniform(context.intents) and _shown_by_most(case):
             found.append(case)
@@ -185,26 +184,47 @@ def _shown_by_most(case: Case) -> bool:
 
 
 def restricted(case: Case) -> Case:
-    """Leave out the intents for which the condition never holds, and what always holds then."""
+    """Leave out the intents for which the condition never holds, and what need not be said then."""
     asked = {capability for capability, _ in case.inside.pairs}
-    kept = tuple(i for i in case.family.instances if i.topic.capability in asked)
-    of_kept = np.array([capability in asked for capability, _ in case.everywhere.pairs], dtype=bool)
-    everywhere = case.everywhere.where(of_kept)
-    held: Integers = np.sum(everywhere.bits, axis=0, dtype=np.int64)
-    times: dict[Atom, int] = dict(zip(everywhere.names, held.tolist(), strict=True))
-
-    def implied(literal: Literal) -> bool:
-        return times[literal.atom] == (len(everywhere.pairs) if literal.positive else 0)
-
-    terms = (
-        Clause(tuple(x for x in c.term if not implied(x)), c.holds) if c.holds else c
-        for c in case.when
+    instances = case.family.instances
+    is_kept = np.array([i.topic.capability in asked for i in instances], dtype=bool)
+    kept = tuple(i for i, one in zip(instances, is_kept, strict=True) if one)
+    renumbered = np.cumsum(is_kept) - 1
+    everywhere = case.everywhere.where(is_kept[case.everywhere.members])
+    everywhere, inside = (
+        replace(counts, members=renumbered[counts.members]) for counts in (everywhere, case.inside)
     )
-    when = tuple(clause for clause in terms if clause.term)
+    when = shortened(case.when, everywhere)
     if len(kept) == 1 < len(case.family.instances):
         when = tuple(ground_clauses(kept[0], when))
         kept = (Instance(kept[0].topic, {}),)
-    return replace(case, family=Family(kept), everywhere=everywhere, when=when)
+    return replace(case, family=Family(kept), everywhere=everywhere, inside=inside, when=when)
+
+
+def shortened(when: Sequence[Clause], counts: EventCounts) -> tuple[Clause, ...]:
+    """Leave out the literals of a condition that follow from the others in all rows.
+
+    What is false goes first: if b is on a, nobody wants to read that b is not on the table.
+    """
+    column = {atom: i for i, atom in enumerate(counts.names)}
+
+    def covered(clauses: Iterable[Clause]) -> Mask:
+        found: Mask = np.ones(len(counts.pairs), dtype=bool)
+        for clause in clauses:
+            columns = (counts.bits[:, column[x.atom]] == x.positive for x in clause.term)
+            found &= np.logical_and.reduce([*columns]) == clause.holds
+        return found
+
+    kept, wanted = tuple(when), covered(when)
+    literals = {x: None for clause in when if clause.holds for x in clause.term}
+    for literal in sorted(literals, key=lambda x: x.positive):
+        fewer = tuple(
+            Clause(tuple(x for x in c.term if x != literal)) if c.holds else c for c in kept
+        )
+        fewer = tuple(clause for clause in fewer if clause.term)
+        if np.array_equal(covered(fewer), wanted):
+            kept = fewer
+    return kept
 
 
 def _most_frequent(asked: Sequence[Family], rows_of: Mapping[Topic, Rows]) -> list[Family]:
@@ -233,10 +253,11 @@ def merged(cases: Sequence[Case]) -> list[Case]:
 
 
 def _together(one: Case, other: Case) -> Case:
+    members = sum(len(family.instances) for family in one.families)
     return replace(
         one,
-        everywhere=one.everywhere + other.everywhere,
-        inside=one.inside + other.inside,
+        everywhere=one.everywhere.extended(other.everywhere, members),
+        inside=one.inside.extended(other.inside, members),
         also=(*one.also, *other.families),
     )
 

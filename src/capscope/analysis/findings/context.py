@@ -221,6 +221,11 @@ class FindingContext:
         ]
 
     @cached_property
+    def effects(self) -> list[set[Effect]]:
+        """For each capability, what executions changed where its intent did not hold."""
+        return [{effect for _, pair in own for effect in pair.counts} for own in self.tried]
+
+    @cached_property
     def _satisfying(self) -> list[frozenset[State]]:
         """For each capability, the states seen in which its intent holds."""
         return [

@@ -145,6 +145,14 @@ class Thresholds:
         )
         return single, many
 
+    def for_overlapping(self, number: int) -> Thresholds:
+        """Return what is needed if one draw may count so many times.
+
+        Rows of the same draw are no evidence of each other. At worst all say the same; then the
+        score is the product of so many equal ones.
+        """
+        return Thresholds(self.condition * number, self.later * number, self.rate)
+
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 """The indices of states, and the hits and draws of each."""
@@ -273,14 +281,15 @@ def family_counts(
     ground = context.varying
     names = (*lifted, *(context.vocabulary.atoms[i] for i in ground))
     pairs: list[tuple[int, State]] = []
-    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    for instance, index in zip(family.instances, columns, strict=True):
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+    for number, (instance, index) in enumerate(zip(family.instances, columns, strict=True)):
         states, hits, draws = rows_of[instance.topic]
         pairs += ((instance.topic.capability, context.nodes[i].state) for i in states.tolist())
         columns_of = np.array([*index, *ground], dtype=np.int64)
-        parts.append((context.bits[states[:, None], columns_of], hits, draws))
-    bits, hits, draws = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return EventCounts(tuple(pairs), hits, draws, names, bits)
+        members = np.full(len(states), number, dtype=np.int64)
+        parts.append((context.bits[states[:, None], columns_of], hits, draws, members))
+    bits, hits, draws, members = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return EventCounts(tuple(pairs), hits, draws, names, bits, members)
 
 
 def _lifted_features(context: FindingContext, family: Family) -> tuple[list[Atom], list[list[int]]]:
@@ -299,6 +308,24 @@ def _lifted_features(context: FindingContext, family: Family) -> tuple[list[Atom
                 assert i is not None
                 column.append(i)
     return names, columns
+
+
+def overlap(context: FindingContext, family: Family) -> int:
+    """Return how many literals of a family one execution caused together, at most; at least 1."""
+    masks: dict[int, list[State]] = {}
+    for capability, literal in family.topics:
+        if literal is not None:
+            bit = context.vocabulary.bit[literal.atom]
+            masks.setdefault(capability, [0, 0])[literal.positive] |= bit
+    most = 1
+    for capability, (deleted, added) in masks.items():
+        if (deleted | added).bit_count() > 1:
+            for effect in context.effects[capability]:
+                together = (effect.adds & added).bit_count() + (
+                    effect.deletes & deleted
+                ).bit_count()
+                most = max(most, together)
+    return most
 
 
 def agree(family: Family, counts: EventCounts) -> bool:

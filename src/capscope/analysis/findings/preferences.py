@@ -7,7 +7,7 @@ that does not decide it, a condition may, or each intent is tested separately.
 
 The results are put in order: "on(a,c), otherwise on(a,b)". The probability is that of taking the
 most preferred alternative that was available. A preference harms nobody by itself, so these
-findings come last, and those that differ only in objects are told once.
+findings come last, and those that differ only in objects and requests are told once.
 """
 
 from collections import defaultdict
@@ -93,12 +93,10 @@ PREFERENCE = FindingKind("preference", "preferences among outcomes", find_prefer
 
 
 def _told_once(findings: Sequence[Finding]) -> list[Finding]:
-    """Tell one of the findings that differ only in objects, and how many there are."""
+    """Tell one of the findings that differ in objects and requests only, and how many there are."""
     groups: dict[object, list[Finding]] = defaultdict(list)
     for finding in findings:
-        asked = [(x.atom.predicate, x.positive) for x in finding.intent.literals]
-        changed = {(x.atom.predicate, x.positive) for x in finding.literals}
-        groups[tuple(asked), frozenset(changed)].append(finding)
+        groups[frozenset((x.atom.predicate, x.positive) for x in finding.literals)].append(finding)
     told = []
     for group in groups.values():
         first, *others = sorted(group, key=lambda f: (-f.strength, f.sentence))

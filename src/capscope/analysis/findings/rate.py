@@ -22,8 +22,8 @@ LEAST_DIFFERENCE = 0.1
 """Two probabilities closer than this count as equal for a reader."""
 LEAST_RATE = 0.02
 """A rarer event is not reported, however sure it is."""
-PairCounts = tuple[tuple[int, int, int], ...]
-"""Hits and draws of a pair, and how many pairs have these; sorted."""
+PairCounts = tuple[tuple[float, int, int], ...]
+"""Hits and draws of a pair, and how many pairs have these; sorted. Hits may be means."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Rate:
     '0.83 (95 % interval 0.56 to 0.95; 40 draws in 3 states)'
     """
 
-    hits: int
+    hits: float
     draws: int
     states: int
     """The number of different states; pairs of one state and several capabilities share it."""
@@ -44,7 +44,7 @@ class Rate:
 
     @classmethod
     def of(
-        cls, pairs: Iterable[tuple[int, int]], states: int | None = None, selected_from: int = 1
+        cls, pairs: Iterable[tuple[float, int]], states: int | None = None, selected_from: int = 1
     ) -> Rate:
         """Make a rate of the hits and draws of pairs; pairs without draws do not count."""
         times = Counter((hits, draws) for hits, draws in pairs if draws)

@@ -9,7 +9,9 @@ Achieving `on(a,b)` always ends `holding(a)`; that is how the world works. A lit
 side effect of a capability only by example, decided once for both:
 
 - **in the same state**: another outcome of any request achieved the intent without it, and changed
-  nothing that the execution did not change (or the execution did not achieve the intent at all);
+  nothing that the execution did not change. If the execution did not achieve the intent, this must
+  be another outcome of the same request, or of one that is reliable: if the intent is achieved at
+  once only by luck, a step towards a better place is no side effect;
 - **in sibling states**: without the condition, the same capability achieved the intent without it,
   by a part of the same changes. That may be a needed step that removes the condition (a block on
   top is put aside), so it is reported only if the condition remains, or nothing undoes the change.
@@ -20,7 +22,7 @@ was avoidable plays no part in it: otherwise luck in *showing* that would look l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -42,6 +44,7 @@ from capscope.analysis.findings.lifted_intents import (
 )
 from capscope.analysis.findings.rate import LEAST_RATE
 from capscope.analysis.findings.splits import EventCounts, narrow_down
+from capscope.analysis.findings.success_rows import leads_reliably
 from capscope.statistics.error_budget import Share
 from capscope.symbolic import Effect, Literal, State
 
@@ -175,18 +178,22 @@ def avoided_in(
     bit = _bit(context, literal)
     good = [t for t in context.successors(state) if context.holds(capability, t)]
     spared = [t for t in good if not (t ^ state) & bit]
-    for effect in context.pair(capability, state).counts:
+    pair = context.pair(capability, state)
+    own = {t for t in spared if Effect.between(state, t) in pair.counts}
+    for effect in pair.counts:
         after = effect.apply(state)
         if not _contains(effect, literal, bit):
             continue
-        failed = not context.holds(capability, after)
-        for other in spared:
-            if failed or _is_part(Effect.between(state, other), effect):
+        if not context.holds(capability, after):
+            reliable = (
+                t for t in spared if t in own or leads_reliably(context, capability, state, t)
+            )
+            if (other := next(reliable, None)) is not None:
                 return other
-        if not failed:
-            for other in context.modest_ways(capability, state, after):
-                if not (other ^ state) & bit:
-                    return other
+            continue
+        for other in (*spared, *context.modest_ways(capability, state, after)):
+            if not (other ^ state) & bit and _is_part(Effect.between(state, other), effect):
+                return other
     return None
 
 
@@ -207,9 +214,10 @@ def _case(
     failing = sum(not context.holds(t.capability, e.apply(s)) for t, s, e in hits)
     irreversible = _irreversible(context, hits)
     if not by_example:
-        if not when or 2 * failing > len(hits) or not _siblings_spare(context, case, hits):
+        spared = _spared_by_siblings(context, case)
+        if not when or 2 * failing > len(hits) or not _is_spared(hits, spared):
             return None
-        if not irreversible and _removes_condition(context, case, hits):
+        if not irreversible and _removes_condition(context, case, hits, spared):
             return None
     case.not_needed = by_example
     case.instead = 2 * failing > len(hits)
@@ -230,8 +238,11 @@ def _hits(context: FindingContext, case: Case) -> Iterator[Hit]:
                 yield topic, state, effect
 
 
-def _siblings_spare(context: FindingContext, case: Case, hits: Sequence[Hit]) -> bool:
-    """Return whether siblings achieved the intent by a part of the changes, without the literal."""
+Spared = Mapping[Topic, Set[Effect]]
+"""Effects that achieved the intent where the condition does not hold, without the literal."""
+
+
+def _spared_by_siblings(context: FindingContext, case: Case) -> Spared:
     spared: dict[Topic, set[Effect]] = {}
     for topic, state in case.topics_outside():
         assert topic.literal is not None
@@ -240,15 +251,35 @@ def _siblings_spare(context: FindingContext, case: Case, hits: Sequence[Hit]) ->
             achieved = context.holds(topic.capability, effect.apply(state))
             if achieved and not _contains(effect, topic.literal, bit):
                 spared.setdefault(topic, set()).add(effect)
+    return spared
+
+
+def _is_spared(hits: Sequence[Hit], spared: Spared) -> bool:
+    """Return whether siblings achieved the intent by a part of the changes."""
     return any(_is_part(part, whole) for topic, _, whole in hits for part in spared.get(topic, ()))
 
 
-def _removes_condition(context: FindingContext, case: Case, hits: Sequence[Hit]) -> bool:
+def _removes_condition(
+    context: FindingContext, case: Case, hits: Sequence[Hit], spared: Spared
+) -> bool:
+    """Return whether what was changed in addition to siblings' changes mostly ends the condition.
+
+    What they change too does not count: each grasp ends that the hand is free.
+    """
     clauses: dict[Topic, list[Clause]] = {
         i.topic: ground_clauses(i, case.when) for i in case.family.instances
     }
-    removing = sum(negates(effect, clauses[topic], context) for topic, _, effect in hits)
-    return 2 * removing > len(hits)
+
+    def removes(topic: Topic, whole: Effect) -> bool:
+        parts = [part for part in spared.get(topic, ()) if _is_part(part, whole)]
+        additions = (_without(whole, part) for part in parts) if parts else (whole,)
+        return all(negates(addition, clauses[topic], context) for addition in additions)
+
+    return 2 * sum(removes(topic, effect) for topic, _, effect in hits) > len(hits)
+
+
+def _without(whole: Effect, part: Effect) -> Effect:
+    return Effect(whole.adds & ~part.adds, whole.deletes & ~part.deletes)
 
 
 def _irreversible(context: FindingContext, hits: Sequence[Hit]) -> bool:

@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from capscope.analysis.findings.clause import Clause
-from capscope.analysis.findings.finding import Pairs
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE, LEAST_RATE, Rate
 from capscope.statistics.arrays import Integers, Mask
 from capscope.statistics.partial_pooling import explained_beyond_accident
@@ -52,6 +51,8 @@ class EventCounts:
     """The features, as atoms."""
     bits: Mask
     """Whether each feature holds: a row for each pair."""
+    members: Integers
+    """Which instance of a family each row is about; a pair may have a row for several."""
     selected_from: int = 1
     """Among how many conditions the one was chosen that selects these rows."""
 
@@ -62,13 +63,24 @@ class EventCounts:
         columns = np.array([row[2:] for row in kept], dtype=np.int64).reshape(-1, 2)
         bits = bit_matrix([row[1] for row in kept], len(vocabulary.atoms))
         pairs = tuple((row[0], row[1]) for row in kept)
-        return cls(pairs, columns[:, 0], columns[:, 1], vocabulary.atoms, bits)
+        members = np.zeros(len(kept), dtype=np.int64)
+        return cls(pairs, columns[:, 0], columns[:, 1], vocabulary.atoms, bits, members)
 
     @property
     def rate(self) -> Rate:
-        """The rate over all pairs together."""
-        counts = zip(self.hits.tolist(), self.draws.tolist(), strict=True)
-        return Rate.of(counts, len({state for _, state in self.pairs}), self.selected_from)
+        """The rate over all pairs together.
+
+        Rows of the same pair count the same draws. So the share of a pair is their mean.
+        """
+        shares: dict[tuple[int, State], list[int]] = {}
+        numbers: dict[tuple[int, State], int] = {}
+        for pair, hits, draws in zip(
+            self.pairs, self.hits.tolist(), self.draws.tolist(), strict=True
+        ):
+            shares.setdefault(pair, []).append(hits)
+            numbers[pair] = draws
+        counts = ((sum(hits) / len(hits), numbers[pair]) for pair, hits in shares.items())
+        return Rate.of(counts, len({state for _, state in shares}), self.selected_from)
 
     @property
     def pooled(self) -> tuple[int, int]:
@@ -79,11 +91,19 @@ class EventCounts:
         """Keep some of the rows."""
         pairs = tuple(pair for pair, kept in zip(self.pairs, mask, strict=True) if kept)
         return replace(
-            self, pairs=pairs, hits=self.hits[mask], draws=self.draws[mask], bits=self.bits[mask]
+            self,
+            pairs=pairs,
+            hits=self.hits[mask],
+            draws=self.draws[mask],
+            bits=self.bits[mask],
+            members=self.members[mask],
         )
 
-    def __add__(self, other: EventCounts) -> EventCounts:
-        """Put the rows of two events together; they have no features in common."""
+    def extended(self, other: EventCounts, members: int) -> EventCounts:
+        """Add the rows of another family; they have no features in common.
+
+        `members` is the number of instances that this one has.
+        """
         rows = len(self.pairs) + len(other.pairs)
         return EventCounts(
             self.pairs + other.pairs,
@@ -91,12 +111,15 @@ class EventCounts:
             np.concatenate([self.draws, other.draws]),
             (),
             np.zeros((rows, 0), dtype=bool),
+            np.concatenate([self.members, other.members + members]),
             max(self.selected_from, other.selected_from),
         )
 
-    def without(self, pairs: Pairs) -> EventCounts:
-        """Leave out some pairs."""
-        return self.where(np.array([pair not in pairs for pair in self.pairs], dtype=bool))
+    def without(self, other: EventCounts) -> EventCounts:
+        """Leave out the rows of some of these counts."""
+        taken = set(zip(other.members.tolist(), other.pairs, strict=True))
+        rows = zip(self.members.tolist(), self.pairs, strict=True)
+        return self.where(np.array([row not in taken for row in rows], dtype=bool))
 
 
 @dataclass(frozen=True)

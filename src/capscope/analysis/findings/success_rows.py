@@ -49,7 +49,6 @@ def rule_index(context: FindingContext) -> RuleIndex:
 
 def achieved_by_others(context: FindingContext, capability: int) -> dict[State, list[Intent]]:
     """Return the states in which other requests achieve the intent at once, and which do."""
-    index = context.once(rule_index)
     found: dict[State, list[Intent]] = {}
     for node, _ in context.tried[capability]:
         others: dict[int, None] = {}
@@ -57,13 +56,21 @@ def achieved_by_others(context: FindingContext, capability: int) -> dict[State, 
             if context.holds(capability, after):
                 others.update(dict.fromkeys(c for c in by if c != capability))
         reliable = [
-            context.intents[c]
-            for c in others
-            if index.achieving(c, node.state, capability) >= _RELIABLE
+            context.intents[c] for c in others if _is_reliable(context, c, node.state, capability)
         ]
         if reliable:
             found[node.state] = reliable
     return found
+
+
+def leads_reliably(context: FindingContext, capability: int, state: State, after: State) -> bool:
+    """Return whether a request that led to a state reliably achieves the intent of a capability."""
+    by = context.ways[state].get(after, ())
+    return any(_is_reliable(context, c, state, capability) for c in by)
+
+
+def _is_reliable(context: FindingContext, request: int, state: State, goal: int) -> bool:
+    return context.once(rule_index).achieving(request, state, goal) >= _RELIABLE
 
 
 def failure_rows(context: FindingContext, capability: int, states: set[State]) -> Rows:
