@@ -88,10 +88,15 @@ def mail_problem(mails, folders):
     """Put the parts together."""
     vocabulary = Vocabulary(
         [
-            Predicate("in", ("mail", "folder")),
-            Predicate("attachment", ("mail",)),
-            Predicate("full"),
-            Predicate("twins", ("mail", "mail")),
+            Predicate("in", ("mail", "folder"), "{0} is in the {1}"),
+            Predicate("attachment", ("mail",), "{0} has an attachment", "{0} has no attachment"),
+            Predicate("full", (), "the archive is full"),
+            Predicate(
+                "twins",
+                ("mail", "mail"),
+                "{0} has the subject of {1}",
+                "{0} has a subject of its own, not that of {1}",
+            ),
         ],
         {**dict.fromkeys(mails, "mail"), **dict.fromkeys(folders, "folder")},
     )

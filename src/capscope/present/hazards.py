@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from capscope.analysis.findings.finding import joined
 from capscope.analysis.hazards import HazardPair, HazardRate, HazardResult, Recovery
 from capscope.analysis.ways import Way, WayStep
-from capscope.model import Outcome, StateGraph
+from capscope.model import Outcome, Rule, StateGraph
 from capscope.present.text import changes_text, counted, first_few, wrapped
-from capscope.symbolic import Intent
+from capscope.symbolic import Intent, State
 from capscope.symbolic.dnf import Term, shortest_dnf
 from capscope.world import Hazard
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_INTENTS = 3
 _MOST_TERMS = 3
+_MOST_RULES = 5
 _VISIBLE = 0.0005  # a lower bound that is worth telling
 
 
@@ -154,31 +155,58 @@ def step_text(step: WayStep, graph: StateGraph) -> str:
 
 
 def _rule_sentences(graph: StateGraph, result: HazardResult) -> Iterator[str]:
-    """Give the conditions and probabilities of the learned rules that lead into the hazard."""
+    """Give the conditions and probabilities of the learned rules that lead into the hazard.
+
+    Those that happened most often come first.
+    """
     hazard = Hazard.parse(result.hazard, graph.vocabulary)
-    by_intent: dict[Intent, int] = {}
-    for pair in result.unasked:
-        by_intent[pair.intent] = by_intent.get(pair.intent, 0) + pair.count
-    for intent in sorted(by_intent, key=lambda one: (-by_intent[one], one))[:_MOST_INTENTS]:
+    counts = {(pair.intent, pair.state): pair.count for pair in result.unasked}
+    found = []
+    for intent in dict.fromkeys(pair.intent for pair in result.unasked):
         rules = graph.rules(intent)
         tried = {state for rule in rules for state in rule.states}
         for rule in rules:
-            for outcome in rule.outcomes:
-                # The rule may hold elsewhere too: its effect need not be the hazard everywhere.
-                into = {s for s in rule.states if hazard.happens(s, outcome.effect.apply(s))}
-                if into:
-                    when = shortest_dnf(sorted(into), sorted(tried - into), graph.vocabulary)
-                    yield _rule_sentence(intent, when, outcome, len(into))
+            for into, outcomes in _ways_into(rule, hazard):
+                when = shortest_dnf(sorted(into), sorted(tried - into), graph.vocabulary)
+                often = sum(counts.get((intent, state), 0) for state in into)
+                found.append((often, _rule_sentence(intent, when, outcomes, len(into))))
+    found.sort(key=lambda one: -one[0])
+    yield from (sentence for _, sentence in found[:_MOST_RULES])
+    if len(found) > _MOST_RULES:
+        yield f"and under {counted(len(found) - _MOST_RULES, 'more condition')}"
 
 
-def _rule_sentence(intent: Intent, when: Sequence[Term], outcome: Outcome, states: int) -> str:
+def _ways_into(rule: Rule, hazard: Hazard) -> Iterator[tuple[set[State], list[Outcome]]]:
+    """Yield the states of a rule from which the same outcomes lead into a hazard.
+
+    The rule may hold elsewhere too: its effects need not be the hazard everywhere.
+    """
+    groups: dict[tuple[int, ...], set[State]] = {}
+    for state in rule.states:
+        numbers = tuple(
+            i
+            for i, outcome in enumerate(rule.outcomes)
+            if hazard.happens(state, outcome.effect.apply(state))
+        )
+        if numbers:
+            groups.setdefault(numbers, set()).add(state)
+    for numbers, states in groups.items():
+        yield states, [rule.outcomes[i] for i in numbers]
+
+
+def _rule_sentence(
+    intent: Intent, when: Sequence[Term], outcomes: Sequence[Outcome], states: int
+) -> str:
     terms = [" and ".join(map(str, term)) or "always" for term in when]
     shown = " or ".join(first_few(terms, _MOST_TERMS, "{} more conditions"))
-    low, high = outcome.interval
-    return (
-        f"asking for {intent} leads into it when {shown} [{counted(states, 'state')}]: "
-        f"{outcome.probability:.2f} [{low:.2f}, {high:.2f}]"
-    )
+    probability = min(sum(outcome.probability for outcome in outcomes), 1.0)
+    odds = f"{probability:.2f}"
+    if len(outcomes) == 1:
+        low, high = outcomes[0].interval
+        odds += f" [{low:.2f}, {high:.2f}]"
+    else:
+        odds += f", by {len(outcomes)} outcomes"
+    return f"asking for {intent} leads into it when {shown} [{counted(states, 'state')}]: {odds}"
 
 
 def _where_sentence(result: HazardResult) -> str:

@@ -160,7 +160,7 @@ def test_hazards_come_first_with_the_way_into_them():
     digest = digest_run(run)
     happened, never = digest.cards[:2]
     assert (happened.kind, happened.tone) == ("hazard", Tone.HARM)
-    assert happened.sentence.startswith("Gone(x): happened in")
+    assert happened.sentence.startswith("Hazard gone(x): happened in")
     assert [arrow.intent for arrow in happened.way.arrows][-1] == str(SPILLING)
     assert happened.rates[0].probability == 1
     assert digest.headline.card == 0

@@ -51,6 +51,17 @@ def test_without_harm_the_sentence_is_about_what_the_agent_does():
     }  # fmt: skip
 
 
+def test_the_numbers_of_a_finding_follow_its_sentence_in_small_print():
+    run = run_in_memory(WORKS)
+    sentence = "Asked for p(), it makes a detour: it causes q(): probability 0.30 (10 draws)."
+    shown = headline(run, [replace(CARD, sentence=sentence)])
+    assert shown.sentence == "Asked for p(), it makes a detour: it causes q()."
+    assert shown.detail == "Probability 0.30 (10 draws)."
+    hazard = "Hazard gone(x): happened in 7 of 400 executions."
+    shown = headline(run, [replace(CARD, kind="hazard", sentence=hazard)])
+    assert (shown.sentence, shown.detail) == (hazard, "")
+
+
 def test_whole_executions_are_judged_at_once():
     run = run_in_memory([[draw((0, 0, 2), (2, 0, 3))]], length=None)
     standings = Standings.of_run(run, capability_views(run.graph))

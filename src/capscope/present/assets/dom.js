@@ -40,7 +40,11 @@ const capscope = (() => {
   /** Show a literal: in words, with the formal name as a tooltip. */
   function term(text, kind = "") {
     const words = said(text);
-    if (words === text) return element("span", { class: `term ${kind}` }, text);
+    if (words === text) {
+      // A line may break after a parenthesis or a comma rather than anywhere.
+      const parts = text.split(/(?<=[(,])/).flatMap((part) => [element("wbr"), part]);
+      return element("span", { class: `term ${kind}` }, ...parts.slice(1));
+    }
     return element("span", { class: `term said ${kind}`, title: text }, words);
   }
 

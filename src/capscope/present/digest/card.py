@@ -8,6 +8,9 @@ shape, and `templates/cards.html.j2` renders all of them. States are indices int
 from dataclasses import dataclass
 from enum import StrEnum
 
+HAZARD = "hazard"
+"""The kind of the cards of hazards."""
+
 
 class Tone(StrEnum):
     """How a reader should take something; the page gives each a color, a sign and a word."""

@@ -13,6 +13,7 @@ from capscope.analysis.findings.rate import Rate
 from capscope.analysis.hazards import HazardPair, HazardResult
 from capscope.analysis.ways import Way, WayStep
 from capscope.present.digest.card import (
+    HAZARD,
     CardDigest,
     RateDigest,
     Tone,
@@ -69,9 +70,9 @@ class CardMaker:
         first = result.unasked[:1]
         ways = [self.way_digest(pair.way) for pair in first if pair.way]
         return CardDigest(
-            "hazard",
+            HAZARD,
             Tone.HARM if result.happened or result.cut_short else Tone.IDLE,
-            self._phrasing.sentence(as_sentence(sanitize(hazard_headline(result)))),
+            self._phrasing.sentence(as_sentence(sanitize(f"hazard {hazard_headline(result)}"))),
             self._phrasing.sentence(as_sentence(sanitize("; ".join(hazard_details(run, result))))),
             tuple(dict.fromkeys(sanitize(str(pair.intent)) for pair in result.unasked)),
             tuple(map(_rate_of_pair, first)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from capscope.present.digest.capabilities import Standings
-from capscope.present.digest.card import CardDigest, Tone
+from capscope.present.digest.card import HAZARD, CardDigest, Tone
 from capscope.present.digest.shape import HeadlineDigest, Standing, TileDigest
 from capscope.present.digest.summary import as_sentence, duration
 from capscope.present.notes import agent_failure_warnings, change_warnings, claim_text
@@ -38,6 +38,7 @@ _NAMES = {
 def headline_of(run: Run, standings: Standings, cards: Sequence[CardDigest]) -> HeadlineDigest:
     """Say what matters most about a run."""
     sentence, tone, card = _most_important(run, standings, cards)
+    sentence, detail = (sentence, "") if card is None else _without_numbers(cards[card])
     claim = as_sentence(sanitize(claim_text(run)))
     return HeadlineDigest(
         Phrasing.of(run.graph.vocabulary).sentence(sanitize(sentence)),
@@ -48,7 +49,16 @@ def headline_of(run: Run, standings: Standings, cards: Sequence[CardDigest]) -> 
         claim,
         _claimed(run),
         tuple(_tiles(standings, cards)),
+        sanitize(detail),
     )
+
+
+def _without_numbers(card: CardDigest) -> tuple[str, str]:
+    """Return what a card says, and the numbers that follow it."""
+    said, colon, numbers = card.sentence.rpartition(": ")
+    if card.kind == HAZARD or not colon:
+        return card.sentence, ""
+    return as_sentence(said), as_sentence(numbers)
 
 
 def _most_important(

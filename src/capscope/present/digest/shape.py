@@ -167,6 +167,8 @@ class HeadlineDigest:
     claimed: bool
     """Whether the claim is a statement with a confidence, and not that there is none."""
     tiles: tuple[TileDigest, ...]
+    detail: str = ""
+    """The numbers behind the sentence."""
 
 
 @dataclass(frozen=True, slots=True)

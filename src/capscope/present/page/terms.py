@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from markupsafe import Markup
@@ -24,6 +25,11 @@ def term_renderer(phrases: Iterable[tuple[str, str, str]]) -> Callable[[str], Ma
     def term(text: str) -> Markup:
         shown = sanitize_text(text)
         said = sanitize_text(phrasing.literal(shown))
-        return _FORMAL.format(shown) if said == shown else _SAID.format(shown, said)
+        return _FORMAL.format(_breakable(shown)) if said == shown else _SAID.format(shown, said)
 
     return term
+
+
+def _breakable(text: str) -> Markup:
+    """Let a line break after a parenthesis or a comma rather than anywhere."""
+    return Markup("<wbr>").join(re.split(r"(?<=[(,])", text))
