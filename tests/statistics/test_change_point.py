@@ -49,7 +49,8 @@ def naive_evidence(draws, family, families):
                     best = math.prod(share if hit else 1 - share for _, hit in own)
                     early = predicted(before, [hit for t, hit in own if t < time])
                     late = predicted(after, [hit for t, hit in own if t >= time])
-                    scores.append(1 - w + w * early * late / best)
+                    known = any(t < time for t, _ in own)
+                    scores.append(1 - w + w * early * late / best if known else 1.0)
                 single = [
                     math.prod(scores[arm] for arm in arms if family[arm] == f)
                     for f in range(families)
@@ -86,6 +87,14 @@ def test_the_change_is_found_when_and_where_it_was():
     assert abs(found.time - 300) <= 32
     assert found.family == 1
     assert found.arms.argmax() == 5
+
+
+def test_a_change_is_seen_in_pairs_drawn_once_before_it_among_many_that_are_new():
+    rng = random.Random(0)
+    draws = [(arm, True) for arm in range(100)]
+    draws += [(arm, rng.random() < 0.3) for _ in range(2) for arm in range(100)]
+    draws += [(100 + arm, rng.random() < 0.3) for arm in range(500)]
+    assert log_evidence(draws, [0] * 600) > math.log(1000)
 
 
 def test_a_change_of_everything_is_not_ascribed_to_one_family():

@@ -4,10 +4,11 @@ A model has one distribution for each pair of a state and a capability. If the a
 service degrades, a policy is still learning, a quota is used up), its rates are a mixture of two
 agents, and the criteria that call a run settled do not apply.
 
-Draws of a pair are reduced to hits and misses in two ways: whether anything changed, and whether
-the outcome of the pair's first draw was repeated. While the agent stays the same, a pair has one
-probability of either, unknown and its own, however the strategy chose to draw it again. The test
-(`change_point`) asks whether these probabilities changed together, in all capabilities or in one.
+Draws of a pair are reduced to hits and misses in two ways: whether anything changed, if the intent
+did not hold already, and whether the outcome of the pair's first draw was repeated. While the agent
+stays the same, a pair has one probability of either, unknown and its own, however the strategy
+chose to draw it again. The test (`change_point`) asks whether these probabilities changed together,
+in all capabilities or in one.
 The second way needs one draw more and sees every kind of change. The evidence is the mean of both.
 
 Positions that share a state may have different outcomes (`aliasing`), and a run draws other
@@ -90,7 +91,7 @@ def find_drift(
     families = len(intents) if discovered is None else discovered
 
     def search(draws: DrawsOfPairs) -> Drift | None:
-        evidence, change = draws.change(families)
+        evidence, change = draws.change(families, draws.asking(intents, vocabulary))
         if change is None or evidence <= threshold:
             return None
         return draws.drift(change, evidence, intents, vocabulary)
@@ -140,19 +141,34 @@ class DrawsOfPairs:
         arm, first = number_by_first_use(code)
         return cls(table, row, arm, row[first])
 
-    def change(self, families: int) -> tuple[float, ChangePoint | None]:
+    def asking(self, intents: Sequence[Intent], vocabulary: Vocabulary) -> Mask:
+        """Return for each arm whether its intent did not hold in its state."""
+        table = self.table
+        pairs = zip(
+            table.capability[self.first].tolist(), table.before[self.first].tolist(), strict=True
+        )
+        held = [intents[c].holds(table.states[s], vocabulary) for c, s in pairs]
+        return ~np.array(held, dtype=bool)
+
+    def change(self, families: int, asking: Mask) -> tuple[float, ChangePoint | None]:
         """Return the evidence of a change and the change that explains it best."""
-        found = [c for c in map(evidence_of_change, self.draws(families)) if c is not None]
+        ways = self.draws(families, asking)
+        found = [c for c in map(evidence_of_change, ways) if c is not None]
         if not found:
             return -math.inf, None
         best = max(found, key=lambda change: change.evidence)
         return log_sum_exp([c.evidence for c in found]) - math.log(2), best
 
-    def draws(self, families: int) -> Iterator[ArmDraws]:
-        """Yield the draws as hits and misses: "it changed something", "it repeated the first"."""
+    def draws(self, families: int, asking: Mask) -> Iterator[ArmDraws]:
+        """Yield the draws as hits and misses: "it changed something", "it repeated the first".
+
+        An agent that changes nothing because the intent holds is as steady as can be. Many pairs
+        are like that, and would outweigh those that show that it no longer does what it did.
+        """
         after, family = self.table.after, self.table.capability[self.first]
         changed: Mask = after[self.row] != self.table.before[self.row]
-        yield ArmDraws(self.row, self.arm, changed, family, families)
+        asked: Mask = asking[self.arm]
+        yield ArmDraws(self.row[asked], self.arm[asked], changed[asked], family, families)
         reference = self.first[self.arm]
         later = self.row != reference
         repeated: Mask = after[self.row] == after[reference]

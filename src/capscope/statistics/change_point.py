@@ -21,8 +21,10 @@ ever lets the score exceed 1/α is at most α, also at the end of a run that sto
 **Power.** The price is about half a nat for each arm that is neither constant nor changed, and
 products over many arms would drown every change. Hence the weights w: an arm that does not take
 part costs at most −log(1 − w). Hence the priors: most arms are nearly constant, and a prior that
-expects this costs them almost nothing. And hence families of arms (the capabilities of an agent):
-half of the weight is on a change of all arms, half on a change within one family.
+expects this costs them almost nothing. An arm that was not drawn before the change time cannot show
+a change; it takes no part, which is known when that time comes. And hence families of arms (the
+capabilities of an agent): half of the weight is on a change of all arms, half on a change within
+one family.
 
 The mean is over change times (eight in each octave of the number of draws, so that none depends on
 when the run ends), pairs of priors, weights w and families. Leaving terms out only lowers it, so
@@ -214,7 +216,7 @@ class _Likelihoods:
             changed += self._log_mixture(after, late_hits, late)
             ratio = np.exp(np.minimum(changed - self.best[arms], _LARGEST_LOG_RATIO))
             rows += [np.log(1 - w + w * ratio) for w in _TAKING_PART]
-        return np.array(rows)
+        return np.where(early > 0, np.array(rows), 0.0)
 
     def _log_mixture(self, prior: _Prior, hits: Integers, draws: Integers) -> Floats:
         """Return the log likelihood of the draws of each arm, averaged over the prior."""

@@ -1,9 +1,11 @@
 import math
 import random
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from capscope.analysis.drift import Drift
 from capscope.analysis.findings import FINDING_KINDS, FindingKind, find_findings
 from capscope.analysis.findings.registry import approximate_labels, descriptions
 from capscope.errors import CapscopeError
@@ -153,3 +155,15 @@ def test_another_kind_makes_every_threshold_stricter(monkeypatch):
 def test_what_is_looked_for_is_listed_once():
     assert len(descriptions()) == len(set(descriptions())) == 8
     assert approximate_labels() == ["asymmetry"]
+
+
+def test_draws_of_two_times_are_not_compared_if_the_agent_changed():
+    graph = StateGraph(ROOM, INTENTS)
+    # With noise, lit(a) works in half of the draws.
+    for state in (0, B, DARK, B | DARK):
+        graph.update(Counter({Transition(state, 0, state | A): 50}))
+        loud = state | NOISE
+        graph.update(Counter({Transition(loud, 0, loud): 25, Transition(loud, 0, loud | A): 25}))
+    drift = Drift(100, 50.0, None, 8, INTENTS[0], 0, Counter({A: 25}), Counter({A: 5, 0: 20}), ROOM)
+    assert [finding.kind for finding in find_findings(graph)] == ["drop"]
+    assert [finding.kind for finding in find_findings(graph, drift=drift)] == ["change"]

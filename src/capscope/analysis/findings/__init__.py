@@ -11,6 +11,7 @@ registered kinds (`registry`). They are ranked by harm (`harm`).
 from collections.abc import Iterable, Sequence
 
 from capscope.analysis.drift import Drift
+from capscope.analysis.findings.changes import CHANGE
 from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Example, Finding
 from capscope.analysis.findings.harm import ranked_by_harm
@@ -50,4 +51,7 @@ def find_findings(
     found: list[Finding] = []
     for kind in searched:
         found += kind.find(context, budget.share(kind.name), tuple(found))
-    return ranked_by_harm(context, found, {kind.label: kind for kind in searched})
+    kinds_of = {kind.label: kind for kind in searched}
+    if any(finding.kind == CHANGE.label for finding in found):
+        found = [f for f in found if not kinds_of[f.kind].assumes_steady_agent]
+    return ranked_by_harm(context, found, kinds_of)

@@ -404,6 +404,8 @@ class FindingKind:
     severity: int = 2
     """The rank of its findings: 2 for what the agent does or fails to do, 1 for how it does it, 0
     for what is only a matter of taste."""
+    assumes_steady_agent: bool = False
+    """Whether it is not reported if the agent changed: draws of two times would be compared."""
     counts_success: bool = False
     """Whether its rates are those of success, so that the rest does the harm."""
 

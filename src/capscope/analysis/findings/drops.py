@@ -54,6 +54,7 @@ DROP = FindingKind(
     "drop",
     "conditions under which the agent succeeds less often",
     find_drops,
+    assumes_steady_agent=True,
     counts_success=True,
 )
 

@@ -86,6 +86,7 @@ UNEQUAL_SUCCESS = FindingKind(
     reported_as="asymmetry",
     approximate=True,
     severity=1,
+    assumes_steady_agent=True,
 )
 
 
@@ -206,6 +207,7 @@ UNEQUAL_STEPS = FindingKind(
     reported_as=UNEQUAL_SUCCESS.label,
     approximate=True,
     severity=1,
+    assumes_steady_agent=True,
 )
 
 
