@@ -15,7 +15,7 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from importlib import metadata
@@ -28,6 +28,7 @@ from capscope.world import Agent, Limits, Problem, Snapshot, picture_of
 ENTRY_POINTS = "capscope.problems"
 GRID_LIMITS = Limits(temporal_length=None, horizon=100)
 """What counts is where an attempt ends, however often it changes the symbolic state."""
+KITCHEN_LIMITS = Limits(temporal_length=None, horizon=60)
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,31 @@ def _language_model_in_grid(**options: str) -> Problem:
     usual = ReactSettings() if server.gguf is None else SMALL_MODEL_SETTINGS
     agent = ReactAgent(shared_client(server), GRID_GUIDE, usual.changed(options))
     return grid_problem(FOUR_QUADRANTS, agent, "minigrid-react", agent.fingerprint)
+
+
+def _learned_chef(temporal_length: str = "", **options: str) -> Problem:
+    from capscope.agents.kitchen_hrl import KITCHEN_VALUES, KitchenHrlAgent, KitchenValues
+    from capscope.environments.overcooked import Kitchen, KitchenAbstraction, kitchen_simulator
+
+    kitchen, abstraction = Kitchen.of(options), KitchenAbstraction()
+    agent = KitchenHrlAgent(KitchenValues.load(KITCHEN_VALUES), abstraction)
+    return Problem(
+        name="overcooked-hrl",
+        simulator=kitchen_simulator(kitchen),
+        agent=agent,
+        abstraction=abstraction,
+        limits=_changed_length(KITCHEN_LIMITS, temporal_length),
+        description="a trained chef in a kitchen of Overcooked",
+        fingerprint=f"{kitchen.fingerprint}-{agent.fingerprint}",
+    )
+
+
+def _changed_length(limits: Limits, temporal_length: str) -> Limits:
+    """Set Θ if a number is given."""
+    try:
+        return replace(limits, temporal_length=int(temporal_length)) if temporal_length else limits
+    except ValueError as error:
+        raise ProblemError(f"temporal-length must be a number from 1: {error}") from error
 
 
 def _planning(name: str, summary: str, limits: Limits | None = None) -> RegisteredProblem:
@@ -112,6 +138,14 @@ _BUILT_IN = (
             "max_thought",
             "temperature",
         ),
+    ),
+    RegisteredProblem(
+        "overcooked-hrl",
+        "hierarchical policy that learned to cook in a kitchen of Overcooked",
+        _learned_chef,
+        extra="overcooked",
+        modules=("overcooked_ai_py",),
+        options=("dishes", "pile_onions", "soup_onions", "advance", "temporal_length"),
     ),
 )
 
