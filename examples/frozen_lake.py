@@ -17,7 +17,9 @@ from capscope.environments.gymnasium import gymnasium_problem
 LAKE = gym.make("FrozenLake-v1").unwrapped
 CELLS = [f"r{row}c{column}" for row in range(LAKE.nrow) for column in range(LAKE.ncol)]
 VOCABULARY = Vocabulary(
-    [Predicate("at", ("cell",)), Predicate("drowned")], dict.fromkeys(CELLS, "cell")
+    [Predicate("at", ("cell",)), Predicate("drowned")],
+    dict.fromkeys(CELLS, "cell"),
+    distinct_types=["cell"],  # neighbours matter: no cell is like another
 )
 
 

@@ -16,7 +16,11 @@ TAXI = gym.make("Taxi-v4").unwrapped
 STANDS = dict(zip(("red", "green", "yellow", "blue"), TAXI.locs, strict=True))
 PICK_UP, DROP_OFF, RIDING = 4, 5, 4
 PREDICATES = {"taxi-at": ("stand",), "passenger-at": ("stand",), "riding": ()}
-VOCABULARY = Vocabulary([Predicate(*p) for p in PREDICATES.items()], dict.fromkeys(STANDS, "stand"))
+VOCABULARY = Vocabulary(
+    [Predicate(*p) for p in PREDICATES.items()],
+    dict.fromkeys(STANDS, "stand"),
+    distinct_types=["stand"],  # some are farther away than others
+)
 
 
 def label(observation, env):

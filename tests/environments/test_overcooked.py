@@ -322,3 +322,8 @@ def test_minigrid_works_beside_the_pygame_that_overcooked_brings():
         problem.simulator.reset(0)
         picture = problem.simulator.picture(problem.simulator.snapshot())
         assert io.BytesIO(picture).read(4) == b"\x89PNG"
+
+
+def test_stages_and_places_are_distinct_and_the_two_piles_are_not():
+    assert kitchen_vocabulary().distinct_types == {"stage", "place"}
+    assert kitchen_vocabulary().objects["onion-pile-2"] == "pile"

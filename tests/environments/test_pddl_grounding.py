@@ -297,3 +297,16 @@ def test_outcomes_with_equal_changes_are_merged():
 def test_the_usual_precondition_is_a_single_conjunction():
     for name in ("blocksworld", "tireworld", "first-responders", "probabilistic-elevators"):
         assert all(len(o.precondition) == 1 and o.masks for o in shipped(name).operators)
+
+
+@pytest.mark.parametrize(
+    ("name", "distinct"),
+    [
+        ("blocksworld", set()),
+        ("tireworld", {"location"}),
+        ("probabilistic-elevators", {"floor", "pos"}),
+        ("depot", set()),
+    ],
+)
+def test_types_whose_objects_a_fixed_relation_connects_are_distinct(name, distinct):
+    assert load_task(*shipped_files(name)).vocabulary.distinct_types == distinct

@@ -161,3 +161,18 @@ def test_a_text_that_is_not_an_atom_is_named_each_time():
         vocabulary.state("lit")
     with pytest.raises(VocabularyError, match="is not an atom"):
         vocabulary.state(["lit)"])
+
+
+def test_types_whose_objects_are_not_interchangeable_are_marked_and_kept():
+    plain = Vocabulary([Predicate("at", ("floor",))], {"f1": "floor", "f2": "floor"})
+    marked = Vocabulary(plain.predicates, plain.objects, distinct_types=["floor"])
+    assert marked.distinct_types == {"floor"}
+    assert Vocabulary.from_dict(marked.as_dict()).distinct_types == {"floor"}
+    assert "distinct_types" not in plain.as_dict()
+    # The bits mean the same, so a run can be resumed after a type was marked.
+    assert marked.fingerprint == plain.fingerprint
+
+
+def test_a_mark_on_an_unknown_type_is_refused():
+    with pytest.raises(VocabularyError, match="'flor' is marked as distinct"):
+        Vocabulary([Predicate("at", ("floor",))], {"f1": "floor"}, distinct_types=["flor"])

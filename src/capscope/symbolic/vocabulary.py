@@ -129,9 +129,16 @@ class Vocabulary:
         predicates: Sequence[Predicate],
         objects: Mapping[str, str],
         parents: Mapping[str, str] | None = None,
+        distinct_types: Iterable[str] = (),
     ) -> None:
-        """Ground predicates over objects (name → type); `parents` maps a type to its supertype."""
+        """Ground predicates over objects (name → type); `parents` maps a type to its supertype.
+
+        `distinct_types` are those whose objects are ordered or for another reason not
+        interchangeable, like floors or the cells of a grid: that an agent treats two of them
+        differently is no finding. Subtypes are not included.
+        """
         self.predicates = tuple(predicates)
+        self.distinct_types = frozenset(distinct_types)
         self.objects = dict(objects)
         self.parents = dict(parents or {})
         self._check()
@@ -159,6 +166,11 @@ class Vocabulary:
                         f"predicate {predicate.name} takes a {type_name!r}, which is not a type of "
                         "any object; declare it or fix the spelling"
                     )
+        for type_name in sorted(self.distinct_types - known):
+            raise VocabularyError(
+                f"{type_name!r} is marked as distinct and is not a type of any object; declare it "
+                "or fix the spelling"
+            )
         for type_name in known:
             list(self._ancestry(type_name))  # raises for a cycle
 
@@ -252,13 +264,14 @@ class Vocabulary:
         return (1 << len(self.atoms)) - 1
 
     def as_dict(self) -> dict[str, Any]:
-        """Return predicates, objects and types as JSON values, and phrases if there are any."""
+        """Return predicates, objects and types as JSON values; phrases and marks if there are."""
         phrases = {p.name: [p.phrase, p.negated] for p in self.predicates if p.phrase}
         return {
             "predicates": [[p.name, list(p.types)] for p in self.predicates],
             "objects": self.objects,
             "parents": self.parents,
             **({"phrases": phrases} if phrases else {}),
+            **({"distinct_types": sorted(self.distinct_types)} if self.distinct_types else {}),
         }
 
     @classmethod
@@ -269,7 +282,8 @@ class Vocabulary:
             Predicate(name, tuple(types), *phrases.get(name, ()))
             for name, types in parts["predicates"]
         ]
-        return cls(predicates, parts["objects"], parts["parents"])
+        distinct = parts.get("distinct_types", ())
+        return cls(predicates, parts["objects"], parts["parents"], distinct)
 
     @cached_property
     def fingerprint(self) -> str:

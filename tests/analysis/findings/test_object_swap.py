@@ -77,3 +77,29 @@ def test_only_a_bounded_number_of_swaps_is_tried():
     graph = StateGraph(vocabulary, [Intent.parse(f"lit(lamp{i})") for i in range(130)])
     graph.update(Counter({Transition(0, i, 1 << i): 1 for i in range(130)}))
     assert len(list(swaps(FindingContext(graph)))) == MOST_SWAPS
+
+
+@pytest.mark.parametrize(("marked", "compared"), [((), {"stage", "pile"}), (("stage",), {"pile"})])
+def test_objects_of_types_that_are_marked_as_distinct_are_not_compared(marked, compared):
+    objects = {"s1": "stage", "s2": "stage", "p1": "pile", "p2": "pile"}
+    vocabulary = Vocabulary(
+        [Predicate("in", ("stage",)), Predicate("at", ("pile",))],
+        objects,
+        {"pile": "place"},
+        distinct_types=marked,
+    )
+    graph = StateGraph(vocabulary, [Intent.parse("in(s1)"), Intent.parse("at(p1)")])
+    graph.update(Counter({Transition(0, capability, 0): 10 for capability in (0, 1)}))
+    assert {objects[swap.one] for swap in swaps(FindingContext(graph))} == compared
+
+
+def test_a_mark_on_a_type_does_not_include_its_subtypes():
+    vocabulary = Vocabulary(
+        [Predicate("at", ("place",))],
+        {"pot": "place", "table": "place", "p1": "pile", "p2": "pile"},
+        {"pile": "place"},
+        distinct_types=["place"],
+    )
+    graph = StateGraph(vocabulary, [Intent.parse("at(pot)"), Intent.parse("at(p1)")])
+    graph.update(Counter({Transition(0, capability, 0): 10 for capability in (0, 1)}))
+    assert [(swap.one, swap.other) for swap in swaps(FindingContext(graph))] == [("p1", "p2")]

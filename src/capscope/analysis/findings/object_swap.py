@@ -4,9 +4,10 @@ An agent that treats the two equally does the mirror image of an outcome in the 
 often as the outcome. Facts that distinguish the objects for a good reason (one road leads there)
 are atoms of the state, and their mirror image is never seen: such pairs are not compared.
 
-Some objects are not alike although no atom says so: floors have an order, cells have neighbors. If
-exactly one of the objects of a type is the place of something, and it was seen to go from some of
-them only to some others, the type has a structure, and its objects are not compared.
+Some objects are not alike although no atom says so: floors have an order, cells have neighbors. The
+vocabulary can mark their type as distinct. A type has a structure, too, if exactly one of its
+objects is the place of something that was seen to go from some of them only to some others. In both
+cases its objects are not compared.
 
 With 130 objects there are thousands of swaps, and each would be tried on every state. So the
 objects that most draws are about are compared, in a bounded number of states.
@@ -98,7 +99,7 @@ class MirrorPair(NamedTuple):
 def swaps(context: FindingContext) -> Iterator[ObjectSwap]:
     """Yield the exchanges of two objects of one type, of those that most draws are about."""
     vocabulary = context.vocabulary
-    structured = structured_types(context)
+    structured = structured_types(context) | vocabulary.distinct_types
     draws: Counter[str] = Counter()
     for capability, intent in enumerate(context.intents):
         number = sum(pair.total for _, pair in context.tried[capability])

@@ -97,7 +97,9 @@ class GridObservation(NamedTuple):
 
 def grid_vocabulary(layout: Layout) -> Vocabulary:
     """Return the vocabulary for a layout's rooms, keys, doors and lava."""
-    return Vocabulary(list(_predicates(layout)), dict.fromkeys(layout.rooms, ROOM))
+    rooms = dict.fromkeys(layout.rooms, ROOM)
+    # Walls and doors make each room a place of its own.
+    return Vocabulary(list(_predicates(layout)), rooms, distinct_types=[ROOM] if rooms else [])
 
 
 def _predicates(layout: Layout) -> Iterator[Predicate]:

@@ -86,7 +86,9 @@ def kitchen_vocabulary() -> Vocabulary:
         **dict.fromkeys(POT_STATES, "stage"),
     }
     parents = dict.fromkeys(("ingredient", "tableware", "meal"), "item")
-    return Vocabulary(predicates, objects, parents | dict.fromkeys(("pile", "rack"), "place"))
+    parents |= dict.fromkeys(("pile", "rack"), "place")
+    # Stages have an order, and a pot is no delivery counter; but the two piles are alike.
+    return Vocabulary(predicates, objects, parents, distinct_types=["stage", "place"])
 
 
 class KitchenAbstraction:

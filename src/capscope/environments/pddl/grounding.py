@@ -8,7 +8,7 @@ nothing.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -49,10 +49,11 @@ def _compile(domain_path: Path, problem_path: Path) -> PddlTask:
     problem = read_problem(problem_path)
     objects = check.check_problem(problem, problem_path)
     predicates = [Predicate(name, types) for name, types in check.predicates.items()]
-    vocabulary = Vocabulary(predicates, objects, check.parents)
     facts = [fact for fact in problem.initial if isinstance(fact, pddl.Atom)]
     initial = frozenset(_ground(fact, {}) for fact in facts)
     dynamic = {name for action in domain.actions for name in _changed_predicates(action.effect)}
+    fixed = (atom for atom in initial if atom.predicate not in dynamic)
+    vocabulary = Vocabulary(predicates, objects, check.parents, _related_types(fixed, objects))
     grounder = _Grounder(vocabulary, frozenset(dynamic), initial, domain_path)
     return PddlTask(
         name=str(problem.name),
@@ -60,6 +61,12 @@ def _compile(domain_path: Path, problem_path: Path) -> PddlTask:
         initial_state=vocabulary.state(initial),
         operators=tuple(o for action in domain.actions for o in grounder.operators(action)),
     )
+
+
+def _related_types(fixed: Iterable[Atom], objects: Mapping[str, str]) -> set[str]:
+    """Return the types with objects that a fixed relation connects, like floors or roads."""
+    pairs = (pair for atom in fixed for pair in itertools.combinations(set(atom.arguments), 2))
+    return {objects[a] for a, b in pairs if objects[a] == objects[b]}
 
 
 def _ground(atom: Any, binding: Binding) -> Atom:
