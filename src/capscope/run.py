@@ -290,9 +290,14 @@ class Run:
         with RunDirectory.open(self.path, read_only=True) as opened:
             yield opened.journal
 
-    def within(self, executions: int) -> Run:
-        """Return the run as it was after the last query that ended within this many executions."""
-        table = self.executions.within(executions)
+    def within(self, executions: int | None = None, *, simulator_steps: int | None = None) -> Run:
+        """Return the run as it was after the last query that ended within this much.
+
+        The steps of discovery count, as in `usage`.
+        """
+        if simulator_steps is not None:
+            simulator_steps -= self.meta.discovery_usage.simulator_steps
+        table = self.executions.within(executions, simulator_steps)
         graph = _graph(self.meta, self.capabilities)
         graph.update(table.transitions())
         return Run(self.path, self.meta, table, graph, temporary=self._temporary)
@@ -396,8 +401,9 @@ class Run:
         """
         loaded = problem or load_problem(self.identity.source)
         measure = measure or Measure()
-        after = measure.after_executions
-        chosen = self if after is None else self.within(after)
+        limits = measure.after_executions, measure.after_steps
+        whole = limits == (None, None)
+        chosen = self if whole else self.within(limits[0], simulator_steps=limits[1])
         return evaluate_run(chosen, loaded, measure, progress)
 
     def export(

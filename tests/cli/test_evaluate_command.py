@@ -130,6 +130,24 @@ def test_an_earlier_point_shows_its_actual_number_of_executions(capscope, run):
     assert re.search(r"evaluated after +20 executions", capscope(*point).out)
 
 
+def test_an_earlier_point_can_be_given_in_simulator_steps(capscope, run):
+    def evaluated(*point):
+        done = capscope("evaluate", run, "--sequences", 0, "--json", *point)
+        return json.loads(done.out)
+
+    whole = evaluated()
+    # Discovery came first: with fewer steps than it took, there are no queries.
+    nothing = evaluated("--after-steps", 0)
+    assert nothing["queries"] == 0 < nothing["simulator_steps"]
+    half = (nothing["simulator_steps"] + whole["simulator_steps"]) // 2
+    early, late = (evaluated("--after-steps", n) for n in (half, whole["simulator_steps"] - 1))
+    assert 0 < early["queries"] <= late["queries"] < whole["queries"]
+    assert early["simulator_steps"] <= half
+    assert evaluated("--after-steps", whole["simulator_steps"]) == whole
+    both = evaluated("--after-steps", whole["simulator_steps"], "--after-executions", 25)
+    assert both["executions"] == 20
+
+
 def test_without_sequences_nothing_is_executed(capscope, run):
     done = capscope("evaluate", run, "--sequences", 0, "--json")
     assert json.loads(done.out)["model_agreement_sampled"] is None

@@ -41,6 +41,13 @@ def evaluate_run(
             help="Evaluate the model as it was after the last query within this many executions.",
         ),
     ] = None,
+    after_steps: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="The same in simulator steps, those of discovery included.",
+        ),
+    ] = None,
     rebuild: Annotated[
         bool,
         typer.Option(
@@ -55,7 +62,7 @@ def evaluate_run(
 
     The dataset of samples is built once and kept in `datasets` beside the run directory.
     """
-    measure = Measure(sequences, seed, achieving_only, rebuild, after_executions)
+    measure = Measure(sequences, seed, achieving_only, rebuild, after_executions, after_steps)
     with phases("evaluate"):
         loaded = load(run)
     with interruptible(lambda: _KEPT), amount_done("independent dataset", "sequences") as shown:

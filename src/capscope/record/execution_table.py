@@ -257,10 +257,19 @@ class ExecutionTable:
         kept = slice(int(np.searchsorted(self.query, number)))
         return replace(self._rows(kept), queries=self.queries.first(number))
 
-    def within(self, executions: int) -> ExecutionTable:
-        """Return the table at the end of the last query that was within this many executions."""
-        spent = np.cumsum(self.queries.executions)
-        return self.first_queries(int(np.searchsorted(spent, executions, side="right")))
+    def within(
+        self, executions: int | None = None, simulator_steps: int | None = None
+    ) -> ExecutionTable:
+        """Return the table at the end of the last query within so many executions and steps."""
+        number = len(self.queries)
+        limits = (
+            (self.queries.executions, executions),
+            (self.queries.simulator_steps, simulator_steps),
+        )
+        for column, most in limits:
+            if most is not None:
+                number = min(number, int(np.searchsorted(np.cumsum(column), most, side="right")))
+        return self.first_queries(number)
 
     def _rows(self, which: slice | Mask) -> ExecutionTable:
         columns = {f.name: getattr(self, f.name)[which] for f in fields(self)[3:]}

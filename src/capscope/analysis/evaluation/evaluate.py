@@ -53,6 +53,8 @@ class Measure:
     """Build the dataset again even if there is one."""
     after_executions: int | None = None
     """Evaluate what was known after this many executions; None is the end of the run."""
+    after_steps: int | None = None
+    """The same in simulator steps, those of discovery included."""
 
 
 def evaluate_run(
