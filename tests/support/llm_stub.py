@@ -5,6 +5,7 @@ hangs does so until the test is over.
 """
 
 import json
+import math
 import threading
 from collections import deque
 from contextlib import contextmanager
@@ -38,6 +39,14 @@ def chat(text, finish_reason="stop", prompt_tokens=10, completion_tokens=5, **me
 
 def say(text, *words, **document):
     return sends(json.dumps(chat(text, *words, **document)).encode())
+
+
+def scores(**probabilities):
+    """Answer with the first of some tokens and the probabilities of all of them."""
+    listed = [{"token": t, "logprob": math.log(p)} for t, p in probabilities.items()]
+    document = chat(listed[0]["token"], "length", 10, 1)
+    document["choices"][0]["logprobs"] = {"content": [{**listed[0], "top_logprobs": listed}]}
+    return sends(json.dumps(document).encode())
 
 
 def fails(status, message="no", headers=None, **error):

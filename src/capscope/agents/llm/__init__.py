@@ -3,13 +3,14 @@
 An agent asks through `Calls`, which numbers the calls of an attempt. `LlmClient` checks the answer
 cache, asks the server if needed, retries temporary failures, and stores the answer before returning
 it. Whatever the model says is data for the agent; a server that cannot be asked raises `LlmError`,
-which stops the run and records nothing.
+which stops the run and records nothing. `scores` gives the probabilities of the first token of an
+answer instead of an answer.
 
 `openai` and `xllamacpp` are extras, imported on first use.
 """
 
 from capscope.agents.llm.client import Calls, LlmClient, shared_client
-from capscope.agents.llm.completion import CallId, Completion, Message, Sampling
+from capscope.agents.llm.completion import CallId, Completion, Message, Sampling, TokenScores
 from capscope.agents.llm.local import local_server
 from capscope.agents.llm.settings import LlmSettings
 
@@ -21,6 +22,7 @@ __all__ = [
     "LlmSettings",
     "Message",
     "Sampling",
+    "TokenScores",
     "local_server",
     "shared_client",
 ]

@@ -2,12 +2,14 @@
 
 Answers are stored in SQLite before they are used, so killed, resumed and repeated runs find them.
 The key includes the draw: a cache keyed by the prompt alone would give every draw the same answer.
+Scores of first tokens are not sampled; they are kept in a table of their own, for all draws.
 
 Threads share one connection under a lock. Processes may share the file: it is in write-ahead mode,
 and if two answers to one question arrive, the first one stored is used for both. Errors are never
 cached.
 """
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -16,17 +18,17 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
-from capscope.agents.llm.completion import Completion
+from capscope.agents.llm.completion import Completion, TokenScores
 from capscope.errors import LlmError
 
 APPLICATION_ID = 0x43415041  # "CAPA", to recognize databases of other programs
 _LOCK_TIMEOUT = 60.0
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS answers (
+_COLUMNS = """(
     key TEXT PRIMARY KEY, model TEXT NOT NULL, text TEXT NOT NULL,
     prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
     finish_reason TEXT NOT NULL, cost REAL NOT NULL) WITHOUT ROWID
 """
+_TABLES = ("answers", "scores")  # the text of scores is a JSON list of tokens and log probabilities
 
 
 def cache_directory() -> Path:
@@ -83,7 +85,8 @@ class AnswerCache:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        self._db.execute(_SCHEMA)
+        for table in _TABLES:
+            self._db.execute(f"CREATE TABLE IF NOT EXISTS {table} {_COLUMNS}")
 
     def close(self) -> None:
         """Close the file; added answers are already on disk."""
@@ -92,31 +95,56 @@ class AnswerCache:
 
     def find(self, key: str) -> Completion | None:
         """Return the cached answer, at no cost, or None."""
-        with self._lock, _explained(self.path):
-            row = self._db.execute(
-                "SELECT text, prompt_tokens, completion_tokens, finish_reason FROM answers "
-                "WHERE key = ?",
-                (key,),
-            ).fetchone()
-        return None if row is None else replace(Completion(*row), cached=True)
+        row = self._row("answers", key)
+        return None if row is None else Completion(*row, cached=True)
 
     def add(self, key: str, model: str, answer: Completion) -> Completion:
         """Store an answer and return the one to use.
 
         If another process was faster, that is the other one's answer; both were paid for.
         """
-        with self._lock, _explained(self.path):
-            added = self._db.execute(
-                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    key, model, answer.text, answer.prompt_tokens, answer.completion_tokens,
-                    answer.finish_reason, answer.cost,
-                ),
-            ).rowcount  # fmt: skip
-        if added:
+        if self._insert("answers", key, model, answer.text, answer):
             return answer
         first = self.find(key)
         return answer if first is None else replace(first, cached=False, cost=answer.cost)
+
+    def find_scores(self, key: str) -> TokenScores | None:
+        """Return the cached scores, at no cost, or None."""
+        row = self._row("scores", key)
+        if row is None:
+            return None
+        logprobs = tuple((str(token), float(value)) for token, value in json.loads(row[0]))
+        return TokenScores(logprobs, *row[1:], cached=True)
+
+    def add_scores(self, key: str, model: str, scores: TokenScores) -> TokenScores:
+        """Store scores and return those to use, as `add` does."""
+        if self._insert("scores", key, model, json.dumps(scores.logprobs), scores):
+            return scores
+        first = self.find_scores(key)
+        return scores if first is None else replace(first, cached=False, cost=scores.cost)
+
+    def _row(self, table: str, key: str) -> tuple[str, int, int, str] | None:
+        with self._lock, _explained(self.path):
+            row: tuple[str, int, int, str] | None = self._db.execute(
+                "SELECT text, prompt_tokens, completion_tokens, finish_reason "
+                f"FROM {table} WHERE key = ?",
+                (key,),
+            ).fetchone()
+        return row
+
+    def _insert(
+        self, table: str, key: str, model: str, text: str, answer: Completion | TokenScores
+    ) -> bool:
+        """Store a row and return True, or return False if the key is already there."""
+        with self._lock, _explained(self.path):
+            added = self._db.execute(
+                f"INSERT OR IGNORE INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    key, model, text, answer.prompt_tokens, answer.completion_tokens,
+                    answer.finish_reason, answer.cost,
+                ),
+            ).rowcount  # fmt: skip
+        return added > 0
 
 
 @contextmanager

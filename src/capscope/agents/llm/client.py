@@ -5,12 +5,14 @@ failures (busy, unreachable, timeout) are retried after the time the server name
 that double. When the tries are used up, an `LlmError` stops the run: a server that is down must not
 look like an agent that fails. The current draw is not recorded; `resume` finds its answers cached.
 
-Budgets hold to the call: the allowance is checked before each call and charged after it.
+Budgets hold to the call: the allowance is checked before each call and charged after it. The scores
+of several prompts are one call.
 """
 
 import atexit
 import random
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore, Event, Lock
 from typing import Any
 
@@ -20,8 +22,11 @@ from capscope.agents.llm.completion import (
     Completion,
     Message,
     Sampling,
+    TokenScores,
     cache_key,
     request_body,
+    score_body,
+    score_key,
 )
 from capscope.agents.llm.local import embedded_server
 from capscope.agents.llm.settings import LlmSettings
@@ -34,6 +39,8 @@ FIRST_WAIT = 1.0
 LONGEST_WAIT = 60.0
 LONGEST_RETRY_AFTER = 300.0
 """Seconds; if a server asks for more, the run stops and can be resumed later."""
+MOST_LOGPROBS = 20
+"""The most first tokens that OpenAI's servers list; others may list more."""
 _JITTER = -1  # child of a call's seed, for the length of its waits
 
 
@@ -80,6 +87,38 @@ class LlmClient:
         allowance.pay(answer.tokens, answer.cost)
         return answer
 
+    def scores(
+        self,
+        prompts: Sequence[Sequence[Message]],
+        *,
+        top: int = MOST_LOGPROBS,
+        allowance: Allowance | None = None,
+    ) -> list[TokenScores]:
+        """Return the `top` most likely first tokens of the answer to each prompt.
+
+        Prompts that are not in the cache are asked side by side, as far as `concurrency` allows.
+        They are one call for the allowance: checked before, paid for after it. Put what the prompts
+        share first.
+        """
+        allowance = allowance or Allowance()
+        allowance.check_tokens()
+        keys = [score_key(self.settings.model, prompt, top) for prompt in prompts]
+        found = {key: self.cache.find_scores(key) for key in keys}
+        missing = [key for key, scores in found.items() if scores is None]
+        if missing:
+            allowance.check_cost()
+            asked = dict(zip(keys, prompts, strict=True))
+
+            def ask(key: str) -> TokenScores:
+                return self._ask_scores(key, asked[key], top, allowance.stopped)
+
+            with ThreadPoolExecutor(min(self.settings.concurrency, len(missing))) as threads:
+                found.update(zip(missing, threads.map(ask, missing), strict=True))
+        cost = sum(scores.cost for scores in found.values() if scores is not None)
+        scored = [scores for key in keys if (scores := found[key]) is not None]
+        allowance.pay(sum(scores.tokens for scores in scored), cost)
+        return scored
+
     def close(self) -> None:
         """Close the connections and the cache."""
         with self._lock:
@@ -104,14 +143,28 @@ class LlmClient:
         reply = self._reply(body, call, stopped)
         if reply.refused:
             return Completion("", 0, 0, reply.finish_reason)
-        prompt, completion = reply.prompt_tokens, reply.completion_tokens
-        if prompt is None:
-            prompt = sum(_estimated_tokens(t) for message in messages for t in message.values())
-        if completion is None:
-            completion = _estimated_tokens(reply.text)
+        prompt, completion = _token_counts(reply, messages)
         cost = settings.cost(prompt, completion)
         answer = Completion(reply.text, prompt, completion, reply.finish_reason, False, cost)
         return self.cache.add(key, settings.model, answer)
+
+    def _ask_scores(
+        self, key: str, messages: Sequence[Message], top: int, stopped: Event
+    ) -> TokenScores:
+        settings = self.settings
+        call = CallId(int(key[:8], 16))  # for the length of waits only
+        reply = self._reply(score_body(settings.model, messages, top), call, stopped)
+        if reply.refused:
+            return TokenScores((), 0, 0, reply.finish_reason)
+        if reply.first_token is None:
+            raise LlmError(
+                f"{settings.display_url} sent no log probabilities for {settings.model}; scores "
+                "need a server and a model that support `logprobs` in chat completions"
+            )
+        prompt, completion = _token_counts(reply, messages)
+        cost = settings.cost(prompt, completion)
+        scores = TokenScores(reply.first_token, prompt, completion, reply.finish_reason, cost=cost)
+        return self.cache.add_scores(key, settings.model, scores)
 
     def _reply(self, body: dict[str, Any], call: CallId, stopped: Event) -> Reply:
         """Ask until there is a reply, waiting longer each time."""
@@ -187,6 +240,14 @@ class Calls:
         self.llm_tokens += answer.tokens
         return answer
 
+    def scores(
+        self, prompts: Sequence[Sequence[Message]], top: int = MOST_LOGPROBS
+    ) -> list[TokenScores]:
+        """Return the scores of the prompts, which do not depend on the attempt."""
+        scored = self._client.scores(prompts, top=top, allowance=self._allowance)
+        self.llm_tokens += sum(scores.tokens for scores in scored)
+        return scored
+
 
 _shared: dict[LlmSettings, LlmClient] = {}
 _shared_lock = Lock()
@@ -209,6 +270,14 @@ def close_shared_clients() -> None:
     with _shared_lock:
         while _shared:
             _shared.popitem()[1].close()
+
+
+def _token_counts(reply: Reply, messages: Sequence[Message]) -> tuple[int, int]:
+    """Return the tokens of the prompt and the answer, estimated if the server does not say."""
+    prompt, completion = reply.prompt_tokens, reply.completion_tokens
+    if prompt is None:
+        prompt = sum(_estimated_tokens(t) for message in messages for t in message.values())
+    return prompt, _estimated_tokens(reply.text) if completion is None else completion
 
 
 def _estimated_tokens(text: str) -> int:

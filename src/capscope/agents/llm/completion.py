@@ -3,10 +3,14 @@
 Two draws are two observations, even if their prompts are identical. So each request carries a
 `CallId`: the seed of the attempt and the number of the call within it. It is part of the cache key,
 and the seed sent to the server is derived from it.
+
+Scores are different: the probabilities of the first token are computed, not sampled, so they depend
+on the prompt alone, and so does their cache key.
 """
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -67,6 +71,48 @@ class Completion:
         return self.prompt_tokens + self.completion_tokens
 
 
+@dataclass(frozen=True)
+class TokenScores:
+    """The most likely first tokens of an answer."""
+
+    logprobs: tuple[tuple[str, float], ...]
+    """Tokens and the logarithms of their probabilities; empty if the server refused to answer."""
+    prompt_tokens: int
+    completion_tokens: int
+    finish_reason: str = "length"
+    cached: bool = False
+    cost: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the prompt and the answer."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def logprob(self, word: str) -> float | None:
+        """Return the log probability that the answer begins with this word as one token.
+
+        Tokens that differ only in case or spaces are added up; None if no such token is listed.
+
+        >>> scores = TokenScores((("Yes", math.log(0.5)), (" yes", math.log(0.25))), 9, 1)
+        >>> round(math.exp(scores.logprob("yes")), 6)
+        0.75
+        """
+        found = [value for token, value in self.logprobs if _plain(token) == _plain(word)]
+        if not found:
+            return None
+        most = max(found)
+        return most + math.log(sum(math.exp(value - most) for value in found))
+
+    @property
+    def least(self) -> float | None:
+        """The least listed log probability, which no token that is not listed exceeds."""
+        return min((value for _, value in self.logprobs), default=None)
+
+
+def _plain(token: str) -> str:
+    return token.strip().casefold()
+
+
 def request_body(
     model: str, messages: Sequence[Message], sampling: Sampling, call: CallId | None
 ) -> dict[str, Any]:
@@ -90,13 +136,23 @@ def request_body(
     return body
 
 
+def score_body(model: str, messages: Sequence[Message], top: int) -> dict[str, Any]:
+    """Return the body of a request for the `top` most likely first tokens."""
+    body = request_body(model, messages, Sampling(temperature=0.0, max_tokens=1), None)
+    return {**body, "logprobs": True, "top_logprobs": top}
+
+
 def cache_key(model: str, messages: Sequence[Message], sampling: Sampling, call: CallId) -> str:
     """Return a hash of everything that an answer depends on, including the call."""
-    question = {
-        "model": model,
-        "messages": [dict(message) for message in messages],
-        "sampling": asdict(sampling),
-        "draw": list(call),
-    }
+    return _hash(model, messages, {"sampling": asdict(sampling), "draw": list(call)})
+
+
+def score_key(model: str, messages: Sequence[Message], top: int) -> str:
+    """Return a hash of everything that scores depend on."""
+    return _hash(model, messages, {"top_logprobs": top})
+
+
+def _hash(model: str, messages: Sequence[Message], rest: dict[str, Any]) -> str:
+    question = {"model": model, "messages": [dict(message) for message in messages], **rest}
     text = json.dumps(question, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -11,6 +11,7 @@ context, and one that a content filter rejects.
 
 import email.utils
 import json
+import math
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -37,6 +38,8 @@ class Reply:
     finish_reason: str
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    first_token: tuple[tuple[str, float], ...] | None = None
+    """Log probabilities of the most likely first tokens; None if the server sent none."""
     refused: bool = False
     """The server did not ask the model: nothing was paid, and nothing is cached."""
 
@@ -130,7 +133,21 @@ class Transport:
             str(choice.get("finish_reason") or "unknown"),
             _count(usage.get("prompt_tokens")),
             _count(usage.get("completion_tokens")),
+            self._first_token(choice),
         )
+
+    def _first_token(self, choice: Mapping[str, Any]) -> tuple[tuple[str, float], ...] | None:
+        """Read the log probabilities of the first token; an answer without tokens has none."""
+        try:
+            tokens = choice["logprobs"]["content"]
+            listed = tokens[0]["top_logprobs"] if tokens else []
+            pairs = [
+                (self._settings.redact(_text(t["token"])), float(t["logprob"])) for t in listed
+            ]
+        except (LookupError, TypeError, ValueError):
+            return None
+        redact = self._settings.redact
+        return tuple((redact(token), value) for token, value in pairs if math.isfinite(value))
 
     def _status_error(self, status: int, response: Any) -> Reply | Failure:
         content = response.content.decode(errors="replace")
