@@ -179,6 +179,16 @@ def test_types_above_the_root_are_ignored():
     assert "  (:types\n    t - object\n  )\n" in ppddl_files(StateGraph(vocabulary), "round").domain
 
 
+def test_objects_of_several_types_are_written_without_types():
+    predicates = [Predicate("near", ("obstacle",)), Predicate("built", ("structure",))]
+    graph = StateGraph(
+        Vocabulary(predicates, {"tree": "obstacle", "table": ("obstacle", "structure")})
+    )
+    domain = parsed(ppddl_files(graph, "garden")).domain
+    assert [t.name for t in domain.types if t.name != "object"] == []
+    assert {o.name: o.type_name for o in domain.constants} == {"tree": "object", "table": "object"}
+
+
 def test_names_of_all_kinds_differ_for_parsers_with_one_namespace():
     vocabulary = Vocabulary.from_dict(
         {"predicates": [["robot", ["robot"]]], "objects": {"robot": "robot"}, "parents": {}}

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,6 +33,29 @@ def test_an_object_belongs_to_all_supertypes_of_its_type_and_to_no_subtype():
     assert vocabulary_of().objects_of("vehicle") == ("t1", "p1")
     assert vocabulary_of().objects_of("truck") == ("t1",)
     assert vocabulary_of().objects_of("object") == tuple(OBJECTS)
+
+
+def test_an_object_may_have_several_types():
+    predicates = [Predicate("next-to", ("obstacle",)), Predicate("can-build", ("structure",))]
+    objects = {"tree": "obstacle", "table": ("obstacle", "structure"), "gate": ("structure",)}
+    vocabulary = Vocabulary(predicates, objects, {"structure": "made"})
+    assert vocabulary.objects_of("obstacle") == ("tree", "table")
+    assert vocabulary.objects_of("structure") == vocabulary.objects_of("made") == ("table", "gate")
+    assert vocabulary.objects_of("object") == ("tree", "table", "gate")
+    written = json.loads(json.dumps(vocabulary.as_dict()))
+    assert written["objects"] == {
+        "tree": "obstacle", "table": ["obstacle", "structure"], "gate": "structure"
+    }  # fmt: skip
+    assert Vocabulary.from_dict(written) == vocabulary
+    assert Vocabulary.from_dict(written).atoms == vocabulary.atoms
+
+
+def test_another_type_of_an_object_changes_the_fingerprint():
+    predicates = [Predicate("next-to", ("obstacle",))]
+    one = Vocabulary(predicates, {"table": "obstacle"})
+    two = Vocabulary(predicates, {"table": ("obstacle", "structure")})
+    assert one.atoms == two.atoms
+    assert one != two
 
 
 def test_a_type_without_a_parent_is_below_the_root():

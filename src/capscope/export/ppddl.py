@@ -97,6 +97,9 @@ class _Names:
         vocabulary = graph.vocabulary
         types = {*vocabulary.parents, *vocabulary.parents.values(), *vocabulary.objects.values()}
         types |= {kind for predicate in vocabulary.predicates for kind in predicate.types}
+        if vocabulary.combined_types:
+            # PDDL has no object of several types. Actions are ground, so types can be left out.
+            types = set()
         ranked = sorted(types - {TYPE_ROOT}, key=lambda kind: _rank(kind, vocabulary))
         # Some readers have one set of names for all kinds of things.
         predicates = SYNTAX.identifiers(predicate.name for predicate in vocabulary.predicates)
@@ -173,11 +176,13 @@ def _declarations(vocabulary: Vocabulary, names: _Names) -> Iterator[str]:
     if vocabulary.objects:
         yield "  (:constants"
         for name, kind in vocabulary.objects.items():
-            yield f"    {names.objects[name]} - {names.types[kind]}"
+            yield f"    {names.objects[name]} - {names.types.get(kind, TYPE_ROOT)}"
         yield "  )"
     yield "  (:predicates"
     for predicate in vocabulary.predicates:
-        arguments = (f" ?x{i} - {names.types[t]}" for i, t in enumerate(predicate.types, 1))
+        arguments = (
+            f" ?x{i} - {names.types.get(t, TYPE_ROOT)}" for i, t in enumerate(predicate.types, 1)
+        )
         yield f"    ({names.predicates[predicate.name]}{''.join(arguments)})"
     yield "  )"
 

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 from capscope.errors import VocabularyError
 
 TYPE_ROOT = "object"
+TYPE_SEPARATOR = " and "
+"""Joins the types of an object that has several."""
 
 State = int
 """A symbolic state: bit i is set when atom i of the vocabulary holds."""
@@ -127,19 +129,22 @@ class Vocabulary:
     def __init__(
         self,
         predicates: Sequence[Predicate],
-        objects: Mapping[str, str],
+        objects: Mapping[str, str | Sequence[str]],
         parents: Mapping[str, str] | None = None,
         distinct_types: Iterable[str] = (),
     ) -> None:
         """Ground predicates over objects (name → type); `parents` maps a type to its supertype.
 
+        An object may have several types: `{"table": ("obstacle", "structure")}`.
         `distinct_types` are those whose objects are ordered or for another reason not
         interchangeable, like floors or the cells of a grid: that an agent treats two of them
         differently is no finding. Subtypes are not included.
         """
         self.predicates = tuple(predicates)
         self.distinct_types = frozenset(distinct_types)
-        self.objects = dict(objects)
+        self.combined_types: dict[str, tuple[str, ...]] = {}
+        """The types of objects that have several, by a name for the combination."""
+        self.objects = {name: self._type_name(types) for name, types in objects.items()}
         self.parents = dict(parents or {})
         self._check()
         self._groundings = {p.name: tuple(self._ground(p)) for p in self.predicates}
@@ -153,12 +158,22 @@ class Vocabulary:
         """Declare propositions: atoms without arguments, in the given order."""
         return cls([Predicate(name) for name in names], {})
 
+    def _type_name(self, types: str | Sequence[str]) -> str:
+        """Return one type as it is, and a name for a combination of several."""
+        if isinstance(types, str):
+            return types
+        name = TYPE_SEPARATOR.join(types)
+        if len(types) > 1:
+            self.combined_types[name] = tuple(types)
+        return name
+
     def _check(self) -> None:
         names = [p.name for p in self.predicates]
         if len(set(names)) != len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise VocabularyError(f"predicates declared twice: {', '.join(twice)}")
         known = {TYPE_ROOT, *self.parents, *self.parents.values(), *self.objects.values()}
+        known.update(itertools.chain.from_iterable(self.combined_types.values()))
         for predicate in self.predicates:
             for type_name in predicate.types:
                 if type_name not in known:
@@ -189,7 +204,11 @@ class Vocabulary:
 
     def objects_of(self, type_name: str) -> tuple[str, ...]:
         """List the objects of a type and its subtypes, in the order of declaration."""
-        return tuple(o for o, t in self.objects.items() if type_name in self._ancestry(t))
+        return tuple(
+            name
+            for name, own in self.objects.items()
+            if any(type_name in self._ancestry(t) for t in self.combined_types.get(own, (own,)))
+        )
 
     def _ground(self, predicate: Predicate) -> Iterator[Atom]:
         for arguments in itertools.product(*(self.objects_of(t) for t in predicate.types)):
@@ -266,9 +285,10 @@ class Vocabulary:
     def as_dict(self) -> dict[str, Any]:
         """Return predicates, objects and types as JSON values; phrases and marks if there are."""
         phrases = {p.name: [p.phrase, p.negated] for p in self.predicates if p.phrase}
+        several = {name: list(types) for name, types in self.combined_types.items()}
         return {
             "predicates": [[p.name, list(p.types)] for p in self.predicates],
-            "objects": self.objects,
+            "objects": {name: several.get(t, t) for name, t in self.objects.items()},
             "parents": self.parents,
             **({"phrases": phrases} if phrases else {}),
             **({"distinct_types": sorted(self.distinct_types)} if self.distinct_types else {}),
