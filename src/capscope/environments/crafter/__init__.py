@@ -1,0 +1,46 @@
+"""Crafter on a fixed map: collect, build, make tools, sleep, stay alive.
+
+`crafter` is an extra, imported when the first simulator is made; maps, observations and the
+abstraction do not need it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capscope.environments.crafter.game_map import GameMap, read_map, shipped_maps
+from capscope.environments.crafter.observation import (
+    CrafterAbstraction,
+    CrafterObservation,
+    Creature,
+    crafter_vocabulary,
+)
+from capscope.environments.crafter.rules import ACTIONS
+from capscope.errors import ProblemError, install_hint
+
+if TYPE_CHECKING:
+    from capscope.environments.crafter.simulator import CrafterSimulator
+
+__all__ = [
+    "ACTIONS",
+    "CrafterAbstraction",
+    "CrafterObservation",
+    "Creature",
+    "GameMap",
+    "crafter_simulator",
+    "crafter_vocabulary",
+    "read_map",
+    "shipped_maps",
+]
+
+
+def crafter_simulator(game_map: GameMap, spawn: bool = False) -> CrafterSimulator:
+    """Make the simulator of a map; raise `ProblemError` if crafter is not installed."""
+    try:
+        from capscope.environments.crafter.simulator import CrafterSimulator
+    except ModuleNotFoundError as error:
+        needed = ("crafter", "imageio", "PIL", "ruamel", "opensimplex")
+        if (error.name or "").partition(".")[0] not in needed:
+            raise
+        raise ProblemError(f"Crafter needs its package: {install_hint('crafter')}") from error
+    return CrafterSimulator(game_map, spawn)
