@@ -20,10 +20,15 @@ from difflib import get_close_matches
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from capscope.errors import CapscopeError, ProblemError, install_hint
 from capscope.symbolic import State
 from capscope.world import Agent, Limits, Problem, Snapshot, picture_of
+
+if TYPE_CHECKING:
+    from capscope.agents.crafter_steve import SteveAgent
+    from capscope.environments.crafter import GameMap
 
 ENTRY_POINTS = "capscope.problems"
 GRID_LIMITS = Limits(temporal_length=None, horizon=100)
@@ -95,6 +100,71 @@ def _changed_length(limits: Limits, temporal_length: str) -> Limits:
         raise ProblemError(f"temporal-length must be a number from 1: {error}") from error
 
 
+def _instruction_follower_in_crafter(**options: str) -> Problem:
+    parts = _crafter_parts(options)
+    return _crafter_problem("crafter-steve", parts, parts.steve.fingerprint, parts.steve)
+
+
+def _language_model_in_crafter(**options: str) -> Problem:
+    from capscope.agents.crafter_steve import SKILLS
+    from capscope.agents.llm import LlmSettings, shared_client
+    from capscope.agents.skill_chooser import ChooserSettings, SkillChooserAgent, SkillPrompt
+
+    chosen = {name: value for name, value in options.items() if name in _CHOOSER_OPTIONS}
+    world = {name: value for name, value in options.items() if name not in chosen}
+    parts = _crafter_parts(world)
+    abstraction = parts.steve.abstraction
+    prompt = SkillPrompt(abstraction.vocabulary, "a game of Crafter")
+    client = shared_client(LlmSettings.from_environment())
+    settings = ChooserSettings().changed(chosen)
+    agent = SkillChooserAgent(client, SKILLS, parts.steve, prompt, abstraction, settings)
+    return _crafter_problem("crafter-skills", parts, agent.fingerprint, agent)
+
+
+class _CrafterParts(NamedTuple):
+    game_map: "GameMap"
+    spawn: bool
+    steve: "SteveAgent"
+
+
+def _crafter_parts(options: Mapping[str, str]) -> _CrafterParts:
+    """Read a map, and make the policy for it."""
+    from capscope.agents.crafter_steve import STEVE_WEIGHTS, PolicyNetwork, SteveAgent
+    from capscope.environments.crafter import CrafterAbstraction, read_map, shipped_maps
+
+    maps = shipped_maps()
+    name = options.get("map", "meadow")
+    game_map = read_map(maps.get(name, name))
+    spawn = _yes_or_no("spawn", options.get("spawn", "no"))
+    stochastic = _yes_or_no("stochastic", options.get("stochastic", "no"))
+    abstraction = CrafterAbstraction(game_map, spawn)
+    network = PolicyNetwork.load(STEVE_WEIGHTS)
+    return _CrafterParts(game_map, spawn, SteveAgent(network, abstraction, stochastic))
+
+
+def _crafter_problem(name: str, parts: _CrafterParts, fingerprint: str, agent: Agent) -> Problem:
+    from capscope.environments.crafter import crafter_simulator
+
+    creatures = "-spawn" if parts.spawn else ""
+    # A stochastic policy has more opportunities with a longer Θ, as in the paper.
+    length = 4 if parts.steve.stochastic else 1
+    return Problem(
+        name=name,
+        simulator=crafter_simulator(parts.game_map, parts.spawn),
+        agent=agent,
+        abstraction=parts.steve.abstraction,
+        limits=Limits(temporal_length=length, horizon=15, reset_every=100),
+        description=f"an agent in Crafter on the map {parts.game_map.name}",
+        fingerprint=f"{parts.game_map.fingerprint}{creatures}-{fingerprint}",
+    )
+
+
+def _yes_or_no(option: str, text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise ProblemError(f"{option} must be yes or no, not {text!r}")
+    return text == "yes"
+
+
 def _planning(name: str, summary: str, limits: Limits | None = None) -> RegisteredProblem:
     def load() -> Problem:
         from capscope.environments.pddl import shipped_files
@@ -105,6 +175,8 @@ def _planning(name: str, summary: str, limits: Limits | None = None) -> Register
 
 
 _REACT_OPTIONS = "structured", "max_actions", "max_plan", "max_tokens", "max_thought", "temperature"
+_CRAFTER_OPTIONS = "map", "spawn", "stochastic"
+_CHOOSER_OPTIONS = "skill_steps", "choices", "logprobs"
 _BUILT_IN = (
     _planning("blocksworld", "LAO* planner stacking three blocks (deterministic)"),
     _planning("tireworld", "LAO* planner driving where tires go flat"),
@@ -146,6 +218,22 @@ _BUILT_IN = (
         extra="overcooked",
         modules=("overcooked_ai_py",),
         options=("dishes", "pile_onions", "soup_onions", "advance", "temporal_length"),
+    ),
+    RegisteredProblem(
+        "crafter-steve",
+        "policy that follows instructions, learned by imitation, in Crafter",
+        _instruction_follower_in_crafter,
+        extra="crafter",
+        modules=("crafter",),
+        options=_CRAFTER_OPTIONS,
+    ),
+    RegisteredProblem(
+        "crafter-skills",
+        "language model that chooses among the skills of that policy",
+        _language_model_in_crafter,
+        extra="crafter,llm",
+        modules=("crafter", "openai"),
+        options=(*_CRAFTER_OPTIONS, *_CHOOSER_OPTIONS),
     ),
 )
 

@@ -13,7 +13,7 @@ from capscope.errors import LlmError
 from capscope.world import Allowance
 from capscope.world.allowance import AllowanceSpent
 from support.llm_agents import KEY, QUESTION
-from support.llm_stub import chat, fails, say, scores, sends
+from support.llm_stub import chat, fails, scores, sends
 from support.processes import SECONDS
 from support.small_model import SMALL_MODEL_PATH, needs_the_small_model
 
@@ -139,7 +139,7 @@ def test_cached_scores_cost_tokens_and_no_money(client, stub):
 @pytest.mark.parametrize(
     "document",
     [
-        say("yes"),
+        sends(json.dumps(chat("yes")).encode()),
         with_logprobs(None),
         with_logprobs({"content": [{"token": "yes"}]}),
         with_logprobs({"content": [{"top_logprobs": [{"token": "yes", "logprob": None}]}]}),

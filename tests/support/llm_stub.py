@@ -38,15 +38,26 @@ def chat(text, finish_reason="stop", prompt_tokens=10, completion_tokens=5, **me
 
 
 def say(text, *words, **document):
-    return sends(json.dumps(chat(text, *words, **document)).encode())
+    """Give an answer; if log probabilities are asked for, yes is twice as likely as no."""
+    told, scored = chat(text, *words, **document), chat(text, *words, **document)
+    scored["choices"][0]["logprobs"] = listing(yes=0.5, no=0.25)
+    plain, with_logprobs = (sends(json.dumps(one).encode()) for one in (told, scored))
+    return lambda handler, request: (with_logprobs if request.get("logprobs") else plain)(
+        handler, request
+    )
 
 
 def scores(**probabilities):
     """Answer with the first of some tokens and the probabilities of all of them."""
-    listed = [{"token": t, "logprob": math.log(p)} for t, p in probabilities.items()]
-    document = chat(listed[0]["token"], "length", 10, 1)
-    document["choices"][0]["logprobs"] = {"content": [{**listed[0], "top_logprobs": listed}]}
+    document = chat(next(iter(probabilities)), "length", 10, 1)
+    document["choices"][0]["logprobs"] = listing(**probabilities)
     return sends(json.dumps(document).encode())
+
+
+def listing(**probabilities):
+    """List the probabilities of the first token."""
+    listed = [{"token": t, "logprob": math.log(p)} for t, p in probabilities.items()]
+    return {"content": [{**listed[0], "top_logprobs": listed}]}
 
 
 def fails(status, message="no", headers=None, **error):

@@ -95,18 +95,20 @@ class CrafterObservation(NamedTuple):
 def crafter_vocabulary(game_map: GameMap, spawn: bool = False) -> Vocabulary:
     """Return the vocabulary of a map: the objects and achievements that it can lead to."""
     possible = producible(game_map.materials, spawn)
-    return Vocabulary(list(_predicates()), _objects(possible))
+    # A small map may have no object of some type.
+    types = dict.fromkeys((OBSTACLE, STRUCTURE, TOOL, ACHIEVEMENT), "object")
+    return Vocabulary(list(_predicates()), _objects(possible), types)
 
 
 def _predicates() -> Iterator[Predicate]:
-    yield Predicate("next_to", (OBSTACLE,), "the player is next to a {0}")
-    yield Predicate("close_to", (OBSTACLE,), "a {0} is close to the player")
-    yield Predicate("exists", (OBSTACLE,), "there is a {0} on the map")
+    yield Predicate("next_to", (OBSTACLE,), "the player is next to {0}")
+    yield Predicate("close_to", (OBSTACLE,), "{0} is close to the player")
+    yield Predicate("exists", (OBSTACLE,), "{0} is on the map")
     yield Predicate("is_sleeping", (), "the player is asleep", "the player is awake")
     yield Predicate("is_dead", (), "the player is dead", "the player is alive")
-    yield Predicate("has", (TOOL,), "the player has a {0}", "the player has no {0}")
-    yield Predicate("can_make", (TOOL,), "the player has what a {0} is made of")
-    yield Predicate("can_build", (STRUCTURE,), "the player has what it takes to place a {0}")
+    yield Predicate("has", (TOOL,), "the player has the {0}", "the player has no {0}")
+    yield Predicate("can_make", (TOOL,), "the player has what the {0} is made of")
+    yield Predicate("can_build", (STRUCTURE,), "the player has what it takes to place the {0}")
     yield Predicate("achieved", (ACHIEVEMENT,), "the player has achieved {0}")
 
 
