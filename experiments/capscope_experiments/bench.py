@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -80,10 +80,10 @@ class Bench:
 
     def planned_run(self, case: BenchCase, strategy: str, seed: int) -> BenchRun:
         """Return a run of a case with the settings of the bench."""
-        budget = case.budget(strategy)
-        return BenchRun(
-            case.problem, strategy, seed, self.settings, budget, sequences=case.sequences
-        )
+        budget, settings = case.budget(strategy), self.settings
+        if case.intents and not settings.intents:
+            settings = replace(settings, intents=case.intents)
+        return BenchRun(case.problem, strategy, seed, settings, budget, sequences=case.sequences)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ class BenchCase:
     """For strategies whose runs take too long to make all of them."""
     as_printed: tuple[str, ...] = ()
     """The strategies that also run without any departure from the paper (`--paper`)."""
+    intents: tuple[str, ...] = ()
+    """For all runs, where discovery would give each seed other ones; empty: discovered."""
 
     def budget(self, strategy: str) -> Budget:
         """Return what a strategy may spend; unlimited if no budget is given."""
@@ -53,6 +55,27 @@ _GRID: Mapping[str, Budget] = {
     "mcqs-s": Budget(executions=20_000),
     "mcqs-e": Budget(executions=20_000),
 }
+_CRAFTER: Mapping[str, Budget] = {
+    "adaptive": Budget(simulator_steps=20_000),
+    "mcqs-s": Budget(simulator_steps=20_000),
+    "mcqs-e": Budget(simulator_steps=20_000),
+    "random": Budget(simulator_steps=100_000),
+}
+_MEADOW_THINGS = ("water", "tree", "table", "plant")
+_MEADOW_TOOLS = ("wood_pickaxe", "wood_sword")
+_MEADOW_ACHIEVEMENTS = (
+    *("collect_drink", "collect_sapling", "collect_wood", "eat_plant", "make_wood_pickaxe"),
+    *("make_wood_sword", "place_plant", "place_table", "wake_up"),
+)
+_MEADOW_INTENTS = (
+    *(f"{p}({x})" for p in ("next_to", "close_to") for x in _MEADOW_THINGS),
+    *(f"not {p}({x})" for p in ("next_to", "close_to") for x in _MEADOW_THINGS),
+    *("not exists(tree)", "exists(table)", "exists(plant)", "is_sleeping()", "not is_sleeping()"),
+    *(f"{p}({x})" for p in ("has", "can_make", "not can_make") for x in _MEADOW_TOOLS),
+    *(f"{p}({x})" for p in ("can_build", "not can_build") for x in ("table", "plant")),
+    *(f"achieved({x})" for x in _MEADOW_ACHIEVEMENTS),
+)
+"""Everything that can be asked for on the meadow but death; walks find other parts of it each."""
 _FEW: Mapping[str, int] = {"exhaustive": 1}
 _PAPERS = ("mcqs-s", "mcqs-e")
 CASES = (
@@ -64,6 +87,7 @@ CASES = (
     BenchCase("couriers", tuple(_GENERATED), _GENERATED, max_seeds=_FEW),
     BenchCase("hanoi", tuple(_GENERATED), _GENERATED, max_seeds=_FEW),
     BenchCase("minigrid-q", budgets=_GRID, sequences=5000, as_printed=_PAPERS),
+    BenchCase("crafter-steve", tuple(_CRAFTER), _CRAFTER, sequences=5000, intents=_MEADOW_INTENTS),
 )
 SEEDS = 5
 _PROBLEMS_OF: Mapping[str, tuple[str, ...]] = {
