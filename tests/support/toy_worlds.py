@@ -55,6 +55,26 @@ class BoardThatStaysWhereItIs(Board):
         return self.lit
 
 
+class BoardSeenByACamera(Board):
+    """No defect: what is observed is noisy, and the position is not."""
+
+    def reset(self, seed):
+        return super().reset(seed), self.rng.random()
+
+    def step(self, action):
+        return super().step(action), self.rng.random()
+
+    def restore(self, snapshot, seed):
+        return super().restore(snapshot, seed), self.rng.random()
+
+
+class CameraThatRepeatsItself(BoardSeenByACamera):
+    """Defect: what follows a restore does not depend on its seed."""
+
+    def restore(self, snapshot, seed):
+        return super().restore(snapshot, 0)
+
+
 class BoardThatForgetsASwitch(Board):
     """Defect: one switch is not in the snapshot."""
 

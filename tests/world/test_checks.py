@@ -6,7 +6,7 @@ import pytest
 from capscope.environments.pddl import SHIPPED_PROBLEMS
 from capscope.problems import load_problem, restore_elsewhere
 from capscope.world import check_problem, notes_on
-from capscope.world.checks import WALK_STEPS
+from capscope.world.checks import RESETS, WALK_STEPS, _equal_resets
 from support import toy_worlds as toy
 from support.toy_worlds import board_problem
 
@@ -218,3 +218,42 @@ def test_an_agent_that_never_changes_anything_is_noted():
         assert notes_on(board_problem(agent=agent)) == [question]
     for agent in (toy.Presser(), toy.Scripted("a")):
         assert notes_on(board_problem(agent=agent)) == []
+
+
+def camera_problem(simulator):
+    return board_problem(simulator, toy.Scripted("a"))
+
+
+def test_the_noise_of_a_camera_is_no_different_position():
+    problem = camera_problem(toy.BoardSeenByACamera(slip=0.5))
+    assert check_problem(problem) == []
+    assert not any("different positions" in note for note in notes_on(problem))
+
+
+def test_a_noisy_camera_does_not_hide_that_draws_repeat_each_other():
+    failure = only_failure(camera_problem(toy.CameraThatRepeatsItself(slip=0.5)))
+    assert failure.check == "randomness"
+    assert "repeat each other" in failure.message
+
+
+def test_resets_with_a_noisy_observation_or_a_longer_snapshot_are_grouped_by_the_other():
+    class Diary(toy.Board):
+        """The snapshot records how the position was reached."""
+
+        def snapshot(self):
+            return super().snapshot() + self.rng.random().hex().encode()
+
+    for problem in (camera_problem(toy.BoardSeenByACamera()), board_problem(Diary())):
+        assert len(_equal_resets(problem, 0)) == 1
+
+
+def test_resets_to_different_layouts_are_not_grouped():
+    class Layouts(toy.Board):
+        def reset(self, seed):
+            super().reset(seed)
+            self.lit = seed % 3
+            return self.lit
+
+    groups = _equal_resets(board_problem(Layouts()), 0)
+    assert len(groups) == 3
+    assert sorted(draw for draws in groups for draw in draws) == list(range(RESETS))

@@ -225,15 +225,13 @@ def _seeds_determine_futures(problem: Problem, visits: Visits, seed: int) -> str
 
 def _is_stochastic(problem: Problem, seed: int) -> bool:
     """Return whether resets to the same position have different futures."""
-    futures: dict[bytes, Signs] = {}
-    for draw in range(RESETS):
-        observation = problem.simulator.reset(child_seed(seed, 4, draw))
-        # Resets may differ in the layout; only equal positions are compared.
-        position = _appearance(problem, observation)
-        future = _future(problem, observation, seed)
-        if futures.setdefault(position, future) != future:
-            return True
-    return False
+
+    def future(draw: int) -> Signs:
+        return _future(problem, problem.simulator.reset(child_seed(seed, 4, draw)), seed)
+
+    # Resets may differ in the layout; only equal positions are compared.
+    groups = _equal_resets(problem, seed)
+    return any(len({future(draw) for draw in draws}) > 1 for draws in groups if len(draws) > 1)
 
 
 def _reason(problem: Problem, visits: Visits, seed: int) -> str:
@@ -259,6 +257,8 @@ def _inside(problem: Problem, go: Callable[[], Observation], seed: int) -> Inspe
 def _generators_are_reseeded(problem: Problem, visits: Visits, seed: int) -> str:
     """Compare the generators themselves: rare events do not occur in a few futures."""
     restore = problem.simulator.restore
+    if not any(visit.inside.generators for visit in visits):
+        return ""
     for visit in _spread(visits, VISITS_COMPARED):
         first, again, other = (
             _inside(problem, partial(restore, visit.snapshot, child_seed(seed, 3, draw)), seed)
@@ -291,14 +291,30 @@ def notes_on(problem: Problem, seed: int = 0) -> list[str]:
         )
     if _never_acts(problem, seed):
         notes.append("no attempt changed anything; does the agent act on this world?")
-    resets = (problem.simulator.reset(child_seed(seed, 4, draw)) for draw in range(RESETS))
-    different = len({_appearance(problem, observation) for observation in resets})
+    different = len(_equal_resets(problem, seed))
     if different > 1:
         notes.append(
             f"{RESETS} resets led to {different} different positions; a run starts from as many "
             "resets as --resets gives, and its results apply to what is reachable from there"
         )
     return notes
+
+
+def _equal_resets(problem: Problem, seed: int) -> list[list[int]]:
+    """Group resets, by their numbers, that led to the same position.
+
+    They did if they look the same or have the same snapshot. Neither is enough by itself: a
+    camera's picture is noisy, and a snapshot may record how its position was reached.
+    """
+    groups: list[tuple[set[bytes], list[int]]] = []
+    for draw in range(RESETS):
+        observation = problem.simulator.reset(child_seed(seed, 4, draw))
+        names = {_appearance(problem, observation), b"snapshot " + problem.simulator.snapshot()}
+        equal = [group for group in groups if group[0] & names]
+        groups = [group for group in groups if group not in equal]
+        draws = sorted([draw, *itertools.chain.from_iterable(group[1] for group in equal)])
+        groups.append((names.union(*(group[0] for group in equal)), draws))
+    return [draws for _, draws in groups]
 
 
 def _never_acts(problem: Problem, seed: int) -> bool:
