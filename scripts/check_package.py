@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[1]
-DATA = {".css", ".j2", ".js", ".npz", ".pddl", ".txt"}
+DATA = {".css", ".j2", ".js", ".npz", ".pddl", ".txt", ".xml"}
 """Kinds of files that may accompany the code: templates, assets, PDDL files, layouts, weights."""
 COMMANDS = (
     ("--version",),
