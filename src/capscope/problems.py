@@ -10,6 +10,8 @@ the same ones. The server and model of a language agent come from the environmen
 model's name is in the problem's fingerprint.
 """
 
+from __future__ import annotations
+
 import hashlib
 import importlib.util
 import subprocess
@@ -28,12 +30,15 @@ from capscope.world import Agent, Limits, Problem, Snapshot, picture_of
 
 if TYPE_CHECKING:
     from capscope.agents.crafter_steve import SteveAgent
+    from capscope.agents.saycan import SayCanAgent
     from capscope.environments.crafter import GameMap
 
 ENTRY_POINTS = "capscope.problems"
 GRID_LIMITS = Limits(temporal_length=None, horizon=100)
 """What counts is where an attempt ends, however often it changes the symbolic state."""
 KITCHEN_LIMITS = Limits(temporal_length=None, horizon=60)
+TABLE_LIMITS = Limits(temporal_length=None, horizon=20)
+"""The same; the agent stops after a few skills by itself."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +170,22 @@ def _yes_or_no(option: str, text: str) -> bool:
     return text == "yes"
 
 
+def _scripted_table_robot(**options: str) -> Problem:
+    from capscope.agents.saycan import SayCanAgent, SayCanSettings, TabletopScript
+
+    settings = SayCanSettings().changed(options)
+    return table_problem(SayCanAgent(TabletopScript(), settings), "tabletop-affordance")
+
+
+def _language_model_at_table(**options: str) -> Problem:
+    from capscope.agents.llm import LlmSettings, shared_client
+    from capscope.agents.saycan import TABLETOP_GUIDE, LanguageChooser, SayCanAgent, SayCanSettings
+
+    chooser = LanguageChooser(shared_client(LlmSettings.from_environment()), TABLETOP_GUIDE)
+    settings = SayCanSettings().changed(options)
+    return table_problem(SayCanAgent(chooser, settings), "tabletop-saycan")
+
+
 def _planning(name: str, summary: str, limits: Limits | None = None) -> RegisteredProblem:
     def load() -> Problem:
         from capscope.environments.pddl import shipped_files
@@ -235,6 +256,22 @@ _BUILT_IN = (
         modules=("crafter", "openai"),
         options=(*_CRAFTER_OPTIONS, *_CHOOSER_OPTIONS),
     ),
+    RegisteredProblem(
+        "tabletop-affordance",
+        "robot that stacks blocks as a camera sees them, with a script for a language model",
+        _scripted_table_robot,
+        extra="tabletop",
+        modules=("mujoco",),
+        options=("max_skills",),
+    ),
+    RegisteredProblem(
+        "tabletop-saycan",
+        "the same robot with a language model; CAPSCOPE_LLM_BASE_URL and _MODEL name it",
+        _language_model_at_table,
+        extra="tabletop,llm",
+        modules=("mujoco", "openai"),
+        options=("max_skills",),
+    ),
 )
 
 
@@ -275,6 +312,22 @@ def grid_problem(
         limits=limits,
         description=f"an agent in the grid {grid.name}",
         fingerprint=f"{grid.fingerprint}-{fingerprint}" if fingerprint else grid.fingerprint,
+    )
+
+
+def table_problem(agent: SayCanAgent, name: str, limits: Limits = TABLE_LIMITS) -> Problem:
+    """Let an agent choose the skills of the robot at the table."""
+    from capscope.environments.tabletop import TableAbstraction, tabletop_simulator
+
+    simulator = tabletop_simulator()
+    return Problem(
+        name=name,
+        simulator=simulator,
+        agent=agent,
+        abstraction=TableAbstraction(),
+        limits=limits,
+        description="a robot with four blocks and a cup",
+        fingerprint=f"{simulator.fingerprint}-{agent.fingerprint}",
     )
 
 
