@@ -1,4 +1,3 @@
-import os
 import re
 import sys
 from dataclasses import fields
@@ -238,8 +237,7 @@ def test_a_package_that_cannot_be_imported_is_an_error_of_the_problem(monkeypatc
         load_problem("moon")
 
 
-def test_snapshots_are_restored_in_another_process(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(TOYS).parent), prepend=os.pathsep)
+def test_snapshots_are_restored_in_another_process():
     snapshots = [bytes([state]) for state in (0, 5, 7)]
     assert restore_elsewhere(f"{TOYS}:slippery_board", snapshots) == [0, 5, 7]
     with pytest.raises(ProblemError, match="IndexError"):
@@ -247,7 +245,7 @@ def test_snapshots_are_restored_in_another_process(monkeypatch):
 
 
 def test_a_banner_printed_on_import_is_no_answer(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(TOYS).parent), prepend=os.pathsep)
+    monkeypatch.syspath_prepend(str(Path(TOYS).parent))
     (tmp_path / "loud.py").write_text(
         "print('welcome to state 7')\nfrom toy_worlds import slippery_board"
     )

@@ -1,6 +1,7 @@
 """Find out what an AI agent can do, when, and with what side effects."""
 
 from capscope.assessment import Event
+from capscope.assessment.workers import WorkerSettings
 from capscope.errors import CapscopeError
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget, Usage
@@ -26,6 +27,7 @@ __all__ = [
     "State",
     "Usage",
     "Vocabulary",
+    "WorkerSettings",
     "assess",
     "check_problem",
     "load",

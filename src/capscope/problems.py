@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from capscope.assessment.workers import WorkerSettings, start_workers
 from capscope.errors import CapscopeError, ProblemError, install_hint
 from capscope.symbolic import State
 from capscope.world import Agent, Limits, Problem, Snapshot, picture_of
@@ -413,6 +413,22 @@ def load_problem(source: str) -> Problem:
     return problem.load(**_options(problem, options)) if colon else problem.load()
 
 
+@dataclass(frozen=True, slots=True)
+class ProblemLoader:
+    """Loads a problem by its source, also in another process or on another machine."""
+
+    source: str
+
+    def __call__(self) -> Problem:
+        """Load the problem."""
+        return load_problem(self.source)
+
+    @property
+    def digest(self) -> str | None:
+        """A hash of the problem's Python file where this is called, if it has one."""
+        return text_digest(self.source)
+
+
 def picture_drawer(source: str, wanted: bool | None) -> Callable[[Snapshot], bytes] | None:
     """Return a function that draws positions of a problem; None if there are to be no pictures.
 
@@ -498,28 +514,33 @@ def _call(make: Callable[[], object], source: str) -> Problem:
     return problem
 
 
-_RESTORE = """
-import sys
-from capscope.problems import load_problem
-problem = load_problem(sys.argv[1])
-for line in sys.stdin:
-    state = problem.abstraction(problem.simulator.restore(bytes.fromhex(line.strip()), 0))
-    print("state", state)
-"""
+ELSEWHERE = WorkerSettings(1, "processes", draw_timeout=300.0)
+"""One other process."""
 
 
-def restore_elsewhere(source: str, snapshots: Sequence[bytes]) -> list[State]:
-    """Restore snapshots in a fresh process and return the states seen there."""
-    result = subprocess.run(
-        [sys.executable, "-c", _RESTORE, source],
-        input="".join(f"{snapshot.hex()}\n" for snapshot in snapshots),
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    if result.returncode:
-        reason = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise ProblemError(reason)
-    # A package may print a banner when it is imported; only marked lines are answers.
-    lines = (line.split() for line in result.stdout.splitlines())
-    return [int(words[1]) for words in lines if len(words) == 2 and words[0] == "state"]
+@dataclass(frozen=True, slots=True)
+class RestoreSnapshots:
+    """Snapshots to be restored on any copy of the problem."""
+
+    snapshots: tuple[bytes, ...]
+
+    def __call__(self, problem: Problem) -> list[State]:
+        """Return the states seen there."""
+        try:
+            return [
+                problem.abstraction(problem.simulator.restore(snapshot, 0))
+                for snapshot in self.snapshots
+            ]
+        except Exception as error:
+            raise ProblemError(f"{type(error).__name__}: {error}") from error
+
+
+def restore_elsewhere(
+    source: str, snapshots: Sequence[bytes], workers: WorkerSettings = ELSEWHERE
+) -> list[State]:
+    """Restore snapshots in workers that are not this process; return the states seen there."""
+    loader, restore = ProblemLoader(source), RestoreSnapshots(tuple(snapshots))
+    with start_workers(workers, loader(), loader) as started:
+        found = list(started.map([restore] * workers.number))
+    # If one of several workers sees something else, that is what matters.
+    return next((states for states in found if states != found[0]), found[0])

@@ -35,10 +35,18 @@ from capscope.analysis.success import ResetSuccess, success_from_resets
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.run_state import RunState
 from capscope.assessment.time_limit import OutOfTime, TimedPictures, TimeLimit
+from capscope.assessment.workers import WorkerSettings, start_workers
+from capscope.assessment.workers.contract import MakeProblem
 from capscope.errors import ProblemError, RunError, SimulatorError
 from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
 from capscope.phases import begin_phase
-from capscope.problems import canonical_source, load_problem, picture_drawer, text_digest
+from capscope.problems import (
+    ProblemLoader,
+    canonical_source,
+    load_problem,
+    picture_drawer,
+    text_digest,
+)
 from capscope.record.agent_failures import AgentFailure, find_agent_failures
 from capscope.record.execution_table import ExecutionTable, has_several_positions
 from capscope.record.identity import InitialPositions, RunIdentity, RunMeta
@@ -92,6 +100,8 @@ class Run:
         """The states seen and the pairs tried."""
         self.omitted: str | None = None
         """Why the report was not written at the end of the run; None if it was."""
+        self.workers_lost = 0
+        """Workers that were lost while this object was made; their draws were made again."""
         self._evidence = evidence
         self._model = model
         self._temporary = temporary
@@ -392,19 +402,22 @@ class Run:
         self,
         measure: Measure | None = None,
         *,
-        problem: Problem | None = None,
+        problem: Problem | MakeProblem | None = None,
         progress: Progress = silent,
+        workers: int | WorkerSettings = 1,
     ) -> dict[str, Any]:
         """Compare the model with the agent: with the exact truth if known, and with samples.
 
-        The samples are kept in the folder `datasets` beside the run directory.
+        The samples are kept in the folder `datasets` beside the run directory; `workers` execute
+        their sequences.
         """
-        loaded = problem or load_problem(self.identity.source)
+        _, loaded, make = _found(problem or self.identity.source)
         measure = measure or Measure()
         limits = measure.after_executions, measure.after_steps
         whole = limits == (None, None)
         chosen = self if whole else self.within(limits[0], simulator_steps=limits[1])
-        return evaluate_run(chosen, loaded, measure, progress)
+        with start_workers(_worker_settings(workers), loaded, make) as started:
+            return evaluate_run(chosen, loaded, measure, progress, started)
 
     def export(
         self, format: str = "json", to: str | Path | None = None, **options: Any
@@ -440,14 +453,14 @@ class Run:
     def resume(
         self,
         *,
-        problem: Problem | None = None,
+        problem: Problem | MakeProblem | None = None,
         budget: Budget | None = None,
         listener: Listener = ignore,
-        workers: int = 1,
+        workers: int | WorkerSettings = 1,
     ) -> Run:
         """Continue the run; only budget and workers may differ from what it was started with.
 
-        `problem` is needed for a run that was started with a `Problem` object.
+        `problem` is needed for a run that was not started with the name of a problem.
         """
         return _resume(self.path, problem, budget, listener, workers, self._temporary)
 
@@ -480,7 +493,7 @@ def load(directory: str | Path) -> Run:
 
 
 def assess(
-    problem: str | Problem,
+    problem: str | Problem | MakeProblem,
     *,
     strategy: str = DEFAULT_STRATEGY,
     seed: int = 0,
@@ -488,73 +501,87 @@ def assess(
     budget: Budget | None = None,
     run: str | Path | None = None,
     listener: Listener = ignore,
-    workers: int = 1,
+    workers: int | WorkerSettings = 1,
 ) -> Run:
-    """Assess an agent; `problem` is a `Problem` or anything `capscope assess` takes.
+    """Assess an agent; `problem` is a `Problem`, a function that makes one, or a name.
 
-    With `run`, everything is kept in that directory, and `resume` continues it; without, the record
-    lives as long as the returned object. `workers` draws of a query are made in parallel, each on a
-    copy of the problem.
+    A name is anything that `capscope assess` takes. With `run`, everything is kept in that
+    directory, and `resume` continues it; without, the record lives as long as the returned object.
+    `workers` draws of a query are made in parallel, each on a copy of the problem.
     """
     begun = time.monotonic()
-    if isinstance(problem, str):
-        source = canonical_source([problem])
-        begin_phase(f"loading {source}")
-        loaded = load_problem(source)
-    else:
-        source, loaded = problem.name, problem
-    spec = RunSpec(
-        loaded,
-        source,
-        strategy,
-        seed,
-        _with_hazards(settings or Settings(), loaded.hazards),
-        budget or Budget(),
-        _copies(problem, workers - 1),
-        TimeLimit.of(begun, None if budget is None or run is None else budget.seconds),
-    )
-    temporary = None
-    if run is None:
-        temporary = TemporaryRun()
-        run = temporary.path
-    with RunDirectory.create(Path(run), spec.meta()) as opened:
-        return _carry_out(opened, spec, listener, temporary)
+    source, loaded, make = _found(problem)
+    with start_workers(_worker_settings(workers), loaded, make) as started:
+        spec = RunSpec(
+            loaded,
+            source,
+            strategy,
+            seed,
+            _with_hazards(settings or Settings(), loaded.hazards),
+            budget or Budget(),
+            started,
+            TimeLimit.of(begun, None if budget is None or run is None else budget.seconds),
+        )
+        temporary = None
+        if run is None:
+            temporary = TemporaryRun()
+            run = temporary.path
+        with RunDirectory.create(Path(run), spec.meta()) as opened:
+            return _carry_out(opened, spec, listener, temporary)
 
 
 def resume(
     run: str | Path,
     *,
-    problem: Problem | None = None,
+    problem: Problem | MakeProblem | None = None,
     budget: Budget | None = None,
     listener: Listener = ignore,
-    workers: int = 1,
+    workers: int | WorkerSettings = 1,
 ) -> Run:
     """Continue a run; only budget and workers may differ from what it was started with.
 
-    `problem` is needed for a run that was started with a `Problem` object.
+    `problem` is needed for a run that was not started with the name of a problem.
     """
     return _resume(Path(run), problem, budget, listener, workers, None)
 
 
 def _resume(
     path: Path,
-    problem: Problem | None,
+    problem: Problem | MakeProblem | None,
     budget: Budget | None,
     listener: Listener,
-    workers: int,
+    workers: int | WorkerSettings,
     temporary: TemporaryRun | None,
 ) -> Run:
     begun = time.monotonic()
     with RunDirectory.open(path) as opened:
         meta = opened.journal.read_meta()
-        begin_phase(f"loading {meta.identity.source}")
-        loaded = problem or load_problem(meta.identity.source)
-        copies = _copies(problem or meta.identity.source, workers - 1)
-        spec = RunSpec.continuing(meta, loaded, budget, copies)
-        opened.admit(spec.identity, spec.budget)
-        if temporary is None:
-            spec = replace(spec, limit=_time_left(opened.journal, spec.budget, begun))
-        return _carry_out(opened, spec, listener, temporary)
+        _, loaded, make = _found(problem or meta.identity.source)
+        with start_workers(_worker_settings(workers), loaded, make) as started:
+            spec = RunSpec.continuing(meta, loaded, budget, started)
+            opened.admit(spec.identity, spec.budget)
+            if temporary is None:
+                spec = replace(spec, limit=_time_left(opened.journal, spec.budget, begun))
+            return _carry_out(opened, spec, listener, temporary)
+
+
+def _found(problem: str | Problem | MakeProblem) -> tuple[str, Problem, MakeProblem | None]:
+    """Return the source of a problem, the problem, and how to make another copy of it."""
+    if isinstance(problem, Problem):
+        return problem.name, problem, None
+    if isinstance(problem, str):
+        source = canonical_source([problem])
+        begin_phase(f"loading {source}")
+        loader = ProblemLoader(source)
+        return source, loader(), loader
+    made = problem()
+    if not isinstance(made, Problem):
+        raise ProblemError(f"{problem!r} returned {type(made).__name__}, not a capscope Problem")
+    return made.name, made, problem
+
+
+def _worker_settings(workers: int | WorkerSettings) -> WorkerSettings:
+    return WorkerSettings(workers) if isinstance(workers, int) else workers
 
 
 def _with_hazards(settings: Settings, hazards: Sequence[str]) -> Settings:
@@ -597,6 +624,7 @@ def _carry_out(
             f"{error}, and resume the run: what was observed so far is kept"
         ) from error.__cause__
     run = _finished(opened, state, temporary)
+    run.workers_lost = 0 if spec.workers is None else spec.workers.lost
     if run.kept:
         try:
             with spec.limit.enforced():
@@ -643,13 +671,3 @@ def _record_file_digest(journal: Journal, source: str) -> None:
     known, now = journal.read_meta().file_digests, text_digest(source)
     if now is not None and now not in known[-1:]:
         journal.set_file_digests([*known, now])
-
-
-def _copies(problem: str | Problem, number: int) -> tuple[Problem, ...]:
-    if number and not isinstance(problem, str):
-        raise RunError(
-            "a Problem object serves one worker; name it as file.py:factory, of which each worker "
-            "makes its own"
-        )
-    source = problem if isinstance(problem, str) else problem.name
-    return tuple(load_problem(canonical_source([source])) for _ in range(number))

@@ -50,10 +50,36 @@ def test_a_run_continues_with_another_number_of_workers(tmp_path, request):
 
 
 def test_workers_without_draws_to_share_are_refused(request):
-    with pytest.raises(RunError, match="4 workers need --batch 4 or more, not 1"):
-        assess(f"{request.config.rootpath}/{BOARD}", strategy="exhaustive", workers=4)
+    with pytest.raises(RunError, match="4 workers need --batch 4 or more, not 2"):
+        assess(
+            f"{request.config.rootpath}/{BOARD}", strategy="exhaustive",
+            settings=Settings(batch=2), workers=4,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("strategy", "workers", "batch"),
+    [("adaptive", 1, 1), ("adaptive", 3, 12), ("exhaustive", 2, 8), ("mcqs-s", 2, 1)],
+)
+def test_a_batch_that_was_not_given_is_chosen_for_the_workers_and_kept(
+    strategy, workers, batch, tmp_path, request
+):
+    source = f"{request.config.rootpath}/{BOARD}"
+    settings = Settings(draws=4, iterations=10)
+    given = {"strategy": strategy, "settings": settings, "run": tmp_path / "run"}
+    begun = assess(source, **given, budget=Budget(queries=3), workers=workers)
+    assert begun.identity.settings.batch == batch
+    resumed = resume(tmp_path / "run", budget=Budget(queries=5))
+    assert resumed.identity.settings.batch == batch
+    assert ("batch" in resumed.identity.settings.changed()) == (batch > 1)
 
 
 def test_a_problem_object_serves_one_worker():
     with pytest.raises(RunError, match=r"name it as file\.py:factory"):
         assess(board_problem(), settings=SETTINGS, budget=Budget(executions=5), workers=2)
+
+
+def test_a_function_that_makes_a_problem_serves_several_workers():
+    given = {"settings": SETTINGS, "budget": Budget(executions=40)}
+    alone, together = (assess(board_problem, **given, workers=n) for n in (1, 3))
+    assert alone.executions.transitions() == together.executions.transitions()

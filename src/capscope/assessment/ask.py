@@ -5,6 +5,8 @@ All its randomness is seeded by its place (query, draw, execution), so draws are
 repeated, and do not depend on the order or the process in which they are made.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +35,26 @@ class Query:
     in_order: bool = False
     """Whether a draw depends on those before it."""
 
+    def order(self, index: int, budget: Budget) -> DrawOrder:
+        """Return the order for one of its draws, with what is left for it."""
+        seed = child_seed(self.seed, self.number, index)
+        return DrawOrder((self.number, index), self.tasks[index], seed, budget)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawOrder:
+    """Everything that one draw depends on, but for the intents."""
+
+    place: tuple[int, int]
+    """Number of the query, and of the draw within it."""
+    task: Task
+    seed: int
+    budget: Budget
+    """What is left for the draw."""
+
+    def __str__(self) -> str:
+        return f"draw {self.place[1]} of query {self.place[0]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -44,21 +66,15 @@ class Answer:
 
 
 def ask(
-    problem: Problem,
-    query: Query,
-    index: int,
-    intents: list[Intent],
-    budget: Budget,
-    common: Allowance | None = None,
+    problem: Problem, order: DrawOrder, intents: Sequence[Intent], common: Allowance | None = None
 ) -> Answer:
-    """Execute one draw; stop within it when `budget`, what is left for it, is spent.
+    """Execute one draw; stop within it when what is left for it is spent.
 
     Draws made in parallel have a `common` allowance for what a language model may cost. When it
     is stopped, the draw ends after the current attempt and must not be recorded.
     """
     begun = time.perf_counter()
-    seed = child_seed(query.seed, query.number, index)
-    task = query.tasks[index]
+    task, seed, budget = order.task, order.seed, order.budget
     position = _restored(problem, task.start, seed)
     walk = task.policy.walk()
     executions: list[Execution] = []

@@ -15,6 +15,8 @@ from capscope.assessment.known_positions import describe_initial, reset_position
 from capscope.assessment.run_state import RunState
 from capscope.assessment.spec import RunSpec
 from capscope.assessment.worker_pool import WorkerPool
+from capscope.assessment.workers import Workers
+from capscope.assessment.workers.threads import ThreadBackend
 from capscope.errors import CapscopeError
 from capscope.model import StateGraph
 from capscope.phases import begin_phase
@@ -56,7 +58,8 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
         begin_phase("reading what was asked before")
     state = recall(journal, spec)
     begin_phase("asking")
-    pool = WorkerPool([spec.problem, *spec.copies], state.strategy.longest_draw)
+    workers = spec.workers or Workers(ThreadBackend(spec.problem, None))
+    pool = WorkerPool(workers, state.strategy.longest_draw, spec.problem.limits)
     clock, begun = time.perf_counter(), _begun(journal, state.usage.queries)
     if journal.read_meta().audit is not None and state.stop_reason() is None:
         journal.forget_audit()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from capscope.assessment.time_limit import TimeLimit
+from capscope.assessment.workers import Workers
 from capscope.record.identity import RunIdentity, RunMeta
 from capscope.record.run_directory import versions
 from capscope.record.settings import Settings
@@ -25,8 +26,8 @@ class RunSpec:
     seed: int = 0
     settings: Settings = field(default_factory=Settings)
     budget: Budget = field(default_factory=Budget)
-    copies: tuple[Problem, ...] = ()
-    """Further copies of the problem, on which draws are made in parallel."""
+    workers: Workers | None = None
+    """Where draws are made; None: in this thread."""
     limit: TimeLimit = field(default_factory=TimeLimit)
     intents: tuple[Intent, ...] = field(init=False)
     """The user's own list; empty means that intents are discovered."""
@@ -41,7 +42,12 @@ class RunSpec:
         words = self.problem.vocabulary
         hazards = tuple(Hazard.parse(text, words) for text in self.settings.hazards)
         object.__setattr__(self, "hazards", hazards)
-        STRATEGIES.find(self.strategy).check(self.settings, 1 + len(self.copies))
+        number = 1 if self.workers is None else self.workers.number
+        strategy = STRATEGIES.find(self.strategy)
+        # If all draws of a query execute one policy, they are what workers share.
+        sharing = 1 if strategy.repeats_policy else number
+        object.__setattr__(self, "settings", self.settings.with_batch_for(sharing))
+        strategy.check(self.settings, number)
 
     @classmethod
     def continuing(
@@ -49,11 +55,11 @@ class RunSpec:
         meta: RunMeta,
         problem: Problem,
         budget: Budget | None = None,
-        copies: tuple[Problem, ...] = (),
+        workers: Workers | None = None,
     ) -> RunSpec:
-        """Return what an existing run was started with, but for the budget and the copies."""
+        """Return what an existing run was started with, but for the budget and the workers."""
         was, budget = meta.identity, budget or meta.budget
-        return cls(problem, was.source, was.strategy, was.seed, was.settings, budget, copies)
+        return cls(problem, was.source, was.strategy, was.seed, was.settings, budget, workers)
 
     @property
     def identity(self) -> RunIdentity:

@@ -1,8 +1,7 @@
 """Draws of one query in parallel, with the same journal as one after another.
 
-Each worker is a thread with a copy of the problem. That pays if an agent or a simulator waits for
-something, such as a model server. Draws are returned in order, and all randomness in a draw is
-seeded by its place, so the number of workers changes nothing but the time.
+Draws are returned in order, and all randomness in a draw is seeded by its place, so neither the
+number of workers nor where they are (`workers`) changes anything but the time.
 
 What a language model will use is not known in advance. Parallel draws therefore spend from a common
 allowance and stop when it is spent, at most one call each beyond it. Which of them that hits is
@@ -10,36 +9,34 @@ random, so the first draw that does not fit into what is left is made again, alo
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from math import inf
-from queue import SimpleQueue
 from threading import Event
 
-from capscope.assessment.ask import Answer, Query, ask
+from capscope.assessment.ask import Answer, Query
+from capscope.assessment.workers import Workers
 from capscope.record.usage import Budget, Usage
 from capscope.symbolic import Intent
-from capscope.world import Allowance, Problem
+from capscope.world import Allowance, Limits
 
 Begin = Callable[[int, Budget, Allowance], Future[Answer]]
 """Begins a draw, by its number, with what is left and what it shares with others."""
 
 
 class WorkerPool:
-    """Copies of a problem on which draws are executed."""
+    """Workers, and what the draws that they make may spend."""
 
-    def __init__(self, problems: Sequence[Problem], longest: int) -> None:
-        self._workers = len(problems)
-        self._free: SimpleQueue[Problem] = SimpleQueue()
-        for problem in problems:
-            self._free.put(problem)
+    def __init__(self, workers: Workers, longest: int, limits: Limits) -> None:
+        self._workers = workers
+        self._under_way: list[Future[Answer]] = []
         self._stopped = Event()
         self._paid = Allowance(stopped=self._stopped)  # everything that is paid
         self._recorded_cost = 0.0
         self._most_executions = longest
-        self._most_steps = longest * problems[0].limits.horizon
+        self._most_steps = longest * limits.horizon
         # Of the draws so far; there is no bound on those to come.
         self._most_tokens: float | None = None
         self._most_cost: float | None = None
@@ -58,16 +55,20 @@ class WorkerPool:
         Towards its end draws are made one by one, so that it is not exceeded.
         """
         index = first
-        with ThreadPoolExecutor(self._workers) as pool, self._ended_early(pool):
+        self._under_way = []
+        with self._ended_early():
 
             def begin(number: int, budget: Budget, common: Allowance) -> Future[Answer]:
-                return pool.submit(self._ask, query, number, intents, budget, common)
+                order = query.order(number, budget)
+                self._under_way.append(self._workers.begin_draw(order, intents, common))
+                return self._under_way[-1]
 
             while index < len(query.tasks) and (budget := left()) is not None:
                 numbers = range(index, len(query.tasks))
-                alone = query.in_order or min(self._workers, len(numbers)) == 1
+                alone = query.in_order or min(self._workers.number, len(numbers)) == 1
                 if alone or self._tight(budget, 2):
-                    found = iter([self._ask(query, index, intents, budget, self._paid)])
+                    order = query.order(index, budget)
+                    found = iter([self._workers.draw(order, intents, self._paid)])
                 else:
                     found = self._in_parallel(numbers, left, begin)
                 for answer in found:
@@ -77,15 +78,6 @@ class WorkerPool:
                     yield answer
                     # Only now: the caller may fail to record it.
                     self._recorded_cost += answer.draw.llm_cost
-
-    def _ask(
-        self, query: Query, number: int, intents: list[Intent], budget: Budget, common: Allowance
-    ) -> Answer:
-        problem = self._free.get()
-        try:
-            return ask(problem, query, number, intents, budget, common)
-        finally:
-            self._free.put(problem)
 
     def _in_parallel(
         self, numbers: range, left: Callable[[], Budget | None], begin: Begin
@@ -116,17 +108,17 @@ class WorkerPool:
     def _may_begin(self, left: Budget, under_way: int, common: Allowance) -> bool:
         """Return whether one more draw may begin besides those under way."""
         # A draw that waits for a worker would count its seconds from too late a start.
-        waits = under_way >= self._workers and left.seconds is not None
+        waits = under_way >= self._workers.number and left.seconds is not None
         return not (waits or common.spent or self._tight(left, under_way + 1))
 
     @contextmanager
-    def _ended_early(self, pool: ThreadPoolExecutor) -> Iterator[None]:
+    def _ended_early(self) -> Iterator[None]:
         """Let draws under way end after their current attempt when something ends the run."""
         try:
             yield
         except BaseException:
             self._stopped.set()
-            pool.shutdown(cancel_futures=True)
+            self._workers.stop(self._under_way)
             raise
 
     def _tight(self, budget: Budget, draws: int) -> bool:

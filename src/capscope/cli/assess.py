@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
+from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import (
     Json,
     ProblemArguments,
     RunArgument,
     Seed,
-    Workers,
     with_budget,
     with_settings,
+    with_workers,
 )
 from capscope.cli.output import interruptible, print_json, print_lines, progress
 from capscope.cli.view import Live, live_page
@@ -30,10 +31,12 @@ from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
 
 @with_settings
 @with_budget
+@with_workers
 def assess_problem(
     problem: ProblemArguments,
     budget: Budget | None,
     settings: Settings,
+    workers: WorkerSettings,
     strategy: Annotated[
         str,
         typer.Option(
@@ -49,7 +52,6 @@ def assess_problem(
             show_default=False,
         ),
     ] = None,
-    workers: Workers = 1,
     until: Annotated[
         str | None,
         typer.Option(
@@ -93,10 +95,11 @@ def _strategy_until(until: str | None, strategy: str) -> str:
 
 
 @with_budget
+@with_workers
 def resume_run(
     run: RunArgument,
     budget: Budget | None,
-    workers: Workers = 1,
+    workers: WorkerSettings,
     live: Live = False,
     json: Json = False,
 ) -> None:

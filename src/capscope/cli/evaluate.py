@@ -7,7 +7,8 @@ import typer
 
 from capscope.analysis.evaluation.evaluate import Measure
 from capscope.analysis.evaluation.sample import Progress
-from capscope.cli.options import Json, RunArgument
+from capscope.assessment.workers import WorkerSettings
+from capscope.cli.options import Json, RunArgument, with_workers
 from capscope.cli.output import amount_done, interruptible, phases, print_json, print_lines
 from capscope.present.overview import evaluation_lines
 from capscope.present.text import counted
@@ -17,8 +18,10 @@ _DEFAULT = Measure()
 _KEPT = "the sequences made so far are kept. Continue with the same command, without --rebuild"
 
 
+@with_workers
 def evaluate_run(
     run: RunArgument,
+    workers: WorkerSettings,
     sequences: Annotated[
         int,
         typer.Option(
@@ -66,7 +69,7 @@ def evaluate_run(
     with phases("evaluate"):
         loaded = load(run)
     with interruptible(lambda: _KEPT), amount_done("independent dataset", "sequences") as shown:
-        document = loaded.evaluate(measure, progress=_announced(shown))
+        document = loaded.evaluate(measure, progress=_announced(shown), workers=workers)
     if json:
         print_json(document)
     else:

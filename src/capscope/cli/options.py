@@ -7,6 +7,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from capscope.assessment.workers import WorkerSettings
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget
 
@@ -25,8 +26,29 @@ DrawPictures = Annotated[
 ]
 OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
 Seed = Annotated[int, typer.Option(help="Seeds all randomness.")]
-Workers = Annotated[
-    int, typer.Option(min=1, help="Draws made in parallel; for agents that wait, like LLMs.")
+_Workers = Annotated[int, typer.Option(help="Draws made in parallel.")]
+_Backend = Annotated[
+    str,
+    typer.Option(
+        help="Where: 'threads' for agents that wait, like LLMs; 'processes' for agents and "
+        "simulators that compute; 'ray' for a cluster."
+    ),
+]
+_Address = Annotated[
+    str | None,
+    typer.Option(
+        help="Address of a Ray cluster, or 'auto'.  [default: a cluster on this machine]",
+        show_default=False,
+    ),
+]
+_DrawTimeout = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="Give up a draw that takes longer; processes and actors are ended, and the draw is "
+        "made once more.",
+        show_default=False,
+    ),
 ]
 ProblemArguments = Annotated[
     list[str],
@@ -72,6 +94,21 @@ def with_budget(command: Callable[..., None]) -> Callable[..., None]:
 
     options = [keyword(option, kind, None) for option, (_, kind) in _LIMITS.items()]
     return _with_options(command, "budget", options, budget)
+
+
+def with_workers(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of workers; it receives `workers`."""
+    options = [
+        keyword("workers", _Workers, 1),
+        keyword("backend", _Backend, "threads"),
+        keyword("address", _Address, None),
+        keyword("draw_timeout", _DrawTimeout, None),
+    ]
+
+    def settings(chosen: Mapping[str, Any]) -> WorkerSettings:
+        return WorkerSettings(*chosen.values())
+
+    return _with_options(command, "workers", options, settings)
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:

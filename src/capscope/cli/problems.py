@@ -1,14 +1,21 @@
 """`capscope list` and `capscope check PROBLEM`: which problems there are, and whether one works."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 
 import typer
 
-from capscope.cli.options import Json, ProblemArguments, Seed
+from capscope.assessment.workers import WorkerSettings
+from capscope.cli.options import Json, ProblemArguments, Seed, with_workers
 from capscope.cli.output import print_json, print_line, print_lines
 from capscope.errors import install_hint
-from capscope.problems import canonical_source, load_problem, registered_problems, restore_elsewhere
+from capscope.problems import (
+    ELSEWHERE,
+    canonical_source,
+    load_problem,
+    registered_problems,
+    restore_elsewhere,
+)
 from capscope.world import check_problem, notes_on
 
 
@@ -31,11 +38,21 @@ def list_problems(json: Json = False) -> None:
     print_line("Your own: capscope assess file.py:factory, or DOMAIN.pddl PROBLEM.pddl")
 
 
-def check_source(problem: ProblemArguments, seed: Seed = 0, json: Json = False) -> None:
-    """Exercise a problem's simulator, agent and abstraction; exit with 1 if something is wrong."""
+@with_workers
+def check_source(
+    problem: ProblemArguments, workers: WorkerSettings, seed: Seed = 0, json: Json = False
+) -> None:
+    """Exercise a problem's simulator, agent and abstraction; exit with 1 if something is wrong.
+
+    Snapshots are also restored in another process, or in the workers of --backend ray.
+    """
     source = canonical_source(problem)
     loaded = load_problem(source)
-    findings = check_problem(loaded, seed, elsewhere=partial(restore_elsewhere, source))
+    if workers.backend == "threads":  # which would not be elsewhere
+        workers = replace(workers, backend=ELSEWHERE.backend)
+    workers = replace(workers, draw_timeout=workers.draw_timeout or ELSEWHERE.draw_timeout)
+    elsewhere = partial(restore_elsewhere, source, workers=workers)
+    findings = check_problem(loaded, seed, elsewhere=elsewhere)
     notes = [] if findings else notes_on(loaded, seed)
     if json:
         found = [asdict(finding) for finding in findings]

@@ -48,6 +48,8 @@ def run_lines(run: Run) -> Iterator[str]:
     yield from hazard_headlines(run)
     if usage.llm_tokens:
         yield f"{counted(usage.llm_tokens, 'LLM token')} used; {usage.llm_cost:,.4f} paid"
+    if run.workers_lost:
+        yield f"{counted(run.workers_lost, 'worker')} lost on the way; the draws were made again"
     yield (
         f"{counted(len(run.capabilities), 'capability')}, "
         f"{counted(len(run.graph.nodes), 'state')}, "

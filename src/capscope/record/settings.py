@@ -14,6 +14,9 @@ from typing import Any
 
 from capscope.errors import CapscopeError
 
+_BATCH_PER_WORKER = 4
+"""Draws differ in length: a worker that is done early takes another one of the same batch."""
+
 
 def _setting(default: Any, text: str, minimum: float = 0, maximum: float = math.inf) -> Any:
     metadata = {"help": text, "minimum": minimum, "maximum": maximum}
@@ -66,7 +69,10 @@ class Settings:
     starts: int = _setting(
         5, "Starts to search before asking a query that is not informative; 1 in the paper.", 1
     )
-    batch: int = _setting(1, "Draws chosen together and shared by the workers.", 1)
+    batch: int = _setting(
+        0,
+        "Draws chosen together and shared by the workers; 0: 1 for one worker, else 4 for each.",
+    )
     epsilon: float = _setting(
         0.1, "Probability above which an outcome should not be missed (exhaustive).", 0, 1
     )
@@ -124,6 +130,17 @@ class Settings:
                 option = declared.name.replace("_", "-")
                 raise CapscopeError(f"--{option} must be {bound}, not {value}")
 
+    @property
+    def batch_size(self) -> int:
+        """The number of draws chosen together."""
+        return self.batch or 1
+
+    def with_batch_for(self, workers: int) -> Settings:
+        """Return these settings with a batch for so many workers, if none was given."""
+        if self.batch:
+            return self
+        return replace(self, batch=1 if workers == 1 else _BATCH_PER_WORKER * workers)
+
     def as_in_paper(self) -> Settings:
         """Return these settings without any departure from the paper."""
         default = Settings()
@@ -136,11 +153,12 @@ class Settings:
 
     def changed(self) -> dict[str, Any]:
         """Return what differs from the defaults."""
-        default = Settings()
+        default = Settings(batch=1)
+        shown = replace(self, batch=self.batch_size)
         return {
             field.name: value
             for field in fields(self)
-            if (value := getattr(self, field.name)) != getattr(default, field.name)
+            if (value := getattr(shown, field.name)) != getattr(default, field.name)
         }
 
     def as_dict(self) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -125,26 +126,42 @@ class AdaptiveStrategy:
         return QueryChoice(record, tasks)
 
     def _chosen(self, number: int) -> Sequence[Candidate]:
-        most = self._context.settings.batch
-        if self._repeats:
-            return [self._repeats[i] for i in range(min(most, len(self._repeats)))]
+        """Fill the batch with different pairs, from the first source that has any on."""
+        most = self._context.settings.batch_size
+        chosen = {(one.state, one.capability): one for one in islice(self._repeats, most)}
         draw = np.random.default_rng(child_seed(self._context.seed, number))
+        for source in self._sources(number, draw):
+            if len(chosen) == most:
+                break
+            # As many as if the batch were empty: some may be in it already.
+            for one in source(most):
+                if len(chosen) < most:
+                    chosen.setdefault((one.state, one.capability), one)
+        return list(chosen.values())
+
+    def _sources(
+        self, number: int, draw: np.random.Generator
+    ) -> Iterator[Callable[[int], Sequence[Candidate]]]:
+        """Yield where to take pairs from, in the order of preference for this query."""
+        candidates = self._candidates
+
+        def near(most: int) -> Sequence[Candidate]:
+            return candidates.near(most, _NEAR)
+
+        def odds(most: int) -> Sequence[Candidate]:
+            return candidates.uncertain_odds(most, draw)
+
         turns = [turn for since, turn in _NEAR_TURNS.items() if since <= self._executions]
         if self._completing or number % turns[-1] == 0:
-            near = self._candidates.near(most, _NEAR)
-            if near:
-                return near
-        hazardous = [] if number % _HAZARD_TURN else self._candidates.hazardous(most, draw)
-        if hazardous:
-            return hazardous
-        untried, odds = self._candidates.expected_errors()
-        if number % 2 and odds > untried:
-            return self._candidates.uncertain_odds(most, draw)
-        return (
-            self._candidates.explore(most, draw)
-            or self._candidates.near(most, _NEAR)
-            or self._candidates.uncertain_odds(most, draw)
-        )
+            yield near
+        if not number % _HAZARD_TURN:
+            yield lambda most: candidates.hazardous(most, draw)
+        untried_error, odds_error = candidates.expected_errors()
+        if number % 2 and odds_error > untried_error:
+            yield odds
+        yield lambda most: candidates.explore(most, draw)
+        yield near
+        yield odds
 
     def _audit_policies(self, number: int) -> list[SequencePolicy]:
         rng = random.Random(child_seed(self._context.seed, number, _SEQUENCE))
@@ -152,7 +169,7 @@ class AdaptiveStrategy:
         capabilities = self._audited_capabilities
         most = max(self._length, 1)
         lengths = rng.choices(
-            range(1, most + 1), step_weights(most), k=self._context.settings.batch
+            range(1, most + 1), step_weights(most), k=self._context.settings.batch_size
         )
         return [
             SequencePolicy(tuple(rng.randrange(capabilities) for _ in range(length)))
@@ -176,7 +193,7 @@ class AdaptiveStrategy:
         if self.audit is not None:
             self._score(number, result)
             return
-        for _ in range(min(len(self._repeats), self._context.settings.batch)):
+        for _ in range(min(len(self._repeats), self._context.settings.batch_size)):
             self._repeats.popleft()
         first = [
             (state, capability)

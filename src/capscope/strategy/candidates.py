@@ -32,6 +32,7 @@ _MANY_NEW_PAIRS = 4  # of atoms; more make a state no more novel
 _NEW_STATE_DOUBT = 0.5
 _RELEVANCE = 0.25  # the power of relevance in a score
 _LEAST_RELEVANCE = 0.02
+_ALIKE = 0.25  # what pairs like one in the batch are still worth
 _HIDDEN = 0.5  # how likely a type that was seen once is believed to have another outcome
 
 
@@ -233,13 +234,19 @@ class Candidates:
         number = min(most, int(np.count_nonzero(weights)))
         if not number:
             return []
-        if number == 1:
-            steps = np.cumsum(weights)
-            chosen = [int(np.searchsorted(steps, random.random() * steps[-1], side="right"))]
-        else:
-            chosen = random.choice(
-                len(weights), number, replace=False, p=weights / weights.sum()
-            ).tolist()
+        chosen: list[int] = []
+        worth, kinds = weights.copy(), self._types.ravel()
+        while len(chosen) < number:
+            steps = np.cumsum(worth)
+            if not steps[-1] > 0:
+                break
+            k = int(np.searchsorted(steps, random.random() * steps[-1], side="right"))
+            chosen.append(k)
+            # The answer will say much about pairs of the same capability and type: a batch asks
+            # about others as well.
+            row = slice(k - k % len(self._rows), k - k % len(self._rows) + len(self._rows))
+            worth[row] *= np.where(kinds[row] == kinds[k], _ALIKE, 1.0)
+            worth[k] = 0.0
         return [self._candidate(*divmod(k, len(self._rows)), float(weights[k])) for k in chosen]
 
     def _candidate(self, capability: int, place: int, weight: float) -> Candidate:

@@ -102,7 +102,7 @@ class TargetWalk:
 
 def choose_batch(graph: StateGraph, evidence: Evidence, settings: Settings) -> list[TargetPolicy]:
     """Choose the draws of the next batch, each with a different pair."""
-    targets = evidence.targets(settings.batch)
+    targets = evidence.targets(settings.batch_size)
     taken = frozenset((target.state, target.capability) for target in targets)
     return [
         TargetPolicy(graph, evidence, target, settings.depth, turn, len(targets), taken)

@@ -38,10 +38,10 @@ class RegisteredStrategy:
 
 def check_workers(settings: Settings, workers: int) -> None:
     """Refuse more workers than a batch has draws."""
-    if workers > settings.batch:
+    if workers > settings.batch_size:
         raise RunError(
             f"workers share the draws of a batch: {workers} workers need --batch {workers} or "
-            f"more, not {settings.batch}"
+            f"more, not {settings.batch_size}"
         )
 
 

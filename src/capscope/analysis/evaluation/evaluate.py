@@ -25,6 +25,7 @@ from capscope.analysis.evaluation.metrics import (
 )
 from capscope.analysis.evaluation.reference import Reference, enumerate_truth
 from capscope.analysis.evaluation.sample import IndependentSample, Progress, Recipe, build, silent
+from capscope.assessment.workers import Workers
 from capscope.errors import RunError
 from capscope.model.extreme_models import CapabilityModel
 from capscope.phases import begin_phase
@@ -58,7 +59,11 @@ class Measure:
 
 
 def evaluate_run(
-    run: Run, problem: Problem, measure: Measure, progress: Progress = silent
+    run: Run,
+    problem: Problem,
+    measure: Measure,
+    progress: Progress = silent,
+    workers: Workers | None = None,
 ) -> dict[str, Any]:
     """Compare the model of a run with the agent; JSON-ready.
 
@@ -77,7 +82,7 @@ def evaluate_run(
         recipe = Recipe.of(problem, identity.source, intents, measure.seed, measure.sequences)
         beside = run.path.resolve().parent if run.kept else run.path
         folder = beside / DATASETS
-        sample = build(recipe, folder, rebuild=measure.rebuild, progress=progress)
+        sample = build(recipe, folder, rebuild=measure.rebuild, progress=progress, workers=workers)
     begin_phase("comparing the model")
     return {
         "problem": run.problem,

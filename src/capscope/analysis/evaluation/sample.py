@@ -24,7 +24,7 @@ import time
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,7 @@ import numpy as np
 
 from capscope.analysis.evaluation.reference import Counts, Reference
 from capscope.assessment.simulator_errors import report_simulator_errors
+from capscope.assessment.workers import Workers
 from capscope.errors import SampleError
 from capscope.record.execution_table import Transition
 from capscope.seeds import child_seed
@@ -45,6 +46,8 @@ SHORTEST, LONGEST = 10, 30  # capabilities in a sequence, as in the paper
 _FORMAT, _VERSION = "capscope independent sample", 1
 _BROKEN = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
 SECONDS_BETWEEN_SAVES = 5.0
+SEQUENCES_AT_ONCE = 10
+"""Handed to a worker together."""
 Progress = Callable[[int, int], None]
 """Called with the number of sequences that are done, and of all."""
 Clock = Callable[[], float]
@@ -209,8 +212,9 @@ def build(
     rebuild: bool = False,
     progress: Progress = silent,
     clock: Clock = time.monotonic,
+    workers: Workers | None = None,
 ) -> IndependentSample:
-    """Return the sample of a recipe: loaded from the folder, completed, or built.
+    """Return the sample of a recipe: loaded from the folder, completed, or built by workers.
 
     A change of the agent's code that does not change the problem's fingerprint goes unnoticed;
     `rebuild` starts again.
@@ -224,8 +228,8 @@ def build(
     builder.save()  # fails at once if the folder cannot be written to
     try:
         progress(builder.done, recipe.sequences)
-        for sequence in range(builder.done, recipe.sequences):
-            builder.add(_walk(recipe, sequence))
+        for sequence in _walked(recipe, builder.done, workers):
+            builder.add(sequence)
             progress(builder.done, recipe.sequences)
             if builder.due:
                 builder.save()
@@ -279,17 +283,49 @@ class _SampleBuilder:
         return sample
 
 
-def _walk(recipe: Recipe, sequence: int) -> list[Transition]:
-    problem, intents = recipe.problem, recipe.intents
-    seed = child_seed(recipe.seed, sequence)
-    rng = random.Random(seed)
-    with report_simulator_errors(problem, "when it was reset"):
-        observation = problem.simulator.reset(child_seed(seed, 0))
-        position = Position(observation, problem.abstraction(observation))
-    walked = []
-    for i in range(1, 1 + rng.randint(SHORTEST, LONGEST)):
-        capability = rng.randrange(len(intents))
-        before = position.state
-        _, position = pursue(problem, intents[capability], position, child_seed(seed, i))
-        walked.append(Transition(before, capability, position.state))
-    return walked
+@dataclass(frozen=True)
+class SequenceWalks:
+    """Some sequences of a sample, to be executed on any copy of the problem."""
+
+    intents: tuple[Intent, ...]
+    seed: int
+    numbers: range
+
+    def __call__(self, problem: Problem) -> list[list[Transition]]:
+        """Execute them."""
+        return [self.walk(problem, number) for number in self.numbers]
+
+    def walk(self, problem: Problem, number: int) -> list[Transition]:
+        """Execute one of them."""
+        seed = child_seed(self.seed, number)
+        rng = random.Random(seed)
+        with report_simulator_errors(problem, "when it was reset"):
+            observation = problem.simulator.reset(child_seed(seed, 0))
+            position = Position(observation, problem.abstraction(observation))
+        walked = []
+        for i in range(1, 1 + rng.randint(SHORTEST, LONGEST)):
+            capability = rng.randrange(len(self.intents))
+            before = position.state
+            intent = self.intents[capability]
+            _, position = pursue(problem, intent, position, child_seed(seed, i))
+            walked.append(Transition(before, capability, position.state))
+        return walked
+
+
+def _walked(recipe: Recipe, first: int, workers: Workers | None) -> Iterator[list[Transition]]:
+    """Yield the sequences from number `first` on, in order."""
+    if workers is None:
+        walks = SequenceWalks(recipe.intents, recipe.seed, range(first, recipe.sequences))
+        for number in walks.numbers:
+            yield walks.walk(recipe.problem, number)
+        return
+    parts = (
+        SequenceWalks(
+            recipe.intents,
+            recipe.seed,
+            range(begin, min(begin + SEQUENCES_AT_ONCE, recipe.sequences)),
+        )
+        for begin in range(first, recipe.sequences, SEQUENCES_AT_ONCE)
+    )
+    for part in workers.map(parts):
+        yield from part

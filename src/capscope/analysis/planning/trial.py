@@ -186,7 +186,7 @@ def attempt_plan(
     query = Query(_ATTEMPTS, [Task(start, policy) for start in starts], settings.seed)
     budget = Budget(executions=settings.longest)
     for index in range(settings.tries):
-        draw = ask(problem, query, index, asked, budget, settings.allowance).draw
+        draw = ask(problem, query.order(index, budget), asked, settings.allowance).draw
         if any(attempt.ending is Ending.CUT for _, attempt in draw.executions):
             return
         yield _attempt(plan, draw, asked)

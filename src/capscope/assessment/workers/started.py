@@ -1,0 +1,233 @@
+"""The workers of a run: hand out what is to be done, and replace those that are lost.
+
+What a lost worker was doing is done again by another one. A draw that takes its worker down every
+time is the fault of the agent or the simulator, and an error; so is one that never ends.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from queue import SimpleQueue
+from threading import Lock, Thread
+from types import TracebackType
+from typing import Any, TypeVar
+
+from capscope.assessment.ask import Answer, DrawOrder
+from capscope.assessment.workers.contract import (
+    Backend,
+    DrawTimedOut,
+    Job,
+    MakeProblem,
+    Worker,
+    WorkerLost,
+    WorkerSettings,
+    WorkerStuck,
+)
+from capscope.assessment.workers.processes import ProcessBackend
+from capscope.assessment.workers.ray_cluster import RayBackend
+from capscope.assessment.workers.threads import DaemonThreads, ThreadBackend
+from capscope.errors import CapscopeError, RunError
+from capscope.symbolic import Intent
+from capscope.world import Allowance, Problem
+
+T = TypeVar("T")
+BACKENDS = ("threads", "processes", "ray")
+MOST_LOSSES = 3
+"""So often a draw may take its worker down."""
+MOST_TIMEOUTS = 2
+SECONDS_TO_STOP = 10.0
+"""How long the end of a run waits for attempts under way, whose answers may have been paid for."""
+
+
+class Workers:
+    """Started workers; a context manager that ends them."""
+
+    def __init__(self, backend: Backend, number: int = 1) -> None:
+        self.number = number
+        self.lost = 0
+        """Workers that were lost so far."""
+        self._backend = backend
+        self._lock = Lock()
+        self._free: SimpleQueue[Worker | CapscopeError] = SimpleQueue()
+        self._started: set[Worker] = set()
+        self._alive = number
+        self._closed = False
+        self._threads = DaemonThreads(number)
+        try:
+            # All of them start at the same time.
+            for worker in [self._start() for _ in range(number)]:
+                worker.wait_until_ready()
+                self._free.put(worker)
+        except WorkerLost as error:
+            self.close()
+            raise RunError(f"{error} while it loaded the problem") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def draw(self, order: DrawOrder, intents: Sequence[Intent], common: Allowance) -> Answer:
+        """Make a draw in the current thread's time, with the next worker that is free."""
+        return self._use(lambda worker: worker.draw(order, intents, common), str(order))
+
+    def begin_draw(
+        self, order: DrawOrder, intents: Sequence[Intent], common: Allowance
+    ) -> Future[Answer]:
+        """Begin a draw; it waits for a worker if none is free."""
+        return self._threads.begin(lambda: self.draw(order, intents, common))
+
+    def map(self, jobs: Iterable[Job]) -> Iterator[Any]:
+        """Do something else with the copies of the problem; yield the results in order."""
+        rest = iter(jobs)
+        under_way: deque[Future[Any]] = deque()
+        while True:
+            # One more than can be done at once, so that no worker waits for the reader.
+            for job in itertools.islice(rest, self.number + 1 - len(under_way)):
+                under_way.append(self._threads.begin(self._job(job)))
+            if not under_way:
+                return
+            yield under_way.popleft().result()
+
+    def _job(self, job: Job) -> Callable[[], Any]:
+        return lambda: self._use(lambda worker: worker.run(job), "a piece of work")
+
+    def stop(self, draws: Iterable[Future[Any]]) -> None:
+        """Let draws under way end after their current attempt, and those that do not by force."""
+        with self._lock:
+            self._closed = True
+            started = list(self._started)
+        for worker in started:
+            worker.stop()
+        under_way = [draw for draw in draws if not draw.cancel()]
+        wait(under_way, SECONDS_TO_STOP)
+        self.close()
+
+    def close(self) -> None:
+        """End all workers."""
+        with self._lock:
+            self._closed = True
+            started, self._started = self._started, set()
+        for worker in started:
+            worker.close()
+        self._threads.close()
+        self._free.put(RunError("the workers were ended"))
+        self._backend.close()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _use(self, use: Callable[[Worker], T], what: str) -> T:
+        losses = timeouts = 0
+        while True:
+            worker = self._take()
+            try:
+                result = use(worker)
+            except WorkerStuck as error:
+                raise RunError(
+                    f"{error}, and a thread cannot be ended; fix what hangs, or let --backend "
+                    "processes end it, and resume"
+                ) from error
+            except WorkerLost as error:
+                self._replace(worker)
+                timeouts += isinstance(error, DrawTimedOut)
+                losses += 1
+                if timeouts == MOST_TIMEOUTS:
+                    raise RunError(
+                        f"{error}, {timeouts} times; fix what hangs, or raise --draw-timeout, and "
+                        "resume"
+                    ) from error
+                if losses == MOST_LOSSES:
+                    raise RunError(
+                        f"{what} was lost {losses} times with its worker: {error}; the agent or "
+                        "the simulator seems to end its process. Fix it, and resume"
+                    ) from error
+            except BaseException:
+                self._free.put(worker)
+                raise
+            else:
+                self._free.put(worker)
+                return result
+
+    def _take(self) -> Worker:
+        worker = self._free.get()
+        if isinstance(worker, CapscopeError):
+            self._free.put(worker)  # for whoever else waits
+            raise worker
+        return worker
+
+    def _start(self) -> Worker:
+        worker = self._backend.start()
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._started.add(worker)
+        if closed:
+            worker.close()
+            raise RunError("the workers were ended")
+        return worker
+
+    def _replace(self, lost: Worker) -> None:
+        """Start another worker; the others go on meanwhile, and without it if it does not start."""
+        lost.close()
+        with self._lock:
+            self._started.discard(lost)
+            if self._closed:
+                return
+            self.lost += 1
+
+        def start() -> None:
+            try:
+                worker = self._start()
+                worker.wait_until_ready()
+                self._free.put(worker)
+            except (CapscopeError, WorkerLost) as error:
+                with self._lock:
+                    self._alive -= 1
+                    none_left = not self._alive
+                if none_left:
+                    self._free.put(RunError(f"no worker is left: {error}"))
+
+        Thread(target=start, daemon=True).start()
+
+
+def start_workers(settings: WorkerSettings, problem: Problem, make: MakeProblem | None) -> Workers:
+    """Start the workers of a run; `make` makes a copy of the problem, if there is a way to."""
+    number, timeout = settings.number, settings.draw_timeout
+    if settings.backend not in BACKENDS:
+        raise RunError(f"no backend {settings.backend!r}; there are {', '.join(BACKENDS)}")
+    if make is None and (number > 1 or settings.backend != "threads"):
+        raise RunError(
+            "a Problem object serves one worker, in this process; name it as file.py:factory, or "
+            "give a function that makes it, of which each worker makes its own"
+        )
+    if settings.backend == "threads" or make is None:
+        return Workers(ThreadBackend(problem, make, timeout), number)
+    _require_portable(make, settings.backend)
+    if settings.backend == "processes":
+        return Workers(ProcessBackend(problem, make, timeout), number)
+    return Workers(RayBackend(problem, make, timeout, settings.address, number), number)
+
+
+def _require_portable(make: MakeProblem, backend: str) -> None:
+    try:
+        pickle.dumps(make)
+        travels = getattr(make, "__module__", "") != "__main__"
+    except (pickle.PicklingError, AttributeError, TypeError):
+        travels = False
+    if not travels:
+        name = getattr(make, "__qualname__", repr(make))
+        raise RunError(
+            f"{name} cannot travel to the workers of --backend {backend}; name the problem as "
+            "file.py:factory, or give a function of an installed module"
+        )
