@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from capscope import Budget, Settings, assess, load, resume
+from capscope import Budget, Settings, WorkerSettings, assess, load, resume
 from capscope.assessment.worker_pool import WorkerPool
 from capscope.errors import LlmError
 from capscope.record.journal import Journal
@@ -225,6 +225,31 @@ def test_all_costs_are_counted_with_any_number_of_workers(
     assert str(result.stop_reason) == "budget of llm_cost spent"
     assert result.usage.llm_cost == TOKENS * len(model.requests)
     assert limit <= result.usage.llm_cost < limit + 4 * TOKENS
+
+
+@pytest.mark.parametrize("currency", ["llm_tokens", "llm_cost"])
+@pytest.mark.parametrize("never_tight", [False, True])
+def test_processes_share_a_budget_as_threads_do(
+    model, fresh_cache, monkeypatch, currency, never_tight, tmp_path
+):
+    """Every call asks the process of the loop, so at most one call for each is too many."""
+    if never_tight:
+        monkeypatch.setattr(WorkerPool, "_tight", lambda *_: False)
+    limit, spent = Budget(**{currency: 200}), {}
+    for workers in (WorkerSettings(1), WorkerSettings(2, "processes")):
+        fresh_cache(workers.backend)
+        model.requests.clear()
+        run = tmp_path / workers.backend
+        result = assess(BOARD, **SMALL, budget=limit, run=run, workers=workers)
+        assert str(result.stop_reason) == f"budget of {currency} spent"
+        spent[workers.backend] = TOKENS * len(model.requests)
+        if currency == "llm_cost":
+            assert result.usage.llm_cost == spent[workers.backend]
+            assert 200 <= result.usage.llm_cost < 200 + workers.number * TOKENS
+    if currency == "llm_tokens":
+        assert recorded(tmp_path / "threads") == recorded(tmp_path / "processes")
+        wasted = 2 * TOKENS + (200 if never_tight else 0)
+        assert spent["threads"] <= spent["processes"] <= spent["threads"] + wasted
 
 
 def test_a_cost_limit_without_prices_is_rejected_before_the_first_call(in_environment, tmp_path):

@@ -62,10 +62,10 @@ class RayLink:
         except errors.GetTimeoutError:
             raise TimeoutError from None
         except errors.RayTaskError as error:
-            raise RunError(f"a worker of the cluster could not answer: {error.cause}") from error
+            reason = _first_line(error.cause or error)
+            raise RunError(f"a worker of the cluster could not answer: {reason}") from error
         except errors.RayError as error:
-            reason = str(error).strip().splitlines()[0]
-            raise WorkerLost(f"an actor of the cluster is gone: {reason}") from error
+            raise WorkerLost(f"an actor of the cluster is gone: {_first_line(error)}") from error
 
     def stop(self) -> None:
         """Tell the worker that the answer is no longer needed."""
@@ -127,5 +127,8 @@ def _connect(ray: Any, address: str | None, workers: int) -> None:
         ray.init(**given)
     except (ConnectionError, RuntimeError, ValueError) as error:
         where = f"the Ray cluster at {address}" if address else "Ray on this machine"
-        reason = str(error).strip().splitlines()[0]
-        raise RunError(f"cannot connect to {where}: {reason}") from error
+        raise RunError(f"cannot connect to {where}: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -191,7 +191,7 @@ class Workers:
                 worker = self._start()
                 worker.wait_until_ready()
                 self._free.put(worker)
-            except (CapscopeError, WorkerLost) as error:
+            except Exception as error:  # whatever it is, there is one worker less
                 with self._lock:
                     self._alive -= 1
                     none_left = not self._alive

@@ -1,0 +1,54 @@
+"""Draws in a Ray cluster of two nodes on this machine, one of which is killed under way."""
+
+import os
+import warnings
+from pathlib import Path
+
+import pytest
+
+from capscope import Budget, Settings, WorkerSettings, assess
+from support.journal_rows import dump
+from support.toy_worlds import slippery_board
+
+SETTINGS = Settings(batch=4, depth=4)
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    # The nodes are other processes; what pytest adds to its path they do not have.
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
+    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import ray
+        from ray.cluster_utils import Cluster
+
+        node = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
+        nodes = Cluster(initialize_head=True, head_node_args=node)
+        try:
+            other = nodes.add_node(**node)
+            nodes.wait_for_nodes()
+            yield nodes, other
+        finally:
+            ray.shutdown()
+            nodes.shutdown()
+
+
+def test_a_cluster_leaves_the_same_journal_as_one_thread_although_a_node_is_killed(
+    cluster, tmp_path
+):
+    nodes, other = cluster
+
+    def killed(event):
+        if event.usage.queries == 5:
+            nodes.remove_node(other, allow_graceful=False)
+
+    given = {"strategy": "exhaustive", "settings": SETTINGS, "budget": Budget(executions=200)}
+    assess(slippery_board, **given, run=tmp_path / "thread")
+    ended = assess(
+        slippery_board, **given, run=tmp_path / "cluster", listener=killed,
+        workers=WorkerSettings(2, "ray", nodes.address),
+    )  # fmt: skip
+    assert dump(tmp_path / "cluster") == dump(tmp_path / "thread")
+    assert ended.workers_lost == 1
