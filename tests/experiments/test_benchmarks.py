@@ -9,6 +9,7 @@ from capscope import Budget, Settings, assess
 from capscope.problems import load_problem
 from capscope_experiments.benchmarks import (
     __main__,
+    backend_speedup,
     diff_error_rates,
     diff_power,
     exact_agreement,
@@ -33,6 +34,7 @@ IN_SMALL = {
     "graph_updates": lambda: graph_updates.measure(queries=3),
     "minigrid_steps": lambda: minigrid_steps.measure(rounds=1),
     "worker_speedup": lambda: worker_speedup.measure(draws=2, latency=0.0),
+    "backend_speedup": lambda: backend_speedup.measure(16, 10, 1, "processes"),
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from capscope import Settings
 from capscope.problems import load_problem
 from capscope_experiments.benchmarks import (
+    backend_speedup,
     graph_updates,
     minigrid_steps,
     pddl_steps,
@@ -18,6 +19,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, float]]] = {
     "graph_updates": graph_updates.measure,
     "minigrid_steps": minigrid_steps.measure,
     "worker_speedup": worker_speedup.measure,
+    "backend_speedup": backend_speedup.measure,
     "search": lambda: measure_speed(load_problem(PROBLEM), Settings()),
 }
 
