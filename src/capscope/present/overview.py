@@ -79,6 +79,7 @@ def run_document(run: Run) -> dict[str, Any]:
         "states": len(run.graph.nodes),
         "capabilities": len(run.capabilities),
         "transitions": run.graph.distinct_transitions,
+        "workers_lost": run.workers_lost,
         **asdict(run.usage),
     }
 

@@ -1,0 +1,177 @@
+"""Do runs that are killed at random moments end as if nothing had happened, on every backend?
+
+    python -m capscope_experiments.benchmarks.killed_runs [KILLS] [BACKEND …]
+
+Each trial starts `capscope assess`, kills it at a random moment (start-up and the writing of the
+report included), and continues it with `capscope resume` until it ends, which is killed as well
+every other time. In a third of the trials with processes or Ray, a worker is killed instead of the
+run. Journal (without times) and model must equal those of a run that nobody disturbed. Target: all.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).parents[3] / "tests"
+BOARD = f"{TESTS / 'support' / 'toy_worlds.py'}:slippery_board"
+BACKENDS = ("threads", "processes", "ray")
+SEEDS = 5
+MOST_SECONDS = 300.0
+"""For one command; one that takes longer has failed."""
+
+
+@dataclass
+class Trial:
+    """One run that is disturbed until it ends."""
+
+    folder: Path
+    backend: str
+    seed: int
+    address: str | None
+    rng: random.Random
+    kills: int = 0
+
+    def command(self) -> list[str]:
+        """Return the command that starts the run, or continues it."""
+        workers = ["--workers", "2", "--backend", self.backend]
+        if self.address:
+            workers += ["--address", self.address]
+        if (self.folder / "journal.sqlite").exists():
+            return ["resume", str(self.folder), *workers]
+        return [*_start(self.folder, self.seed), *workers]
+
+    def until_it_ends(self, usual: float) -> None:
+        """Run it, and kill it or a worker at random moments."""
+        for attempt in range(20):
+            moment = (
+                self.rng.uniform(0, 1.2 * usual) if attempt < 1 + self.rng.randrange(2) else None
+            )
+            if self._once(moment):
+                return
+        raise AssertionError("the run was killed too often")
+
+    def _once(self, moment: float | None) -> bool:
+        with _started(self.command()) as process:
+            if moment is None:
+                code = process.wait(MOST_SECONDS)
+                assert code == 0, f"exit code {code} of {self.command()}"
+                return True
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(moment)
+                return process.returncode == 0
+            victims = _children(process.pid) if self.backend == "processes" else []
+            if victims and self.rng.random() < 1 / 3:
+                with suppress(ProcessLookupError):
+                    os.kill(self.rng.choice(victims), signal.SIGKILL)
+                    self.kills += 1
+                code = process.wait(MOST_SECONDS)
+                return code == 0  # a worker that is lost while it starts is an error of the start
+            process.kill()
+            process.wait(MOST_SECONDS)
+            self.kills += 1
+            return False
+
+
+def measure(kills: int, backends: tuple[str, ...] = BACKENDS, seed: int = 0) -> dict[str, float]:
+    """Return how many kills there were, and after how many the run ended differently."""
+    sys.path.append(str(TESTS))
+    rows: Any = import_module("support.journal_rows")
+    rng = random.Random(seed)
+    made: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder, _cluster("ray" in backends) as address:
+        whole = {s: _undisturbed(Path(folder), s, rows) for s in range(SEEDS)}
+        for backend in backends:
+            usual = 5.0
+            share = kills // len(backends)
+            while made[backend] < share:
+                number = made[backend]
+                run = Path(folder) / f"{backend}-{number}"
+                at = address if backend == "ray" else None
+                trial = Trial(run, backend, number % SEEDS, at, rng)
+                begun = time.monotonic()
+                trial.until_it_ends(usual)
+                usual = 0.8 * usual + 0.2 * (time.monotonic() - begun) / (trial.kills + 1)
+                made[backend] += trial.kills
+                if _ended(run, rows) != whole[trial.seed]:
+                    wrong[backend] += 1
+                    print(f"{backend}: seed {trial.seed} ended differently", flush=True)
+                elif number // 10 != made[backend] // 10:
+                    print(f"{backend}: {made[backend]} kills, {wrong[backend]} wrong", flush=True)
+    numbers = {f"{name}: kills": float(made[name]) for name in backends}
+    return numbers | {f"{name}: runs that ended differently": wrong[name] for name in backends}
+
+
+def _start(folder: Path, seed: int) -> list[str]:
+    chosen = ["--batch", "4", "--max-executions", "120", "--seed", str(seed)]
+    return ["assess", BOARD, "--run", str(folder), *chosen]
+
+
+def _undisturbed(folder: Path, seed: int, rows: Any) -> Any:
+    run = folder / f"whole-{seed}"
+    with _started(_start(run, seed)) as process:
+        assert process.wait(MOST_SECONDS) == 0
+    return _ended(run, rows)
+
+
+def _ended(run: Path, rows: Any) -> Any:
+    return rows.dump(run), (run / "model.json").read_bytes(), (run / "report.html").exists()
+
+
+@contextmanager
+def _started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command; whatever happens, it does not outlive the block."""
+    environment = os.environ | {"PYTHONPATH": _path_with_tests()}
+    command = [sys.executable, "-m", "capscope", *arguments]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _path_with_tests() -> str:
+    return os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+
+
+def _children(pid: int) -> list[int]:
+    with suppress(OSError):
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+@contextmanager
+def _cluster(wanted: bool) -> Iterator[str | None]:
+    """Start a cluster that all runs use: starting one for each would take most of the time."""
+    if not wanted:
+        yield None
+        return
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": _path_with_tests()}
+    cluster: Any = import_module("ray.cluster_utils").Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 4, "include_dashboard": False}
+    )
+    try:
+        yield cluster.address
+    finally:
+        cluster.shutdown()
+
+
+if __name__ == "__main__":
+    chosen = tuple(sys.argv[2:]) or BACKENDS
+    for measured, value in measure(int((sys.argv[1:] or ["300"])[0]), chosen).items():
+        print(f"{measured:<50} {value:12,.0f}")
