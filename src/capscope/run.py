@@ -416,7 +416,10 @@ class Run:
         limits = measure.after_executions, measure.after_steps
         whole = limits == (None, None)
         chosen = self if whole else self.within(limits[0], simulator_steps=limits[1])
-        with start_workers(_worker_settings(workers), loaded, make) as started:
+        where = _worker_settings(workers)
+        if where == WorkerSettings():  # no other thread than this one
+            return evaluate_run(chosen, loaded, measure, progress)
+        with start_workers(where, loaded, make) as started:
             return evaluate_run(chosen, loaded, measure, progress, started)
 
     def export(

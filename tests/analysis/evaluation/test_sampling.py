@@ -4,12 +4,13 @@ from dataclasses import replace
 import pytest
 
 from capscope.analysis.evaluation.sample import Recipe, build, load
+from capscope.assessment.workers import WorkerSettings, start_workers
 from capscope.errors import CapscopeError, ProblemError
 from capscope.symbolic import Intent
 from capscope.world import Position
 from capscope.world.attempt import pursue
 from support.intents import achieved_from
-from support.toy_worlds import Board, BrokenBoard, board_problem
+from support.toy_worlds import Board, BrokenBoard, board_problem, slippery_board
 
 JAMMED = ZeroDivisionError("gears jammed")
 INTENTS = [Intent.parse(f"{sign}lit({s})") for s in "abc" for sign in ("", "not ")]
@@ -223,3 +224,13 @@ def test_the_counts_are_those_of_executing_the_sequences_one_by_one(tmp_path):
         before = position.state
         _, position = pursue(world, intent, position, 0)
         assert first.transitions()[before, first.intents.index(intent), position.state]
+
+
+@pytest.mark.parametrize("workers", [WorkerSettings(3), WorkerSettings(2, "processes")])
+def test_workers_make_the_same_sample(workers, tmp_path):
+    order = recipe(Board(slip=0.3), sequences=25)
+    alone = build(order, tmp_path / "alone")
+    with start_workers(workers, slippery_board(), slippery_board) as started:
+        together = build(order, tmp_path / "together", workers=started)
+    assert together.transitions() == alone.transitions()
+    assert together.sequences == 25

@@ -145,10 +145,14 @@ class WorkerService:
             except EOFError:
                 return
             try:
-                self._say(Done(self._result(message)))
-            except (BrokenPipeError, ConnectionError):
+                reply: Done | Failed = Done(self._result(message))
+            except BaseException as error:
+                reply = Failed(_portable(error))
+            try:
+                self._say(reply)
+            except OSError:
                 return  # nobody listens anymore
-            except BaseException as error:  # also if the result cannot be pickled
+            except Exception as error:  # it cannot be pickled
                 self._say(Failed(_portable(error)))
 
     def _result(self, message: Any) -> Any:
