@@ -1,12 +1,15 @@
 """Draws in a Ray cluster of two nodes on this machine, one of which is killed under way."""
 
 import os
+import sys
 import warnings
 from pathlib import Path
 
 import pytest
 
 from capscope import Budget, Settings, WorkerSettings, assess
+from capscope.assessment.workers.ray_cluster import _connect
+from capscope.errors import RunError
 from support.journal_rows import dump
 from support.toy_worlds import slippery_board
 
@@ -52,3 +55,36 @@ def test_a_cluster_leaves_the_same_journal_as_one_thread_although_a_node_is_kill
     )  # fmt: skip
     assert dump(tmp_path / "cluster") == dump(tmp_path / "thread")
     assert ended.workers_lost == 1
+
+
+class PretendedRay:
+    """Notes how it is asked to connect; a wrong address is refused as by Ray."""
+
+    def __init__(self):
+        self.given = {}
+
+    def init(self, **given):
+        if given["address"] == "nowhere:6379":
+            raise ConnectionError("could not find any running Ray instance\nat nowhere")
+        self.given = given
+
+
+def test_without_an_address_a_cluster_of_its_own_is_started():
+    ray = PretendedRay()
+    _connect(ray, None, 3)
+    assert (ray.given["address"], ray.given["num_cpus"]) == ("local", 3)
+    _connect(ray, "auto", 3)
+    assert ray.given["address"] == "auto"
+    assert "num_cpus" not in ray.given
+
+
+def test_a_cluster_that_cannot_be_reached_is_an_error_of_one_line():
+    with pytest.raises(RunError, match=r"cluster at nowhere:6379: could not find any running Ray"):
+        _connect(PretendedRay(), "nowhere:6379", 1)
+
+
+def test_a_missing_package_names_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(RunError, match=r"--backend ray needs an extra: pip install .*ray"):
+        assess(slippery_board, run=tmp_path / "run", workers=WorkerSettings(1, "ray"))
+    assert not (tmp_path / "run").exists()

@@ -120,7 +120,8 @@ def _import_ray() -> Any:
 def _connect(ray: Any, address: str | None, workers: int) -> None:
     given: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:
-        given |= {"num_cpus": workers, "include_dashboard": False}
+        # Otherwise Ray would join whatever cluster somebody started on this machine.
+        given |= {"address": "local", "num_cpus": workers, "include_dashboard": False}
     else:
         given["address"] = address
     try:
