@@ -51,7 +51,9 @@ from capscope.record.agent_failures import AgentFailure, find_agent_failures
 from capscope.record.execution_table import ExecutionTable, has_several_positions
 from capscope.record.identity import InitialPositions, RunIdentity, RunMeta
 from capscope.record.journal import Journal
-from capscope.record.run_directory import RunDirectory, TemporaryRun, write_atomically
+from capscope.record.journal_file import JournalStamp
+from capscope.record.progress import journal_stamp
+from capscope.record.run_directory import MODEL, REPORT, RunDirectory, TemporaryRun
 from capscope.record.settings import Settings
 from capscope.record.stop_reason import StopReason
 from capscope.record.usage import Budget, Usage
@@ -68,8 +70,6 @@ if TYPE_CHECKING:
     from capscope.present.explanation import Explanation
     from capscope.present.notebook import PreformattedText
 
-MODEL = "model.json"
-REPORT = "report.html"
 _SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success")
 """What is said of a run at its end, and takes time to compute."""
 
@@ -105,6 +105,8 @@ class Run:
         self._evidence = evidence
         self._model = model
         self._temporary = temporary
+        self._verified: JournalStamp | None = None
+        """The journal that was found intact."""
         self._explanations: dict[int | None, Explanation] = {}
 
     @property
@@ -297,7 +299,7 @@ class Run:
     @contextmanager
     def open_journal(self) -> Iterator[Journal]:
         """Open the journal, for trajectories, transcripts and positions."""
-        with RunDirectory.open(self.path, read_only=True) as opened:
+        with RunDirectory.open(self.path, read_only=True, verified=self._verified) as opened:
             yield opened.journal
 
     def within(self, executions: int | None = None, *, simulator_steps: int | None = None) -> Run:
@@ -486,13 +488,16 @@ def load(directory: str | Path) -> Run:
     """Load a run, finished or not, as it is at this moment; its problem is not needed."""
     path = Path(directory)
     begin_phase(f"reading {path}")
+    stamp = journal_stamp(path)
     with RunDirectory.open(path, read_only=True) as opened, opened.journal.at_one_moment():
         meta, intents = opened.journal.read_meta(), opened.journal.intents()
         table = ExecutionTable.read(opened.journal)
     graph = _graph(meta, intents)
     # The order of transitions leaves no trace in the graph, so all are added at once.
     graph.update(table.transitions())
-    return Run(path, meta, table, graph)
+    run = Run(path, meta, table, graph)
+    run._verified = stamp
+    return run
 
 
 def assess(
@@ -647,7 +652,7 @@ def _write_results(run: Run, spec: RunSpec) -> None:
         getattr(run, fact)
     begin_phase(f"writing {MODEL}")
     text = json.dumps(model_document(run.graph, run.problem), indent=1) + "\n"
-    write_atomically(run.path / MODEL, text)
+    RunDirectory.write(run.path, MODEL, text)
     draw = picture_of(spec.problem)
     begin_phase("writing the report")
     write_report(run, run.report_path, draw and TimedPictures(draw, spec.limit))

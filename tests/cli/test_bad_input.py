@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from capscope.cli import main
+from support.small_journals import change
 
 BOARD = f"{Path(__file__).parents[1] / 'support' / 'toy_worlds.py'}:slippery_board"
 SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "2"]
@@ -227,11 +228,9 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("command", TAKES_RUN)
-@pytest.mark.parametrize("change", CHANGES)
-def test_what_something_else_wrote_into_a_journal_is_reported(refusal, run, command, change):
-    with closing(sqlite3.connect(run / "journal.sqlite")) as db:
-        db.execute(change)
-        db.commit()
+@pytest.mark.parametrize("statement", CHANGES)
+def test_what_something_else_wrote_into_a_journal_is_reported(refusal, run, command, statement):
+    change(run / "journal.sqlite", statement, signed=statement != "DROP TABLE draws")
     refusal(command, run)
 
 

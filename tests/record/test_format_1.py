@@ -11,6 +11,7 @@ import pytest
 from capscope import Budget, Settings, load, resume
 from capscope.export.conditions import readable_conditions
 from capscope.record.execution_table import UNKNOWN_POSITION
+from capscope.record.journal_file import FORMAT_VERSION
 from capscope.record.stop_reason import StopKind
 from capscope.symbolic import Intent
 
@@ -127,7 +128,7 @@ def test_it_is_resumed_to_the_same_end_as_by_the_release_that_wrote_it(unpacked,
     assert without_conditions(found) == without_conditions(recorded)
     assert run.usage.executions == 130
     with closing(sqlite3.connect(folder / "journal.sqlite")) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("PRAGMA user_version").fetchone() == (FORMAT_VERSION,)
 
 
 @pytest.mark.parametrize("kind", ["adaptive", "batch", "named"])

@@ -198,7 +198,7 @@ def test_what_a_kill_left_of_a_journal_under_creation_is_in_nobodys_way(path):
 
 def test_a_reader_does_not_write(path):
     with closing(Journal.open(written(path), read_only=True)) as journal:
-        with pytest.raises(JournalError, match="cannot be opened for writing"):
+        with pytest.raises(JournalError, match="was opened readonly"):
             journal.set_unrecorded_cost(1.0)
         assert journal.read_meta() == META
 
@@ -237,7 +237,9 @@ def test_a_full_disk_is_said_to_be_full_and_nothing_recorded_is_lost(journal, pa
     journal.begin_query(0, QUERY)
     fill_disk(journal, pages=8)
     recorded = []
-    with pytest.raises(JournalError, match="the disk is full; all finished draws are kept") as full:
+    with pytest.raises(
+        JournalError, match="the disk is full; finished draws, if any, are kept"
+    ) as full:
         for index in range(1000):
             draw = simple_draw(index, index + 1, detail="long thoughts " * 40)
             add_draw(journal, 0, index, draw, {(index, 0): b"snapshot" * 20})
@@ -352,3 +354,40 @@ def test_a_transcript_that_cannot_be_unpacked_is_an_error_of_the_journal(journal
     assert journal.transcript(0, 0, 0) == "first"
     with pytest.raises(JournalError, match="holds something capscope did not write"):
         journal.transcript(0, 1, 0)
+
+
+def test_a_large_snapshot_is_kept_once_and_removed_with_its_last_use(journal, path):
+    large = [SavedPosition.unnamed(bytes([i]) * 10_000) for i in range(3)]
+
+    def stored():
+        with closing(sqlite3.connect(path)) as db:
+            return db.execute("SELECT count(*), sum(length(data)) FROM contents").fetchone()
+
+    for slot in range(4):
+        journal.keep_position(5, slot, large[0])
+    assert journal.positions(5) == [large[0]] * 4
+    assert stored() == (1, 10_000)
+    for slot in range(4):
+        journal.keep_position(5, slot, large[1 + slot % 2])
+    assert stored() == (2, 20_000)
+    assert journal.positions(5) == [large[1], large[2]] * 2
+    assert large[0].name != large[1].name
+
+
+def test_large_snapshots_have_a_bound(journal, monkeypatch):
+    monkeypatch.setattr("capscope.record.contents.MOST_BYTES", 25_000)
+    for i in range(2):
+        journal.keep_position(i, 0, SavedPosition.unnamed(bytes([i]) * 10_000))
+    with pytest.raises(JournalError, match=r"take more than 25,000 bytes; .* --snapshots 1"):
+        journal.keep_position(3, 0, SavedPosition.unnamed(b"3" * 10_000))
+    journal.keep_position(0, 0, SavedPosition.unnamed(b"small"))
+    journal.keep_position(3, 0, SavedPosition.unnamed(b"3" * 10_000))
+
+
+def test_a_large_snapshot_that_is_damaged_is_an_error_of_the_journal(journal, path):
+    journal.keep_position(5, 0, SavedPosition.unnamed(b"x" * 10_000))
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE contents SET data = zeroblob(10000)")
+        db.commit()
+    with pytest.raises(JournalError, match="is missing or damaged"):
+        journal.positions(5)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from capscope.errors import JournalError
 from capscope.record.journal import Journal
 from capscope.record.journal_file import FORMAT_VERSION
-from support.small_journals import META, QUERY, add_draw, everything, simple_draw, written
+from support.small_journals import META, QUERY, add_draw, change, everything, simple_draw, written
 
 
 @pytest.fixture
@@ -127,11 +127,9 @@ BAD_ROWS = [
 ]
 
 
-@pytest.mark.parametrize("change", BAD_ROWS)
-def test_what_something_else_wrote_into_a_journal_is_an_error_of_the_journal(path, change):
-    with closing(sqlite3.connect(written(path))) as db:
-        db.execute(change)
-        db.commit()
+@pytest.mark.parametrize("statement", BAD_ROWS)
+def test_what_something_else_wrote_into_a_journal_is_an_error_of_the_journal(path, statement):
+    change(written(path), statement, signed=statement != "DROP TABLE draws")
     assert "it was left untouched" in refusal(path)
 
 
@@ -147,20 +145,78 @@ def intact(tmp_path_factory):
     return written(tmp_path_factory.mktemp("intact") / "journal.sqlite", draws=5)
 
 
+@pytest.fixture(scope="module")
+def content(intact):
+    with closing(Journal.open(intact, read_only=True)) as journal:
+        return everything(journal)
+
+
+@pytest.mark.parametrize("table", ["meta", "states", "intents", "positions", "draws", "snapshots"])
+def test_a_row_that_is_missing_is_named(path, table):
+    change(
+        written(path),
+        f"DELETE FROM {table} WHERE rowid = 0" if table == "states" else f"DELETE FROM {table}",
+        signed=False,
+    )
+    message = refusal(path)
+    assert f"is damaged ({table}" in message
+    assert "instead of" in message
+
+
+def test_a_value_that_differs_is_named_by_its_queries(path):
+    change(written(path), "UPDATE draws SET simulator_steps = 3 WHERE draw = 4", signed=False)
+    assert "is damaged (draws of queries 0 to 1023: the checksum differs)" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE VIEW more AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) "
+        "SELECT x FROM c",
+        "CREATE TRIGGER t AFTER INSERT ON draws BEGIN DELETE FROM states; END",
+        "CREATE TABLE mine (x)",
+        "CREATE INDEX i ON draws (cut)",
+    ],
+)
+def test_a_journal_has_its_tables_and_nothing_else(path, statement):
+    change(written(path), statement)
+    assert "does not have the tables of a journal of format 3" in refusal(path)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_version_that_does_not_fit_the_tables_is_refused(path, version):
+    change(written(path), f"PRAGMA user_version = {version}")
+    refusal(path)
+
+
+def test_a_journal_without_checksums_is_read_and_gets_them_when_it_is_written(path):
+    with closing(Journal.open(written(path), read_only=True)) as journal:
+        before = everything(journal)
+    change(
+        path, "DROP TABLE checksums", "DROP TABLE contents", "PRAGMA user_version = 2", signed=False
+    )
+    with closing(Journal.open(path, read_only=True)) as journal:
+        assert everything(journal) == before
+    with closing(Journal.open(path)) as journal:
+        assert everything(journal) == before
+    change(path, "UPDATE draws SET seconds = 9", signed=False)
+    assert "is damaged (draws" in refusal(path)
+
+
 @given(st.data())
-def test_a_flipped_byte_never_shows_as_anything_but_an_error_of_the_journal(intact, data):
-    content = bytearray(intact.read_bytes())
-    place = data.draw(st.integers(0, len(content) - 1))
-    content[place] ^= data.draw(st.integers(1, 255))
+def test_a_flipped_byte_never_shows_as_anything_but_an_error_of_the_journal(intact, content, data):
+    damaged = bytearray(intact.read_bytes())
+    place = data.draw(st.integers(0, len(damaged) - 1))
+    damaged[place] ^= data.draw(st.integers(1, 255))
     path = intact.with_name("flipped.sqlite")
-    path.write_bytes(content)
+    path.write_bytes(damaged)
     try:
         with closing(Journal.open(path, read_only=True)) as journal:
-            everything(journal)
+            assert everything(journal) == content
     except JournalError as error:
         assert "\n" not in str(error)
     finally:
-        assert path.read_bytes() == content
+        assert path.read_bytes() == damaged
         for file in path.parent.glob("flipped.sqlite*"):
             file.unlink()
 

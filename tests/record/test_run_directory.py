@@ -1,10 +1,8 @@
 import json
 import os
-import sqlite3
 import stat
 import subprocess
 import sys
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +12,10 @@ from capscope import Budget, CapscopeError, Limits, Settings, Vocabulary, assess
 from capscope.assessment import RunSpec
 from capscope.errors import JournalError, RunError
 from capscope.problems import load_problem
-from capscope.record.run_directory import RunDirectory, write_atomically
+from capscope.record.progress import read_progress
+from capscope.record.run_directory import RunDirectory, is_being_written, write_atomically
 from support.processes import SECONDS, started
+from support.small_journals import change
 from support.toy_worlds import Board, Seen, SeenWithAnUndeclaredAtom, board_problem
 
 SMALL = Settings(draws=2, random_length=4, walks=2, walk_steps=6, patience=3)
@@ -181,12 +181,49 @@ def test_a_run_that_could_not_be_opened_is_not_locked(run):
     resume(run, problem=board_problem())
 
 
-def test_a_run_that_could_not_be_made_is_not_locked(tmp_path):
-    (tmp_path / "run" / "run.json").mkdir(parents=True)  # in the way of the summary
+def test_a_run_that_could_not_be_made_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("capscope.record.run_directory.SUMMARY", "below/nothing")
     with pytest.raises(RunError, match="cannot write"):
         assess(board_problem(), run=tmp_path / "run", **GIVEN)
-    (tmp_path / "run" / "run.json").rmdir()
-    resume(tmp_path / "run", problem=board_problem())
+    assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    assess(board_problem(), run=tmp_path / "run", **GIVEN)
+
+
+_WITH_SUPPORT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+_FULL = """
+import resource, sys
+from capscope import Budget, CapscopeError, assess
+from support.toy_worlds import board_problem
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+try:
+    assess(board_problem(), run=sys.argv[1], strategy="random", budget=Budget(executions=40))
+except CapscopeError as error:
+    print(error)
+"""
+
+
+def test_a_disk_that_fills_before_the_first_query_leaves_nothing(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "note.txt").write_text("mine")
+    for kilobytes in (0, 20, 48):
+        command = [sys.executable, "-c", _FULL, str(tmp_path / "run"), str(kilobytes * 1024)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS, env=_WITH_SUPPORT
+        )
+        assert len(done.stdout.splitlines()) == 1, done
+        assert [path.name for path in (tmp_path / "run").iterdir()] == ["note.txt"]
+
+
+def test_a_new_run_does_not_take_over_the_log_of_one_that_is_gone(tmp_path):
+    with RunDirectory.create(tmp_path / "old", spec().meta()) as old:
+        old.journal.set_unrecorded_cost(7.0)
+        (tmp_path / "new").mkdir()
+        for name in ("journal.sqlite-wal", "journal.sqlite-shm"):
+            (tmp_path / "new" / name).write_bytes((tmp_path / "old" / name).read_bytes())
+    with RunDirectory.create(tmp_path / "new", spec(seed=5).meta()) as new:
+        assert new.journal.read_meta().unrecorded_cost == 0.0
+        assert new.journal.read_meta().identity.seed == 5
 
 
 # Directories that are not runs.
@@ -202,10 +239,9 @@ def test_nothing_is_left_in_a_directory_that_is_not_a_run(tmp_path):
 
 def test_a_directory_that_cannot_be_written_to_is_an_error_of_the_run(run):
     (run / ".lock").unlink()
-    (run / ".lock").mkdir()  # stands for missing permissions, which a superuser does not miss
-    with pytest.raises(RunError, match=r"cannot write to .*: Is a directory"):
+    (run / ".lock").mkdir()
+    with pytest.raises(RunError, match=r"\.lock is no regular file"):
         RunDirectory.open(run)
-    RunDirectory.open(run, read_only=True).close()
 
 
 class BoardThatNeverChanges(Board):
@@ -284,9 +320,7 @@ def test_a_path_that_cannot_be_a_directory_is_an_error_of_the_run(tmp_path, name
 
 @pytest.mark.parametrize("key", ["identity", "name", "vocabulary", "budget", "versions"])
 def test_a_journal_without_a_required_entry_is_refused(run, key):
-    with closing(sqlite3.connect(run / "journal.sqlite")) as db:
-        db.execute("DELETE FROM meta WHERE key = ?", (key,))
-        db.commit()
+    change(run / "journal.sqlite", ("DELETE FROM meta WHERE key = ?", (key,)))
     for read_only in (True, False):
         with pytest.raises(JournalError, match=f"lacks its {key}"):
             RunDirectory.open(run, read_only=read_only)
@@ -349,6 +383,43 @@ def test_a_place_that_cannot_be_written_to_is_an_error_of_the_run(place, tmp_pat
         write_atomically(tmp_path / place, "text")
     assert (tmp_path / "file").read_text() == "precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+ODD = ["journal.sqlite", "journal.sqlite-wal", "run.json", "model.json", "report.html", ".lock"]
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("kind", ["link", "dangling link", "pipe"])
+def test_a_file_of_a_run_that_is_not_regular_is_refused(run, tmp_path, name, kind):
+    target = tmp_path / "precious"
+    (run / name).unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(run / name)
+    else:
+        (run / name).symlink_to(target)
+    if kind == "link":
+        target.write_text("mine")
+    for read_only in (True, False):
+        with pytest.raises(RunError, match=r"a symbolic link|no regular file"):
+            RunDirectory.open(run, read_only=read_only)
+    with pytest.raises(RunError):
+        read_progress(run)
+    assert not is_being_written(run)
+    assert not target.exists() or target.read_text() == "mine"
+
+
+def test_a_rollback_file_beside_a_journal_is_refused(run):
+    (run / "journal.sqlite-journal").write_bytes(b"")
+    with pytest.raises(RunError, match="is no part of a run"):
+        RunDirectory.open(run, read_only=True)
+
+
+def test_a_draft_that_is_a_link_is_not_followed(tmp_path):
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / ".file.draft").symlink_to(tmp_path / "precious")
+    write_atomically(tmp_path / "file", "text")
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert (tmp_path / "file").read_text() == "text"
 
 
 def test_a_link_stays_a_link(tmp_path):

@@ -13,7 +13,8 @@ from capscope.export.model_json import model_document
 from capscope.present.draws import capability_draws, draw_lines, draws_document
 from capscope.present.overview import findings_document, findings_lines, model_lines
 from capscope.present.text import first_few
-from capscope.run import REPORT, load
+from capscope.record.run_directory import REPORT
+from capscope.run import load
 from capscope.symbolic import Intent
 
 _MOST_NAMED = 10

@@ -17,20 +17,25 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from capscope.errors import JournalError
+from capscope.record.checked_tables import CheckedTables
+from capscope.record.contents import Contents, StoredSnapshot, read_content, stored_form
 from capscope.record.identity import InitialPositions, RunMeta
 from capscope.record.journal_file import (
     APPLICATION_ID,
     FORMAT_VERSION,
     SCHEMA,
+    JournalStamp,
+    companion_files,
     connect,
     connect_for_reading,
     explained,
+    file_stamp,
     joined_name,
     split_name,
     understood,
@@ -104,14 +109,20 @@ class QueryRecord:
 class Journal:
     """An open journal; every error of the database becomes one line about the run."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, *, read_only: bool = False
+    ) -> None:
         self.path = path
         self._db = connection
+        self._tables: tuple[CheckedTables, Contents] | None = None
+        if not read_only:
+            tables = CheckedTables(connection)
+            self._tables = tables, Contents(connection, tables)
         self._ids: dict[State, int] = {}
         self._states: list[State] = []
         self._encoded: tuple[tuple[Execution, ...], str] = ((), "[]")
         self._load_states()
-        self._positions: dict[tuple[int, bytes], int] = {}
+        self._positions: dict[tuple[int, StoredSnapshot], int] = {}
 
     @classmethod
     def create(cls, path: Path, meta: RunMeta) -> Journal:
@@ -121,27 +132,41 @@ class Journal:
         # Made under another name: a journal either says what it is or does not exist.
         draft = path.with_name(f".{path.name}.draft")
         with explained(path):
-            draft.unlink(missing_ok=True)
-            with closing(sqlite3.connect(draft, isolation_level=None)) as db:
-                db.execute("PRAGMA journal_mode = MEMORY")
-                db.executescript(
-                    f"PRAGMA application_id = {APPLICATION_ID}; "
-                    f"PRAGMA user_version = {FORMAT_VERSION}; {SCHEMA}"
-                )
-                cls(draft, db)._write_meta(meta.as_stored())
-            draft.replace(path)
+            try:
+                draft.unlink(missing_ok=True)
+                with closing(sqlite3.connect(draft, isolation_level=None)) as db:
+                    db.execute("PRAGMA journal_mode = MEMORY")
+                    db.executescript(
+                        f"PRAGMA application_id = {APPLICATION_ID}; "
+                        f"PRAGMA user_version = {FORMAT_VERSION}; {SCHEMA}"
+                    )
+                    cls(draft, db)._write_meta(meta.as_stored())
+                # A log that was left behind belongs to another journal, yet SQLite would apply it.
+                for left_behind in companion_files(path):
+                    left_behind.unlink(missing_ok=True)
+                draft.replace(path)
+            except BaseException:
+                with suppress(OSError):
+                    draft.unlink(missing_ok=True)
+                raise
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False) -> Journal:
-        """Open an existing journal, or say why it cannot be read."""
+    def open(
+        cls, path: Path, *, read_only: bool = False, verified: JournalStamp | None = None
+    ) -> Journal:
+        """Open an existing journal, or say why it cannot be read.
+
+        It is checked, unless it still has the stamp with which it was `verified` before.
+        """
         if not path.is_file():
             raise JournalError(f"no journal at {path}; is {path.parent} a run directory?")
         with understood(path):
-            verify(path)
+            if verified is None or verified != file_stamp(path):
+                verify(path)
             db = connect_for_reading(path) if read_only else connect(path)
             try:
-                journal = cls(path, db)
+                journal = cls(path, db, read_only=read_only)
                 if not read_only:
                     journal._load_positions()
                 return journal
@@ -178,12 +203,14 @@ class Journal:
         self._positions = {(state, snapshot): number for state, snapshot, number in rows}
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[CheckedTables]:
         known, positions = len(self._states), len(self._positions)
+        tables, large = self._writable
         with explained(self.path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
-                yield self._db
+                yield tables
+                tables.save()
                 self._db.execute("COMMIT")
             except BaseException:
                 # What was numbered in a transaction that failed is not on disk.
@@ -195,23 +222,43 @@ class Journal:
                 self._encoded = ((), "[]")
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
+                with suppress(sqlite3.Error):
+                    tables.reload()
+                    large.reload()
                 raise
+
+    @property
+    def _checked(self) -> CheckedTables:
+        return self._writable[0]
+
+    @property
+    def _large(self) -> Contents:
+        return self._writable[1]
+
+    @property
+    def _writable(self) -> tuple[CheckedTables, Contents]:
+        if self._tables is None:
+            raise JournalError(f"{self.path} was opened readonly; nothing was written")
+        return self._tables
+
+    def _saved(self, stored: StoredSnapshot, name: bytes | None) -> SavedPosition:
+        return joined_name(read_content(self._db, stored), name)
 
     def _number(self, state: State) -> int:
         number = self._ids.get(state)
         if number is None:
             number = self._ids[state] = len(self._states)
             self._states.append(state)
-            self._db.execute("INSERT INTO states VALUES (?, ?)", (number, hex(state)))
+            self._checked.insert("states", number, hex(state))
         return number
 
     def _position(self, start: Start) -> int:
-        state, (snapshot, name) = self._number(start.state), start.position
-        number = self._positions.get((state, snapshot))
+        snapshot, name = split_name(start.position)
+        key = self._number(start.state), stored_form(snapshot)
+        number = self._positions.get(key)
         if number is None:
-            number = self._positions[state, snapshot] = len(self._positions)
-            row = (number, state, *split_name(SavedPosition(snapshot, name)))
-            self._db.execute("INSERT INTO positions VALUES (?, ?, ?, ?)", row)
+            number = self._positions[key] = len(self._positions)
+            self._checked.insert("positions", number, key[0], self._large.store(snapshot), name)
         return number
 
     def read_meta(self) -> RunMeta:
@@ -234,9 +281,9 @@ class Journal:
             return RunMeta.from_stored(stored)
 
     def _write_meta(self, entries: Mapping[str, Any]) -> None:
-        with self._transaction() as db:
+        with self._transaction() as tables:
             for key, value in entries.items():
-                db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+                tables.replace("meta", key, json.dumps(value))
 
     def set_budget(self, budget: Budget) -> None:
         """Replace the budget of the run."""
@@ -274,18 +321,19 @@ class Journal:
     def add_discovery(self, intents: Sequence[Intent], simulator_steps: int) -> None:
         """Record what discovery found, all at once: a kill leaves it done or not begun."""
         found = {"intents": len(intents), "simulator_steps": simulator_steps}
-        with self._transaction() as db:
-            db.executemany("INSERT INTO intents VALUES (?, ?)", _intent_rows(intents, 0))
-            db.execute("INSERT INTO meta VALUES ('discovery', ?)", (json.dumps(found),))
+        with self._transaction() as tables:
+            for row in _intent_rows(intents, 0):
+                tables.insert("intents", *row)
+            tables.insert("meta", "discovery", json.dumps(found))
 
     def add_intents(self, intents: Sequence[Intent], first: int) -> None:
         """Record intents from number `first` on; those recorded before stay as they are."""
-        if not intents:
-            return
-        with self._transaction() as db:
-            db.executemany(
-                "INSERT OR IGNORE INTO intents VALUES (?, ?)", _intent_rows(intents, first)
-            )
+        known = {number for (number,) in self.select("SELECT id FROM intents")} if intents else ()
+        new = [row for row in _intent_rows(intents, first) if row[0] not in known]
+        if new:
+            with self._transaction() as tables:
+                for row in new:
+                    tables.insert("intents", *row)
 
     def query(self, number: int) -> QueryRecord | None:
         """Return what was recorded about a query; None if it was never begun."""
@@ -301,7 +349,7 @@ class Journal:
             state, snapshot, name, distance, xi, predicted, informative, *rest = row
             finished, seconds, policy = rest
             return QueryRecord(
-                Start(self._states[state], joined_name(snapshot, name)), distance, xi, predicted,
+                Start(self._states[state], self._saved(snapshot, name)), distance, xi, predicted,
                 bool(informative), bool(finished), seconds, policy,
             )  # fmt: skip
 
@@ -310,19 +358,13 @@ class Journal:
 
         They are kept for the latest query only: afterwards the draws have them.
         """
-        with self._transaction() as db:
-            db.execute(
-                "INSERT INTO queries (id, position, distance, xi, predicted, informative) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    number, self._position(record.start), record.distance, record.xi,
-                    record.predicted, record.informative,
-                ),
+        with self._transaction() as tables:
+            tables.insert(
+                "queries", number, self._position(record.start), record.distance, float(record.xi),
+                float(record.predicted), int(record.informative), 0, None, 0.0,
             )  # fmt: skip
-            db.executemany(
-                "INSERT OR REPLACE INTO starts VALUES (?, ?, ?)",
-                [(i, number, self._position(start)) for i, start in enumerate(starts)],
-            )
+            for i, start in enumerate(starts):
+                tables.replace("starts", i, number, self._position(start))
 
     def starts(self, query: int) -> list[Start]:
         """Return where each draw of the latest query starts; empty if all start together."""
@@ -332,15 +374,14 @@ class Journal:
                 "WHERE query = ? ORDER BY draw",
                 (query,),
             ).fetchall()
-            return [Start(self._states[s], joined_name(at, name)) for s, at, name in rows]
+            return [Start(self._states[s], self._saved(at, name)) for s, at, name in rows]
 
     def finish_query(self, number: int, policy: Mapping[str, Any], seconds: float) -> None:
         """Mark a query as complete."""
-        with self._transaction() as db:
-            db.execute(
-                "UPDATE queries SET finished = 1, policy = ?, seconds = ? WHERE id = ?",
-                (json.dumps(policy), seconds, number),
-            )
+        with self._transaction() as tables:
+            begun = tables.delete("queries", number)
+            if begun is not None:
+                tables.insert("queries", *begun[:6], 1, json.dumps(policy), float(seconds))
 
     def add_draw(
         self,
@@ -350,29 +391,29 @@ class Journal:
         kept: Mapping[tuple[State, int], SavedPosition],
     ) -> None:
         """Commit a finished draw at ⟨query, index⟩ with the positions kept, by state and slot."""
-        with self._transaction() as db:
-            db.execute(
-                "INSERT INTO draws VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *place, self._position(start), self._encode(draw.executions),
-                    draw.simulator_steps, draw.llm_tokens, draw.llm_cost, draw.cut, draw.seconds,
-                ),
+        with self._transaction() as tables:
+            tables.insert(
+                "draws", *place, self._position(start), self._encode(draw.executions),
+                draw.simulator_steps, draw.llm_tokens, float(draw.llm_cost), int(draw.cut),
+                float(draw.seconds),
             )  # fmt: skip
             for number, (_, attempt) in enumerate(draw.executions):
                 if attempt.transcript:
                     text = packed(attempt.transcript, self._transcript_dictionary())
-                    db.execute(
-                        "INSERT INTO transcripts VALUES (?, ?, ?, ?)", (*place, number, text)
-                    )
+                    tables.insert("transcripts", *place, number, text)
             if draw.end is not None:
-                row = (place[1], place[0], *split_name(draw.end))
-                db.execute("INSERT OR REPLACE INTO ends VALUES (?, ?, ?, ?)", row)
+                self._replace("ends", place[1], place[0], draw.end)
             for (state, slot), position in kept.items():
                 self._keep(state, slot, position)
 
     def _keep(self, state: State, slot: int, position: SavedPosition) -> None:
-        row = (self._number(state), slot, *split_name(position))
-        self._db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", row)
+        self._replace("snapshots", self._number(state), slot, position)
+
+    def _replace(self, table: str, first: int, second: int, position: SavedPosition) -> None:
+        snapshot, name = split_name(position)
+        old = self._checked.replace(table, first, second, self._large.store(snapshot), name)
+        if old is not None:
+            self._large.release(old[2])
 
     def keep_position(self, state: State, slot: int, position: SavedPosition) -> None:
         """Keep a position that was met outside any draw."""
@@ -393,7 +434,7 @@ class Journal:
             return [
                 Draw(
                     decoded[attempts], steps, tokens, seconds, bool(cut),
-                    None if snapshot is None else joined_name(snapshot, name), cost,
+                    None if snapshot is None else self._saved(snapshot, name), cost,
                 )
                 for attempts, steps, tokens, seconds, cut, snapshot, name, cost in rows
             ]  # fmt: skip
@@ -421,12 +462,22 @@ class Journal:
 
     def positions(self, state: State) -> list[SavedPosition]:
         """Return the positions kept for a state."""
-        with explained(self.path):
+        with understood(self.path):
             rows = self._db.execute(
                 "SELECT snapshot, name FROM snapshots WHERE state = ? ORDER BY slot",
                 (self._ids.get(state, -1),),
             ).fetchall()
-        return [joined_name(*row) for row in rows]
+            return [self._saved(*row) for row in rows]
+
+    def start_of(self, query: int, draw: int) -> SavedPosition | None:
+        """Return the position that a draw started from; None if that is not known."""
+        with understood(self.path):
+            row = self._db.execute(
+                "SELECT snapshot, name FROM draws d JOIN positions p ON p.id = d.position "
+                "WHERE (query, draw) = (?, ?)",
+                (query, draw),
+            ).fetchone()
+            return None if row is None else self._saved(*row)
 
     @property
     def states(self) -> Sequence[State]:

@@ -1,24 +1,39 @@
 """The file of a journal: its tables, how it is recognized and converted, and its error messages.
 
 Format 1 kept a position's name as a prefix of its snapshot, and where a draw started only for the
-first draw of a query. A journal of format 1 is converted when it is opened: in place, in one
-transaction, if it is opened for writing; otherwise as a copy in memory, and the file stays.
+first draw of a query. Format 2 had no checksums. A journal of an earlier format is converted when
+it is opened for writing: in place, in one transaction. For reading, format 1 is converted in a copy
+in memory, and the file stays.
+
+A journal may come from somebody else. So nothing in it is run: it may hold the tables of a journal
+and nothing else (no view, no trigger, no generated column), values are of limited size, and
+checking it takes limited time.
 """
 
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 
-from capscope.errors import JournalError, VocabularyError
+from capscope.errors import CapscopeError, JournalError
+from capscope.record.checked_tables import CHECKED_SCHEMA, CheckedTables, find_damage
+from capscope.record.contents import stored_form
 from capscope.world.positions import SavedPosition
 
 APPLICATION_ID = 0x43415053  # "CAPS", so that a foreign database is recognized
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+_UNCHECKED_VERSION = 2
 _SECONDS_TO_WAIT = 5.0
 """If another process has locked the file."""
+_LARGEST_VALUE = 256 * 1024**2
+_SECONDS_TO_CHECK = 60.0
+_SECONDS_TO_CHECK_A_MEGABYTE = 0.5
+_OPERATIONS_BETWEEN_LOOKS = 100_000
+"""How often SQLite asks whether the time is over."""
 _POSITIONS = """
 CREATE TABLE positions (
     id INTEGER PRIMARY KEY, state INTEGER NOT NULL, snapshot BLOB NOT NULL, name BLOB);
@@ -48,17 +63,41 @@ CREATE TABLE snapshots (
     state INTEGER NOT NULL, slot INTEGER NOT NULL, snapshot BLOB NOT NULL, name BLOB,
     PRIMARY KEY (state, slot)) WITHOUT ROWID;
 """
-SCHEMA = f"""
+_SCHEMA_2 = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE states (id INTEGER PRIMARY KEY, bits TEXT NOT NULL);
 CREATE TABLE intents (id INTEGER PRIMARY KEY, literals TEXT NOT NULL);
 {_POSITIONS}{_QUERIES}{_DRAWS}{_KEPT}{_TRANSCRIPTS}
 """
+SCHEMA = _SCHEMA_2 + CHECKED_SCHEMA
+
+
+def companion_files(path: Path) -> tuple[Path, Path]:
+    """Return the files that SQLite keeps beside a journal while it is open."""
+    return path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
+
+
+JournalStamp = tuple[tuple[int, int], ...]
+"""Times and sizes of the files of a journal."""
+
+
+def file_stamp(path: Path) -> JournalStamp:
+    """Return a value that changes whenever a journal does."""
+    return tuple(map(_stamp, (path, companion_files(path)[0])))
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        found = file.stat()
+    except OSError:
+        return (0, 0)
+    # A reader makes an empty log and removes it again, which is no change.
+    return (found.st_mtime_ns, found.st_size) if found.st_size else (0, 0)
 
 
 def connect(path: Path) -> sqlite3.Connection:
     """Open a journal for reading and writing, converted to the present format."""
-    db = sqlite3.connect(path, isolation_level=None)
+    db = _defensive(sqlite3.connect(path, isolation_level=None))
     try:
         _bring_up_to_date(db)
         db.execute("PRAGMA journal_mode = WAL")
@@ -74,7 +113,7 @@ def connect_for_reading(path: Path, seconds: float = _SECONDS_TO_WAIT) -> sqlite
 
     `seconds` limits the wait for another process that has locked the file.
     """
-    if _version(path, seconds) < FORMAT_VERSION:
+    if _version(path, seconds) < _UNCHECKED_VERSION:
         copy = sqlite3.connect(":memory:", isolation_level=None)
         with closing(_read_only(path, seconds)) as source:
             source.backup(copy)
@@ -84,8 +123,18 @@ def connect_for_reading(path: Path, seconds: float = _SECONDS_TO_WAIT) -> sqlite
         return _read_only(path, seconds)
     # SQLite keeps notes for other processes beside the file. Only a connection that could write
     # removes them again when it is closed.
-    db = sqlite3.connect(path, timeout=seconds, isolation_level=None)
+    db = _defensive(sqlite3.connect(path, timeout=seconds, isolation_level=None))
     db.execute("PRAGMA query_only = ON")
+    return db
+
+
+def _defensive(db: sqlite3.Connection) -> sqlite3.Connection:
+    """Trust nothing in the file."""
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
+    for setting in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
+        db.execute(f"PRAGMA {setting}")
+    if hasattr(db, "setconfig"):  # from Python 3.12 on
+        db.setconfig(getattr(sqlite3, "SQLITE_DBCONFIG_DEFENSIVE"), True)  # noqa: B009
     return db
 
 
@@ -95,7 +144,13 @@ def _read_only(path: Path, seconds: float = _SECONDS_TO_WAIT) -> sqlite3.Connect
     alone = not path.with_name(f"{path.name}-wal").exists()
     if alone and not os.access(path.parent, os.W_OK):
         address += "&immutable=1"
-    return sqlite3.connect(address, timeout=seconds, uri=True, isolation_level=None)
+    return _defensive(sqlite3.connect(address, timeout=seconds, uri=True, isolation_level=None))
+
+
+def _limit_time(db: sqlite3.Connection, path: Path) -> None:
+    allowed = _SECONDS_TO_CHECK + _SECONDS_TO_CHECK_A_MEGABYTE * path.stat().st_size / 1e6
+    ends = time.monotonic() + allowed
+    db.set_progress_handler(lambda: time.monotonic() > ends, _OPERATIONS_BETWEEN_LOOKS)
 
 
 def _version(path: Path, seconds: float) -> int:
@@ -106,38 +161,93 @@ def _version(path: Path, seconds: float) -> int:
 def verify(path: Path) -> None:
     """Check a file without changing a byte of it; raise if it cannot be read."""
     with closing(_read_only(path)) as db:
-        _require_journal(path, db)
+        _limit_time(db, path)
+        db.execute("BEGIN")  # a run may be under way: everything is checked as it is now
+        version = _require_journal(path, db)
         verdict = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
         if verdict != "ok":
-            raise JournalError(
-                f"{path} is damaged ({verdict.splitlines()[-1]}); it was left untouched. "
-                "`sqlite3 journal.sqlite .recover` brings back what can be read"
+            raise damaged(
+                path,
+                verdict.splitlines()[-1],
+                "`sqlite3 journal.sqlite .recover` brings back what can be read",
             )
+        _require_tables(path, db, version)
+        if version > _UNCHECKED_VERSION and (found := find_damage(db)):
+            raise damaged(path, found, "restore it from a copy, or start a new run")
 
 
 def recognize(path: Path, seconds: float) -> None:
     """Raise if a file is not a journal of a format that can be read; damage is not looked for."""
     with closing(_read_only(path, seconds)) as db:
-        _require_journal(path, db)
+        _limit_time(db, path)
+        _require_tables(path, db, _require_journal(path, db))
 
 
-def _require_journal(path: Path, db: sqlite3.Connection) -> None:
+def damaged(path: Path, what: str, advice: str) -> JournalError:
+    """Return the error that says what is damaged."""
+    return JournalError(f"{path} is damaged ({what}); it was left untouched. {advice}")
+
+
+def _require_journal(path: Path, db: sqlite3.Connection) -> int:
+    """Return the version of the format."""
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise JournalError(f"{path} is not a capscope journal; it was left untouched")
-    version = db.execute("PRAGMA user_version").fetchone()[0]
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
     if not 1 <= version <= FORMAT_VERSION:
         raise JournalError(
             f"{path} has format {version}, this capscope reads 1 to {FORMAT_VERSION}; "
             "use the version that wrote it"
         )
+    return version
+
+
+def _require_tables(path: Path, db: sqlite3.Connection, version: int) -> None:
+    """Raise if a file declares anything but the tables of a journal."""
+    found = _declared(db)
+    if version < _UNCHECKED_VERSION:
+        # The first release added tables as it went on. Only plain tables can be converted.
+        odd = [name for name, text in found.items() if not _is_plain_table(text)]
+    else:
+        expected = _expected(version)
+        odd = [name for name in found.keys() | expected if found.get(name) != expected.get(name)]
+    if odd:
+        raise JournalError(
+            f"{path} does not have the tables of a journal of format {version} (see "
+            f"{min(odd)!r}), so something else changed it; it was left untouched"
+        )
+
+
+def _declared(db: sqlite3.Connection) -> dict[str, str]:
+    rows = db.execute("SELECT name, sql FROM sqlite_master").fetchall()
+    return {str(name): " ".join(str(text).split()) for name, text in rows}
+
+
+@cache
+def _expected(version: int) -> dict[str, str]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(_SCHEMA_2 if version == _UNCHECKED_VERSION else SCHEMA)
+        return _declared(db)
+
+
+def _is_plain_table(declaration: str) -> bool:
+    text = declaration.lower()
+    return text.startswith("create table ") and " as " not in text and " generated " not in text
 
 
 def _bring_up_to_date(db: sqlite3.Connection) -> None:
-    if db.execute("PRAGMA user_version").fetchone()[0] >= FORMAT_VERSION:
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version >= FORMAT_VERSION:
         return
     db.execute("BEGIN IMMEDIATE")
     try:
-        _convert_format_1(db)
+        if version < _UNCHECKED_VERSION:
+            _convert_format_1(db)
+        for statement in CHECKED_SCHEMA.split(";"):
+            db.execute(statement)
+        _store_large_snapshots_once(db)
+        tables = CheckedTables(db)
+        tables.compute()
+        tables.save()
         db.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
         db.execute("COMMIT")
     except BaseException:
@@ -192,6 +302,21 @@ def _convert_format_1(db: sqlite3.Connection) -> None:
         db.execute(f"DROP TABLE {name}")
 
 
+def _store_large_snapshots_once(db: sqlite3.Connection) -> None:
+    for table, *key in (("positions", "id"), ("ends", "draw"), ("snapshots", "state", "slot")):
+        columns, here = ", ".join(key), " AND ".join(f"{column} = ?" for column in key)
+        rows = db.execute(f"SELECT snapshot, name, {columns} FROM {table}").fetchall()
+        for snapshot, name, *place in rows:
+            stored = stored_form(snapshot)
+            if stored != snapshot:
+                db.execute("INSERT OR IGNORE INTO contents VALUES (?, ?)", (stored, snapshot))
+                named = SavedPosition.unnamed(snapshot).name if name is None else name
+                db.execute(
+                    f"UPDATE {table} SET snapshot = ?, name = ? WHERE {here}",
+                    (stored, named, *place),
+                )
+
+
 def _one_start_a_query(db: sqlite3.Connection) -> bool:
     stored = db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
     identity = json.loads(stored[0]) if stored else {}
@@ -207,7 +332,11 @@ def split_name(position: SavedPosition) -> tuple[bytes, bytes | None]:
 
 def joined_name(snapshot: bytes, name: bytes | None) -> SavedPosition:
     """Return a position from what is stored."""
-    return SavedPosition(snapshot, snapshot if name is None else name)
+    return SavedPosition.unnamed(snapshot) if name is None else SavedPosition(snapshot, name)
+
+
+_DRAWS_KEPT = "finished draws, if any, are kept"
+_AGAIN = "resume the run, or start it again if it had no draw yet"
 
 
 @contextmanager
@@ -218,11 +347,13 @@ def explained(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         reason = " ".join(str(error).split())  # SQLite may quote a statement of several lines
         if "full" in reason:
-            advice = "the disk is full; all finished draws are kept: free some space and resume"
+            advice = f"the disk is full; {_DRAWS_KEPT}: free some space, then {_AGAIN}"
         elif "locked" in reason:
             advice = "another process is writing to this run; wait for it or stop it"
         elif "I/O" in reason:
-            advice = "the disk failed; all finished draws are kept: fix the disk and resume"
+            advice = f"the disk is full or failed; {_DRAWS_KEPT}: fix that, then {_AGAIN}"
+        elif "interrupted" in reason:
+            advice = "checking it takes too long; no journal that capscope wrote does"
         elif "readonly" in reason or "unable to open" in reason:
             advice = "the file cannot be opened for writing; check its permissions"
         else:
@@ -234,13 +365,21 @@ def explained(path: Path) -> Iterator[None]:
         ) from error
 
 
+_NOT_UNDERSTOOD = (
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
+    CapscopeError,
+)  # fmt: skip
+
+
 @contextmanager
 def understood(path: Path) -> Iterator[None]:
     """Read and decode; what cannot be decoded was written by something else."""
     try:
         with explained(path):
             yield
-    except (ValueError, IndexError, KeyError, TypeError, VocabularyError) as error:
+    except JournalError:
+        raise
+    except _NOT_UNDERSTOOD as error:
         raise JournalError(
             f"{path} holds something capscope did not write ({' '.join(str(error).split())}); "
             "it was left untouched"

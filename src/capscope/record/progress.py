@@ -17,8 +17,14 @@ from pathlib import Path
 from capscope.errors import JournalError
 from capscope.record.identity import RunMeta
 from capscope.record.journal import Journal
-from capscope.record.journal_file import connect_for_reading, recognize, understood
-from capscope.record.run_directory import JOURNAL
+from capscope.record.journal_file import (
+    JournalStamp,
+    connect_for_reading,
+    file_stamp,
+    recognize,
+    understood,
+)
+from capscope.record.run_directory import JOURNAL, refuse_odd_files
 
 _SECONDS_TO_WAIT = 0.5
 """For another process that has locked the file."""
@@ -44,22 +50,9 @@ class RunProgress:
     """Query and number of the latest draw."""
 
 
-JournalStamp = tuple[tuple[int, int], ...]
-"""Times and sizes of the files of a journal."""
-
-
 def journal_stamp(run: Path) -> JournalStamp:
     """Return a value that changes whenever the journal of a run directory does."""
-    return tuple(_stamp(run / name) for name in (JOURNAL, f"{JOURNAL}-wal"))
-
-
-def _stamp(file: Path) -> tuple[int, int]:
-    try:
-        found = file.stat()
-    except OSError:
-        return (0, 0)
-    # A reader makes an empty log and removes it again, which is no change.
-    return (found.st_mtime_ns, found.st_size) if found.st_size else (0, 0)
+    return file_stamp(run / JOURNAL)
 
 
 def read_progress(run: Path, earlier: RunProgress | None = None) -> RunProgress:
@@ -67,6 +60,7 @@ def read_progress(run: Path, earlier: RunProgress | None = None) -> RunProgress:
     path = run / JOURNAL
     if not path.is_file():
         raise JournalError(f"no journal at {path}; is {run} a run directory?")
+    refuse_odd_files(run)
     with understood(path):
         recognize(path, _SECONDS_TO_WAIT)
     with understood(path), closing(connect_for_reading(path, _SECONDS_TO_WAIT)) as db:

@@ -2,6 +2,9 @@
 
 `journal.sqlite` is the truth; `run.json` is a copy of its settings for people. A run is resumed
 only with what it was started with (`RunIdentity`).
+
+A run directory may come from somebody else. So its files must be plain ones: a link would have
+capscope write to where it leads, and a pipe would make it wait forever.
 """
 
 from __future__ import annotations
@@ -10,9 +13,11 @@ import json
 import os
 import platform
 import shutil
+import stat
 import tempfile
 import time
 import weakref
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from importlib import metadata
 from pathlib import Path
@@ -20,13 +25,19 @@ from pathlib import Path
 from capscope.errors import JournalError, RunError
 from capscope.record.identity import RunIdentity, RunMeta
 from capscope.record.journal import Journal
+from capscope.record.journal_file import JournalStamp
 from capscope.record.usage import Budget
 
 JOURNAL = "journal.sqlite"
 SUMMARY = "run.json"
 LOCK = ".lock"
-_FILES = (JOURNAL, SUMMARY, LOCK)
+MODEL = "model.json"
+REPORT = "report.html"
+_BESIDE_JOURNAL = (f"{JOURNAL}-wal", f"{JOURNAL}-shm")
+_FILES = (JOURNAL, *_BESIDE_JOURNAL, SUMMARY, LOCK)
 """What a run directory has from the beginning."""
+_ROLLBACK = f"{JOURNAL}-journal"
+"""SQLite would undo changes by this file, and delete another that it names; no run has it."""
 _LOCK_ATTEMPTS = 5
 _SECONDS_BETWEEN_ATTEMPTS = 0.02
 
@@ -50,12 +61,14 @@ class RunDirectory:
                     f"{path} already holds a run; continue it with `capscope resume {path}`, or "
                     "start another in a directory of its own: --run DIR"
                 )
+            refuse_odd_files(path)
             made = [at for name in _FILES if not (at := path / name).exists()]
             made += [] if path.exists() else [path]
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(f"cannot make the run directory {path}: {error.strerror}") from error
         with ExitStack() as undo:
+            undo.callback(_remove, made)
             lock = _locked(path, undo)
             run = cls(path, Journal.create(path / JOURNAL, meta))
             undo.callback(run.journal.close)
@@ -65,18 +78,21 @@ class RunDirectory:
             return run
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False) -> RunDirectory:
-        """Open an existing run."""
+    def open(
+        cls, path: Path, *, read_only: bool = False, verified: JournalStamp | None = None
+    ) -> RunDirectory:
+        """Open an existing run; see `Journal.open`."""
         try:
             if not path.is_dir():
                 raise RunError(f"no run directory {path}; `capscope assess` makes one")
+            refuse_odd_files(path)
             holds_journal = (path / JOURNAL).exists()
         except OSError as error:
             raise RunError(f"cannot look into {path}: {error.strerror}") from error
         with ExitStack() as undo:
             # Leave nothing behind in a directory that is not a run.
             lock = None if read_only or not holds_journal else _locked(path, undo)
-            run = cls(path, Journal.open(path / JOURNAL, read_only=read_only))
+            run = cls(path, Journal.open(path / JOURNAL, read_only=read_only, verified=verified))
             undo.callback(run.journal.close)
             run.journal.read_meta()
             run._lock = lock
@@ -106,7 +122,13 @@ class RunDirectory:
             "budget": meta.budget.as_dict(),
             "versions": dict(meta.versions),
         }
-        write_atomically(self.path / SUMMARY, json.dumps(summary, indent=2) + "\n")
+        self.write(self.path, SUMMARY, json.dumps(summary, indent=2) + "\n")
+
+    @staticmethod
+    def write(path: Path, name: str, content: str) -> None:
+        """Write a file of a run directory; a link or special file in its place is refused."""
+        _refuse_odd_file(path / name)
+        write_atomically(path / name, content)
 
     def close(self) -> None:
         """Close the journal and release the lock."""
@@ -129,12 +151,36 @@ class RunDirectory:
         """
         self.journal.close()
         if forget:
-            for path in self._made:
-                # What somebody else put there meanwhile stays.
-                with suppress(OSError):
-                    path.rmdir() if path == self.path else path.unlink()
+            _remove(self._made)
         if self._lock is not None:
             os.close(self._lock)
+
+
+def _remove(made: Sequence[Path]) -> None:
+    """Remove files and then the directory; what somebody else put there meanwhile stays."""
+    for path in made:
+        with suppress(OSError):
+            path.rmdir() if path.is_dir() else path.unlink()
+
+
+def refuse_odd_files(path: Path) -> None:
+    """Raise if a file of a run directory is not a plain one."""
+    for name in (*_FILES, MODEL, REPORT):
+        _refuse_odd_file(path / name)
+    if os.path.lexists(path / _ROLLBACK):
+        raise RunError(
+            f"{path / _ROLLBACK} is no part of a run, and would change its journal; remove it"
+        )
+
+
+def _refuse_odd_file(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        kind = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
+        raise RunError(f"{path} is {kind}; the files of a run must be regular: remove it")
 
 
 class TemporaryRun:
@@ -160,6 +206,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         target = path.resolve()  # a link stays a link
         draft = target.with_name(f".{target.name}.draft")
         try:
+            # Removed first, since a link in its place would be followed.
+            draft.unlink(missing_ok=True)
             draft.write_bytes(data)
             draft.replace(target)
         except BaseException:
@@ -190,7 +238,7 @@ def is_being_written(path: Path) -> bool:
     try:
         import fcntl
 
-        handle = os.open(path / LOCK, os.O_RDONLY)
+        handle = os.open(path / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except (ImportError, OSError):
         return False
     try:
@@ -209,7 +257,7 @@ def _locked(path: Path, undo: ExitStack) -> int | None:
     except ImportError:
         return None
     try:
-        handle = os.open(path / LOCK, os.O_CREAT | os.O_RDWR, 0o644)
+        handle = os.open(path / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         raise RunError(f"cannot write to {path}: {error.strerror}") from error
     undo.callback(os.close, handle)

@@ -77,13 +77,8 @@ class _States:
 
     def begin(self, state: State, place: tuple[int, int]) -> None:
         """List where the draw started, with a picture of just that position."""
-        rows = self._journal.select(
-            "SELECT snapshot FROM draws d JOIN positions p ON p.id = d.position "
-            "WHERE (query, draw) = (?, ?)",
-            *place,
-        )
-        snapshot = next(rows, (None,))[0]
-        self.listed.append(self._described(state, snapshot, exact=snapshot is not None))
+        start = self._journal.start_of(*place)
+        self.listed.append(self._described(state, start, exact=start is not None))
 
     def index(self, state: State) -> int:
         """Return where a state is in the list."""
@@ -92,12 +87,14 @@ class _States:
             self.listed.append(self._described(state, None, exact=False))
         return self._index[state]
 
-    def _described(self, state: State, snapshot: bytes | None, *, exact: bool) -> dict[str, Any]:
+    def _described(
+        self, state: State, position: SavedPosition | None, *, exact: bool
+    ) -> dict[str, Any]:
         atoms = self.vocabulary.holding(state & ~self._always)
         picture = ""
         if self._drawer is not None:
-            here = [SavedPosition.unnamed(snapshot)] if snapshot is not None else None
-            picture = picture_address(here or self._journal.positions(state), self._drawer)
+            here = self._journal.positions(state) if position is None else [position]
+            picture = picture_address(here, self._drawer)
         return {
             "name": f"s{self._journal.state_number(state)}",
             "atoms": [sanitize(str(atom)) for atom in atoms],

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from capscope.errors import CapscopeError
-from capscope.record.progress import JournalStamp, RunProgress, journal_stamp, read_progress
+from capscope.record.journal_file import JournalStamp
+from capscope.record.progress import RunProgress, journal_stamp, read_progress
 from capscope.record.run_directory import JOURNAL, is_being_written
 from capscope.sanitize import sanitize
 

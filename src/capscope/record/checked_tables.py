@@ -1,0 +1,165 @@
+"""The tables of a journal, with checksums: damage is found and named, not believed.
+
+SQLite notices a page that is torn, but not a bit that flipped in a value. So each group of rows has
+a record of how many rows it has and of the sum of their checksums. A sum, unlike a hash over the
+whole table, can be kept up to date when a row is added, replaced or removed, at the same cost at
+any size; and a row that is missing changes it like one that differs.
+
+Checksums find damage, not forgery: whoever changes a journal can change them too.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from zlib import crc32
+
+Row = tuple[Any, ...]
+QUERIES_IN_GROUP = 1024
+_CHECKSUMS = """
+CREATE TABLE checksums (
+    rows_of TEXT PRIMARY KEY, rows INTEGER NOT NULL, total INTEGER NOT NULL) WITHOUT ROWID;
+"""
+_CONTENTS = """
+CREATE TABLE contents (digest TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+"""
+CHECKED_SCHEMA = _CONTENTS + _CHECKSUMS
+"""What format 3 added."""
+_KEYS = {
+    "meta": ("key",),
+    "states": ("id",),
+    "intents": ("id",),
+    "positions": ("id",),
+    "queries": ("id",),
+    "draws": ("query", "draw"),
+    "starts": ("draw",),
+    "ends": ("draw",),
+    "snapshots": ("state", "slot"),
+    "transcripts": ("query", "draw", "execution"),
+    "contents": ("digest",),
+}
+_BY_QUERY = frozenset({"queries", "draws", "transcripts"})
+_WITH_BLOBS = frozenset({"positions", "ends", "snapshots", "transcripts"})
+
+
+class CheckedTables:
+    """Writes rows and keeps their checksums up to date; `save` is called in each transaction."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._rows: Counter[str] = Counter()
+        self._totals: Counter[str] = Counter()
+        self._changed: set[str] = set()
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the checksums; after a rollback those in memory are not the ones on disk."""
+        self._rows, self._totals = _stored(self._db)
+        self._changed.clear()
+
+    def insert(self, table: str, *row: Any) -> None:
+        """Add a row."""
+        self._db.execute(f"INSERT INTO {table} VALUES ({_places(row)})", row)
+        self._count(table, row, 1)
+
+    def replace(self, table: str, *row: Any) -> Row | None:
+        """Add a row in place of the one with the same key; return that, None if there is none."""
+        old = self.delete(table, *row[: len(_KEYS[table])])
+        self.insert(table, *row)
+        return old
+
+    def delete(self, table: str, *key: Any) -> Row | None:
+        """Remove a row; return it, None if there is none."""
+        where = " AND ".join(f"{column} = ?" for column in _KEYS[table])
+        old: Row | None = self._db.execute(
+            f"SELECT {_columns(table)} FROM {table} WHERE {where}", key
+        ).fetchone()
+        if old is not None:
+            self._db.execute(f"DELETE FROM {table} WHERE {where}", key)
+            self._count(table, old, -1)
+        return old
+
+    def _count(self, table: str, row: Row, sign: int) -> None:
+        group = _group(table, row)
+        self._rows[group] += sign
+        self._totals[group] += sign * _checksum(table, row)
+        self._changed.add(group)
+
+    def save(self) -> None:
+        """Write the checksums that changed."""
+        rows = [(group, self._rows[group], self._totals[group]) for group in self._changed]
+        self._db.executemany("INSERT OR REPLACE INTO checksums VALUES (?, ?, ?)", rows)
+        self._changed.clear()
+
+    def compute(self) -> None:
+        """Compute the checksums of rows that were written without them."""
+        self._rows, self._totals = _computed(self._db)
+        self._changed = set(self._rows)
+
+
+def find_damage(db: sqlite3.Connection) -> str | None:
+    """Return what differs from its checksum, in words; None if nothing does."""
+    rows, totals = _computed(db)
+    stored_rows, stored_totals = _stored(db)
+    for group in sorted(rows.keys() | stored_rows.keys()):
+        if rows[group] != stored_rows[group]:
+            return f"{_name(group)}: {rows[group]} rows instead of {stored_rows[group]}"
+        if totals[group] != stored_totals[group]:
+            return f"{_name(group)}: the checksum differs"
+    return None
+
+
+def _stored(db: sqlite3.Connection) -> tuple[Counter[str], Counter[str]]:
+    found = db.execute("SELECT rows_of, rows, total FROM checksums").fetchall()
+    return Counter({g: n for g, n, _ in found}), Counter({g: total for g, _, total in found})
+
+
+def _computed(db: sqlite3.Connection) -> tuple[Counter[str], Counter[str]]:
+    rows: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
+    for table in _KEYS:
+        for row in db.execute(f"SELECT {_columns(table)} FROM {table}"):
+            group = _group(table, row)
+            rows[group] += 1
+            totals[group] += _checksum(table, row)
+    return rows, totals
+
+
+def _columns(table: str) -> str:
+    # Large contents are identified by their digests, and checked when they are read.
+    return "digest" if table == "contents" else "*"
+
+
+def _places(row: Sequence[Any]) -> str:
+    return ", ".join("?" * len(row))
+
+
+def _group(table: str, row: Row) -> str:
+    return f"{table} {row[0] // QUERIES_IN_GROUP}" if table in _BY_QUERY else table
+
+
+def _name(group: str) -> str:
+    table, _, number = group.partition(" ")
+    if not number:
+        return table
+    first = int(number) * QUERIES_IN_GROUP
+    return f"{table} of queries {first} to {first + QUERIES_IN_GROUP - 1}"
+
+
+def _checksum(table: str, row: Row) -> int:
+    """Return the checksum of a row as SQLite returns it.
+
+    `ascii` is the same in every version of Python; a float has its shortest exact form.
+    """
+    if table == "contents":
+        row = row[:1]
+    elif table in _WITH_BLOBS:
+        row = tuple(_short(row))
+    return crc32(ascii(row).encode())
+
+
+def _short(row: Iterable[Any]) -> Iterator[Any]:
+    for value in row:
+        yield (len(value), crc32(value)) if isinstance(value, bytes) else value
