@@ -127,9 +127,9 @@ def _language_model_in_crafter(**options: str) -> Problem:
 
 
 class _CrafterParts(NamedTuple):
-    game_map: "GameMap"
+    game_map: GameMap
     spawn: bool
-    steve: "SteveAgent"
+    steve: SteveAgent
 
 
 def _crafter_parts(options: Mapping[str, str]) -> _CrafterParts:
@@ -427,6 +427,28 @@ class ProblemLoader:
     def digest(self) -> str | None:
         """A hash of the problem's Python file where this is called, if it has one."""
         return text_digest(self.source)
+
+
+def runs_python_file(source: str) -> bool:
+    """Return whether loading a problem runs a Python file that its source names.
+
+    >>> runs_python_file("agent.py:problem"), runs_python_file("tireworld")
+    (True, False)
+    """
+    return source.rpartition(":")[0].endswith(".py")
+
+
+def refuse_python_file(source: str) -> None:
+    """Raise if loading the problem that a run directory names runs a Python file.
+
+    A run directory may come from somebody else. Problems with a name are installed code, and PPDDL
+    files are data.
+    """
+    if runs_python_file(source):
+        raise ProblemError(
+            f"the run directory names the Python file {source}, and loading it runs its code; if "
+            "you trust it, add --trust (in Python trust=True), or name the problem yourself"
+        )
 
 
 def picture_drawer(source: str, wanted: bool | None) -> Callable[[Snapshot], bytes] | None:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from capscope.analysis.aliasing import Aliasing, find_aliasing
 from capscope.analysis.drift import Drift, find_drift
@@ -43,8 +43,8 @@ from capscope.phases import begin_phase
 from capscope.problems import (
     ProblemLoader,
     canonical_source,
-    load_problem,
     picture_drawer,
+    refuse_python_file,
     text_digest,
 )
 from capscope.record.agent_failures import AgentFailure, find_agent_failures
@@ -105,6 +105,8 @@ class Run:
         self._evidence = evidence
         self._model = model
         self._temporary = temporary
+        self._trusted = False
+        """Whether the problem was loaded from what the user named."""
         self._verified: JournalStamp | None = None
         """The journal that was found intact."""
         self._explanations: dict[int | None, Explanation] = {}
@@ -381,14 +383,15 @@ class Run:
         plan: Plan,
         settings: TrialSettings,
         *,
-        problem: Problem | None = None,
+        problem: Problem | str | None = None,
+        trust: bool = False,
         listener: Callable[[PlanAttempt], None] = lambda _: None,
     ) -> Trial:
         """Execute a plan with the agent, from positions kept of its start; nothing is recorded.
 
-        `problem` is needed if the run was started with an object; `listener` is called per try.
+        `problem` and `trust` are as in `resume`; `listener` is called per try.
         """
-        loaded = self._load_problem(problem)
+        loaded = self._load_problem(problem, trust)
         with self.open_journal() as journal:
             positions = journal.positions(plan.start)
         if not plan.found or not positions:
@@ -404,16 +407,18 @@ class Run:
         self,
         measure: Measure | None = None,
         *,
-        problem: Problem | MakeProblem | None = None,
+        problem: Problem | str | MakeProblem | None = None,
+        trust: bool = False,
         progress: Progress = silent,
         workers: int | WorkerSettings = 1,
     ) -> dict[str, Any]:
         """Compare the model with the agent: with the exact truth if known, and with samples.
 
         The samples are kept in the folder `datasets` beside the run directory; `workers` execute
-        their sequences.
+        their sequences. `problem` and `trust` are as in `resume`.
         """
-        _, loaded, make = _found(problem or self.identity.source)
+        given = _GivenProblem(problem, trust or self._trusted)
+        _, loaded, make = _found_again(self.identity.source, given)
         measure = measure or Measure()
         limits = measure.after_executions, measure.after_steps
         whole = limits == (None, None)
@@ -458,19 +463,24 @@ class Run:
     def resume(
         self,
         *,
-        problem: Problem | MakeProblem | None = None,
+        problem: Problem | str | MakeProblem | None = None,
+        trust: bool = False,
         budget: Budget | None = None,
         listener: Listener = ignore,
         workers: int | WorkerSettings = 1,
     ) -> Run:
         """Continue the run; only budget and workers may differ from what it was started with.
 
-        `problem` is needed for a run that was not started with the name of a problem.
+        `problem` is needed for a run that was not started with the name of a problem. A run directory may
+        come from somebody else: the Python file that it names is run only if it was named in this
+        process before, is named as `problem`, or with `trust`.
         """
-        return _resume(self.path, problem, budget, listener, workers, self._temporary)
+        given = _GivenProblem(problem, trust or self._trusted)
+        return _resume(self.path, given, budget, listener, workers, self._temporary)
 
-    def _load_problem(self, problem: Problem | None) -> Problem:
-        loaded = problem or load_problem(self.identity.source)
+    def _load_problem(self, problem: Problem | str | None, trust: bool) -> Problem:
+        given = _GivenProblem(problem, trust or self._trusted)
+        _, loaded, _ = _found_again(self.identity.source, given)
         with RunDirectory.open(self.path, read_only=True) as opened:
             opened.require_same(RunSpec.continuing(self.meta, loaded).identity)
         return loaded
@@ -541,21 +551,31 @@ def assess(
 def resume(
     run: str | Path,
     *,
-    problem: Problem | MakeProblem | None = None,
+    problem: Problem | str | MakeProblem | None = None,
+    trust: bool = False,
     budget: Budget | None = None,
     listener: Listener = ignore,
     workers: int | WorkerSettings = 1,
 ) -> Run:
     """Continue a run; only budget and workers may differ from what it was started with.
 
-    `problem` is needed for a run that was not started with the name of a problem.
+    `problem` is needed for a run that was not started with the name of a problem. A run directory may come
+    from somebody else: the Python file that it names is run only with `trust`, or if it is named as
+    `problem`.
     """
-    return _resume(Path(run), problem, budget, listener, workers, None)
+    return _resume(Path(run), _GivenProblem(problem, trust), budget, listener, workers, None)
+
+
+class _GivenProblem(NamedTuple):
+    """What the user says about the problem of an existing run."""
+
+    problem: Problem | str | MakeProblem | None
+    trust: bool
 
 
 def _resume(
     path: Path,
-    problem: Problem | MakeProblem | None,
+    given: _GivenProblem,
     budget: Budget | None,
     listener: Listener,
     workers: int | WorkerSettings,
@@ -564,13 +584,20 @@ def _resume(
     begun = time.monotonic()
     with RunDirectory.open(path) as opened:
         meta = opened.journal.read_meta()
-        _, loaded, make = _found(problem or meta.identity.source)
+        _, loaded, make = _found_again(meta.identity.source, given)
         with start_workers(_worker_settings(workers), loaded, make) as started:
             spec = RunSpec.continuing(meta, loaded, budget, started)
             opened.admit(spec.identity, spec.budget)
             if temporary is None:
                 spec = replace(spec, limit=_time_left(opened.journal, spec.budget, begun))
             return _carry_out(opened, spec, listener, temporary)
+
+
+def _found_again(source: str, given: _GivenProblem) -> tuple[str, Problem, MakeProblem | None]:
+    """Return the problem that a run directory names, or the one that is given instead."""
+    if given.problem is None and not given.trust:
+        refuse_python_file(source)
+    return _found(source if given.problem is None else given.problem)
 
 
 def _found(problem: str | Problem | MakeProblem) -> tuple[str, Problem, MakeProblem | None]:
@@ -663,7 +690,7 @@ def _finished(opened: RunDirectory, state: RunState, temporary: TemporaryRun | N
     evidence = state.strategy.evidence
     if evidence is not None:
         evidence.refresh()
-    return Run(
+    run = Run(
         opened.path,
         opened.journal.read_meta(),
         state.table(),
@@ -672,6 +699,8 @@ def _finished(opened: RunDirectory, state: RunState, temporary: TemporaryRun | N
         model=state.strategy.audited,
         temporary=temporary,
     )
+    run._trusted = True
+    return run
 
 
 def _record_file_digest(journal: Journal, source: str) -> None:

@@ -109,7 +109,7 @@ def test_a_server_that_goes_down_stops_the_run_and_loses_no_draw(
         assert draws == expected[: len(draws)]
     model.usual = choose
     model.requests.clear()
-    result = resume(tmp_path / "parts")
+    result = resume(tmp_path / "parts", trust=True)
     assert recorded(tmp_path / "parts") == recorded(tmp_path / "whole")
     assert answers + len(model.requests) == needed
     assert result.usage.llm_tokens == whole.usage.llm_tokens
@@ -137,7 +137,7 @@ def test_a_damaged_cache_stops_the_run_without_recording_anything(model, tmp_pat
         assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "run")
     assert [draws for _, draws in recorded(tmp_path / "run")] == [[]]
     (cache / "answers.sqlite").unlink()
-    assert resume(tmp_path / "run").usage.queries == SHORT.queries
+    assert resume(tmp_path / "run", trust=True).usage.queries == SHORT.queries
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -158,7 +158,7 @@ def test_the_cost_of_an_interrupted_draw_counts_although_it_is_not_recorded(
     with pytest.raises(KeyboardInterrupt):
         assess(BOARD, **SMALL, budget=Budget(llm_cost=400), run=run, workers=workers)
     assert load(run).usage.llm_cost == TOKENS * len(model.requests)
-    result = resume(run, workers=workers)
+    result = resume(run, trust=True, workers=workers)
     assert result.usage.llm_cost == TOKENS * len(model.requests)
     assert 400 <= result.usage.llm_cost < 400 + workers * TOKENS
 
@@ -174,7 +174,7 @@ def test_a_budget_stops_a_run_within_one_call_of_the_limit(model, currency, limi
     spent = getattr(result.usage, currency)
     assert limit <= spent < limit + TOKENS
     assert spent == TOKENS * len(model.requests)
-    again = resume(tmp_path / "run")
+    again = resume(tmp_path / "run", trust=True)
     assert getattr(again.usage, currency) == spent == TOKENS * len(model.requests)
 
 
@@ -183,7 +183,7 @@ def test_a_raised_budget_continues_and_pays_only_for_new_calls(model, tmp_path):
     assess(BOARD, **SMALL, budget=Budget(llm_cost=100), run=run)
     before = recorded(run)
     for limit in (260, 420):
-        result = resume(run, budget=Budget(llm_cost=limit))
+        result = resume(run, trust=True, budget=Budget(llm_cost=limit))
         assert limit <= result.usage.llm_cost < limit + TOKENS
         assert result.usage.llm_cost == TOKENS * len(model.requests)
         after = recorded(run)
@@ -263,7 +263,7 @@ def test_costs_are_restored_with_the_run(model, tmp_path):
     paid = assess(BOARD, **SMALL, budget=SHORT, run=run).usage.llm_cost
     assert paid > 0
     assert load(run).usage.llm_cost == paid
-    assert resume(run).usage.llm_cost == paid
+    assert resume(run, trust=True).usage.llm_cost == paid
 
 
 def test_an_answer_that_overflows_the_context_is_an_outcome_of_the_agent(model, tmp_path):

@@ -59,7 +59,7 @@ def test_a_query_that_was_interrupted_between_draws_goes_on_as_if_it_had_not_bee
         patched.setattr(Journal, "add_draw", interrupted)
         started("torn")
     assert questions(tmp_path / "torn") != questions(tmp_path / "whole")
-    resume(tmp_path / "torn", budget=Budget(queries=5), workers=3)
+    resume(tmp_path / "torn", trust=True, budget=Budget(queries=5), workers=3)
     assert questions(tmp_path / "torn") == questions(tmp_path / "whole")
 
 
@@ -85,4 +85,4 @@ def test_a_run_of_the_earlier_mcqs_e_is_read_but_not_continued(board, tmp_path):
         db.execute("UPDATE meta SET value = ? WHERE key = 'identity'", (json.dumps(stored),))
     assert load(path).usage.queries == 2
     with pytest.raises(RunError, match="earlier version of mcqs-e"):
-        resume(path, budget=Budget(queries=3))
+        resume(path, trust=True, budget=Budget(queries=3))

@@ -107,7 +107,8 @@ def child(job, pipe):
     signal.alarm(200)  # ends a child that hangs, also if nobody waits for it anymore
     kind, moment, number = job["kind"], job["moment"], signal.Signals[job["signal"]]
     begun = (Path(job["run"]) / "journal.sqlite").exists()
-    sys.argv = ["capscope", "resume", job["run"]] if begun else ["capscope", *job["start"]]
+    again = ["resume", job["run"], "--trust"]
+    sys.argv = ["capscope", *(again if begun else job["start"])]
     code = 0
     try:
         main()
@@ -314,7 +315,7 @@ def test_ctrl_c_keeps_everything_and_names_the_command_that_continues(
     ]
     codes, _, errors = drive(jobs)
     assert set(codes) == {130}
-    line = "interrupted; everything observed is kept. Continue with: capscope resume {}"
+    line = "interrupted; everything observed is kept. Continue with: capscope resume {} --trust"
     assert sorted(errors.splitlines()) == sorted(line.format(one["run"]) for one in jobs)
     assert set(drive([one | {"kind": None} for one in jobs])[0]) == {0}
     for one in jobs:
@@ -363,7 +364,7 @@ def test_a_full_disk_stops_a_run_in_one_line_and_it_resumes_to_the_same_end(
         assert output.out == ""
         assert len(output.err.splitlines()) == 1
         assert "the disk is full; finished draws, if any, are kept: free some space" in output.err
-        resume(run)
+        resume(run, trust=True)
         assert_same_end(run, whole)
 
 
@@ -388,6 +389,6 @@ def test_a_disk_full_for_a_copy_stops_a_run_in_one_line_and_leaves_no_half_file(
     assert len(error.splitlines()) == 1
     assert f"{run / name}: No space left on device" in error
     assert not [each for each in names_in(run) if name in each]
-    resume(run)
+    resume(run, trust=True)
     assert_same_end(run, whole)
     assert names_in(run) == names_in(whole)

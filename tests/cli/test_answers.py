@@ -88,7 +88,7 @@ def test_assess_and_resume_say_what_was_found_and_where_it_is(answer):
     # The name of the problem file tells runs apart, and what was typed nowhere is the default.
     assert found["run"] == "runs/toy_worlds-slippery_board-random-3"
     assert Path(found["run"], "model.json").exists()
-    again = answer("resume", found["run"])
+    again = answer("resume", found["run"], "--trust")
     assert {**again, "seconds": 0} == {**found, "seconds": 0}
 
 
@@ -96,9 +96,9 @@ def test_a_budget_on_the_command_line_is_kept_and_can_be_raised(answer):
     found = answer("assess", f"{TOYS}:slippery_board", *SMALL, "--max-executions", 7)
     assert found["executions"] == 7
     assert found["stopped_because"] == "budget of executions spent"
-    assert answer("resume", found["run"])["executions"] == 7
-    assert answer("resume", found["run"], "--max-executions", 11)["executions"] == 11
-    assert answer("resume", found["run"], "--max-queries", 3)["queries"] == 3
+    assert answer("resume", found["run"], "--trust")["executions"] == 7
+    assert answer("resume", found["run"], "--trust", "--max-executions", 11)["executions"] == 11
+    assert answer("resume", found["run"], "--trust", "--max-queries", 3)["queries"] == 3
 
 
 def test_show_and_export_print_the_model(answer, capscope):
@@ -142,16 +142,16 @@ def test_explain_says_what_was_asked(answer, capscope):
 
 def test_evaluate_compares_with_the_truth_if_it_is_known(answer, capscope):
     run = answer("assess", "tireworld", *SMALL, "--max-queries", 5)["run"]
-    found = answer("evaluate", run, "--sequences", 10)
+    found = answer("evaluate", run, "--trust", "--sequences", 10)
     assert found.keys() >= EVALUATED
     assert 0 < found["model_agreement"] < 1
     assert found["pairs_tried"] <= found["pairs_reachable"] == 400
-    text = capscope("evaluate", run, "--sequences", 10, "--achieving-only").out
+    text = capscope("evaluate", run, "--trust", "--sequences", 10, "--achieving-only").out
     assert "filter: only rules and capabilities that achieve their intent" in text
     other = answer("assess", f"{TOYS}:slippery_board", *SMALL)["run"]
-    found = answer("evaluate", other, "--sequences", 10)
+    found = answer("evaluate", other, "--trust", "--sequences", 10)
     assert found["model_agreement"] is found["pairs_reachable"] is None
-    assert "unknown" in capscope("evaluate", other, "--sequences", 10).out
+    assert "unknown" in capscope("evaluate", other, "--trust", "--sequences", 10).out
 
 
 def test_check_exits_with_0_if_nothing_is_wrong_and_with_1_if_something_is(
@@ -226,12 +226,12 @@ def test_agent_failures_are_warned_about_wherever_a_run_is_shown(
     said = f"all {number} executions in which the agent had to act ended because it {said} (first: "
     assert said in warning
     assert sanitize(detail) in warning
-    for command in (["resume"], ["show"], ["show", "--surprises"]):
+    for command in (["resume", "--trust"], ["show"], ["show", "--surprises"]):
         assert warning in capscope(command[0], "broken", *command[1:]).out.splitlines()
     diff = capscope("diff", "broken", "broken").out.replace("\n", " ")
     assert f"A: {warning}" in diff
     assert f"B: {warning}" in diff
-    (failure,) = answer("resume", "broken")["agent_failures"]
+    (failure,) = answer("resume", "broken", "--trust")["agent_failures"]
     assert (failure["ending"], failure["detail"]) == (ending, detail)
     assert failure["executions"] == int(number)
     assert answer("show", "broken", "--surprises")["agent_failures"] == [failure]
@@ -242,7 +242,7 @@ def test_agent_failures_are_warned_about_wherever_a_run_is_shown(
 def test_a_run_without_agent_failures_has_no_warning(capscope, answer):
     source = f"{TOYS}:slippery_board"
     assert "warning" not in capscope("assess", source, *SMALL, "--run", "fine").out
-    assert answer("resume", "fine")["agent_failures"] == []
+    assert answer("resume", "fine", "--trust")["agent_failures"] == []
     assert "warning" not in capscope("show", "fine").out
     assert "warning" not in capscope("diff", "fine", "fine").out
 
@@ -270,10 +270,10 @@ def make(): return board_problem(Fragile(slip=0.3))
     assert "OSError: the robot's battery is empty" in done.err
     assert "what was observed so far is kept" in done.err
     (tmp_path / "mine.py").write_text(source.format(0))
-    done = capscope("resume", "broken")
+    done = capscope("resume", "broken", "--trust")
     assert done.code == 0
     assert "mine.py:make has changed since the run was started" in done.err
-    assert capscope("resume", "broken").err == ""
+    assert capscope("resume", "broken", "--trust").err == ""
     assert "changed during the run to" in Path("broken/report.html").read_text()
     assert "changed during the run to" not in Path("whole/report.html").read_text()
     assert Path("broken/model.json").read_bytes() == Path("whole/model.json").read_bytes()
@@ -361,7 +361,7 @@ def test_a_command_that_takes_long_tells_each_phase(capscope, monkeypatch):
     writing = ["summing up", "writing model.json", *report]
     started = told("assess", f"{TOYS}:slippery_board", *SMALL, "--max-queries", 2, "--run", "a")
     assert started == ["loading FILE", "discovering intents", "asking", *writing]
-    resumed = told("resume", "a", "--max-queries", 3)
+    resumed = told("resume", "a", "--trust", "--max-queries", 3)
     assert resumed == ["loading FILE", "reading what was asked before", "asking", *writing]
     assert told("report", "a") == ["reading a", *report]
     assert told("show", "a", "--surprises") == ["reading a", "looking for surprises"]
@@ -372,7 +372,7 @@ def test_a_command_that_takes_long_tells_each_phase(capscope, monkeypatch):
         "comparing",
         "writing the page",
     ]
-    assert told("evaluate", "a", "--sequences", 2) == [
+    assert told("evaluate", "a", "--trust", "--sequences", 2) == [
         "reading a",
         "enumerating the truth",
         "comparing the model",
@@ -388,7 +388,7 @@ def test_a_quick_command_tells_no_phase(capscope):
 def test_progress_of_a_resumed_run_shows_its_patience(capscope, monkeypatch):
     capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--max-queries", 1, "--run", "run")
     monkeypatch.setattr(output, "_SECONDS_BETWEEN_LINES", 0)
-    done = capscope("resume", "run", "--max-queries", 2)
+    done = capscope("resume", "run", "--trust", "--max-queries", 2)
     assert " of 2, predicted disagreement" in done.err
 
 
@@ -419,7 +419,9 @@ def test_singular_nouns_are_used_for_one(capscope, tmp_path):
     )
     given = ["--intents", "lit(a)", "--max-executions", "1", "--max-queries", "1"]
     out = capscope("assess", "mine.py:make", *given, "--run", "one").out
-    out += capscope("show", "one").out + capscope("evaluate", "one", "--sequences", "1").out
+    out += (
+        capscope("show", "one").out + capscope("evaluate", "one", "--trust", "--sequences", "1").out
+    )
     out += capscope("explain", "one", "0").out
     assert "1 query, 1 execution, 0 simulator steps" in out
     assert not re.search(r"(?<![\d,.])1 \w+(s|ies)\b", out), out

@@ -145,7 +145,7 @@ def test_a_bad_option_is_named_and_nothing_is_started(refusal, tmp_path, given, 
         ["assess", BOARD, "--bogus"],
         ["show"],
         ["show", "run", "--limit", "0"],
-        ["evaluate", "run", "--sequences", "-1"],
+        ["evaluate", "run", "--trust", "--sequences", "-1"],
         ["nonesuch"],
     ],
     ids=str,
@@ -252,7 +252,7 @@ def test_a_run_whose_problem_is_gone_cannot_be_resumed_or_evaluated(refusal, cap
     assert capscope("assess", "mine.py:slippery_board", *SMALL, "--run", "run").code == 0
     (tmp_path / "mine.py").unlink()
     for command in ("resume", "evaluate"):
-        assert f"no file {tmp_path / 'mine.py'}" in refusal(command, "run")
+        assert f"no file {tmp_path / 'mine.py'}" in refusal(command, "run", "--trust")
 
 
 def test_a_problem_that_has_changed_is_named_when_resuming(refusal, capscope, tmp_path):
@@ -262,7 +262,9 @@ def test_a_problem_that_has_changed_is_named_when_resuming(refusal, capscope, tm
     (tmp_path / "mine.py").write_text(source.format(5))
     assert capscope("assess", "mine.py:make", *SMALL, "--run", "run").code == 0
     (tmp_path / "mine.py").write_text(source.format(6))
-    assert "run was started differently: horizon was 5, now 6" in refusal("resume", "run")
+    assert "run was started differently: horizon was 5, now 6" in refusal(
+        "resume", "run", "--trust"
+    )
 
 
 # What is asked of a run.

@@ -45,6 +45,6 @@ def test_a_limit_on_cost_is_an_option_of_assess_and_resume(capscope, tmp_path):
         "assess", board, *SMALL, "--max-cost", "0.5", "--max-queries", "2", "--run", "r"
     )
     assert done.code == 0, done
-    assert capscope("resume", "r", "--max-cost", "0", "--json").code == 0
+    assert capscope("resume", "r", "--trust", "--max-cost", "0", "--json").code == 0
     assert '"llm_cost": 0' in (tmp_path / "r" / "run.json").read_text()
-    assert "cannot be spent" in refused(capscope("resume", "r", "--max-cost", "-1"))
+    assert "cannot be spent" in refused(capscope("resume", "r", "--trust", "--max-cost", "-1"))

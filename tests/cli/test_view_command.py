@@ -113,7 +113,7 @@ def test_a_resumed_run_can_be_watched(tmp_path):
     pytest.importorskip("plado", reason="needs the extra pddl")
     begin = ["assess", "blocksworld", "--run", "run", "--max-executions", "20"]
     subprocess.run([*COMMAND, *begin], cwd=tmp_path, check=True, timeout=SECONDS, **PIPES)
-    command = ["resume", "run", "--live", "--max-executions", "40"]
+    command = ["resume", "run", "--trust", "--live", "--max-executions", "40"]
     done = subprocess.run([*COMMAND, *command], cwd=tmp_path, timeout=SECONDS, **PIPES)
     assert done.returncode == 0
     assert done.stderr.startswith("live: http://127.0.0.1:")

@@ -2,6 +2,7 @@ import json
 import random
 import shutil
 import sqlite3
+import zlib
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from capscope.errors import JournalError
 from capscope.record.identity import InitialPositions
 from capscope.record.journal import Draw, Execution, Journal, QueryRecord, Start
 from capscope.record.stop_reason import StopReason
+from capscope.record.transcripts import LONGEST
 from capscope.symbolic import Intent
 from capscope.world import Attempt, Ending
 from capscope.world.positions import SavedPosition
@@ -328,6 +330,14 @@ def test_what_transcripts_have_in_common_is_kept_once(journal, path):
         assert again.transcript(0, 7, 0) == f"{instruction}7"
 
 
+def test_the_end_of_a_transcript_that_is_too_long_is_omitted(journal):
+    add_draw(journal, 0, 0, told("äb" * 3_000_000))
+    kept = journal.transcript(0, 0, 0)
+    assert kept.startswith("äb" * 1_000_000)
+    assert kept.endswith("… (the rest of 9,000,000 bytes is omitted)")
+    assert len(kept.encode()) <= LONGEST
+
+
 def test_a_transcript_belongs_to_one_execution_and_may_be_missing(journal):
     add_draw(journal, 0, 0, simple_draw(0, 1))
     add_draw(journal, 0, 1, told("words", executions=2))
@@ -344,7 +354,9 @@ def test_a_transcript_is_written_with_its_draw_or_not_at_all(journal, path):
     assert journal.transcript(0, 1, 0) == "third"
 
 
-@pytest.mark.parametrize("blob", [b"", b"no zlib", b"\x78\x9c\x4b"])
+@pytest.mark.parametrize(
+    "blob", [b"", b"no zlib", b"\x78\x9c\x4b", zlib.compress(bytes(50_000_000))]
+)
 def test_a_transcript_that_cannot_be_unpacked_is_an_error_of_the_journal(journal, path, blob):
     add_draw(journal, 0, 0, told("first"))
     add_draw(journal, 0, 1, told("second"))

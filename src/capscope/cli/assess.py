@@ -11,8 +11,10 @@ from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import (
     Json,
     ProblemArguments,
+    RecordedProblem,
     RunArgument,
     Seed,
+    Trust,
     with_budget,
     with_settings,
     with_workers,
@@ -21,7 +23,7 @@ from capscope.cli.output import interruptible, print_json, print_lines, progress
 from capscope.cli.view import Live, live_page
 from capscope.errors import CapscopeError
 from capscope.present.overview import run_document, run_lines
-from capscope.problems import canonical_source, source_slug
+from capscope.problems import canonical_source, runs_python_file, source_slug
 from capscope.record.run_directory import JOURNAL, RunDirectory
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget
@@ -67,7 +69,7 @@ def assess_problem(
     slug = source_slug(source)
     directory = Path(run) if run else Path("runs") / f"{slug}-{strategy}-{seed}"
     with (
-        _interruptible(directory),
+        _interruptible(directory, source),
         live_page(directory, live, budget),
         progress(slug, budget) as listener,
     ):
@@ -100,19 +102,24 @@ def resume_run(
     run: RunArgument,
     budget: Budget | None,
     workers: WorkerSettings,
+    problem: RecordedProblem = None,
+    trust: Trust = False,
     live: Live = False,
     json: Json = False,
 ) -> None:
     """Continue a run; a budget given here replaces the one it was started with."""
     path = Path(run)
+    source = canonical_source(problem) if problem else None
     with RunDirectory.open(path, read_only=True) as opened:
         before = opened.journal.read_meta()
     with (
-        _interruptible(path),
+        _interruptible(path, before.identity.source),
         live_page(path, live, budget or before.budget),
         progress(path.name, budget or before.budget) as listener,
     ):
-        resumed = resume(path, budget=budget, listener=listener, workers=workers)
+        resumed = resume(
+            path, problem=source, trust=trust, budget=budget, listener=listener, workers=workers
+        )
     digests = before.file_digests
     if digests and resumed.meta.file_digests != digests:
         sys.stderr.write(
@@ -122,11 +129,13 @@ def resume_run(
     _print_result(resumed, json)
 
 
-def _interruptible(directory: Path) -> AbstractContextManager[None]:
+def _interruptible(directory: Path, source: str) -> AbstractContextManager[None]:
+    trust = " --trust" if runs_python_file(source) else ""
+
     def kept() -> str:
         if not (directory / JOURNAL).exists():
             return "nothing was started"
-        return f"everything observed is kept. Continue with: capscope resume {directory}"
+        return f"everything observed is kept. Continue with: capscope resume {directory}{trust}"
 
     return interruptible(kept)
 

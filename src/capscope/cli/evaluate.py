@@ -8,10 +8,11 @@ import typer
 from capscope.analysis.evaluation.evaluate import Measure
 from capscope.analysis.evaluation.sample import Progress
 from capscope.assessment.workers import WorkerSettings
-from capscope.cli.options import Json, RunArgument, with_workers
+from capscope.cli.options import Json, RecordedProblem, RunArgument, Trust, with_workers
 from capscope.cli.output import amount_done, interruptible, phases, print_json, print_lines
 from capscope.present.overview import evaluation_lines
 from capscope.present.text import counted
+from capscope.problems import canonical_source
 from capscope.run import load
 
 _DEFAULT = Measure()
@@ -22,6 +23,7 @@ _KEPT = "the sequences made so far are kept. Continue with the same command, wit
 def evaluate_run(
     run: RunArgument,
     workers: WorkerSettings,
+    problem: RecordedProblem = None,
     sequences: Annotated[
         int,
         typer.Option(
@@ -59,17 +61,21 @@ def evaluate_run(
             "that does not change the problem's fingerprint.",
         ),
     ] = False,
+    trust: Trust = False,
     json: Json = False,
 ) -> None:
     """Compare a learned model with the exact truth, if known, and with independent samples.
 
     The dataset of samples is built once and kept in `datasets` beside the run directory.
     """
+    source = canonical_source(problem) if problem else None
     measure = Measure(sequences, seed, achieving_only, rebuild, after_executions, after_steps)
     with phases("evaluate"):
         loaded = load(run)
     with interruptible(lambda: _KEPT), amount_done("independent dataset", "sequences") as shown:
-        document = loaded.evaluate(measure, progress=_announced(shown), workers=workers)
+        document = loaded.evaluate(
+            measure, problem=source, trust=trust, progress=_announced(shown), workers=workers
+        )
     if json:
         print_json(document)
     else:

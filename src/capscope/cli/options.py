@@ -19,7 +19,7 @@ DrawPictures = Annotated[
     bool | None,
     typer.Option(
         "--pictures/--no-pictures",
-        help="Draw states with the problem's simulator, which loads the problem.  [default: "
+        help="Draw states with the problem's simulator, which runs the problem's code.  [default: "
         "only for problems with a name, not for Python files]",
         show_default=False,
     ),
@@ -54,6 +54,22 @@ ProblemArguments = Annotated[
     list[str],
     typer.Argument(
         metavar="PROBLEM", help="A name, file.py:factory, or DOMAIN.pddl and PROBLEM.pddl."
+    ),
+]
+RecordedProblem = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[PROBLEM]",
+        help="The problem, as for assess, instead of the one that the run directory names.",
+        show_default=False,
+    ),
+]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Run the Python file that the run directory names. Needed for such a problem, unless "
+        "you name it: the directory may come from somebody else.",
     ),
 ]
 MaxSteps = Annotated[int | None, typer.Option(help="Maximum number of simulator steps.")]

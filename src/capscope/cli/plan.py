@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from capscope.analysis.planning import Plan, PlanAttempt, Trial, TrialSettings
-from capscope.cli.options import Json, MaxCost, MaxTokens, RunArgument, Seed
+from capscope.cli.options import Json, MaxCost, MaxTokens, RunArgument, Seed, Trust
 from capscope.cli.output import amount_done, print_json, print_line, print_lines
 from capscope.present.plans import plan_document, plan_lines, trial_document, trial_lines
 from capscope.present.text import counted
@@ -52,6 +52,7 @@ def plan_run(
     seed: Seed = 0,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
+    trust: Trust = False,
     json: Json = False,
 ) -> None:
     """Plan with the learned model: the most reliable policy of capabilities for a goal.
@@ -68,7 +69,9 @@ def plan_run(
     )
     trial, interrupted = None, False
     if tries and made.found:
-        trial, interrupted = _tried(loaded, made, TrialSettings(tries, longest, seed, allowance))
+        trial, interrupted = _tried(
+            loaded, made, TrialSettings(tries, longest, seed, allowance), trust
+        )
     if json:
         tried = trial and {**trial_document(trial), "interrupted": interrupted}
         print_json({**plan_document(made, loaded.problem, start), "trial": tried})
@@ -78,7 +81,7 @@ def plan_run(
     raise typer.Exit(130 if interrupted else 0 if made.found else 1)
 
 
-def _tried(run: Run, made: Plan, settings: TrialSettings) -> tuple[Trial, bool]:
+def _tried(run: Run, made: Plan, settings: TrialSettings, trust: bool) -> tuple[Trial, bool]:
     """Try a plan; after Ctrl-C, return what was tried until then, and True."""
     done: list[PlanAttempt] = []
     of = counted(settings.tries, "try")
@@ -89,7 +92,7 @@ def _tried(run: Run, made: Plan, settings: TrialSettings) -> tuple[Trial, bool]:
             shown(len(done), settings.tries)
 
         try:
-            trial = run.try_plan(made, settings, listener=listen)
+            trial = run.try_plan(made, settings, trust=trust, listener=listen)
         except KeyboardInterrupt:
             sys.stderr.write(f"interrupted after {len(done)} of {of}\n")
             return Trial(made, tuple(done), settings.longest), True
