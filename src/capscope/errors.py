@@ -23,6 +23,10 @@ class SimulatorError(ProblemError):
     """Report a simulator or abstraction that raised: its results can no longer be trusted."""
 
 
+class AgentError(ProblemError):
+    """Report an agent that does what no agent may, such as ending the program."""
+
+
 class DomainFileError(ProblemError):
     """Report a mistake in a PPDDL file, with its path and line."""
 

@@ -27,6 +27,7 @@ from capscope.assessment.workers import WorkerSettings, start_workers
 from capscope.errors import CapscopeError, ProblemError, install_hint
 from capscope.symbolic import State
 from capscope.world import Agent, Limits, Problem, Snapshot, picture_of
+from capscope.world.attempt import is_exit
 
 if TYPE_CHECKING:
     from capscope.agents.crafter_steve import SteveAgent
@@ -495,7 +496,9 @@ def _from_file(path: Path, factory: str) -> Problem:
         spec.loader.exec_module(module)
     except CapscopeError as error:
         raise ProblemError(f"{path}: {error}") from error
-    except Exception as error:
+    except BaseException as error:
+        if not (isinstance(error, Exception) or is_exit(error)):
+            raise
         raise ProblemError(f"importing {path} raised {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(str(path.parent))
@@ -529,7 +532,9 @@ def _call(make: Callable[[], object], source: str) -> Problem:
         problem = make()
     except ProblemError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not (isinstance(error, Exception) or is_exit(error)):
+            raise
         raise ProblemError(f"{source} raised {type(error).__name__}: {error}") from error
     if not isinstance(problem, Problem):
         raise ProblemError(f"{source} returned {type(problem).__name__}, not a capscope Problem")

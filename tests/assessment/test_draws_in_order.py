@@ -14,7 +14,7 @@ from capscope.strategy.base import Task
 from capscope.strategy.random_query import SequencePolicy
 from capscope.world import Ending
 from capscope.world.attempt import Attempt
-from support.small_journals import at
+from support.small_journals import at, change
 
 BOARD = "tests/support/toy_worlds.py:slippery_board"
 SETTINGS = Settings(draws=6, depth=4, iterations=30)
@@ -81,8 +81,9 @@ def test_a_run_of_the_earlier_mcqs_e_is_read_but_not_continued(board, tmp_path):
     with sqlite3.connect(path / "journal.sqlite") as db:
         (text,) = db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
         stored = json.loads(text)
-        del stored["settings"]["persistent_statistics"]
-        db.execute("UPDATE meta SET value = ? WHERE key = 'identity'", (json.dumps(stored),))
+    del stored["settings"]["persistent_statistics"]
+    earlier = ("UPDATE meta SET value = ? WHERE key = 'identity'", (json.dumps(stored),))
+    change(path / "journal.sqlite", earlier)
     assert load(path).usage.queries == 2
     with pytest.raises(RunError, match="earlier version of mcqs-e"):
         resume(path, trust=True, budget=Budget(queries=3))

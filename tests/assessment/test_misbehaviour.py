@@ -2,11 +2,12 @@
 
 import re
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
-from capscope import Budget, Settings, assess, resume
-from capscope.errors import JournalError, ProblemError
+from capscope import Budget, Settings, assess, load, resume
+from capscope.errors import AgentError, JournalError, ProblemError
 from capscope.record.journal import Journal
 from capscope.record.stop_reason import StopKind
 from capscope.world import Ending
@@ -19,6 +20,7 @@ from support.toy_worlds import (
     Pressing,
     RaisesAtOnce,
     Scripted,
+    Seen,
     board_problem,
 )
 
@@ -192,3 +194,97 @@ def test_a_query_that_was_begun_elsewhere_says_what_is_likely(tmp_path):
         assess(board_problem(BoardThatBreaks(0)), run=tmp_path / "run", settings=LIGHT_A)
     with pytest.raises(JournalError, match=r"begun elsewhere.*led elsewhere this time"):
         resume(tmp_path / "run", problem=board_problem(BoardThatBegins(6)))
+
+
+class OffTheBoard(Seen):
+    """An abstraction that reports something else than a state of its vocabulary."""
+
+    def __init__(self, state):
+        super().__init__()
+        self.state = state
+
+    def __call__(self, observation):
+        return self.state
+
+
+@pytest.mark.parametrize("state", [-1, 1 << 40, 1.0, None, "lit(a)", True, frozenset()])
+def test_what_is_no_state_over_the_vocabulary_is_an_error_in_one_line(tmp_path, state):
+    problem = replace(board_problem(), abstraction=OffTheBoard(state))
+    with pytest.raises(ProblemError, match="which is no state over the"):
+        assess(problem, run=tmp_path / "run", budget=Budget(queries=1))
+    assert not (tmp_path / "run").exists()
+
+
+class BoardWithSnapshots(Board):
+    def __init__(self, made, name=None):
+        super().__init__()
+        self.made, self.name = made, name
+
+    def snapshot(self):
+        return self.made
+
+    def position_name(self):
+        return self.name
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "said"),
+    [
+        ("text", None, r"snapshot\(\) returned str, not bytes"),
+        (None, None, r"snapshot\(\) returned NoneType, not bytes"),
+        (bytes(70 * 1024**2), None, "returned 73,400,320 bytes, more than 67,108,864"),
+        (b"fine", "name", r"position_name\(\) returned str, not bytes or None"),
+    ],
+)
+def test_snapshots_that_cannot_be_stored_are_an_error_in_one_line(tmp_path, made, name, said):
+    with pytest.raises(ProblemError, match=said):
+        assess(board_problem(BoardWithSnapshots(made, name)), run=tmp_path / "run")
+
+
+class Ballast(Board):
+    """A board whose snapshots have ten megabytes."""
+
+    def snapshot(self):
+        return super().snapshot().ljust(10_000_000, b".")
+
+    def restore(self, snapshot, seed):
+        return super().restore(snapshot.rstrip(b"."), seed)
+
+
+def test_snapshots_of_ten_megabytes_do_not_fill_the_journal(tmp_path):
+    problem = board_problem(Ballast())
+    run = assess(
+        problem,
+        run=tmp_path / "run",
+        strategy="exhaustive",
+        settings=Settings(walks=1, walk_steps=20),
+        budget=Budget(executions=40),
+    )
+    states = len(run.executions.states)
+    # Each position once, and one that a draw ended in.
+    assert (run.path / "journal.sqlite").stat().st_size < 10_100_000 * (states + 2)
+    again = load(run.path)
+    assert again.executions.position_names == run.executions.position_names
+
+
+class LyingAttempt:
+    transcript, llm_tokens = "", 0
+
+    def __init__(self, **told):
+        vars(self).update(told)
+
+    def act(self, observation):
+        return None
+
+
+@pytest.mark.parametrize(
+    "told", [{"llm_tokens": "many"}, {"llm_tokens": -1}, {"llm_tokens": 1 << 70},
+             {"transcript": b"bytes"}]
+)  # fmt: skip
+def test_what_an_agent_says_of_itself_must_be_a_count_and_a_text(tmp_path, told):
+    class Liar:
+        def begin(self, intent, seed):
+            return LyingAttempt(**told)
+
+    with pytest.raises(AgentError, match=next(iter(told))):
+        assess(replace(board_problem(), agent=Liar()), run=tmp_path / "run")

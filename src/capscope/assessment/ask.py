@@ -20,7 +20,7 @@ from capscope.seeds import child_seed
 from capscope.strategy.base import Task
 from capscope.symbolic import Intent
 from capscope.world import Allowance, Ending, Position, Problem
-from capscope.world.attempt import pursue
+from capscope.world.attempt import observed_state, pursue
 from capscope.world.positions import SavedPosition, save_position
 
 
@@ -137,6 +137,8 @@ def _save(problem: Problem) -> SavedPosition:
     # Called after every execution: a context manager would be slow.
     try:
         return save_position(problem.simulator)
+    except ProblemError:
+        raise
     except Exception as error:
         raise simulator_error(problem, error, "when asked for a snapshot") from error
 
@@ -144,7 +146,7 @@ def _save(problem: Problem) -> SavedPosition:
 def _restored(problem: Problem, start: Start, seed: int) -> Position:
     with report_simulator_errors(problem, "when a position was restored"):
         observation = problem.simulator.restore(start.position.snapshot, seed)
-        state = problem.abstraction(observation)
+        state = observed_state(problem, observation)
     if state != start.state:
         differing = problem.vocabulary.holding(state ^ start.state)
         raise ProblemError(

@@ -14,6 +14,7 @@ from capscope.record.settings import Settings
 from capscope.seeds import child_seed
 from capscope.symbolic import Effect, Intent, Literal, Vocabulary
 from capscope.world import Problem
+from capscope.world.attempt import observed_state
 
 _WALK = -1  # child of the run's seed; queries count from 0
 
@@ -36,18 +37,19 @@ def random_walks(
     problem: Problem, settings: Settings, seed: int, most_steps: int | None = None
 ) -> tuple[list[Effect], int]:
     """Walk from the initial position; return the distinct effects seen and the steps taken."""
-    simulator, abstraction = problem.simulator, problem.abstraction
+    simulator = problem.simulator
     effects: dict[Effect, None] = {}
     steps = 0
     with report_simulator_errors(problem, "on a random walk"):
         for walk in range(settings.walks):
             rng = random.Random(child_seed(seed, _WALK, walk))
-            state = abstraction(simulator.reset(child_seed(seed, _WALK, walk, 1)))
+            state = observed_state(problem, simulator.reset(child_seed(seed, _WALK, walk, 1)))
             for _ in range(settings.walk_steps):
                 actions = simulator.actions()
                 if not actions or steps == most_steps:
                     break
-                after = abstraction(simulator.step(actions[int(rng.random() * len(actions))]))
+                action = actions[int(rng.random() * len(actions))]
+                after = observed_state(problem, simulator.step(action))
                 steps += 1
                 if after != state:
                     effects[Effect.between(state, after)] = None

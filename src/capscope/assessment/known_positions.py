@@ -19,6 +19,7 @@ from capscope.seeds import child_seed
 from capscope.strategy.base import RESTORED_ELSEWHERE
 from capscope.symbolic import State
 from capscope.world import Problem
+from capscope.world.attempt import observed_state
 from capscope.world.positions import SavedPosition, save_position
 
 _RESERVOIR = -2  # the place that seeds the sampling of positions
@@ -127,5 +128,5 @@ def describe_initial(
 def _after_reset(problem: Problem, seed: int, number: int) -> Start:
     simulator, place = problem.simulator, (_START, number) if number else (_START,)
     with report_simulator_errors(problem, "when it was reset"):
-        state = problem.abstraction(simulator.reset(child_seed(seed, *place)))
+        state = observed_state(problem, simulator.reset(child_seed(seed, *place)))
         return Start(state, save_position(simulator))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from capscope.errors import CapscopeError, SimulatorError
 from capscope.world import Problem
+from capscope.world.attempt import is_exit
 
 
 @contextmanager
@@ -18,11 +19,13 @@ def report_simulator_errors(problem: Problem, doing: str) -> Iterator[None]:
         yield
     except CapscopeError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not (isinstance(error, Exception) or is_exit(error)):
+            raise
         raise simulator_error(problem, error, doing) from error
 
 
-def simulator_error(problem: Problem, error: Exception, doing: str) -> SimulatorError:
+def simulator_error(problem: Problem, error: BaseException, doing: str) -> SimulatorError:
     """Describe what was raised, and when."""
     return SimulatorError(
         f"the simulator or abstraction of {problem.name} raised {type(error).__name__}: {error} "

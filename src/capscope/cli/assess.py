@@ -1,6 +1,5 @@
 """`capscope assess PROBLEM` and `capscope resume DIR`: find out what an agent can do."""
 
-import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +19,7 @@ from capscope.cli.options import (
     with_workers,
 )
 from capscope.cli.output import interruptible, print_json, print_lines, progress
+from capscope.cli.streams import write_message
 from capscope.cli.view import Live, live_page
 from capscope.errors import CapscopeError
 from capscope.present.overview import run_document, run_lines
@@ -122,9 +122,9 @@ def resume_run(
         )
     digests = before.file_digests
     if digests and resumed.meta.file_digests != digests:
-        sys.stderr.write(
+        write_message(
             f"warning: {before.identity.source} has changed since the run was started; assess "
-            "another agent in a run of its own: --run DIR\n"
+            "another agent in a run of its own: --run DIR"
         )
     _print_result(resumed, json)
 

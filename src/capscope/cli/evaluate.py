@@ -1,6 +1,5 @@
 """`capscope evaluate DIR`: how well the learned model agrees with the agent."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ from capscope.analysis.evaluation.sample import Progress
 from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import Json, RecordedProblem, RunArgument, Trust, with_workers
 from capscope.cli.output import amount_done, interruptible, phases, print_json, print_lines
+from capscope.cli.streams import write_message
 from capscope.present.overview import evaluation_lines
 from capscope.present.text import counted
 from capscope.problems import canonical_source
@@ -90,10 +90,10 @@ def _announced(shown: Progress) -> Progress:
         nonlocal begun
         if not begun:
             begun = True
-            sys.stderr.write(
+            write_message(
                 f"building the independent dataset: {counted(of - done, 'random sequence')} of "
                 "capabilities, once for all runs of this problem. --sequences makes it smaller; "
-                "you can interrupt it and continue with the same command\n"
+                "you can interrupt it and continue with the same command"
             )
         shown(done, of)
 

@@ -1,6 +1,5 @@
 """`capscope llm fetch` and `capscope llm serve`: a small language model on this machine."""
 
-import sys
 from pathlib import Path
 from threading import Event
 from typing import Annotated
@@ -16,6 +15,7 @@ from capscope.agents.llm.local import (
 )
 from capscope.cli.options import Json
 from capscope.cli.output import amount_done, interruptible, print_json, print_line
+from capscope.cli.streams import flush_answers, write_message
 from capscope.errors import LlmError
 
 app = typer.Typer(
@@ -66,8 +66,8 @@ def serve(
         else:
             print_line(f"serving {path.name} at {base_url}; press Ctrl-C to stop")
             print_line(f"CAPSCOPE_LLM_BASE_URL={base_url} CAPSCOPE_LLM_MODEL={path.stem}")
-        sys.stdout.flush()
+        flush_answers()
         try:
             Event().wait()
         except KeyboardInterrupt:
-            sys.stderr.write("stopped\n")
+            write_message("stopped")

@@ -24,24 +24,26 @@ from capscope.cli import (
     show,
     view,
 )
+from capscope.cli.streams import answering
 from capscope.errors import CapscopeError
+from capscope.sanitize import sanitize
 
 app = typer.Typer(
     name="capscope", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
 )
-app.command("list")(problems.list_problems)
-app.command("assess")(assess.assess_problem)
-app.command("resume")(assess.resume_run)
-app.command("show")(show.show_run)
-app.command("explain")(show.explain_run)
-app.command("report")(show.report_run)
-app.command("view")(view.view_runs)
-app.command("hazards")(hazards.show_hazards)
-app.command("diff")(diff.diff_runs)
-app.command("evaluate")(evaluate.evaluate_run)
-app.command("plan")(plan.plan_run)
-app.command("export", cls=export.ExportCommand)(export.export_run)
-app.command("check")(problems.check_source)
+app.command("list")(answering(problems.list_problems))
+app.command("assess")(answering(assess.assess_problem))
+app.command("resume")(answering(assess.resume_run))
+app.command("show")(answering(show.show_run))
+app.command("explain")(answering(show.explain_run))
+app.command("report")(answering(show.report_run))
+app.command("view")(answering(view.view_runs))
+app.command("hazards")(answering(hazards.show_hazards))
+app.command("diff")(answering(diff.diff_runs))
+app.command("evaluate")(answering(evaluate.evaluate_run))
+app.command("plan")(answering(plan.plan_run))
+app.command("export", cls=export.ExportCommand)(answering(export.export_run))
+app.command("check")(answering(problems.check_source))
 app.command("bench", cls=bench.BenchCommand, context_settings=bench.ANY_ARGUMENTS)(
     bench.bench_suite
 )
@@ -71,12 +73,13 @@ def main() -> None:
     try:
         app()
     except CapscopeError as error:
-        message = str(error).replace("\n", " ")
+        message = sanitize(str(error).replace("\n", " "))
         Console(stderr=True).print(
             f"capscope: {message}", style="red", markup=False, soft_wrap=True
         )
         sys.exit(2)
     except BrokenPipeError:
         # The reader of the pipe is gone; discard the rest of the buffer.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -1,8 +1,7 @@
-"""Standard output is for answers; everything else goes to standard error."""
+"""Answers, and what a command shows of its progress while it works."""
 
 import json
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from capscope.assessment import Event, Listener
+from capscope.cli.streams import write_answer, write_message
 from capscope.phases import PHASES
 from capscope.present.text import counted
 from capscope.record.usage import Budget
@@ -29,12 +29,13 @@ P = ParamSpec("P")
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one JSON object on standard output."""
-    sys.stdout.write(json.dumps(document) + "\n")
+    write_answer(json.dumps(document))
 
 
 def print_line(text: str = "") -> None:
-    """Print a line on standard output, without markup and without cutting it."""
-    sys.stdout.write(text + "\n")
+    """Print text on standard output, without markup and without cutting it."""
+    for line in text.split("\n"):
+        write_answer(line)
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -49,7 +50,7 @@ def interruptible(message: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        sys.stderr.write(f"interrupted; {message()}\n")
+        write_message(f"interrupted; {message()}")
         raise typer.Exit(130) from None
 
 
@@ -118,13 +119,13 @@ def phases(title: str) -> Iterator[None]:
 
 def _print_phase(console: Console, title: str, what: str, begun: float) -> None:
     text = f"{title}{': ' if title else ''}{what} ({time.perf_counter() - begun:.0f} s so far)"
-    console.print(text, soft_wrap=True, markup=False, highlight=False)
+    console.print(sanitize(text), soft_wrap=True, markup=False, highlight=False)
 
 
 @contextmanager
 def progress(title: str, budget: Budget | None) -> Iterator[Listener]:
     """Show the progress of a run: live on a terminal, otherwise a line every few seconds."""
-    console = Console(stderr=True)
+    console, title = Console(stderr=True), sanitize(title)
     begun = time.perf_counter()
 
     def plain(event: Event) -> None:
@@ -158,7 +159,7 @@ def amount_done(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     console = Console(stderr=True)
 
     def plain(done: int, of: int) -> None:
-        sys.stderr.write(f"{title}: {done:,} of {of:,} {unit}\n")
+        write_message(f"{title}: {done:,} of {of:,} {unit}")
 
     begun = time.perf_counter()
     if not console.is_terminal:

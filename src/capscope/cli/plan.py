@@ -3,7 +3,6 @@
 `--try N` has the agent execute the plan and compares. That needs the problem; planning does not.
 """
 
-import sys
 from math import inf
 from typing import Annotated
 
@@ -12,6 +11,7 @@ import typer
 from capscope.analysis.planning import Plan, PlanAttempt, Trial, TrialSettings
 from capscope.cli.options import Json, MaxCost, MaxTokens, RunArgument, Seed, Trust
 from capscope.cli.output import amount_done, print_json, print_line, print_lines
+from capscope.cli.streams import write_message
 from capscope.present.plans import plan_document, plan_lines, trial_document, trial_lines
 from capscope.present.text import counted
 from capscope.run import Run, load
@@ -94,8 +94,8 @@ def _tried(run: Run, made: Plan, settings: TrialSettings, trust: bool) -> tuple[
         try:
             trial = run.try_plan(made, settings, trust=trust, listener=listen)
         except KeyboardInterrupt:
-            sys.stderr.write(f"interrupted after {len(done)} of {of}\n")
+            write_message(f"interrupted after {len(done)} of {of}")
             return Trial(made, tuple(done), settings.longest), True
     if len(done) < settings.tries:
-        sys.stderr.write(f"the budget was spent after {len(done)} of {of}\n")
+        write_message(f"the budget was spent after {len(done)} of {of}")
     return trial, False

@@ -1,6 +1,5 @@
 """`capscope view [RUNS]`: a local page with the runs below a folder."""
 
-import sys
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import typer
 
 from capscope.cli.options import DrawPictures, Json, OpenInBrowser
 from capscope.cli.output import print_json, print_line
+from capscope.cli.streams import flush_answers, write_message
 from capscope.errors import CapscopeError
 from capscope.record.usage import Budget
 from capscope.view.companion import companion
@@ -49,13 +49,13 @@ def view_runs(
             print_json({"address": server.address, "folder": str(folder)})
         else:
             print_line(f"{folder} at {server.address}; press Ctrl-C to stop")
-        sys.stdout.flush()
+        flush_answers()
         if show:
             webbrowser.open(server.address)
         try:
             Event().wait()
         except KeyboardInterrupt:
-            sys.stderr.write("stopped\n")
+            write_message("stopped")
 
 
 @contextmanager
@@ -66,6 +66,6 @@ def live_page(directory: Path, wanted: bool, budget: Budget | None) -> Iterator[
         return
     unlimited = budget is None or budget.seconds is None
     with companion(directory, wait_for_pages=unlimited) as address:
-        sys.stderr.write(f"live: {address}\n")
+        write_message(f"live: {address}")
         yield
-    sys.stderr.write(f"the live page has ended; look again with: capscope view {directory}\n")
+    write_message(f"the live page has ended; look again with: capscope view {directory}")

@@ -13,11 +13,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from capscope.errors import ProblemError, SimulatorError
+from capscope.errors import AgentError, ProblemError, SimulatorError
 from capscope.symbolic import Intent, State
 from capscope.world.allowance import Allowance, AllowanceSpent
 from capscope.world.problem import Action, Attempting, InvalidAction, Observation, Problem
 
+_MOST_TOKENS = 1 << 40
 _CAPSCOPE = Path(__file__).parents[1]
 _LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 
@@ -108,12 +109,66 @@ def pursue(
     except ProblemError:
         raise
     except Exception as error:
-        name = type(error).__name__
-        ending, detail = Ending.AGENT_RAISED, f"{name}{error_location(error)}: {error}"
-    tokens = getattr(attempting, "llm_tokens", 0)
-    transcript = getattr(attempting, "transcript", "")
+        ending, detail = Ending.AGENT_RAISED, _described(error)
+    except BaseException as error:
+        if not is_exit(error):
+            raise
+        raise AgentError(
+            f"the agent of {problem.name} tried to end the program for intent {intent} "
+            f"({_described(error)}); the draw was not recorded, earlier ones are kept: let the "
+            "agent raise an exception, or return None to stop"
+        ) from error
+    tokens, transcript = _told(problem, attempting)
     attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail, transcript)
     return attempt, Position(observation, state)
+
+
+def is_exit(error: BaseException) -> bool:
+    """Return whether foreign code tried to end the program, by `sys.exit` or the like.
+
+    Ctrl-C is the user's, and what capscope itself raises to stop something is not meant.
+    """
+    own = type(error).__module__.partition(".")[0] == "capscope"
+    ours = isinstance(error, Exception | KeyboardInterrupt | GeneratorExit)
+    return not (own or ours)
+
+
+def _described(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # its own text raises
+        text = "(without a message)"
+    return f"{type(error).__name__}{error_location(error)}: {text}"
+
+
+def _told(problem: Problem, attempting: Attempting | None) -> tuple[int, str]:
+    """Return the tokens and the transcript of an attempt."""
+    tokens = getattr(attempting, "llm_tokens", 0)
+    transcript = getattr(attempting, "transcript", "")
+    if type(tokens) is not int or not 0 <= tokens <= _MOST_TOKENS:
+        raise AgentError(
+            f"llm_tokens of an attempt of {problem.name} is {tokens!r:.60}, not a count; make it "
+            "an int"
+        )
+    if not isinstance(transcript, str):
+        raise AgentError(
+            f"the transcript of an attempt of {problem.name} is {type(transcript).__name__}, not "
+            "text; make it a str"
+        )
+    return tokens, transcript
+
+
+def observed_state(problem: Problem, observation: Observation) -> State:
+    """Return the symbolic state of an observation; raise if it is none of the vocabulary."""
+    state = problem.abstraction(observation)
+    # A state with bits that stand for no atom would be recorded, and could never be read.
+    if type(state) is not int or state < 0 or state >> len(problem.vocabulary.atoms):
+        raise ProblemError(
+            f"the abstraction of {problem.name} returned {state!r:.60}, which is no state over "
+            f"the {len(problem.vocabulary.atoms)} atoms of its vocabulary; return "
+            "vocabulary.state([...])"
+        )
+    return state
 
 
 def _actions(problem: Problem) -> Sequence[Action]:
@@ -129,8 +184,10 @@ def _actions(problem: Problem) -> Sequence[Action]:
 def _step(problem: Problem, intent: Intent, action: Action) -> Position:
     try:
         observation = problem.simulator.step(action)
-        return Position(observation, problem.abstraction(observation))
+        return Position(observation, observed_state(problem, observation))
     except InvalidAction:
+        raise
+    except ProblemError:
         raise
     except Exception as error:
         raise SimulatorError(
