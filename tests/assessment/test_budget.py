@@ -11,8 +11,11 @@ from capscope.record.run_directory import RunDirectory
 from capscope.record.stop_reason import StopKind, StopReason
 from capscope.strategy.base import QueryChoice, Task
 from capscope.strategy.random_query import SequencePolicy
+from capscope.strategy.registry import STRATEGIES
 from capscope.world import Attempt, Ending
-from support.toy_worlds import Board, Scripted, Seen, board_problem
+from support.journal_rows import dump
+from support.small_journals import change
+from support.toy_worlds import Board, Scripted, Seen, board_problem, slippery_board
 
 SMALL = Settings(draws=3, random_length=4, walks=2, walk_steps=6, patience=5)
 WALKED = 12  # simulator steps that discovery takes with these settings
@@ -66,7 +69,7 @@ def test_the_current_query_is_cut_and_recorded_as_cut(executions, tmp_path):
     queries, draws = recorded(tmp_path / "run")
     *whole, last = queries
     assert all(query.finished for query in whole)
-    assert last.finished is (len(draws[-1]) == SMALL.draws)
+    assert last.finished is (len(draws[-1]) == SMALL.draws and not draws[-1][-1].cut)
     # A query is 3 draws of 4 executions: what is left over makes the last draw a part of one.
     assert [len(draw.executions) for draw in draws[-1]][-1] == (executions % 4 or 4)
     assert draws[-1][-1].cut is bool(executions % 4)
@@ -119,9 +122,9 @@ def test_a_raised_budget_continues_and_keeps_what_was_recorded(currency, tmp_pat
         for old, new in zip(before[0], after[0], strict=False):
             assert (old.start, old.xi) == (new.start, new.xi)
         for old, new in zip(before[1], after[1], strict=False):
-            # Ends are kept of the latest query only.
-            seen = [(draw.executions, draw.seconds, draw.cut) for draw in old]
-            assert [(draw.executions, draw.seconds, draw.cut) for draw in new[: len(old)]] == seen
+            # Ends are kept of the latest query only, and a draw that was cut is made again.
+            seen = [(draw.executions, draw.seconds, draw.cut) for draw in old if not draw.cut]
+            assert [(draw.executions, draw.seconds, draw.cut) for draw in new[: len(seen)]] == seen
         assert len(after[1]) >= len(before[1])
         before = after
 
@@ -152,9 +155,8 @@ def test_raising_a_budget_query_by_query_ends_like_a_run_without_one(tmp_path):
 def test_the_time_that_draws_took_before_an_interruption_counts(tmp_path):
     """Otherwise a slow agent's query would be left unfinished, and the next one begun."""
     run = tmp_path / "run"
-    run_board(run, Budget(executions=13))  # one query, and a draw and a bit of the next
-    with closing(Journal.open(run / "journal.sqlite")) as journal:
-        journal._db.execute("UPDATE draws SET seconds = 100 WHERE query = 1")
+    run_board(run, Budget(executions=17))  # one query, and a draw and a bit of the next
+    change(run / "journal.sqlite", "UPDATE draws SET seconds = 100 WHERE query = 1 AND draw = 0")
     before = recorded(run)[1]
     result = resume(run, problem=board(), budget=Budget(seconds=90.0))
     assert result.stop_reason == StopReason.budget("seconds")
@@ -237,3 +239,24 @@ def test_a_run_without_patience_left_says_no_news(tmp_path):
     assert state.stop_reason() == StopReason(StopKind.NO_NEWS)
     assert [event.usage.queries for event in heard] == list(range(1, len(heard) + 1))
     assert heard[-1].status["queries without news"] == f"{SMALL.patience} of {SMALL.patience}"
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES.built_in))
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (Budget(executions=23), Budget(executions=70)),
+        (Budget(simulator_steps=60), Budget(simulator_steps=140)),
+        (Budget(simulator_steps=15), Budget(simulator_steps=90)),  # ends within discovery
+    ],
+)
+def test_a_budget_that_is_raised_ends_where_it_would_have_from_the_beginning(
+    tmp_path, strategy, first, then
+):
+    settings = Settings(draws=4, depth=5, iterations=20, walks=2, walk_steps=15)
+    given = {"strategy": strategy, "settings": settings, "seed": 2}
+    for name, budgets in (("whole", (then,)), ("parts", (first, then))):
+        assess(slippery_board(), run=tmp_path / name, budget=budgets[0], **given)
+        for more in budgets[1:]:
+            resume(tmp_path / name, problem=slippery_board(), budget=more)
+    assert dump(tmp_path / "parts") == dump(tmp_path / "whole")

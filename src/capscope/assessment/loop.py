@@ -1,7 +1,9 @@
 """The assessment: Algorithm 1 of the paper, and the same thing again on a resumed run.
 
 `recall` replays the journal; the loop continues from there. A query that was interrupted is chosen
-again from the same seed, and gets the draws it lacks. So starting and resuming are one call.
+again from the same seed, and gets the draws it lacks. So starting and resuming are one call. What a
+budget cut short is made again if there is more to spend: the run then ends where it would have
+ended with that budget from the beginning.
 """
 
 import time
@@ -51,12 +53,13 @@ def ignore(event: Event) -> None:
 
 def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore) -> RunState:
     """Ask, learn and repeat until the strategy is finished or a budget is spent."""
-    if journal.read_meta().discovered is None:
+    if not _discovered(journal, spec.budget):
         begin_phase("discovering intents")
         discover(journal, spec)
     elif journal.asked:
         begin_phase("reading what was asked before")
     state = recall(journal, spec)
+    _forget_cut_draw(journal, state)
     begin_phase("asking")
     workers = spec.workers or Workers(ThreadBackend(spec.problem, None))
     pool = WorkerPool(workers, state.strategy.longest_draw, spec.problem.limits)
@@ -79,12 +82,37 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
         state.absorb(number, choice, draws, seconds)
         # Before the query is finished: a kill in between must not lose what it discovered.
         journal.add_intents(state.graph.capabilities[known:], known)
-        if len(draws) == len(choice.tasks):
+        if len(draws) == len(choice.tasks) and not _cut_by_budget(draws, state):
             journal.finish_query(number, state.strategy.describe(choice), seconds)
         begun = None
         listener(progress(state, choice.record))
     journal.set_stopped(reason, spec.budget, state.strategy.audit)
     return state
+
+
+def _discovered(journal: Journal, budget: Budget) -> bool:
+    """Return whether intents were discovered, with all the steps that the budget allows."""
+    meta = journal.read_meta()
+    if meta.discovered is None:
+        return False
+    allowed = budget.simulator_steps
+    more = allowed is None or allowed > meta.discovery_steps
+    return not (meta.discovery_cut and more and journal.query(0) is None)
+
+
+def _cut_by_budget(draws: Sequence[Draw], state: RunState) -> bool:
+    """Return whether the last draw is to be made again if the run ever has more to spend."""
+    return bool(draws) and draws[-1].cut and state.stop_reason() is not None
+
+
+def _forget_cut_draw(journal: Journal, state: RunState) -> None:
+    """Remove the draw that a budget cut short, if there is more to spend now."""
+    number = state.usage.queries
+    recorded = journal.draws(number) if journal.query(number) else []
+    spent = sum((draw.usage for draw in recorded), state.usage)
+    if recorded and recorded[-1].cut and state.spec.budget.spent_by(spent) is None:
+        journal.remove_draw(number, len(recorded) - 1)
+        state.usage += Usage(llm_cost=recorded[-1].llm_cost)
 
 
 def _begun(journal: Journal, number: int) -> BegunQuery | None:
@@ -106,7 +134,8 @@ def discover(journal: Journal, spec: RunSpec) -> None:
             f"no change was seen in {steps} random steps of {spec.problem.name}, so there is "
             "nothing to ask for; raise --walks or --walk-steps, or name --intents"
         )
-    journal.add_discovery(intents, steps)
+    allowed = spec.budget.simulator_steps
+    journal.add_discovery(intents, steps, cut=allowed is not None and steps >= allowed)
 
 
 def recall(journal: Journal, spec: RunSpec) -> RunState:

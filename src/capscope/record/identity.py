@@ -149,6 +149,8 @@ class RunMeta:
     """What was paid for draws that were interrupted before they were recorded."""
     superseded: bool = False
     """Whether its strategy has since become another one of the same name."""
+    discovery_cut: bool = False
+    """Whether a budget ended discovery."""
 
     REQUIRED: ClassVar = frozenset({"identity", "name", "vocabulary", "budget", "versions"})
 
@@ -194,6 +196,7 @@ class RunMeta:
             AuditResult.from_dict(stored["audit"]) if stored.get("audit") else None,
             stored.get("unrecorded_cost", stored.get("unrecorded llm_cost", 0.0)),
             _superseded(stored["identity"]),
+            bool(discovery.get("cut", False)),
         )
 
 

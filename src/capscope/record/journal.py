@@ -51,6 +51,8 @@ from capscope.world.positions import SavedPosition
 
 ENDINGS = tuple(Ending)
 """An ending is stored as its index."""
+_COST = 6
+"""The column of what was paid for a draw."""
 
 
 class Execution(NamedTuple):
@@ -318,13 +320,20 @@ class Journal:
             rows = self._db.execute("SELECT literals FROM intents ORDER BY id").fetchall()
             return [Intent(tuple(map(Literal.parse, json.loads(row[0])))) for row in rows]
 
-    def add_discovery(self, intents: Sequence[Intent], simulator_steps: int) -> None:
-        """Record what discovery found, all at once: a kill leaves it done or not begun."""
-        found = {"intents": len(intents), "simulator_steps": simulator_steps}
+    def add_discovery(
+        self, intents: Sequence[Intent], simulator_steps: int, *, cut: bool = False
+    ) -> None:
+        """Record what discovery found, all at once: a kill leaves it done or not begun.
+
+        It replaces what was found by one that a budget `cut` short.
+        """
+        found = {"intents": len(intents), "simulator_steps": simulator_steps, "cut": cut}
         with self._transaction() as tables:
+            for number in range(len(self.intents())):
+                tables.delete("intents", number)
             for row in _intent_rows(intents, 0):
                 tables.insert("intents", *row)
-            tables.insert("meta", "discovery", json.dumps(found))
+            tables.replace("meta", "discovery", json.dumps(found))
 
     def add_intents(self, intents: Sequence[Intent], first: int) -> None:
         """Record intents from number `first` on; those recorded before stay as they are."""
@@ -405,6 +414,21 @@ class Journal:
                 self._replace("ends", place[1], place[0], draw.end)
             for (state, slot), position in kept.items():
                 self._keep(state, slot, position)
+
+    def remove_draw(self, query: int, index: int) -> None:
+        """Remove a draw that is to be made again; what was paid for it stays paid."""
+        paid = self.read_meta().unrecorded_cost
+        with self._transaction() as tables:
+            draw = tables.delete("draws", query, index)
+            paid += 0.0 if draw is None else draw[_COST]
+            transcripts = "SELECT execution FROM transcripts WHERE (query, draw) = (?, ?)"
+            for (execution,) in self._db.execute(transcripts, (query, index)).fetchall():
+                tables.delete("transcripts", query, index, execution)
+            end = tables.delete("ends", index)
+            if end is not None:
+                self._large.release(end[2])
+            if paid:
+                tables.replace("meta", "unrecorded_cost", json.dumps(paid))
 
     def _keep(self, state: State, slot: int, position: SavedPosition) -> None:
         self._replace("snapshots", self._number(state), slot, position)
