@@ -471,9 +471,9 @@ class Run:
     ) -> Run:
         """Continue the run; only budget and workers may differ from what it was started with.
 
-        `problem` is needed for a run that was not started with the name of a problem. A run directory may
-        come from somebody else: the Python file that it names is run only if it was named in this
-        process before, is named as `problem`, or with `trust`.
+        `problem` is needed for a run that was not started with the name of a problem. A run
+        directory may come from somebody else: the Python file that it names is run only if it was
+        named in this process before, is named as `problem`, or with `trust`.
         """
         given = _GivenProblem(problem, trust or self._trusted)
         return _resume(self.path, given, budget, listener, workers, self._temporary)
@@ -559,9 +559,9 @@ def resume(
 ) -> Run:
     """Continue a run; only budget and workers may differ from what it was started with.
 
-    `problem` is needed for a run that was not started with the name of a problem. A run directory may come
-    from somebody else: the Python file that it names is run only with `trust`, or if it is named as
-    `problem`.
+    `problem` is needed for a run that was not started with the name of a problem. A run directory
+    may come from somebody else: the Python file that it names is run only with `trust`, or if it is
+    named as `problem`.
     """
     return _resume(Path(run), _GivenProblem(problem, trust), budget, listener, workers, None)
 

@@ -11,8 +11,9 @@ of several prompts are one call.
 
 import atexit
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import BoundedSemaphore, Event, Lock
 from typing import Any
 
@@ -83,7 +84,8 @@ class LlmClient:
         answer = self.cache.find(key)
         if answer is None:
             allowance.check_cost()
-            answer = self._ask(key, messages, sampling, call, allowance.stopped)
+            with self._not_the_agents_fault():
+                answer = self._ask(key, messages, sampling, call, allowance.stopped)
         allowance.pay(answer.tokens, answer.cost)
         return answer
 
@@ -110,7 +112,8 @@ class LlmClient:
             asked = dict(zip(keys, prompts, strict=True))
 
             def ask(key: str) -> TokenScores:
-                return self._ask_scores(key, asked[key], top, allowance.stopped)
+                with self._not_the_agents_fault():
+                    return self._ask_scores(key, asked[key], top, allowance.stopped)
 
             with ThreadPoolExecutor(min(self.settings.concurrency, len(missing))) as threads:
                 found.update(zip(missing, threads.map(ask, missing), strict=True))
@@ -118,6 +121,20 @@ class LlmClient:
         scored = [scores for key in keys if (scores := found[key]) is not None]
         allowance.pay(sum(scores.tokens for scores in scored), cost)
         return scored
+
+    @contextmanager
+    def _not_the_agents_fault(self) -> Iterator[None]:
+        """Stop the run for anything unforeseen, which would otherwise look like a failed agent."""
+        try:
+            yield
+        except LlmError:
+            raise
+        except Exception as error:
+            reason = self.settings.redact(f"{type(error).__name__}: {error}")
+            raise LlmError(
+                f"an answer of {self.settings.display_url} cannot be used ({reason:.200}); the "
+                "current draw was not recorded, earlier ones are kept: fix this and resume"
+            ) from error
 
     def close(self) -> None:
         """Close the connections and the cache."""

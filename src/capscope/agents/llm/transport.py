@@ -7,15 +7,21 @@ Anything a model said is a reply. A proxy's error page, half an answer or no ans
 the server and must not count against the agent. Two refusals are replies although they arrive as
 errors, since the agent causes them and a retry would not help: a conversation that exceeds the
 context, and one that a content filter rejects.
+
+A server may do anything: send headers byte by byte, gigabytes, counts that no database can store.
+A request therefore has a total time and a largest size, and whatever happens is one of the two
+results.
 """
 
 import email.utils
 import json
 import math
 import ssl
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,6 +32,13 @@ from capscope.errors import LlmError, install_hint
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _RETRIED = (408, 409, 425, 429)
 _LONGEST_QUOTE = 200
+_LONGEST_FINISH_REASON = 100
+LARGEST_RESPONSE = 8 * 1024**2
+"""Bytes of a response; an answer of 100,000 tokens has less than one megabyte."""
+_MOST_TOKENS = 10**9
+"""A count beyond this is not believed."""
+_LONGEST_CREDIBLE_WAIT = 30 * 24 * 3600.0
+"""Seconds; what asks for more is ignored."""
 _TOO_LONG = ("length", "exceed", "window", "too long", "too large")
 _FILTERED = ("content_filter", "content_policy", "content management policy")
 
@@ -66,29 +79,66 @@ class Transport:
             api_key=settings.api_key or "none",
             timeout=settings.timeout,
             max_retries=0,
-            http_client=self._loopback_client(base_url),
+            http_client=self._http_client(base_url),
+            default_headers={"Accept-Encoding": "identity"},
         )
         self._completion_limit = "max_tokens"
 
-    def _loopback_client(self, base_url: str) -> Any:
-        """Return an HTTP client without proxy and certificates for this machine, else None.
+    def _http_client(self, base_url: str) -> Any:
+        """Return an HTTP client that reads responses of limited size.
 
-        Loading the certificates takes longer than many local calls.
+        For this machine it has neither proxy nor certificates: loading them takes longer than many
+        local calls.
         """
+        hooks = {"response": [self._limit_response]}
         url = urlsplit(base_url)
         if url.scheme != "http" or url.hostname not in _LOOPBACK:
-            return None
+            return self._openai.DefaultHttpxClient(event_hooks=hooks)
         no_certificates = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        return self._openai.DefaultHttpxClient(trust_env=False, verify=no_certificates)
+        return self._openai.DefaultHttpxClient(
+            event_hooks=hooks, trust_env=False, verify=no_certificates
+        )
+
+    def _limit_response(self, response: Any) -> None:
+        """Have the body of a response read in limited size and time."""
+        encoding = response.headers.get("content-encoding", "identity")
+        if encoding != "identity":
+            # A few kilobytes can unpack to gigabytes, and none was asked for.
+            raise _UnusableResponse(f"sent a compressed answer ({self._quote(encoding)})")
+        ends = time.monotonic() + self._settings.timeout
+        response.stream = _limited_stream(response.stream.__class__)(response.stream, ends)
 
     def send(self, body: Mapping[str, Any]) -> Reply | Failure:
         """Send a request once."""
-        outcome = self._send(body)
+        outcome = self._send_in_time(body)
         if isinstance(outcome, Failure) and "max_completion_tokens" in outcome.reason:
             # Newer OpenAI models renamed the parameter and reject the old name.
             self._completion_limit = "max_completion_tokens"
-            outcome = self._send(body)
+            outcome = self._send_in_time(body)
         return outcome
+
+    def _send_in_time(self, body: Mapping[str, Any]) -> Reply | Failure:
+        """Send a request; a server that drips its answer is not waited for any longer.
+
+        The HTTP library limits the time between two bytes, not the whole. So the request is made in
+        a thread, which is left behind when the time is over.
+        """
+        outcomes: list[Reply | Failure] = []
+
+        def send() -> None:
+            try:
+                outcomes.append(self._send(body))
+            except Exception as error:
+                quote = self._quote(f"{type(error).__name__}: {error}")
+                outcomes.append(Failure(f"sent what cannot be used ({quote})", temporary=True))
+
+        thread = threading.Thread(target=send, name="capscope-llm", daemon=True)
+        thread.start()
+        thread.join(self._settings.timeout)
+        return outcomes[0] if outcomes else self._too_late()
+
+    def _too_late(self) -> Failure:
+        return Failure(f"gave no answer within {self._settings.timeout:g} s", temporary=True)
 
     def close(self) -> None:
         """Close the connections."""
@@ -105,13 +155,17 @@ class Transport:
             )
             return self._read(answer.http_response.read())
         except openai.APITimeoutError:
-            return Failure(f"gave no answer within {self._settings.timeout:g} s", temporary=True)
+            return self._too_late()
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
+            if isinstance(cause, _UnusableResponse):
+                return Failure(str(cause), temporary=True)
             quote = self._quote(str(cause)) or type(cause).__name__
             return Failure(f"cannot be reached ({quote})", temporary=True)
         except openai.APIStatusError as error:
             return self._status_error(error.status_code, error.response)
+        except _UnusableResponse as error:
+            return Failure(str(error), temporary=True)
         except Exception as error:
             quote = self._quote(f"{type(error).__name__}: {error}")
             return Failure(f"cannot be asked ({quote})", temporary=False)
@@ -122,6 +176,8 @@ class Transport:
             document = json.loads(content)
             choice = document["choices"][0]
             message = choice["message"]
+            if not isinstance(message.get("content"), str | list | None):
+                raise TypeError("content that is no text")
             text = _text(message.get("content")) or _text(message.get("refusal"))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             quote = self._quote(content[:1000].decode(errors="replace"))
@@ -130,7 +186,7 @@ class Transport:
         usage = usage if isinstance(usage, dict) else {}
         return Reply(
             self._settings.redact(text),
-            str(choice.get("finish_reason") or "unknown"),
+            _text(str(choice.get("finish_reason") or "unknown"))[:_LONGEST_FINISH_REASON],
             _count(usage.get("prompt_tokens")),
             _count(usage.get("completion_tokens")),
             self._first_token(choice),
@@ -170,6 +226,38 @@ class Transport:
         return line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
 
 
+class _UnusableResponse(Exception):  # noqa: N818 - it says what the response is
+    """A response that is not read to its end; the message goes on after the server's name."""
+
+
+@cache
+def _limited_stream(base: Any) -> Any:
+    """Return a class of streams that end with an error beyond a size or a time.
+
+    The HTTP library of `openai` accepts only streams of its own classes, such as `base`.
+    """
+
+    class LimitedStream(base):  # type: ignore[misc]
+        def __init__(self, stream: Any, ends: float) -> None:
+            self._limited = stream
+            self._ends = ends
+
+        def __iter__(self) -> Iterator[bytes]:
+            size = 0
+            for chunk in self._limited:
+                size += len(chunk)
+                if size > LARGEST_RESPONSE:
+                    raise _UnusableResponse(f"sent more than {LARGEST_RESPONSE:,} bytes")
+                if time.monotonic() > self._ends:
+                    raise _UnusableResponse("did not end its answer in time")
+                yield chunk
+
+        def close(self) -> None:
+            self._limited.close()
+
+    return LimitedStream
+
+
 def openai_package() -> Any:
     """Import and return the package."""
     try:
@@ -187,13 +275,19 @@ def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time
     """
     try:
         if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        return max(0.0, float(headers["retry-after"]))
+            seconds = float(headers["retry-after-ms"]) / 1000
+        else:
+            seconds = float(headers["retry-after"])
     except KeyError:
         return None
     except ValueError:
-        date = email.utils.parsedate_tz(headers.get("retry-after", ""))
-        return None if date is None else max(0.0, email.utils.mktime_tz(date) - now())
+        try:
+            date = email.utils.parsedate_tz(headers.get("retry-after", ""))
+            seconds = math.nan if date is None else email.utils.mktime_tz(date) - now()
+        except (ValueError, OverflowError, IndexError, TypeError):
+            return None
+    credible = math.isfinite(seconds) and seconds <= _LONGEST_CREDIBLE_WAIT
+    return max(0.0, seconds) if credible else None
 
 
 def _message(content: str) -> str:
@@ -215,7 +309,7 @@ def _text(content: Any) -> str:
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def _any(text: str, parts: tuple[str, ...]) -> bool:
