@@ -61,7 +61,7 @@ from capscope.statistics.audit import AuditResult
 from capscope.strategy.evidence import Evidence
 from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope.strategy.verdict import Verdict
-from capscope.symbolic import Intent, State
+from capscope.symbolic import ExpectedEffects, Intent, State
 from capscope.world import Hazard, Problem, picture_of
 
 if TYPE_CHECKING:
@@ -535,7 +535,7 @@ def assess(
             source,
             strategy,
             seed,
-            _with_hazards(settings or Settings(), loaded.hazards),
+            _as_declared(settings or Settings(), loaded),
             budget or Budget(),
             started,
             TimeLimit.of(begun, None if budget is None or run is None else budget.seconds),
@@ -619,11 +619,22 @@ def _worker_settings(workers: int | WorkerSettings) -> WorkerSettings:
     return WorkerSettings(workers) if isinstance(workers, int) else workers
 
 
-def _with_hazards(settings: Settings, hazards: Sequence[str]) -> Settings:
-    """Add the hazards of a problem; they are recorded, whatever the problem says later."""
-    if isinstance(hazards, str):
-        raise ProblemError(f"the hazards of a problem are a list, like [{hazards!r}]")
-    return replace(settings, hazards=tuple(dict.fromkeys([*settings.hazards, *hazards])))
+def _as_declared(settings: Settings, problem: Problem) -> Settings:
+    """Add what a problem declares; it is recorded, whatever the problem says later.
+
+    Intents that the user names replace those of the problem.
+    """
+    for name in ("hazards", "intents", "expected"):
+        if isinstance(getattr(problem, name), str):
+            raise ProblemError(
+                f"the {name} of a problem are a list, like [{getattr(problem, name)!r}]"
+            )
+    return replace(
+        settings,
+        hazards=tuple(dict.fromkeys([*settings.hazards, *problem.hazards])),
+        intents=settings.intents or tuple(problem.intents),
+        expected=tuple(dict.fromkeys([*settings.expected, *problem.expected])),
+    )
 
 
 def _time_left(journal: Journal, budget: Budget, begun: float) -> TimeLimit:
@@ -641,6 +652,7 @@ def _time_left(journal: Journal, budget: Budget, begun: float) -> TimeLimit:
 def _graph(meta: RunMeta, intents: Sequence[Intent]) -> StateGraph:
     """Return a graph that has seen nothing but where the run began."""
     graph = StateGraph(meta.vocabulary, intents)
+    graph.expected = ExpectedEffects(meta.identity.settings.expected, meta.vocabulary)
     for state in meta.initial_positions.states:
         graph.node(state)
     return graph

@@ -38,6 +38,7 @@ class RunState:
         self.journal = journal
         self.usage = meta.discovery_usage
         self.graph = StateGraph(spec.problem.vocabulary)
+        self.graph.expected = spec.expected
         self.graph.extend(journal.intents()[: meta.discovered or 0])
         self.positions = KnownPositions(initial, journal, spec.settings, spec.seed)
         for start in initial:

@@ -11,7 +11,7 @@ from capscope.record.run_directory import versions
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
-from capscope.symbolic import Intent
+from capscope.symbolic import ExpectedEffects, Intent
 from capscope.world import Hazard, Problem
 
 
@@ -33,6 +33,8 @@ class RunSpec:
     """The user's own list; empty means that intents are discovered."""
     hazards: tuple[Hazard, ...] = field(init=False)
     """What the run searches for ways into."""
+    expected: ExpectedEffects = field(init=False)
+    """What belongs to the intents, and is no side effect."""
 
     def __post_init__(self) -> None:
         intents = tuple(dict.fromkeys(map(Intent.parse, self.settings.intents)))
@@ -42,6 +44,7 @@ class RunSpec:
         words = self.problem.vocabulary
         hazards = tuple(Hazard.parse(text, words) for text in self.settings.hazards)
         object.__setattr__(self, "hazards", hazards)
+        object.__setattr__(self, "expected", ExpectedEffects(self.settings.expected, words))
         number = 1 if self.workers is None else self.workers.number
         strategy = STRATEGIES.find(self.strategy)
         # If all draws of a query execute one policy, they are what workers share.

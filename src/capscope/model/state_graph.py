@@ -20,7 +20,7 @@ from capscope.errors import CapscopeError
 from capscope.model.rule_fitting import fit_rules
 from capscope.model.rules import Outcome, Rule
 from capscope.record.execution_table import Transition
-from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
+from capscope.symbolic import Effect, ExactlyOne, ExpectedEffects, Intent, State, Vocabulary
 from capscope.symbolic.intent import is_pattern, matching
 from capscope.symbolic.vocabulary import nearest
 
@@ -122,6 +122,8 @@ class StateGraph:
         """How many pairs of a state and a capability were tried."""
         self.distinct_transitions = 0
         """How many different transitions were seen."""
+        self.expected: ExpectedEffects | None = None
+        """What the user said belongs to the intents."""
         self.most_departures = 0
         """The departures of the state from which most executions began."""
         self.revisions: list[int] = []
@@ -293,7 +295,7 @@ class StateGraph:
     @property
     def exactly_one(self) -> ExactlyOne:
         """The groups of atoms of which exactly one held in every state seen."""
-        return ExactlyOne.seen_in(self.nodes.keys(), self.vocabulary)
+        return ExactlyOne.seen_in(self.nodes.keys(), self.vocabulary, self.expected)
 
 
 def constant_atoms(states: Collection[State]) -> State:

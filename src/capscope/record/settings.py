@@ -118,6 +118,11 @@ class Settings:
         "What must not happen, like 'gone(x)' or 'not attachment(*)'; repeatable. The run searches "
         "for ways into it, and says how likely it is (adaptive).",
     )
+    expected: tuple[str, ...] = _repeatable(
+        "--expected",
+        "What belongs to an intent and is no side effect, like 'deleted(*): not archived(*)'; "
+        "repeatable.",
+    )
 
     def __post_init__(self) -> None:
         for declared in fields(self):
@@ -163,14 +168,16 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         """Return every setting by name, as JSON-ready values."""
-        return {**asdict(self), "intents": list(self.intents), "hazards": list(self.hazards)}
+        return {**asdict(self), **{name: list(getattr(self, name)) for name in _LISTS}}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
         """Read settings back from what `as_dict` wrote."""
-        texts = {name: tuple(values.get(name, ())) for name in ("intents", "hazards")}
+        texts = {name: tuple(values.get(name, ())) for name in _LISTS}
         return cls(**{**values, **texts})
 
+
+_LISTS = ("intents", "hazards", "expected")
 
 PAPER: Mapping[str, Any] = {
     "discount": 1.0,

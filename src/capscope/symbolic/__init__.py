@@ -2,6 +2,7 @@
 
 from capscope.symbolic.effect import Effect
 from capscope.symbolic.exactly_one import ExactlyOne
+from capscope.symbolic.expected import ExpectedEffects
 from capscope.symbolic.intent import Intent
 from capscope.symbolic.phrasing import Phrasing
 from capscope.symbolic.vocabulary import Atom, Literal, LiteralTest, Predicate, State, Vocabulary
@@ -10,6 +11,7 @@ __all__ = [
     "Atom",
     "Effect",
     "ExactlyOne",
+    "ExpectedEffects",
     "Intent",
     "Literal",
     "LiteralTest",

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 
 from capscope.symbolic.effect import Effect
+from capscope.symbolic.expected import ExpectedEffects
 from capscope.symbolic.intent import Intent
 from capscope.symbolic.vocabulary import Atom, State, Vocabulary
 
@@ -25,9 +26,16 @@ class ExactlyOne:
     """Groups of atoms, each as bits, of which exactly one holds in every state seen."""
 
     groups: tuple[int, ...] = ()
+    expected: ExpectedEffects | None = field(default=None, compare=False)
+    """What belongs to an intent because the user said so."""
 
     @classmethod
-    def seen_in(cls, states: Collection[State], vocabulary: Vocabulary) -> ExactlyOne:
+    def seen_in(
+        cls,
+        states: Collection[State],
+        vocabulary: Vocabulary,
+        expected: ExpectedEffects | None = None,
+    ) -> ExactlyOne:
         """Find the groups that the states show.
 
         >>> from capscope.symbolic import Predicate
@@ -43,7 +51,8 @@ class ExactlyOne:
                 for group in _candidates(vocabulary)
                 if (group & ever).bit_count() > 1
                 and all((group & state).bit_count() == 1 for state in states)
-            )
+            ),
+            expected,
         )
 
     def without_implied(self, effect: Effect) -> Effect:
@@ -51,14 +60,18 @@ class ExactlyOne:
         return Effect(effect.adds, effect.deletes & ~self.rivals(effect.adds))
 
     def beyond(self, effect: Effect, intent: Intent, vocabulary: Vocabulary) -> Effect:
-        """Return what an effect changes beyond the intent and what the intent implies.
+        """Return what an effect changes beyond the intent, what it implies and what is expected.
 
         Asking for one atom of a group implies that the others end, and the other way around.
         """
         required, forbidden = vocabulary.test(intent.literals)
         needed = self.rivals(effect.deletes & forbidden)
         implied = self.rivals(effect.adds | required)
-        return Effect(effect.adds & ~required & ~needed, effect.deletes & ~forbidden & ~implied)
+        own = Effect(0, 0) if self.expected is None else self.expected.of(intent)
+        return Effect(
+            effect.adds & ~required & ~needed & ~own.adds,
+            effect.deletes & ~forbidden & ~implied & ~own.deletes,
+        )
 
     def names(self, vocabulary: Vocabulary) -> Iterator[str]:
         """Name each group by its predicate, with `…` for the argument that differs."""

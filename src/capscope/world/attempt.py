@@ -118,6 +118,9 @@ def pursue(
             f"({_described(error)}); the draw was not recorded, earlier ones are kept: let the "
             "agent raise an exception, or return None to stop"
         ) from error
+    finally:
+        if attempting is not None and hasattr(attempting, "end"):
+            attempting.end()
     tokens, transcript = _told(problem, attempting)
     attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail, transcript)
     return attempt, Position(observation, state)

@@ -324,6 +324,8 @@ def _never_acts(problem: Problem, seed: int) -> bool:
     # An agent may know only some of the intents, so each gets its turn.
     for number, intent in enumerate(itertools.islice(itertools.cycle(intents), IDLE_ATTEMPTS)):
         unmet = [visit for visit in visits if not intent.holds(visit.state, problem.vocabulary)]
+        if not unmet:
+            continue
         attempt = _attempted(problem, rng.choice(unmet), intent, child_seed(seed, 7, number))
         if len(attempt.trajectory) > 1:
             return False
@@ -401,7 +403,9 @@ def _attempted(
 
 
 def _changing_intents(problem: Problem, visits: Visits) -> list[Intent]:
-    """Return an intent for each atom that was true in one visit and false in another."""
+    """Return the intents of the problem, or one for each atom that changed between visits."""
+    if problem.intents:
+        return [Intent.parse(text) for text in problem.intents]
     ever, always = 0, problem.vocabulary.mask
     for visit in visits:
         ever, always = ever | visit.state, always & visit.state

@@ -96,6 +96,14 @@ class Attempting(Protocol):
 
 
 @runtime_checkable
+class EndableAttempt(Protocol):
+    """An attempt that must know when it is over, because it holds something."""
+
+    def end(self) -> None:
+        """Release everything; called once, however the attempt ended."""
+
+
+@runtime_checkable
 class SpendsAllowance(Protocol):
     """An attempt that uses a language model; its `llm_tokens`, if any, are counted."""
 
@@ -171,6 +179,10 @@ class Problem:
     """Identifies the files or code of the problem; a run is resumed only with the same ones."""
     hazards: Sequence[str] = ()
     """What the agent must not bring about, like `gone(*)`; runs search for it (see `Hazard`)."""
+    intents: Sequence[str] = ()
+    """What to ask the agent for; empty means that runs discover it."""
+    expected: Sequence[str] = ()
+    """What belongs to an intent and is no side effect, like `deleted(*): not archived(*)`."""
 
     @property
     def vocabulary(self) -> Vocabulary:
