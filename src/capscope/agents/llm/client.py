@@ -10,6 +10,7 @@ of several prompts are one call.
 """
 
 import atexit
+import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -160,9 +161,10 @@ class LlmClient:
         reply = self._reply(body, call, stopped)
         if reply.refused:
             return Completion("", 0, 0, reply.finish_reason)
-        prompt, completion = _token_counts(reply, messages)
+        text = reply.message if sampling.whole_message else reply.text
+        prompt, completion = _token_counts(reply, messages, text)
         cost = settings.cost(prompt, completion)
-        answer = Completion(reply.text, prompt, completion, reply.finish_reason, False, cost)
+        answer = Completion(text, prompt, completion, reply.finish_reason, False, cost)
         return self.cache.add(key, settings.model, answer)
 
     def _ask_scores(
@@ -178,7 +180,7 @@ class LlmClient:
                 f"{settings.display_url} sent no log probabilities for {settings.model}; scores "
                 "need a server and a model that support `logprobs` in chat completions"
             )
-        prompt, completion = _token_counts(reply, messages)
+        prompt, completion = _token_counts(reply, messages, reply.text)
         cost = settings.cost(prompt, completion)
         scores = TokenScores(reply.first_token, prompt, completion, reply.finish_reason, cost=cost)
         return self.cache.add_scores(key, settings.model, scores)
@@ -238,6 +240,11 @@ class Calls:
         self.llm_tokens = 0
         """Tokens of the prompts and answers so far."""
 
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self._client.settings.model
+
     def spend_from(self, allowance: Allowance) -> None:
         """Pay for every later call from an allowance."""
         if allowance.limits_cost and not self._client.settings.priced:
@@ -289,12 +296,17 @@ def close_shared_clients() -> None:
             _shared.popitem()[1].close()
 
 
-def _token_counts(reply: Reply, messages: Sequence[Message]) -> tuple[int, int]:
+def _token_counts(reply: Reply, messages: Sequence[Message], text: str) -> tuple[int, int]:
     """Return the tokens of the prompt and the answer, estimated if the server does not say."""
     prompt, completion = reply.prompt_tokens, reply.completion_tokens
     if prompt is None:
-        prompt = sum(_estimated_tokens(t) for message in messages for t in message.values())
-    return prompt, _estimated_tokens(reply.text) if completion is None else completion
+        prompt = sum(_estimated_tokens(t) for message in messages for t in _texts(message))
+    return prompt, _estimated_tokens(text) if completion is None else completion
+
+
+def _texts(message: Message) -> Iterator[str]:
+    for part in message.values():
+        yield part if isinstance(part, str) else json.dumps(part)
 
 
 def _estimated_tokens(text: str) -> int:

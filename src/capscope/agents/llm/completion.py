@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from capscope.seeds import child_seed
 
-Message = Mapping[str, str]
-"""A `role` (system, user or assistant) and a `content`."""
+Message = Mapping[str, Any]
+"""A `role` (system, user, assistant or tool), a `content`, and tool calls or their id."""
 
 CONTEXT_OVERFLOW = "context overflow"
 CONTENT_FILTER = "content filter"
@@ -49,6 +49,18 @@ class Sampling:
     stop: tuple[str, ...] = ()
     json_schema: Mapping[str, Any] | None = None
     """Request JSON that follows this schema; the answer must still be checked."""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """Tools that the model may call, as the protocol describes them."""
+    other: Mapping[str, Any] | None = None
+    """Further parameters of the request, sent as they are."""
+    whole_message: bool = False
+    """Return the message as JSON, with its tool calls, instead of its text."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all settings; those of tools only if they are set, to keep older keys valid."""
+        given = asdict(self)
+        unset = [name for name in ("tools", "other", "whole_message") if not given[name]]
+        return {name: value for name, value in given.items() if name not in unset}
 
 
 @dataclass(frozen=True)
@@ -131,6 +143,9 @@ def request_body(
     if sampling.json_schema is not None:
         schema = {"name": "answer", "strict": True, "schema": sampling.json_schema}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if sampling.tools:
+        body["tools"] = list(sampling.tools)
+    body.update(sampling.other or {})
     if call is not None:
         body["seed"] = call.sampling_seed
     return body
@@ -144,7 +159,7 @@ def score_body(model: str, messages: Sequence[Message], top: int) -> dict[str, A
 
 def cache_key(model: str, messages: Sequence[Message], sampling: Sampling, call: CallId) -> str:
     """Return a hash of everything that an answer depends on, including the call."""
-    return _hash(model, messages, {"sampling": asdict(sampling), "draw": list(call)})
+    return _hash(model, messages, {"sampling": sampling.as_dict(), "draw": list(call)})
 
 
 def score_key(model: str, messages: Sequence[Message], top: int) -> str:

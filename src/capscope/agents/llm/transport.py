@@ -55,6 +55,8 @@ class Reply:
     """Log probabilities of the most likely first tokens; None if the server sent none."""
     refused: bool = False
     """The server did not ask the model: nothing was paid, and nothing is cached."""
+    message: str = ""
+    """The whole message as JSON: its role, content and tool calls."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,7 @@ class Transport:
             _count(usage.get("prompt_tokens")),
             _count(usage.get("completion_tokens")),
             self._first_token(choice),
+            message=self._settings.redact(_message_json(message, text)),
         )
 
     def _first_token(self, choice: Mapping[str, Any]) -> tuple[tuple[str, float], ...] | None:
@@ -288,6 +291,14 @@ def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time
             return None
     credible = math.isfinite(seconds) and seconds <= _LONGEST_CREDIBLE_WAIT
     return max(0.0, seconds) if credible else None
+
+
+def _message_json(message: Mapping[str, Any], text: str) -> str:
+    calls = message.get("tool_calls")
+    whole: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if isinstance(calls, list) and calls:
+        whole["tool_calls"] = calls
+    return json.dumps(whole)
 
 
 def _message(content: str) -> str:

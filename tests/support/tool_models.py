@@ -1,0 +1,54 @@
+"""Scripted models that call tools, as responses of the stub server."""
+
+import json
+import random
+
+from support.llm_stub import chat, sends
+
+
+def calls(*wanted, text=None):
+    """Answer with tool calls: pairs of a name and its arguments."""
+    return sends(json.dumps(calling(*wanted, text=text)).encode())
+
+
+def calling(*wanted, text=None):
+    """Return the document of an answer with tool calls."""
+    made = [
+        {
+            "id": f"call_{i}",
+            "type": "function",
+            "function": {
+                "name": name,
+                "arguments": given if isinstance(given, str) else json.dumps(given),
+            },
+        }
+        for i, (name, given) in enumerate(wanted)
+    ]
+    return chat(text, "tool_calls", tool_calls=made)
+
+
+def scripted(decide):
+    """Answer each request by a function of the conversation and a generator.
+
+    `decide(prompt, results, rng)` gets the first user message, the texts of all tool results so far
+    and a generator seeded by the request; it returns tool calls, or a text to stop. The generator
+    is the same in every call of an attempt only if the script derives it from the conversation.
+    """
+
+    def respond(handler, request):
+        messages = request["messages"]
+        prompt = next(_text(m["content"]) for m in messages if m["role"] == "user")
+        results = [_text(m["content"]) for m in messages if m["role"] == "tool"]
+        decided = decide(prompt, results, random.Random(request.get("seed")))
+        document = chat(decided) if isinstance(decided, str) else calling(*decided)
+        if request.get("stream"):
+            raise AssertionError("capscope does not ask for streams")
+        sends(json.dumps(document).encode())(handler, request)
+
+    return respond
+
+
+def _text(content):
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content)
+    return content
