@@ -15,7 +15,10 @@ from capscope.run import Run, load
 from capscope.sanitize import sanitize
 from capscope.statistics import mean_bounds
 from capscope.statistics.mean_bounds import Counts, log_score, mean_share, misses
+from capscope.statistics.sequential_test import SequentialTest
 from capscope.symbolic import Effect, Intent, Literal, State, Vocabulary
+from capscope.testing.sequential_claim import SequentialClaim
+from capscope.world import Problem
 
 Source = Run | StateGraph | str | Path
 """A run, its state graph, or a run directory."""
@@ -26,15 +29,21 @@ _MOST_OUTCOMES = 3
 
 
 def assert_capability(
-    model: Source,
+    model: Source | Problem,
     capability: str | Intent,
     *,
     when: When = None,
     at_least: float = 0.8,
     confidence: float = 0.95,
     in_every_state: bool = False,
+    margin: float = 0.1,
+    seed: int = 0,
 ) -> None:
     """Assert that the agent achieves an intent with at least the given probability.
+
+    A `Problem` is run: from resets in which `when` holds and the intent does not, until a
+    sequential test decides between `at_least` + `margin` and `at_least` - `margin`; an agent
+    beyond either is judged wrongly with probability 1 - `confidence` at most.
 
     A run in which the agent changed, or never changed anything, supports no claim. The claim is
     about the states seen in which `when` holds and the intent does not: about the mean over those
@@ -42,9 +51,14 @@ def assert_capability(
     `in_every_state`, about each of them.
     """
     __tracebackhide__ = True
+    _check("at_least", at_least, confidence)
+    if isinstance(model, Problem):
+        asked = capability if isinstance(capability, Intent) else Intent.parse(capability)
+        test = SequentialTest(at_least - margin, at_least + margin, 1 - confidence)
+        _fail(SequentialClaim(model, asked, _literals(when), test, seed).failure())
+        return
     graph = _graph_of(model)
     intent, conditions = graph.resolve_capability(capability), _literals(when)
-    _check("at_least", at_least, confidence)
     evidence = ClaimEvidence(graph.vocabulary, _matching(graph, intent, conditions, intent))
     claim = Claim(f"{intent}{_when(conditions)}", "achieved it", at_least, confidence, above=True)
     _fail(claim.failure(evidence, in_every_state=in_every_state))

@@ -1,0 +1,109 @@
+"""Test a claim about an agent by running it: as few executions as the claim needs.
+
+Each execution starts from a reset of its own, so executions are independent. After each one the
+sequential test (`statistics/sequential_test.py`) says whether the claim is decided.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from capscope.errors import CapscopeError
+from capscope.present.text import counted
+from capscope.seeds import child_seed
+from capscope.statistics.sequential_test import SequentialTest
+from capscope.symbolic import Effect, Intent, Literal
+from capscope.testing.execution_budget import current_budget
+from capscope.world import Attempt, Problem
+from capscope.world.attempt import Position, pursue
+
+_MOST_RESETS = 200
+"""Resets in a row that do not lead to where the claim is about."""
+_MOST_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class SequentialClaim:
+    """That an agent achieves an intent, asked for after a reset."""
+
+    problem: Problem
+    intent: Intent
+    when: Sequence[Literal]
+    test: SequentialTest
+    seed: int = 0
+
+    @property
+    def cost(self) -> str:
+        """How many executions the test takes, in words."""
+        test = self.test
+        usual = max(test.expected_draws(test.high), test.expected_draws(test.low))
+        return f"about {usual:.0f} executions if it is clear, at most {test.most_draws}"
+
+    def failure(self) -> list[str]:
+        """Run the agent until the claim is decided; return why it fails, nothing if it holds."""
+        achieved = made = 0
+        outcomes: Counter[str] = Counter()
+        failures: Counter[str] = Counter()
+        vocabulary = self.problem.vocabulary
+        for start, seed in self._starts():
+            if not current_budget().spend():
+                return [
+                    self._headline("undecided"),
+                    f"  the budget of executions is spent: {achieved} of {made} achieved it; this "
+                    f"test takes {self.cost}",
+                ]
+            attempt, end = pursue(self.problem, self.intent, start, seed)
+            held = self.intent.holds(end.state, vocabulary)
+            achieved, made = achieved + held, made + 1
+            changes = Effect.between(start.state, end.state).literals(vocabulary)
+            said = ", ".join(map(str, changes)) or "nothing changed"
+            outcomes[f"{'achieved' if held else 'not achieved'}: {said}"] += 1
+            if not held:
+                failures[_ending(attempt)] += 1
+            verdict = self.test.verdict(achieved, made)
+            if verdict is not None:
+                break
+        if verdict:
+            return []
+        return [
+            self._headline("not shown"),
+            f"  {achieved} of {counted(made, 'execution')} achieved it",
+            *(f"    {n} × {text}" for text, n in outcomes.most_common(_MOST_SHOWN)),
+            *(f"  failed by: {n} × {text}" for text, n in failures.most_common(_MOST_SHOWN)),
+            f"  the last execution has seed {seed}",
+        ]
+
+    def _headline(self, verdict: str) -> str:
+        when = f" when {' and '.join(map(str, self.when))}" if self.when else ""
+        test = self.test
+        return (
+            f"{self.intent}{when}: {verdict} (decides between at least {test.high:g} and at most "
+            f"{test.low:g}, each wrong in at most {test.error_rate:.0%})"
+        )
+
+    def _starts(self) -> Iterator[tuple[Position, int]]:
+        """Yield the positions of resets in which the claim is open, and the seeds of attempts."""
+        problem, useless = self.problem, 0
+        holds = problem.vocabulary.test(self.when)
+        number = 0
+        while useless < _MOST_RESETS:
+            place = child_seed(self.seed, number)
+            number += 1
+            observation = problem.simulator.reset(child_seed(place, 0))
+            state = problem.abstraction(observation)
+            if not holds(state) or self.intent.holds(state, problem.vocabulary):
+                useless += 1
+                continue
+            useless = 0
+            yield Position(observation, state), child_seed(place, 1)
+        raise CapscopeError(
+            f"{_MOST_RESETS} resets of {problem.name} never led to a state in which "
+            f"{' and '.join(map(str, self.when)) or 'nothing more'} holds and {self.intent} does "
+            "not; change the start of the problem, or judge a finished run"
+        )
+
+
+def _ending(attempt: Attempt) -> str:
+    return f"{attempt.ending}{': ' + attempt.detail if attempt.detail else ''}"
