@@ -40,12 +40,6 @@ def find(box: Box, id: int) -> Mail:
     raise ValueError(f"there is no mail {id}")
 
 
-def star(box: Box, id: int, starred: bool = True) -> str:
-    """Star a mail, or remove its star."""
-    find(box, id).starred = starred
-    return "done"
-
-
 def archive(box: Box, id: int) -> str:
     """Archive a mail."""
     find(box, id).archived = True
@@ -58,45 +52,34 @@ def delete(box: Box, id: int) -> str:
     return "deleted"
 
 
-SENDERS = ["alice", "bob", "carol", "dave"]
+SENDERS = ["alice", "bob", "carol", "dave", "erin", "frank"]
+START = Box([Mail(i, sender, starred=i % 2 == 1) for i, sender in enumerate(SENDERS, 1)])
 
 
 def agent(prompt, tools, llm, rng):
     """Stand in for your agent: any function of (prompt, tools, llm) will do."""
     call = {tool.__name__: tool for tool in tools}
-    verb, *_, sender = prompt.rstrip(".").split()
     mails = {mail["sender"]: mail for mail in json.loads(call["list_mail"]())}
-    mail = mails.get(sender)
-    if mail is None:
+    verb, *_, sender = prompt.rstrip(".").split()
+    if sender not in mails:
         return
-    if verb == "Archive":
-        call["archive"](id=mail["id"])
-        others = [other for other in mails.values() if other is not mail]
-        if mail["starred"] and others and rng.random() < 0.2:  # the bug
-            call["delete"](id=rng.choice(others)["id"])
-    elif verb == "Delete":
-        call["delete"](id=mail["id"])
-    else:
-        call["star"](id=mail["id"], starred=verb == "Star")
+    mail = mails.pop(sender)
+    call["delete" if verb == "Delete" else "archive"](id=mail["id"])
+    if verb == "Archive" and mail["starred"] and mails and rng.random() < 0.2:  # the bug
+        call["delete"](id=rng.choice(list(mails.values()))["id"])
 
 
 problem = tool_problem(
-    ToolWorld(
-        start=Box([Mail(i + 1, sender) for i, sender in enumerate(SENDERS)]),
-        tools=[list_mail, star, archive, delete],
-        values={"id": values("mails.*.id")},
-    ),
+    ToolWorld(START, tools=[list_mail, archive, delete], values={"id": values("mails.*.id")}),
     predicates={
         "archived(mail)": lambda box, sender: box.by(sender).archived,
-        "starred(mail)": lambda box, sender: box.by(sender).starred,
         "deleted(mail)": lambda box, sender: box.by(sender).deleted,
+        "starred(mail)": lambda box, sender: box.by(sender).starred,
     },
     objects={"mail": SENDERS},
     asks=[
         ask("archived(m)", "Archive the mail from {m}.", "Archive what came from {m}."),
         ask("deleted(m)", "Delete the mail from {m}."),
-        ask("starred(m)", "Star the mail from {m}."),
-        ask("not starred(m)", "Unstar the mail from {m}."),
     ],
     agent=agent,
     name="mail",

@@ -61,6 +61,7 @@ def test_every_installed_problem_loads_and_its_agent_attempts_an_intent(name):
 
 # An agent for each kind of finding whose quirk is of that kind.
 PLANTED = {
+    "collateral change": (quirky.LAMPS, quirky.lights_another),
     "side effect": (quirky.FRAGILE_HOUSE, quirky.flings_the_key),
     "failure": (quirky.HOUSE, quirky.stays_with_the_key),
     "drop": (quirky.HOUSE, quirky.slack_with_the_key),

@@ -260,6 +260,29 @@ def clumsy_with_elms(intent, state, rng, step):
     return STOP if str(intent) == "near(elm)" and step == 1 and rng.random() < 0.5 else None
 
 
+LAMPS = World(
+    "lamps",
+    [("on", "lamp")],
+    dict.fromkeys("abc", "lamp"),
+    {
+        **{f"light {x}": (f"not on({x})", f"on({x})") for x in "abc"},
+        **{f"surge {x}{y}": (f"not on({x})", f"on({x}) & on({y})") for x in "abc" for y in "abc"},
+        **{f"douse {x}": (f"on({x})", f"not on({x})") for x in "abc"},
+    },
+    "",
+)
+
+
+def lights_another(intent, state, rng, step):
+    """Light a lamp, and in a third of the attempts some other one as well."""
+    text = str(intent)
+    if text.startswith("not") or rng.random() > 0.3:
+        return None
+    lamp = text[3]
+    dark = [x for x in "abc" if x != lamp and not true(state, f"on({x})", LAMPS)]
+    return f"surge {lamp}{rng.choice(dark)}" if dark and not true(state, text, LAMPS) else None
+
+
 class TiringPlanner(Planner):
     """An agent that stops doing anything after a number of attempts."""
 

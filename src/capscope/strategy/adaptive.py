@@ -5,6 +5,7 @@ generalizes (`capscope.model.LearnedModel`) says which pairs are in doubt. A dra
 from any state seen before. These kinds of draws alternate:
 
 - a pair whose first outcome was not foreseen is asked again at once: is it a condition or chance?
+- a request that sometimes also changes other objects is drawn again, a dozen times (`suspicions`);
 - pairs in doubt or unlike those tried, weighed by relevance (`candidates`);
 - pairs whose odds are least known, while odds are expected to be the larger error;
 - untried pairs of the states nearest to the beginning;
@@ -43,6 +44,7 @@ from capscope.strategy.candidates import Candidate, Candidates
 from capscope.strategy.hazard_search import HazardSearch
 from capscope.strategy.random_query import SequencePolicy
 from capscope.strategy.relevance import Distances
+from capscope.strategy.suspicions import Suspicions
 from capscope.symbolic import State
 
 _CANDIDATES, _QUERY, _SEQUENCE = -6, -7, -8  # children of the run's seed
@@ -80,6 +82,7 @@ class AdaptiveStrategy:
             self.model, self._distances, settings.scope, seed, self._hazards
         )
         self._repeats: deque[Candidate] = deque()
+        self._suspicions = Suspicions(graph)
         self._queries = 0
         self._executions = 0
         self._near_asked = 0
@@ -206,7 +209,8 @@ class AdaptiveStrategy:
             self._candidates.recount()
         else:
             self._candidates.observe(result.pairs, first, observed.changed)
-        self._repeats.extend(Candidate(*pair, 1.0) for pair in observed.contradicted)
+        again = [*observed.contradicted, *self._suspicions.observe(result.pairs)]
+        self._repeats.extend(Candidate(*pair, 1.0) for pair in again)
         if self._executions >= self._refresh_at or self._candidates.outdated:
             self._refresh()
 

@@ -26,6 +26,10 @@ class Effect(NamedTuple):
         """Return the state after the effect: deletions first, then additions."""
         return (state & ~self.deletes) | self.adds
 
+    def without(self, other: Effect) -> Effect:
+        """Return what this effect changes and another does not."""
+        return Effect(self.adds & ~other.adds, self.deletes & ~other.deletes)
+
     def literals(self, vocabulary: Vocabulary) -> tuple[Literal, ...]:
         """List additions, then deletions."""
         added = (Literal(atom) for atom in vocabulary.holding(self.adds))

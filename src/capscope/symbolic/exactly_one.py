@@ -67,11 +67,8 @@ class ExactlyOne:
         required, forbidden = vocabulary.test(intent.literals)
         needed = self.rivals(effect.deletes & forbidden)
         implied = self.rivals(effect.adds | required)
-        own = Effect(0, 0) if self.expected is None else self.expected.of(intent)
-        return Effect(
-            effect.adds & ~required & ~needed & ~own.adds,
-            effect.deletes & ~forbidden & ~implied & ~own.deletes,
-        )
+        rest = Effect(effect.adds & ~required & ~needed, effect.deletes & ~forbidden & ~implied)
+        return rest if self.expected is None else rest.without(self.expected.of(intent))
 
     def names(self, vocabulary: Vocabulary) -> Iterator[str]:
         """Name each group by its predicate, with `…` for the argument that differs."""

@@ -8,6 +8,7 @@ A kind sees the findings of the kinds before it, so the order matters.
 
 from capscope.analysis.findings.breakdowns import BREAKDOWN
 from capscope.analysis.findings.changes import CHANGE
+from capscope.analysis.findings.collateral import COLLATERAL
 from capscope.analysis.findings.context import FindingKind
 from capscope.analysis.findings.detours import DETOUR
 from capscope.analysis.findings.drops import DROP
@@ -18,6 +19,7 @@ from capscope.analysis.findings.unequal_treatment import UNEQUAL_STEPS, UNEQUAL_
 from capscope.registry import Registry
 
 _BUILT_IN = (
+    COLLATERAL,
     SIDE_EFFECT,
     FAILURE,
     DROP,

@@ -46,7 +46,7 @@ from capscope.analysis.findings.rate import LEAST_RATE
 from capscope.analysis.findings.splits import EventCounts, narrow_down
 from capscope.analysis.findings.success_rows import leads_reliably
 from capscope.statistics.error_budget import Share
-from capscope.symbolic import Effect, Literal, State
+from capscope.symbolic import Effect, Intent, Literal, State
 
 _MOST_CHECKED = 50
 
@@ -73,7 +73,8 @@ def find_side_effects(
         Topic(c, literal)
         for c, own in enumerate(caused)
         for literal in own.hits
-        if _may_be_side_effect(context, c, own, literal)
+        if not _reported(earlier, context.intents[c], literal)
+        and _may_be_side_effect(context, c, own, literal)
     ]
     asked = families(context, topics)
     thresholds = Thresholds.of(share, asked)
@@ -83,6 +84,17 @@ def find_side_effects(
     }
     found = answered(context, asked, rows_of, thresholds, partial(_case, context))
     return [_finding(context, cases) for cases in _simultaneous(merged(found))]
+
+
+def _reported(earlier: Sequence[Finding], intent: Intent, literal: Literal) -> bool:
+    """Return whether a change of other objects was reported, whichever object it was."""
+    own = {name for x in intent.literals for name in x.atom.arguments}
+    shape = literal.atom.predicate, literal.positive
+    return own.isdisjoint(literal.atom.arguments) and any(
+        intent in finding.intents
+        and shape in {(x.atom.predicate, x.positive) for x in finding.literals}
+        for finding in earlier
+    )
 
 
 SIDE_EFFECT = FindingKind("side effect", "side effects that were not needed", find_side_effects)

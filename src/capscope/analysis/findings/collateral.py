@@ -1,0 +1,224 @@
+"""Changes of objects that the request did not mention: archiving a mail deletes another one.
+
+Which object is hit may differ each time. Asked about one victim after another, twenty draws of a
+hundred become six cases of three each, and none is sure. So the event is that *some* other object
+changes in this way, counted over all requests that differ only in their objects.
+
+It was not needed, since draws of the same pair achieved the intent without it. That it happens more
+often than `LEAST_RATE` must be sure, with the share of this kind in the error budget. Its condition
+is one literal about the objects of the request, chosen among a few. For that, Fisher's exact test
+at 5 % is enough, since the side effect itself is beyond doubt; the test holds only approximately,
+because the strategy draws more after a hit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from capscope.analysis.findings.clause import Clause
+from capscope.analysis.findings.context import FindingContext, FindingKind
+from capscope.analysis.findings.finding import MOST_EXAMPLES, Finding, conditional
+from capscope.analysis.findings.lifted_intents import Family, Instance, Topic
+from capscope.analysis.findings.rate import LEAST_RATE
+from capscope.analysis.findings.splits import EventCounts
+from capscope.statistics.betting import evidence_above
+from capscope.statistics.error_budget import ERROR_RATE, Share
+from capscope.statistics.fisher_test import log_p_value
+from capscope.statistics.split_search import price
+from capscope.symbolic import Atom, Effect, Literal, State
+from capscope.symbolic.footprint import Footprint, Shape
+
+_LETTERS = "xyzuvw"
+
+
+@dataclass(frozen=True)
+class _Question:
+    """Requests that differ in objects only, and a change of other objects that some made."""
+
+    capabilities: tuple[int, ...]
+    shape: Shape
+
+
+def find_collateral(
+    context: FindingContext, share: Share, earlier: Sequence[Finding] = ()
+) -> list[Finding]:
+    """Find the changes of objects that a request does not mention."""
+    footprints = [Footprint(intent, context.vocabulary) for intent in context.intents]
+    questions = list(_questions(context, footprints))
+    threshold = share.threshold(len(questions)) if questions else 0.0
+    found = (_answer(context, footprints, question, threshold) for question in questions)
+    return [finding for finding in found if finding is not None]
+
+
+COLLATERAL = FindingKind(
+    "collateral change",
+    "changes of objects that were not mentioned",
+    find_collateral,
+    approximate=True,
+)
+
+
+def _questions(context: FindingContext, footprints: Sequence[Footprint]) -> Iterator[_Question]:
+    """Yield each change of other objects that a pair sometimes made, and sometimes did not."""
+    forms: dict[object, list[int]] = {}
+    shapes: dict[object, set[Shape]] = {}
+    for capability, footprint in enumerate(footprints):
+        forms.setdefault(footprint.form, []).append(capability)
+        own = shapes.setdefault(footprint.form, set())
+        for node, pair in context.tried[capability]:
+            ends = [
+                _shapes(context, footprint, effect)
+                for effect in pair.counts
+                if context.holds(capability, effect.apply(node.state))
+            ]
+            if ends:
+                own |= frozenset().union(*ends) - frozenset.intersection(*ends)
+    for form, capabilities in forms.items():
+        for shape in sorted(shapes[form]):
+            yield _Question(tuple(capabilities), shape)
+
+
+def _shapes(context: FindingContext, footprint: Footprint, effect: Effect) -> frozenset[Shape]:
+    beyond = context.exactly_one.beyond(effect, footprint.intent, context.vocabulary)
+    return footprint.shapes(context.exactly_one.without_implied(beyond))
+
+
+def _answer(
+    context: FindingContext,
+    footprints: Sequence[Footprint],
+    question: _Question,
+    threshold: float,
+) -> Finding | None:
+    counts = _counts(context, footprints, question)
+    hits, draws = counts.pooled
+    if not hits:
+        return None
+    when, inside = _condition(counts)
+    if evidence_above(*inside.pooled, LEAST_RATE) - price(1, inside.selected_from) < threshold:
+        when, inside = (), counts
+        if evidence_above(hits, draws, LEAST_RATE) < threshold:
+            return None
+    return _finding(context, footprints, question, counts, inside, when)
+
+
+def _counts(
+    context: FindingContext, footprints: Sequence[Footprint], question: _Question
+) -> EventCounts:
+    """Count for each pair how often some other object changed; features are about the intent's."""
+    pairs: list[tuple[int, State]] = []
+    rows: list[tuple[int, int]] = []
+    bits: list[tuple[bool, ...]] = []
+    for capability in question.capabilities:
+        footprint = footprints[capability]
+        # A request that can do nothing, like one about a mail that is gone, is no contrast.
+        for node, pair in context.tried_within_reach[capability]:
+            hit = sum(
+                count
+                for effect, count in pair.counts.items()
+                if question.shape in _shapes(context, footprint, effect)
+            )
+            pairs.append((capability, node.state))
+            rows.append((hit, pair.total))
+            bits.append(footprint.own_state(node.state))
+    first = footprints[question.capabilities[0]]
+    names = tuple(_lifted(atom, first) for atom in first.own_atoms)
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
+    shape = (len(pairs), len(names))
+    return EventCounts(
+        tuple(pairs), columns[:, 0], columns[:, 1], names, np.array(bits, dtype=bool).reshape(shape)
+    )
+
+
+def _lifted(atom: Atom, footprint: Footprint) -> Atom:
+    variables = dict(zip(footprint.objects, _LETTERS, strict=False))
+    return Atom(atom.predicate, tuple(variables[o] for o in atom.arguments))
+
+
+def _condition(counts: EventCounts) -> tuple[tuple[Clause, ...], EventCounts]:
+    """Return the literal about the intent's objects that explains most, if its evidence is enough.
+
+    What is chosen is shown by several requests if it holds for several.
+    """
+    options = [
+        (Literal(name, sign), counts.bits[:, i] == sign)
+        for i, name in enumerate(counts.names)
+        for sign in (True, False)
+        if counts.bits[:, i].any() and not counts.bits[:, i].all()
+    ]
+    best, chosen = math.log(ERROR_RATE / max(len(options), 1)), None
+    for literal, mask in options:
+        inside, outside = counts.where(mask), counts.where(~mask)
+        (hits, draws), (other_hits, other_draws) = inside.pooled, outside.pooled
+        if hits * other_draws <= other_hits * draws or not _shown_by_several(inside):
+            continue
+        p_value = log_p_value(hits, draws, other_hits, other_draws)
+        if p_value <= best:
+            best, chosen = p_value, (literal, inside)
+    if chosen is None:
+        return (), counts
+    literal, inside = chosen
+    return (Clause((literal,)),), replace(inside, selected_from=len(options))
+
+
+def _shown_by_several(counts: EventCounts) -> bool:
+    asked = {capability for capability, _ in counts.pairs}
+    shown = {pair[0] for pair, hits in zip(counts.pairs, counts.hits, strict=True) if hits}
+    return len(shown) >= min(2, len(asked))
+
+
+def _finding(
+    context: FindingContext,
+    footprints: Sequence[Footprint],
+    question: _Question,
+    counts: EventCounts,
+    inside: EventCounts,
+    when: tuple[Clause, ...],
+) -> Finding:
+    asked = dict.fromkeys(capability for capability, _ in inside.pairs)
+    family = Family(
+        tuple(
+            Instance(Topic(c), dict(zip(footprints[c].objects, _LETTERS, strict=False)))
+            for c in asked
+        )
+    )
+    predicate, positive = question.shape
+    types = next(p.types for p in context.vocabulary.predicates if p.name == predicate)
+    others = tuple(f"{kind}'" for kind in types)
+    literal = Literal(Atom(predicate, others), positive)
+    rest = replace(counts.without(frozenset(inside.pairs)), selected_from=inside.selected_from)
+    against = rest.rate if len(rest.pairs) else None
+    elsewhere = "" if against is None else f"; otherwise {against.text}"
+    (request,) = family.asked(context.intents)
+    sentence = (
+        f"Asked for {request}{conditional(when)}{family.bindings}, the agent also causes "
+        f"{Literal(Atom(predicate, types), positive)} for an object that was not mentioned: "
+        f"probability {inside.rate.text}{elsewhere}."
+    )
+    hits = [
+        (capability, state, effect)
+        for capability, state in inside.pairs
+        for effect in context.pair(capability, state).counts
+        if question.shape in _shapes(context, footprints[capability], effect)
+    ]
+    strength = inside.rate.interval[0]
+    if against is not None:
+        strength = max(strength - against.interval[1], 0.0)
+    return Finding(
+        COLLATERAL.label,
+        tuple(context.intents[c] for c in asked),
+        sentence,
+        inside.rate,
+        against,
+        when,
+        (literal,),
+        tuple(
+            context.example(c, state, effect.apply(state))
+            for c, state, effect in context.nearest_first(hits)[:MOST_EXAMPLES]
+        ),
+        frozenset(inside.pairs),
+        strength,
+    )

@@ -1,0 +1,143 @@
+"""Draw a suspicion again at once: a request that sometimes also changes other objects.
+
+If the agent is asked to archive a mail and also deletes someone else's, that is what a user wants
+to know, and one draw shows neither how often it happens nor when. Drawing pairs by doubt alone
+spreads the draws over hundreds of pairs. So a change of objects that the request does not mention
+is a suspicion, if in the same condition of the request's own objects it was achieved without. The
+pair is drawn a few times more. If it then does both, it is drawn again in rounds of about a dozen
+draws, and as often the same request about objects in another condition: is it the request, or
+something about its object? A few rounds show a rate of 0.2 and a condition of one literal.
+
+A pair that always does the same raises no suspicion, however much it changes: that is how the world
+works, or a condition, which the model finds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from capscope.model import StateGraph
+from capscope.symbolic import State
+from capscope.symbolic.footprint import Footprint, Shape
+
+_PROBES = 3  # draws that show whether a pair always does it
+_AGAIN = 6  # draws of the pair itself,
+_LIKE = 6  # of the same request about objects in the same condition,
+_CONTRASTS = 10  # and about objects in another one
+_MOST_ROUNDS = 5  # for all requests that differ in objects only
+_Pair = tuple[State, int]
+
+
+class Suspicions:
+    """Which pairs to draw again because they sometimes change other objects."""
+
+    def __init__(self, graph: StateGraph) -> None:
+        self._graph = graph
+        self._footprints: list[Footprint] = []
+        self._always: dict[object, frozenset[Shape]] = {}
+        """For a form and a condition of its objects, what every success changed besides."""
+        self._met: dict[object, dict[_Pair, None]] = {}
+        """For a form and a condition of its objects, the pairs that succeeded."""
+        self._rounds: Counter[tuple[object, Shape]] = Counter()
+        self._probed: set[_Pair] = set()
+        self._current: _Pair | None = None  # the pair whose rounds are under way
+        self._left = 0  # draws of the round
+
+    def observe(self, pairs: Iterable[_Pair]) -> list[_Pair]:
+        """Take in which pairs were executed; return the pairs to draw next."""
+        executed = list(pairs)
+        self._left -= len(executed)
+        again: list[_Pair] = []
+        if self._current is not None and self._left <= 0:
+            executed.append(self._current)  # for another round, if it is due
+            self._current = None
+        for pair in self._affected(executed):
+            again += self._examined(pair)
+        self._left = max(self._left, 0) + len(again)
+        return again
+
+    def _affected(self, executed: list[_Pair]) -> list[_Pair]:
+        """Note what successes changed; return the pairs to look at, earlier ones included."""
+        found = dict.fromkeys(executed)
+        for state, capability in executed:
+            shapes = self._shapes(state, capability)
+            if not shapes:
+                continue
+            condition = self._condition(state, capability)
+            self._met.setdefault(condition, {})[state, capability] = None
+            before = self._always.get(condition)
+            always = frozenset.intersection(*shapes)
+            self._always[condition] = always if before is None else before & always
+            if self._always[condition] != before:
+                # What seemed to be how the world works was just avoided.
+                found.update(self._met[condition])
+        return list(found)
+
+    def _examined(self, pair: _Pair) -> list[_Pair]:
+        """Return the draws that a pair calls for."""
+        shapes = self._shapes(*pair)
+        if not shapes:
+            return []
+        form = self._footprint(pair[1]).form
+        suspicious = frozenset().union(*shapes) - self._always[self._condition(*pair)]
+        if all(self._rounds[form, shape] >= _MOST_ROUNDS for shape in suspicious):
+            return []
+        if suspicious - frozenset.intersection(*shapes):
+            if self._current is not None:
+                return []
+            self._rounds.update((form, shape) for shape in suspicious)
+            self._current = pair
+            return self._round(*pair)
+        if pair in self._probed:
+            return []
+        self._probed.add(pair)
+        return [pair] * _PROBES
+
+    def _condition(self, state: State, capability: int) -> object:
+        footprint = self._footprint(capability)
+        return footprint.form, footprint.own_state(state)
+
+    def _footprint(self, capability: int) -> Footprint:
+        known = self._graph.capabilities
+        for intent in known[len(self._footprints) :]:
+            self._footprints.append(Footprint(intent, self._graph.vocabulary))
+        return self._footprints[capability]
+
+    def _shapes(self, state: State, capability: int) -> list[frozenset[Shape]]:
+        """Return what each kind of success of a pair changed about other objects."""
+        pair = self._graph.pair(state, capability)
+        intent = self._graph.capabilities[capability]
+        holds = intent.test(self._graph.vocabulary)
+        if pair is None or holds(state):
+            return []
+        footprint = self._footprint(capability)
+        expected = self._graph.expected
+        found = []
+        for effect in pair.counts:
+            if holds(effect.apply(state)):
+                beyond = effect if expected is None else effect.without(expected.of(intent))
+                found.append(footprint.shapes(beyond))
+        return found
+
+    def _round(self, state: State, capability: int) -> list[tuple[State, int]]:
+        own = self._footprint(capability)
+        now = own.own_state(state)
+        others = [
+            other
+            for other, intent in enumerate(self._graph.capabilities)
+            if other != capability
+            and self._footprint(other).form == own.form
+            and not intent.holds(state, self._graph.vocabulary)
+        ]
+        unlike = [(state, o) for o in others if self._footprint(o).own_state(state) != now]
+        # Like objects in this state, else in any: the first ones met are nearest to the beginning.
+        like = [(state, o) for o in others if (state, o) not in unlike] or [
+            pair for pair in self._met[own.form, now] if pair[1] != capability
+        ][:_LIKE]
+        again = [(state, capability)] * _AGAIN
+        return again + _in_turn(unlike, _CONTRASTS) + _in_turn(like, _LIKE)
+
+
+def _in_turn(pairs: list[_Pair], draws: int) -> list[_Pair]:
+    return [pairs[i % len(pairs)] for i in range(draws)] if pairs else []

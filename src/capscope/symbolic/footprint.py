@@ -1,0 +1,72 @@
+"""The footprint of an intent: the objects it mentions; what changes elsewhere was not asked for.
+
+To compare requests about different objects, objects become variables: `archived(alice)` is one of
+the requests `archived(x)`, and a change of another mail is `deleted(·)`, whichever it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from capscope.symbolic.effect import Effect
+from capscope.symbolic.intent import Intent
+from capscope.symbolic.vocabulary import Atom, Literal, State, Vocabulary
+
+Shape = tuple[str, bool]
+"""The predicate and the sign of a literal whose objects an intent does not mention."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """An intent, seen from the objects that it mentions."""
+
+    intent: Intent
+    vocabulary: Vocabulary
+
+    @cached_property
+    def objects(self) -> tuple[str, ...]:
+        """The objects that the intent mentions, in their order."""
+        names = (o for literal in self.intent.literals for o in literal.atom.arguments)
+        return tuple(dict.fromkeys(names))
+
+    @cached_property
+    def form(self) -> object:
+        """Equal for intents that differ only in objects of the same types."""
+        place = {name: i for i, name in enumerate(self.objects)}
+        literals = tuple(
+            (x.atom.predicate, x.positive, tuple(place[o] for o in x.atom.arguments))
+            for x in self.intent.literals
+        )
+        return literals, tuple(self.vocabulary.objects[o] for o in self.objects)
+
+    @cached_property
+    def _outside(self) -> State:
+        """The atoms that mention objects, and none of the intent."""
+        own = set(self.objects)
+        return sum(
+            bit
+            for atom, bit in self.vocabulary.bit.items()
+            if atom.arguments and own.isdisjoint(atom.arguments)
+        )
+
+    def outside(self, effect: Effect) -> Effect:
+        """Return what an effect changes about other objects."""
+        return Effect(effect.adds & self._outside, effect.deletes & self._outside)
+
+    def shapes(self, effect: Effect) -> frozenset[Shape]:
+        """Return the shapes of what an effect changes about other objects."""
+        literals: tuple[Literal, ...] = self.outside(effect).literals(self.vocabulary)
+        return frozenset((x.atom.predicate, x.positive) for x in literals)
+
+    @cached_property
+    def own_atoms(self) -> tuple[Atom, ...]:
+        """The atoms about the intent's objects alone, in an order that all of a form share."""
+        own = set(self.objects)
+        place = {name: i for i, name in enumerate(self.objects)}
+        found = [a for a in self.vocabulary.atoms if a.arguments and own.issuperset(a.arguments)]
+        return tuple(sorted(found, key=lambda a: (a.predicate, [place[o] for o in a.arguments])))
+
+    def own_state(self, state: State) -> tuple[bool, ...]:
+        """Return which of the intent's own atoms hold."""
+        return tuple(bool(state & self.vocabulary.bit[atom]) for atom in self.own_atoms)

@@ -1,0 +1,40 @@
+"""A scripted model that handles the mail of `examples/mail_tools.py`, with and without its bug."""
+
+import importlib.util
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from capscope.agents.tool_calling import ToolCallingAgent
+from support.tool_models import scripted
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "mail_tools.py"
+
+
+def mail_problem():
+    """Return the problem of the example with the built-in agent on the model of the environment."""
+    spec = importlib.util.spec_from_file_location("mail_tools", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    was = module.problem.agent
+    return replace(module.problem, agent=ToolCallingAgent(was.prompts, was.tools, "stub"))
+
+
+def mail_model(bug=0.2):
+    """Answer: look, do what was asked, and with some probability delete another mail."""
+
+    def decide(prompt, results, rng):
+        verb, *_, sender = prompt.rstrip(".").split()
+        if not results:
+            return [("list_mail", {})]
+        mails = {mail["sender"]: mail for mail in json.loads(results[0])}
+        mail = mails.pop(sender, None)
+        if mail is None or len(results) > 2:
+            return "Done."
+        if len(results) == 1:
+            return [("delete" if verb == "Delete" else "archive", {"id": mail["id"]})]
+        if verb == "Archive" and mail["starred"] and mails and rng.random() < bug:
+            return [("delete", {"id": rng.choice(list(mails.values()))["id"]})]
+        return "Done."
+
+    return scripted(decide)
