@@ -69,8 +69,9 @@ def agent(prompt, tools, llm, rng):
         call["delete"](id=rng.choice(list(mails.values()))["id"])
 
 
+world = ToolWorld(START, [list_mail, archive, delete], values={"id": values("mails.*.id")})
 problem = tool_problem(
-    ToolWorld(START, tools=[list_mail, archive, delete], values={"id": values("mails.*.id")}),
+    world,
     predicates={
         "archived(mail)": lambda box, sender: box.by(sender).archived,
         "deleted(mail)": lambda box, sender: box.by(sender).deleted,

@@ -21,6 +21,7 @@ from difflib import get_close_matches
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from capscope.assessment.workers import WorkerSettings, start_workers
@@ -483,7 +484,36 @@ def _options(problem: RegisteredProblem, text: str) -> Mapping[str, str]:
     return given
 
 
+def load_object(source: str) -> object:
+    """Return what a Python file defines under a name: `file.py:name`."""
+    left, colon, name = source.rpartition(":")
+    if not (colon and left.endswith(".py")):
+        raise ProblemError(f"{source} names no object of a file; write it like file.py:world")
+    module = _module(Path(left))
+    if not hasattr(module, name):
+        raise ProblemError(f"{left} does not define {name!r}")
+    return getattr(module, name)
+
+
 def _from_file(path: Path, factory: str) -> Problem:
+    module = _module(path)
+    make = getattr(module, factory, None)
+    if isinstance(make, Problem):
+        return make
+    if not callable(make):
+        own = [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_")
+            and (isinstance(value, Problem) or getattr(value, "__module__", "") == path.stem)
+        ]
+        has = f"it has {', '.join(own)}" if own else "define one that returns a capscope Problem"
+        raise ProblemError(f"{path} has no function {factory!r}; {has}")
+    return _call(make, f"{path}:{factory}")
+
+
+def _module(path: Path) -> ModuleType:
+    """Import a file."""
     if not path.is_file():
         raise ProblemError(f"no file {path}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -502,19 +532,7 @@ def _from_file(path: Path, factory: str) -> Problem:
         raise ProblemError(f"importing {path} raised {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(str(path.parent))
-    make = getattr(module, factory, None)
-    if isinstance(make, Problem):
-        return make
-    if not callable(make):
-        own = [
-            name
-            for name, value in vars(module).items()
-            if not name.startswith("_")
-            and (isinstance(value, Problem) or getattr(value, "__module__", "") == path.stem)
-        ]
-        has = f"it has {', '.join(own)}" if own else "define one that returns a capscope Problem"
-        raise ProblemError(f"{path} has no function {factory!r}; {has}")
-    return _call(make, f"{path}:{factory}")
+    return module
 
 
 def _enter(entry: metadata.EntryPoint) -> Problem:

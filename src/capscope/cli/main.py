@@ -22,6 +22,7 @@ from capscope.cli import (
     plan,
     problems,
     show,
+    suggest,
     view,
 )
 from capscope.cli.streams import answering
@@ -44,6 +45,7 @@ app.command("evaluate")(answering(evaluate.evaluate_run))
 app.command("plan")(answering(plan.plan_run))
 app.command("export", cls=export.ExportCommand)(answering(export.export_run))
 app.command("check")(answering(problems.check_source))
+app.command("suggest")(answering(suggest.suggest_vocabulary))
 app.command("bench", cls=bench.BenchCommand, context_settings=bench.ANY_ARGUMENTS)(
     bench.bench_suite
 )
