@@ -147,3 +147,8 @@ def test_the_text_of_an_intent_with_some_of_it_replaced_by_a_star_matches_it(kno
         end = data.draw(st.integers(start, len(text)))
         found = matching(f"{text[:start].rstrip()}*{text[end:].lstrip()}", known)
         assert intent in found
+
+
+def test_alternatives_are_separate_intents():
+    with pytest.raises(VocabularyError, match="give the alternatives separately"):
+        Intent.parse("on(a,b) or on(b,a)")

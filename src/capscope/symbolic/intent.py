@@ -12,6 +12,7 @@ from capscope.symbolic.vocabulary import Literal, LiteralTest, State, Vocabulary
 # A comma outside brackets.
 _COMMA = re.compile(r",(?![^()]*\))")
 _SPACE_IN_ATOM = re.compile(r"\s+(?=[(),])|(?<=[(,])\s+")
+_OR = re.compile(r"\s+or\s+")
 _AND = re.compile(r"\s+and\s+|\s*&\s*")
 
 
@@ -53,6 +54,11 @@ class Intent:
             raise VocabularyError(
                 f"{text!r} has a comma between atoms; join atoms with `and`, or give them "
                 "separately (repeat --intents)"
+            )
+        if _OR.search(text):
+            raise VocabularyError(
+                f"{text!r} has an `or`, and an intent is one conjunction; give the alternatives "
+                "separately (repeat --intents), or ask `plan` for the goal"
             )
         return cls.of(Literal.parse(part) for part in _AND.split(text.strip()))
 
