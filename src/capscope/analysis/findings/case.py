@@ -143,6 +143,7 @@ class Case:
             self.pairs,
             strength,
             irreversible=self.irreversible,
+            instead=self.instead,
         )
 
 

@@ -70,6 +70,8 @@ class Finding:
     """The rank: how severe it is (whole part), and how often it is met in use (fraction)."""
     irreversible: bool = False
     """Whether no known sequence undoes what changes."""
+    instead: bool = False
+    """Whether what changes mostly comes instead of what was asked for."""
 
     @property
     def intent(self) -> Intent:

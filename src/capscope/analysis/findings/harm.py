@@ -1,6 +1,7 @@
 """Rank findings by the harm that they may do to a user.
 
-What cannot be undone comes first. Then come findings about what the agent does or fails to do, by
+What cannot be undone comes first, then what the agent does instead of what it was asked for: the
+user gets something else. Then come the other findings about what the agent does or fails to do, by
 how probable it is times how often it is met in use: capabilities requested at random, a few in a
 row, from the beginnings of the run. Findings about how it gets there come next, and preferences
 between outcomes that would do equally well are last.
@@ -31,7 +32,7 @@ def ranked_by_harm(
 
 
 def _complete(context: FindingContext, finding: Finding, kind: FindingKind) -> Finding:
-    severity = IRREVERSIBLE if finding.irreversible else kind.severity
+    severity = IRREVERSIBLE if finding.irreversible else kind.severity + finding.instead
     rate = finding.rate.probability
     harmful = 1 - rate if kind.counts_success else rate
     harm = severity + min(harmful * met_in_use(context, finding), 0.999)

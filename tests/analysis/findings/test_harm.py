@@ -1,0 +1,47 @@
+from collections import Counter
+
+from capscope.analysis.findings.context import FindingContext
+from capscope.analysis.findings.finding import Finding
+from capscope.analysis.findings.harm import ranked_by_harm
+from capscope.analysis.findings.rate import Rate
+from capscope.analysis.findings.side_effects import SIDE_EFFECT
+from capscope.model import StateGraph
+from capscope.record.execution_table import Transition
+from capscope.symbolic import Intent, Vocabulary
+
+ASKED = Intent.parse("p")
+
+
+def side_effect(name, hits, **flags):
+    rate = Rate.of([(hits, 10)], 1)
+    return Finding(
+        SIDE_EFFECT.label,
+        (ASKED,),
+        name,
+        rate,
+        None,
+        (),
+        (),
+        (),
+        frozenset({(0, 0)}),
+        0.5,
+        **flags,
+    )
+
+
+def test_what_comes_instead_of_the_intent_ranks_after_what_nothing_undoes_and_before_the_rest():
+    graph = StateGraph(Vocabulary.of_atoms(["p", "q"]), [ASKED])
+    graph.update(Counter({Transition(0, 0, 2): 10}))
+    found = [
+        side_effect("often and also", 10),
+        side_effect("rarely and instead", 2, instead=True),
+        side_effect("rarely and for good", 1, irreversible=True),
+        side_effect("often and instead", 9, instead=True),
+    ]
+    ranked = ranked_by_harm(FindingContext(graph), found, {SIDE_EFFECT.label: SIDE_EFFECT})
+    assert [finding.sentence for finding in ranked] == [
+        "rarely and for good",
+        "often and instead",
+        "rarely and instead",
+        "often and also",
+    ]
