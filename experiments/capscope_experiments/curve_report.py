@@ -100,6 +100,21 @@ def _needed_rows(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[l
         ]
 
 
+def same_steps_table(curves: Sequence[Curve], problems: Sequence[str]) -> str:
+    """Compare what was known in the end on problems where all runs had the same budget of steps."""
+    rows = []
+    for problem, strategy, runs in groups([c for c in curves if c.problem in problems]):
+        ends = [run.last.agreement for run in runs]
+        chance = [run.last.agreement for run in group(curves, problem, _BASELINE)]
+        times = "–"
+        if chance and strategy != _BASELINE:
+            times = f"{statistics.fmean(ends) / max(statistics.fmean(chance), 1e-9):.1f}×"
+        steps = f"{max(run.last.simulator_steps for run in runs):,}"
+        rows.append([problem, strategy, steps, spread(ends, "{:.3f}"), times, str(len(runs))])
+    heads = ["problem", "strategy", "steps", "agreement", "of Random Query's", "seeds"]
+    return markdown_table(heads, rows)
+
+
 def weightings_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
     """Compare the simulator steps to each level under each weighting."""
     heads = ["problem", "strategy"]

@@ -76,6 +76,10 @@ _MEADOW_INTENTS = (
     *(f"achieved({x})" for x in _MEADOW_ACHIEVEMENTS),
 )
 """Everything that can be asked for on the meadow but death; walks find other parts of it each."""
+_KITCHEN: Mapping[str, Budget] = dict.fromkeys(
+    ("adaptive", "mcqs-s", "mcqs-e", "random"), Budget(simulator_steps=10_000)
+)
+"""As in the paper's figure: what is learned from the same number of simulator steps."""
 _FEW: Mapping[str, int] = {"exhaustive": 1}
 _PAPERS = ("mcqs-s", "mcqs-e")
 CASES = (
@@ -88,6 +92,15 @@ CASES = (
     BenchCase("hanoi", tuple(_GENERATED), _GENERATED, max_seeds=_FEW),
     BenchCase("minigrid-q", budgets=_GRID, sequences=5000, as_printed=_PAPERS),
     BenchCase("crafter-steve", tuple(_CRAFTER), _CRAFTER, sequences=5000, intents=_MEADOW_INTENTS),
+    # A run of the adaptive strategy takes two minutes: its plans go through thousands of pairs.
+    BenchCase(
+        "overcooked-hrl",
+        tuple(_KITCHEN),
+        _KITCHEN,
+        sequences=2000,
+        max_seeds={"adaptive": 3},
+        as_printed=("mcqs-e",),
+    ),
 )
 SEEDS = 5
 _PROBLEMS_OF: Mapping[str, tuple[str, ...]] = {

@@ -10,6 +10,7 @@ from capscope_experiments.curve_report import (
     group,
     needed_table,
     ratio_to_baseline,
+    same_steps_table,
     shares_table,
     weightings_table,
     write_points,
@@ -50,6 +51,21 @@ def test_the_ratio_is_that_of_the_mean_steps_over_the_seeds_that_both_have():
         reaching("random", 7, 10**6),
     ]
     assert ratio(curves, "mcqs-s", 0.99) == (10.0, False)
+
+
+def test_agreement_after_the_same_steps_is_compared_with_random_query():
+    curves = [
+        curve("mcqs-e", 0, (5, 0.2), (10, 0.5)),
+        curve("mcqs-e", 1, (10, 0.7)),
+        curve("random", 0, (10, 0.3)),
+        curve("mcqs-e", 0, (10, 0.9), problem="other"),
+    ]
+    table = same_steps_table(curves, ["blocks"])
+    row = cells(table, "blocks", "mcqs-e")
+    assert (row["steps"], row["of Random Query's"], row["seeds"]) == ("10", "2.0×", "2")
+    assert row["agreement"].startswith("0.600 ±")
+    assert cells(table, "blocks", "random")["of Random Query's"] == "–"
+    assert "other" not in table
 
 
 def test_executions_are_compared_with_the_baseline_and_with_the_lower_bound():

@@ -226,3 +226,12 @@ def test_the_plan_names_known_strategies_and_limits_only_those_it_runs():
         assert set(case.strategies) <= set(STRATEGIES.all)
         assert case.budgets.keys() <= set(case.strategies)
         assert case.budget("none such") == Budget()
+
+
+def test_runs_with_equal_budgets_of_steps_are_compared_and_not_audited(tmp_path):
+    budgets = dict.fromkeys(("adaptive", "random"), Budget(simulator_steps=60))
+    case = BenchCase("tireworld", tuple(budgets), budgets, sequences=20)
+    body = efficiency(tiny_bench(tmp_path, cases=(case,), levels=(0.2, 0.5))).body
+    assert "the same number of simulator steps" in body
+    assert "of Random Query's" in body
+    assert "stated after" not in body

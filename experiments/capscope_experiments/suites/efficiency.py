@@ -28,6 +28,7 @@ from capscope_experiments.curve_report import (
     draw_curves,
     draw_weightings,
     needed_table,
+    same_steps_table,
     shares_table,
     weightings_table,
     write_points,
@@ -55,6 +56,10 @@ independent dataset of random sequences, so that what random queries visit count
 paper's filter*: the same, without rules and capabilities that never achieve their intent; the
 paper's figure is nearest to this one. *Each transition once*: all transitions count the same, those
 that are hard to reach too; exact if the truth is known.
+"""
+_SAME_STEPS = """
+What was learned from the same number of simulator steps, as in the paper's figure of Overcooked:
+agreement on an independent dataset at the end.
 """
 _SHARES = """
 What the executions were spent on: *new pairs* try a capability in a state for the first time,
@@ -87,6 +92,7 @@ def efficiency(bench: Bench) -> Section:
             _TEXT.strip(),
             "![agreement over simulator steps](efficiency.png)",
             needed_table(curves, bench.levels),
+            *_same_steps(bench, curves),
             WEIGHTINGS_TEXT.strip(),
             "![agreement under three weightings](efficiency-weightings.png)",
             weightings_table(curves, bench.levels[-2:]),
@@ -98,11 +104,23 @@ def efficiency(bench: Bench) -> Section:
     return Section("E1: learning efficiency", body, ("efficiency.csv", *figures))
 
 
+def _same_steps(bench: Bench, curves: Sequence[Curve]) -> list[str]:
+    """Compare problems on which every strategy has the same budget of steps; nothing without."""
+    problems = []
+    for case in bench.cases:
+        steps = {case.budget(strategy).simulator_steps for strategy in case.strategies}
+        if len(steps) == 1 and steps != {None}:
+            problems.append(case.problem)
+    return [_SAME_STEPS.strip(), same_steps_table(curves, problems)] if problems else []
+
+
 def _audits(bench: Bench) -> list[str]:
     """Return the part about audits; nothing without a strategy that makes them."""
-    if not any(DEFAULT_STRATEGY in case.strategies for case in bench.cases):
+    # A budget of steps, for comparisons, ends a run before its audit.
+    cases = tuple(c for c in bench.cases if c.budget(DEFAULT_STRATEGY).simulator_steps is None)
+    if not any(DEFAULT_STRATEGY in case.strategies for case in cases):
         return []
-    return [_AUDITS.strip(), audits_table(bench)]
+    return [_AUDITS.strip(), audits_table(replace(bench, cases=cases))]
 
 
 def audits_table(bench: Bench) -> str:
