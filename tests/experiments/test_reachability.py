@@ -131,6 +131,23 @@ def test_what_the_model_says_cannot_be_achieved_is_never_on_a_route():
     assert {str(intent) for intent in asked} == {"not lit(a)", "lit(b)", "lit(c)", "not lit(c)"}
 
 
+class Doubted(dict):
+    """A prediction with a doubt."""
+
+    doubt = 0.0
+
+
+def test_what_the_model_is_unsure_of_is_never_on_a_route():
+    model = board_model()
+    unsure = Intent.parse("lit(a)")
+    for pair, ends in model.table.items():
+        model.table[pair] = Doubted(ends)
+        model.table[pair].doubt = 0.2 if pair[1] == unsure else 0.05
+    asked = {intent for route in routes_of(model) for intent in route.intents}
+    assert unsure not in asked
+    assert len(asked) == len(INTENTS) - 1
+
+
 def test_the_achievable_intents_are_those_of_the_twin_that_asks_for_each_one():
     rng = random.Random(4)
     table = {

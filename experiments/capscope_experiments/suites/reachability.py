@@ -2,8 +2,9 @@
 
 A route is grown along the model: from a state that was seen, a capability that the model can
 achieve there, then a successor that it predicts, and so on. A capability whose intent holds already
-is not chosen: it would test nothing. The agent then executes the route many times from that state.
-An execution is consistent if the model gives every transition that happens a positive probability;
+is not chosen: it would test nothing. Nor is one that the model is unsure of (by the doubt that a
+plan allows). The agent then executes the route many times from that state. An execution is
+consistent if the model gives every transition that happens a positive probability;
 one that leaves the route is compared with the predictions for the states it does reach.
 """
 
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from capscope import load
 from capscope.analysis.evaluation.metrics import achieves
+from capscope.analysis.planning.inferred import MOST_DOUBT
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
@@ -36,10 +38,10 @@ _TRIES_PER_ROUTE = 100  # many end too soon
 _TEXT = """
 For every run, {routes} sequences of {length} capabilities are grown along its final model, each
 from a state that the run saw: a capability whose intent does not hold yet and that the model can
-achieve, then a successor that it predicts, and so on. The agent executes each sequence {executions}
-times. An execution counts if the model gave every transition that happened a positive probability.
-Mean ± one standard deviation over the sequences of all runs; there are fewer sequences if hardly
-any reaches full length.
+achieve, with a doubt of at most {doubt:g}, then a successor that it predicts, and so on. The agent
+executes each sequence {executions} times. An execution counts if the model gave every transition
+that happened a positive probability. Mean ± one standard deviation over the sequences of all runs;
+there are fewer sequences if hardly any reaches full length.
 """
 
 
@@ -91,10 +93,14 @@ class RouteGrower:
             found = self._achievable[state] = [
                 intent
                 for intent in self._model.capabilities
-                if not intent.holds(state, self._vocabulary)
-                and achieves(self._model.predict(state, intent), intent, self._vocabulary)
+                if not intent.holds(state, self._vocabulary) and self._achieves(state, intent)
             ]
         return found
+
+    def _achieves(self, state: State, intent: Intent) -> bool:
+        prediction = self._model.predict(state, intent)
+        sure = getattr(prediction, "doubt", 0.0) <= MOST_DOUBT
+        return sure and achieves(prediction, intent, self._vocabulary)
 
     def route(self, start: State, rng: random.Random) -> Route | None:
         """Grow a route from a state; None if it ends before its full length."""
@@ -192,7 +198,9 @@ def measure_reachability(bench: Bench, counts: RouteCounts | None = None) -> Sec
         for run, result in found.items()
     ]  # fmt: skip
     write_csv(bench.output / "reachability.csv", heads, rows)
-    text = _TEXT.format(routes=counts.routes, length=LENGTH, executions=counts.executions)
+    text = _TEXT.format(
+        routes=counts.routes, length=LENGTH, executions=counts.executions, doubt=MOST_DOUBT
+    )
     body = f"{text.strip()}\n\n{_table(found)}\n\nEvery run: [reachability.csv](reachability.csv)."
     return Section("E3: reachability", body, ("reachability.csv",))
 
