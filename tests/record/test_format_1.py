@@ -159,10 +159,10 @@ def test_settings_that_did_not_exist_yet_have_their_defaults(unpacked):
         stored = json.loads(
             db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()[0]
         )
-        del stored["settings"]["resets"]
+        del stored["settings"]["resets"], stored["settings"]["batch"]
         db.execute("UPDATE meta SET value = ? WHERE key = 'identity'", (json.dumps(stored),))
         db.commit()
-    assert load(folder).identity.settings == Settings()
+    assert load(folder).identity.settings == Settings(batch=1)
 
 
 def test_costs_are_kept_and_journals_from_before_there_were_costs_have_none(unpacked):

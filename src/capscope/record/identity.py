@@ -54,10 +54,11 @@ class RunIdentity:
         if values["strategy"] == "adaptive" and "audit" not in values["settings"]:
             # What is called exhaustive now had this name before there were audits.
             values["strategy"] = "exhaustive"
-        # Before draws could share what is untried, all draws of a query were alike.
-        settings = {"draws_per_pair": 0, **values["settings"]}
-        if values["strategy"] not in ("mcqs-s", "mcqs-e"):
-            settings = values["settings"]
+        # Before there were batches, draws were chosen one by one.
+        settings = {"batch": 1, **values["settings"]}
+        if values["strategy"] in ("mcqs-s", "mcqs-e"):
+            # Before draws could share what is untried, all draws of a query were alike.
+            settings = {"draws_per_pair": 0, **settings}
         return cls(**{**values, "settings": Settings.from_dict(settings)})
 
     def differences(self, other: RunIdentity) -> Iterator[str]:
