@@ -121,7 +121,7 @@ def test_run_json_says_what_the_run_was_started_with(run):
     summary = json.loads((run / "run.json").read_text())
     assert summary["seed"] == 5
     assert summary["strategy"] == "random"
-    assert summary["settings"] == SMALL.as_dict()
+    assert summary["settings"] == {**SMALL.as_dict(), "batch": 1}
     assert summary["vocabulary"] == board_problem().vocabulary.fingerprint
     assert summary["budget"]["queries"] == 2
     assert {"python", "capscope", "numpy"} <= summary["versions"].keys()
