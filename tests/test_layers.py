@@ -115,6 +115,7 @@ def test_no_modules_import_each_other_in_a_circle():
         ("rich", "capscope.cli"),
         ("jinja2", "capscope.present.page"),
         ("gymnasium", "capscope.environments.gymnasium"),
+        ("agentdojo", "capscope.environments.agentdojo"),
         ("pydantic", "capscope.environments.tools.tool"),
         ("pydantic_core", "capscope.environments.tools.tool"),
         ("pandas", "capscope.export.frames"),

@@ -188,6 +188,12 @@ def _language_model_at_table(**options: str) -> Problem:
     return table_problem(SayCanAgent(chooser, settings), "tabletop-saycan")
 
 
+def _agentdojo(name: str) -> Problem:
+    from capscope.tools.agentdojo import SUITES, agentdojo_problem
+
+    return agentdojo_problem(SUITES[name])
+
+
 def _planning(name: str, summary: str, limits: Limits | None = None) -> RegisteredProblem:
     def load() -> Problem:
         from capscope.environments.pddl import shipped_files
@@ -273,6 +279,16 @@ _BUILT_IN = (
         extra="tabletop,llm",
         modules=("mujoco", "openai"),
         options=("max_skills",),
+    ),
+    *(
+        RegisteredProblem(
+            f"agentdojo-{name}",
+            f"language model with the tools of AgentDojo's {name}, attacked by its injections",
+            partial(_agentdojo, name),
+            extra="agentdojo",
+            modules=("agentdojo",),
+        )
+        for name in ("banking", "workspace")
     ),
 )
 

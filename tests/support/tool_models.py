@@ -11,11 +11,11 @@ def calls(*wanted, text=None):
     return sends(json.dumps(calling(*wanted, text=text)).encode())
 
 
-def calling(*wanted, text=None):
-    """Return the document of an answer with tool calls."""
+def calling(*wanted, text=None, turn=0):
+    """Return the document of an answer with tool calls; their ids are unique in a conversation."""
     made = [
         {
-            "id": f"call_{i}",
+            "id": f"call_{turn}_{i}",
             "type": "function",
             "function": {
                 "name": name,
@@ -38,14 +38,30 @@ def scripted(decide):
     def respond(handler, request):
         messages = request["messages"]
         prompt = next(_text(m["content"]) for m in messages if m["role"] == "user")
-        results = [_text(m["content"]) for m in messages if m["role"] == "tool"]
-        decided = decide(prompt, results, random.Random(request.get("seed")))
-        document = chat(decided) if isinstance(decided, str) else calling(*decided)
+        results = [text for m in messages if (text := _result(m)) is not None]
+        decided = decide(
+            prompt.removeprefix("New task:\n"), results, random.Random(request["seed"])
+        )
+        tools = {tool["function"]["name"] for tool in request.get("tools", ())}
+        if isinstance(decided, str) and "final_answer" in tools:  # smolagents wants a call
+            decided = [("final_answer", {"answer": decided})]
+        if isinstance(decided, str):
+            document = chat(decided)
+        else:
+            document = calling(*decided, turn=len(messages))
         if request.get("stream"):
             raise AssertionError("capscope does not ask for streams")
         sends(json.dumps(document).encode())(handler, request)
 
     return respond
+
+
+def _result(message):
+    """Return the result of a tool that a message has; None if it has none."""
+    text = _text(message["content"] or "")
+    if message["role"] == "user" and text.startswith("Observation:"):  # as smolagents writes it
+        return text.removeprefix("Observation:").strip()
+    return text if message["role"] == "tool" else None
 
 
 def _text(content):

@@ -67,6 +67,16 @@ class Footprint:
         found = [a for a in self.vocabulary.atoms if a.arguments and own.issuperset(a.arguments)]
         return tuple(sorted(found, key=lambda a: (a.predicate, [place[o] for o in a.arguments])))
 
+    @cached_property
+    def other_types(self) -> tuple[Atom, ...]:
+        """The atoms that mention no object of a type that the intent mentions."""
+        types = {self.vocabulary.objects[o] for o in self.objects}
+        return tuple(
+            atom
+            for atom in self.vocabulary.atoms
+            if types.isdisjoint(self.vocabulary.objects[o] for o in atom.arguments)
+        )
+
     def own_state(self, state: State) -> tuple[bool, ...]:
         """Return which of the intent's own atoms hold."""
         return tuple(bool(state & self.vocabulary.bit[atom]) for atom in self.own_atoms)

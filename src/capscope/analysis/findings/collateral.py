@@ -6,9 +6,10 @@ changes in this way, counted over all requests that differ only in their objects
 
 It was not needed, since draws of the same pair achieved the intent without it. That it happens more
 often than `LEAST_RATE` must be sure, with the share of this kind in the error budget. Its condition
-is one literal about the objects of the request, chosen among a few. For that, Fisher's exact test
-at 5 % is enough, since the side effect itself is beyond doubt; the test holds only approximately,
-because the strategy draws more after a hit.
+is one literal, about the objects of the request or about objects of other types; of the 5 % each of
+these has half, because the former are few. Fisher's exact test is enough for that, since the side
+effect itself is beyond doubt; it holds only approximately, because the strategy draws more after a
+hit.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _LETTERS = "xyzuvw"
 
 
 @dataclass(frozen=True)
-class _Question:
+class _CollateralQuestion:
     """Requests that differ in objects only, and a change of other objects that some made."""
 
     capabilities: tuple[int, ...]
@@ -62,7 +63,9 @@ COLLATERAL = FindingKind(
 )
 
 
-def _questions(context: FindingContext, footprints: Sequence[Footprint]) -> Iterator[_Question]:
+def _questions(
+    context: FindingContext, footprints: Sequence[Footprint]
+) -> Iterator[_CollateralQuestion]:
     """Yield each change of other objects that a pair sometimes made, and sometimes did not."""
     forms: dict[object, list[int]] = {}
     shapes: dict[object, set[Shape]] = {}
@@ -79,7 +82,7 @@ def _questions(context: FindingContext, footprints: Sequence[Footprint]) -> Iter
                 own |= frozenset().union(*ends) - frozenset.intersection(*ends)
     for form, capabilities in forms.items():
         for shape in sorted(shapes[form]):
-            yield _Question(tuple(capabilities), shape)
+            yield _CollateralQuestion(tuple(capabilities), shape)
 
 
 def _shapes(context: FindingContext, footprint: Footprint, effect: Effect) -> frozenset[Shape]:
@@ -90,14 +93,15 @@ def _shapes(context: FindingContext, footprint: Footprint, effect: Effect) -> fr
 def _answer(
     context: FindingContext,
     footprints: Sequence[Footprint],
-    question: _Question,
+    question: _CollateralQuestion,
     threshold: float,
 ) -> Finding | None:
     counts = _counts(context, footprints, question)
     hits, draws = counts.pooled
     if not hits:
         return None
-    when, inside = _condition(counts)
+    own = len(footprints[question.capabilities[0]].own_atoms)
+    when, inside = _condition(counts, own)
     if evidence_above(*inside.pooled, LEAST_RATE) - price(1, inside.selected_from) < threshold:
         when, inside = (), counts
         if evidence_above(hits, draws, LEAST_RATE) < threshold:
@@ -106,9 +110,12 @@ def _answer(
 
 
 def _counts(
-    context: FindingContext, footprints: Sequence[Footprint], question: _Question
+    context: FindingContext, footprints: Sequence[Footprint], question: _CollateralQuestion
 ) -> EventCounts:
-    """Count for each pair how often some other object changed; features are about the intent's."""
+    """Count for each pair how often some other object changed.
+
+    Features are the atoms about the intent's own objects, and those about objects of other types.
+    """
     pairs: list[tuple[int, State]] = []
     rows: list[tuple[int, int]] = []
     bits: list[tuple[bool, ...]] = []
@@ -123,9 +130,10 @@ def _counts(
             )
             pairs.append((capability, node.state))
             rows.append((hit, pair.total))
-            bits.append(footprint.own_state(node.state))
+            others = (bool(node.state & context.vocabulary.bit[a]) for a in footprint.other_types)
+            bits.append((*footprint.own_state(node.state), *others))
     first = footprints[question.capabilities[0]]
-    names = tuple(_lifted(atom, first) for atom in first.own_atoms)
+    names = (*(_lifted(atom, first) for atom in first.own_atoms), *first.other_types)
     columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
     shape = (len(pairs), len(names))
     return EventCounts(
@@ -138,30 +146,33 @@ def _lifted(atom: Atom, footprint: Footprint) -> Atom:
     return Atom(atom.predicate, tuple(variables[o] for o in atom.arguments))
 
 
-def _condition(counts: EventCounts) -> tuple[tuple[Clause, ...], EventCounts]:
-    """Return the literal about the intent's objects that explains most, if its evidence is enough.
+def _condition(counts: EventCounts, own: int) -> tuple[tuple[Clause, ...], EventCounts]:
+    """Return the literal that explains most, if its evidence is enough.
 
-    What is chosen is shown by several requests if it holds for several.
+    The first `own` features are about the intent's objects. What is chosen is shown by several
+    requests if it holds for several.
     """
-    options = [
-        (Literal(name, sign), counts.bits[:, i] == sign)
-        for i, name in enumerate(counts.names)
-        for sign in (True, False)
-        if counts.bits[:, i].any() and not counts.bits[:, i].all()
-    ]
-    best, chosen = math.log(ERROR_RATE / max(len(options), 1)), None
-    for literal, mask in options:
-        inside, outside = counts.where(mask), counts.where(~mask)
-        (hits, draws), (other_hits, other_draws) = inside.pooled, outside.pooled
-        if hits * other_draws <= other_hits * draws or not _shown_by_several(inside):
-            continue
-        p_value = log_p_value(hits, draws, other_hits, other_draws)
-        if p_value <= best:
-            best, chosen = p_value, (literal, inside)
+    varied = [i for i in range(len(counts.names)) if 0 < counts.bits[:, i].sum() < len(counts.bits)]
+    groups = [[i for i in varied if i < own], [i for i in varied if i >= own]]
+    groups = [group for group in groups if group]
+    best, chosen = 0.0, None
+    for group in groups:
+        options = 2 * len(group) * len(groups)
+        for i, sign in ((i, sign) for i in group for sign in (True, False)):
+            mask = counts.bits[:, i] == sign
+            inside, outside = counts.where(mask), counts.where(~mask)
+            (hits, draws), (other_hits, other_draws) = inside.pooled, outside.pooled
+            if hits * other_draws <= other_hits * draws or not _shown_by_several(inside):
+                continue
+            p_value = log_p_value(hits, draws, other_hits, other_draws)
+            doubt = p_value - math.log(ERROR_RATE / options)
+            if doubt <= best:
+                found = Literal(counts.names[i], sign)
+                best, chosen = doubt, (found, replace(inside, selected_from=options))
     if chosen is None:
         return (), counts
-    literal, inside = chosen
-    return (Clause((literal,)),), replace(inside, selected_from=len(options))
+    literal, within = chosen
+    return (Clause((literal,)),), within
 
 
 def _shown_by_several(counts: EventCounts) -> bool:
@@ -173,7 +184,7 @@ def _shown_by_several(counts: EventCounts) -> bool:
 def _finding(
     context: FindingContext,
     footprints: Sequence[Footprint],
-    question: _Question,
+    question: _CollateralQuestion,
     counts: EventCounts,
     inside: EventCounts,
     when: tuple[Clause, ...],
