@@ -94,8 +94,8 @@ def mail_problem(mails, folders):
             Predicate(
                 "twins",
                 ("mail", "mail"),
-                "{0} has the subject of {1}",
-                "{0} has a subject of its own, not that of {1}",
+                "{0} and {1} have the same subject",
+                "{0} and {1} have different subjects",
             ),
         ],
         {**dict.fromkeys(mails, "mail"), **dict.fromkeys(folders, "folder")},
