@@ -136,9 +136,9 @@ def _counts(
     names = (*(_lifted(atom, first) for atom in first.own_atoms), *first.other_types)
     columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
     shape = (len(pairs), len(names))
-    return EventCounts(
-        tuple(pairs), columns[:, 0], columns[:, 1], names, np.array(bits, dtype=bool).reshape(shape)
-    )
+    features = np.array(bits, dtype=bool).reshape(shape)
+    alike = np.zeros(len(pairs), dtype=np.int64)  # each pair has one row
+    return EventCounts(tuple(pairs), columns[:, 0], columns[:, 1], names, features, alike)
 
 
 def _lifted(atom: Atom, footprint: Footprint) -> Atom:
@@ -200,7 +200,7 @@ def _finding(
     types = next(p.types for p in context.vocabulary.predicates if p.name == predicate)
     others = tuple(f"{kind}'" for kind in types)
     literal = Literal(Atom(predicate, others), positive)
-    rest = replace(counts.without(frozenset(inside.pairs)), selected_from=inside.selected_from)
+    rest = replace(counts.without(inside), selected_from=inside.selected_from)
     against = rest.rate if len(rest.pairs) else None
     elsewhere = "" if against is None else f"; otherwise {against.text}"
     (request,) = family.asked(context.intents)
