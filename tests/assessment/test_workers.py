@@ -53,12 +53,13 @@ def test_processes_leave_the_same_journal_as_one_thread(strategy, faults, tmp_pa
 
 def test_processes_that_are_killed_lose_nothing_and_the_run_says_so(faults, tmp_path):
     whole = run_board(tmp_path / "whole")
-    arm(faults, "kill", 2)
+    # Two at most, or they could hit the same draw three times, which is an error.
+    arm(faults, "kill", 1)
     arm(faults, "exit", 1)
     patched = run_board(tmp_path / "patched", PROCESSES)
     assert dump(tmp_path / "patched") == dump(tmp_path / "whole")
-    assert patched.workers_lost == 3
-    assert "3 workers lost on the way; the draws were made again" in list(run_lines(patched))
+    assert patched.workers_lost == 2
+    assert "2 workers lost on the way; the draws were made again" in list(run_lines(patched))
     assert not any("lost" in line for line in run_lines(whole))
 
 
