@@ -51,7 +51,7 @@ from capscope.record.agent_failures import AgentFailure, find_agent_failures
 from capscope.record.execution_table import ExecutionTable, has_several_positions
 from capscope.record.identity import InitialPositions, RunIdentity, RunMeta
 from capscope.record.journal import Journal
-from capscope.record.journal_file import JournalStamp
+from capscope.record.journal_file import JournalStamp, understood
 from capscope.record.progress import journal_stamp
 from capscope.record.run_directory import MODEL, REPORT, RunDirectory, TemporaryRun
 from capscope.record.settings import Settings
@@ -345,7 +345,13 @@ class Run:
         from capscope.present.explanation import explain
 
         if query not in self._explanations:
-            self._explanations[query] = explain(self, query)
+            try:
+                self._explanations[query] = explain(self, query)
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                raise RunError(
+                    f"a query of {self.path} cannot be explained ({' '.join(str(error).split())}); "
+                    "capscope did not write its record"
+                ) from error
         return self._explanations[query]
 
     def diff(
@@ -502,12 +508,20 @@ def load(directory: str | Path) -> Run:
     with RunDirectory.open(path, read_only=True) as opened, opened.journal.at_one_moment():
         meta, intents = opened.journal.read_meta(), opened.journal.intents()
         table = ExecutionTable.read(opened.journal)
-    graph = _graph(meta, intents)
-    # The order of transitions leaves no trace in the graph, so all are added at once.
-    graph.update(table.transitions())
+        with understood(opened.journal.path):
+            _refuse_unknown_atoms(meta, table.states)
+            graph = _graph(meta, intents)
+            # The order of transitions leaves no trace in the graph, so all are added at once.
+            graph.update(table.transitions())
     run = Run(path, meta, table, graph)
     run._verified = stamp
     return run
+
+
+def _refuse_unknown_atoms(meta: RunMeta, states: Sequence[State]) -> None:
+    width = len(meta.vocabulary.atoms)
+    if any(state < 0 or state >> width for state in (*states, *meta.initial_positions.states)):
+        raise ValueError(f"a state with more than the {width} atoms of the vocabulary")
 
 
 def assess(

@@ -1,5 +1,6 @@
 """Each mistake in a file is reported in one line, with the file and the line it is on."""
 
+import os
 import re
 
 import pytest
@@ -187,3 +188,43 @@ def test_a_condition_with_too_many_terms_is_reported(load):
     domain = domain.replace("0.25 (dark)", "0.25 (and (dark) (lit ?l))")
     with pytest.raises(DomainFileError, match=r"domain\.pddl:6: .*more than 4096 terms"):
         load(domain=domain, problem=PROBLEM.replace("desk - table", f"desk - table {lamps} - lamp"))
+
+
+PARAMETERS = " ".join(f"?x{i}" for i in range(12))
+OBJECTS = " ".join(f"o{i}" for i in range(8))
+EXPLODING = {
+    "twelve parameters": f":parameters ({PARAMETERS}) :effect (q ?x0)",
+    "twelve variables": f":parameters (?x) :precondition (forall ({PARAMETERS}) (q ?x0)) "
+    ":effect (q ?x)",
+    "an absurd exponent": ":parameters (?x) :effect (probabilistic 0.5e-99999999 (q ?x))",
+    "a number of many digits": f":parameters (?x) :effect (probabilistic 0.{'5' * 5000} (q ?x))",
+    "a long name": f":parameters (?{'x' * 5000}) :effect (q ?x)",
+}
+
+
+@pytest.mark.parametrize("action", EXPLODING.values(), ids=EXPLODING)
+def test_what_would_explode_is_refused(tmp_path, monkeypatch, action):
+    monkeypatch.setattr("capscope.environments.pddl.grounding.MOST_WORK", 20_000)
+    assert "domain.pddl:" in _refused(tmp_path, f"(:predicates (q ?x)) (:action a {action})")
+
+
+def test_predicates_of_many_arguments_are_refused(tmp_path):
+    text = f"(:predicates (q ?x) (r {PARAMETERS})) (:action a :parameters (?x) :effect (q ?x))"
+    assert "with 12 arguments gives more than 20,000 atoms" in _refused(tmp_path, text)
+
+
+def test_a_pipe_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DomainFileError, match="not a regular file"):
+        load_task(tmp_path / "pipe", tmp_path / "pipe")
+
+
+def _refused(folder, content):
+    domain, problem = folder / "domain.pddl", folder / "problem.pddl"
+    domain.write_text(f"(define (domain d) (:requirements :adl :probabilistic-effects) {content})")
+    problem.write_text(
+        f"(define (problem p) (:domain d) (:objects {OBJECTS}) (:init) (:goal (q o0)))"
+    )
+    with pytest.raises(DomainFileError) as refused:
+        load_task(domain, problem)
+    return str(refused.value)

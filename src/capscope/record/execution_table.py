@@ -32,6 +32,7 @@ from capscope.world.attempt import Ending
 
 UNKNOWN_POSITION = -1
 _CUT = ENDINGS.index(Ending.CUT)
+_LARGEST_COUNT = 1 << 50
 _BATCH = 100
 """Texts decoded at a time: one by one is slower, and all at once leaves the processor's cache."""
 
@@ -117,6 +118,11 @@ class ExecutionTable:
     @classmethod
     def read(cls, journal: Journal) -> ExecutionTable:
         """Read a journal, an unfinished query included."""
+        with understood(journal.path):
+            return cls._read(journal)
+
+    @classmethod
+    def _read(cls, journal: Journal) -> ExecutionTable:
         texts: dict[str, int] = {}
         rows: list[tuple[int, ...]] = []
         costs: list[tuple[float, ...]] = []
@@ -132,9 +138,9 @@ class ExecutionTable:
             rows.append((query, draw, which, texts.setdefault(text, len(texts))))
             costs.append(tuple(cost))
         query_of, draw_of, position_of, text_of = np.array(rows, dtype=np.int64).reshape(-1, 4).T
-        with understood(journal.path):
-            lengths, attempts = _decode(list(texts))
-            _refuse_unknown_states(attempts, len(journal.states))
+        lengths, attempts = _decode(list(texts))
+        _refuse_unknown_states(attempts, len(journal.states))
+        _refuse_impossible_numbers(attempts, rows, costs)
         _refuse_unknown_capabilities(attempts[:, 0], len(journal.intents()))
         # Each draw is a slice of its decoded text; the slices are laid out one after the other.
         begins = np.cumsum(lengths) - lengths
@@ -389,6 +395,8 @@ def _read_position_names(journal: Journal) -> tuple[tuple[bytes, ...], Integers]
         numbers.setdefault(snapshot if name is None else name, len(numbers))
         for snapshot, name in rows
     ]
+    if not all(isinstance(name, bytes) for name in numbers):
+        raise TypeError("a position whose name is not bytes")
     return tuple(numbers), np.array(which, dtype=np.int64)
 
 
@@ -421,6 +429,24 @@ def _refuse_unknown_states(attempts: Integers, states: int) -> None:
     ends = attempts[:, 1:3]
     if ends.size and not 0 <= ends.min() <= ends.max() < states:
         raise ValueError(f"an attempt between states that are not among the {states} recorded")
+
+
+def _refuse_impossible_numbers(
+    attempts: Integers, draws: Sequence[tuple[int, ...]], costs: Sequence[tuple[float, ...]]
+) -> None:
+    counts, endings = attempts[:, 3:6], attempts[:, 6]
+    if endings.size and not 0 <= endings.min() <= endings.max() < len(ENDINGS):
+        raise ValueError("an attempt that ended in a way that does not exist")
+    if counts.size and (counts.min() < 0 or counts.max() > _LARGEST_COUNT):
+        raise ValueError("an attempt with an impossible number of changes, steps or tokens")
+    if any(not 0 <= cost <= _LARGEST_COUNT for row in costs for cost in row):
+        raise ValueError("a draw with an impossible cost")
+    last = (-1, -1)
+    for query, draw, *_ in draws:
+        follows = (query, draw) == (last[0], last[1] + 1) or (query > last[0] and draw == 0)
+        if not follows:
+            raise ValueError(f"draw {draw} of query {query} follows draw {last[1]} of {last[0]}")
+        last = query, draw
 
 
 def _refuse_unknown_capabilities(asked: Integers, capabilities: int) -> None:

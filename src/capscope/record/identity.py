@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from capscope.record.settings import Settings
 from capscope.record.stop_reason import StopReason
+from capscope.record.stored_values import with_checked_types
 from capscope.record.usage import Budget, Usage
 from capscope.statistics.audit import AuditResult
 from capscope.symbolic import State, Vocabulary
@@ -59,7 +60,7 @@ class RunIdentity:
         if values["strategy"] in ("mcqs-s", "mcqs-e"):
             # Before draws could share what is untried, all draws of a query were alike.
             settings = {"draws_per_pair": 0, **settings}
-        return cls(**{**values, "settings": Settings.from_dict(settings)})
+        return with_checked_types(cls(**{**values, "settings": Settings.from_dict(settings)}))
 
     def differences(self, other: RunIdentity) -> Iterator[str]:
         """Describe each value in which another identity differs from this one."""
@@ -119,10 +120,10 @@ class InitialPositions:
         """Read it back."""
         states = tuple(int(state, 16) for state in stored.get("states", ()))
         each = tuple(
-            InitialPosition(one["digest"], int(one["state"], 16), one["resets"])
+            with_checked_types(InitialPosition(one["digest"], int(one["state"], 16), one["resets"]))
             for one in stored.get("each", ())
         )
-        return cls(stored["positions"], stored["others"], states, each)
+        return with_checked_types(cls(stored["positions"], stored["others"], states, each))
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,10 @@ class RunMeta:
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> RunMeta:
         """Read the entries of a journal, of format 1 too."""
+        return with_checked_types(cls._from_stored(stored))
+
+    @classmethod
+    def _from_stored(cls, stored: Mapping[str, Any]) -> RunMeta:
         discovery = stored.get("discovery", {})
         began = stored.get("initial_positions") or stored.get("beginnings")
         stopped = stored.get("stopped")
@@ -187,14 +192,14 @@ class RunMeta:
             RunIdentity.from_dict(stored["identity"]),
             str(stored["name"]),
             Vocabulary.from_dict(stored["vocabulary"]),
-            Budget(**stored["budget"]),
-            stored["versions"],
+            _budget(stored["budget"]),
+            {str(name): str(version) for name, version in stored["versions"].items()},
             discovery.get("intents"),
             discovery.get("simulator_steps", 0),
             InitialPositions.from_dict(began) if began else InitialPositions(),
-            stopped and (_reason(stopped), Budget(**stopped["budget"])),
+            (_reason(stopped), _budget(stopped["budget"])) if stopped else None,
             tuple(stored.get("file_digests") or stored.get("texts of the file", ())),
-            AuditResult.from_dict(stored["audit"]) if stored.get("audit") else None,
+            _audit(stored["audit"]) if stored.get("audit") else None,
             stored.get("unrecorded_cost", stored.get("unrecorded llm_cost", 0.0)),
             _superseded(stored["identity"]),
             bool(discovery.get("cut", False)),
@@ -208,5 +213,16 @@ def _superseded(identity: Mapping[str, Any]) -> bool:
     )
 
 
+def _budget(stored: Mapping[str, Any]) -> Budget:
+    return with_checked_types(Budget(**stored))
+
+
+def _audit(stored: Mapping[str, Any]) -> AuditResult:
+    audit = with_checked_types(AuditResult.from_dict(stored))
+    if not (0 < audit.rate < 1 and 0 < audit.confidence < 1):
+        raise ValueError(f"an audit of rate {audit.rate} with confidence {audit.confidence}")
+    return audit
+
+
 def _reason(stopped: Mapping[str, Any]) -> StopReason:
-    return StopReason.from_stored(stopped["because"])
+    return with_checked_types(StopReason.from_stored(stopped["because"]))

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from capscope.errors import CapscopeError
+from capscope.record.stored_values import with_checked_types
 
 _BATCH_PER_WORKER = 4
 """Draws differ in length: a worker that is done early takes another one of the same batch."""
@@ -174,7 +175,7 @@ class Settings:
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
         """Read settings back from what `as_dict` wrote."""
         texts = {name: tuple(values.get(name, ())) for name in _LISTS}
-        return cls(**{**values, **texts})
+        return with_checked_types(cls(**{**values, **texts}))
 
 
 _LISTS = ("intents", "hazards", "expected")

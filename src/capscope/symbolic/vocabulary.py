@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -116,6 +117,10 @@ class Predicate:
                 )
 
 
+MOST_ATOMS = 20_000
+"""Of a vocabulary; a state has a bit for each."""
+
+
 class Vocabulary:
     """Typed predicates and objects, grounded into an ordered list of atoms.
 
@@ -188,6 +193,20 @@ class Vocabulary:
             )
         for type_name in known:
             list(self._ancestry(type_name))  # raises for a cycle
+        self._check_size()
+
+    def _check_size(self) -> None:
+        """Raise before grounding if there would be too many atoms."""
+        names = {type_name for predicate in self.predicates for type_name in predicate.types}
+        objects = {type_name: len(self.objects_of(type_name)) for type_name in names}
+        atoms = 0
+        for predicate in self.predicates:
+            atoms += math.prod(objects[type_name] for type_name in predicate.types)
+            if atoms > MOST_ATOMS:
+                raise VocabularyError(
+                    f"predicate {predicate.name} with {len(predicate.types)} arguments gives more "
+                    f"than {MOST_ATOMS:,} atoms; use fewer objects or arguments"
+                )
 
     def _ancestry(self, type_name: str) -> Iterator[str]:
         met: set[str] = set()

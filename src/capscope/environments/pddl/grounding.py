@@ -24,8 +24,18 @@ from capscope.environments.pddl.task import (
     OperatorOutcome,
     PddlTask,
 )
+from capscope.errors import DomainFileError, VocabularyError
 from capscope.symbolic import Atom, LiteralTest, Predicate, Vocabulary
 
+MOST_OPERATORS = 100_000
+"""Maximum number of ground operators of a task."""
+MOST_WORK = 3_000_000
+"""Maximum number of bindings, terms and outcomes that are looked at while a task is compiled.
+
+It is reached after a few seconds.
+"""
+_WORK_OF_PRODUCT = 10
+"""Joining two outcomes takes about as long as this many of the others."""
 MOST_ALTERNATIVES = 1 << 12
 """Maximum number of terms of a condition and of outcomes of an operator."""
 
@@ -53,7 +63,11 @@ def _compile(domain_path: Path, problem_path: Path) -> PddlTask:
     initial = frozenset(_ground(fact, {}) for fact in facts)
     dynamic = {name for action in domain.actions for name in _changed_predicates(action.effect)}
     fixed = (atom for atom in initial if atom.predicate not in dynamic)
-    vocabulary = Vocabulary(predicates, objects, check.parents, _related_types(fixed, objects))
+    related = _related_types(fixed, objects)
+    try:
+        vocabulary = Vocabulary(predicates, objects, check.parents, related)
+    except VocabularyError as error:
+        raise DomainFileError(f"{domain_path}: {error}") from error
     grounder = _Grounder(vocabulary, frozenset(dynamic), initial, domain_path)
     return PddlTask(
         name=str(problem.name),
@@ -119,16 +133,29 @@ class _Grounder:
         self._dynamic = dynamic
         self._initial = initial
         self._path = path
+        self._work = 0
+        self._operators = 0
+
+    def _count_work(self, amount: int = 1) -> None:
+        self._work += amount
+        if self._work > MOST_WORK:
+            what = f"action {self._action}: there are too many combinations of objects to ground"
+            fail(self._path, self._action, what, "use fewer parameters, variables or objects")
 
     def operators(self, action: Any) -> Iterator[GroundOperator]:
         """Yield an operator for each binding under which the precondition can hold."""
         self._action = action.name
         conjuncts = list(_conjuncts(action.precondition))
         static = [c for c in conjuncts if self._dynamic.isdisjoint(_predicates(c))]
-        rest = pddl.Conjunction([c for c in conjuncts if c not in static])
+        known = set(map(id, static))
+        rest = pddl.Conjunction([c for c in conjuncts if id(c) not in known])
         for binding in self._bindings(action.parameters, static):
             precondition = self._disjunction(rest, binding)
             if precondition:
+                self._operators += 1
+                if self._operators > MOST_OPERATORS:
+                    what = f"action {self._action}: there are more than {MOST_OPERATORS:,} ground"
+                    fail(self._path, self._action, f"{what} operators", "use fewer objects")
                 name = f"{action.name}({','.join(binding.values())})"
                 distribution = self._distribution(action.effect, binding).items()
                 outcomes = (OperatorOutcome(float(p), changes) for changes, p in distribution)
@@ -144,6 +171,7 @@ class _Grounder:
 
         def extend(binding: dict[str, str]) -> Iterator[Binding]:
             depth = len(binding)
+            self._count_work()
             if not all(self._disjunction(test, binding) for test in tests[depth]):
                 return
             if depth == len(names):
@@ -158,6 +186,7 @@ class _Grounder:
         names = [str(parameter.name) for parameter in parameters]
         choices = [self._vocabulary.objects_of(str(p.type_name)) for p in parameters]
         for values in itertools.product(*choices):
+            self._count_work()
             yield {**binding, **dict(zip(names, values, strict=True))}
 
     def _disjunction(self, formula: Any, binding: Binding, positive: bool = True) -> Disjunction:
@@ -165,6 +194,7 @@ class _Grounder:
 
         No term at all is "never"; the empty term is "always".
         """
+        self._count_work()
         match formula:
             case pddl.Atom():
                 return self._literal(_ground(formula, binding), positive)
@@ -198,6 +228,7 @@ class _Grounder:
         result = ALWAYS
         for part in parts:
             self._bound(len(result) * len(part), "condition has", "terms")
+            self._count_work(len(result) * len(part))
             joined = (
                 LiteralTest(a.required | b.required, a.forbidden | b.forbidden)
                 for a, b in itertools.product(result, part)
@@ -211,6 +242,7 @@ class _Grounder:
         self._bound(len(unique), "condition has", "terms")
         if len(unique) < 2:
             return tuple(unique)
+        self._count_work(len(unique) ** 2 // 4)
         return tuple(
             term
             for term in unique
@@ -229,6 +261,7 @@ class _Grounder:
 
     def _distribution(self, effect: Any, binding: Binding) -> Distribution:
         """Return the probability of each set of changes; they sum to one."""
+        self._count_work()
         match effect:
             case pddl.AtomEffect():
                 bit = self._vocabulary.bit_of(_ground(effect, binding))
@@ -252,6 +285,7 @@ class _Grounder:
         result = NOTHING
         for part in parts:
             joint: Distribution = {}
+            self._count_work(_WORK_OF_PRODUCT * len(result) * len(part))
             for (a, p), (b, q) in itertools.product(result.items(), part.items()):
                 both = _merged((*a, *b))
                 joint[both] = joint.get(both, Fraction(0)) + p * q

@@ -3,11 +3,15 @@
 The parser accepts any name anywhere, so names are checked against their declarations: a misspelled
 predicate would look like a capability that the agent lacks. The parser also keeps no line numbers,
 so each token's text is given to it as a `TextWithLine`.
+
+A file may come from somebody else. So its size, the length of its names and numbers and the number
+of its declarations are limited.
 """
 
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -46,7 +50,12 @@ Scope = Mapping[str, str]
 """The type of each variable and object in scope."""
 
 _NAME = re.compile(r"\??[^\W\d_][\w-]*")
-_NUMBER = re.compile(r"-?(\d+(\.\d*)?|\.\d+)(e-?\d+)?|\d+/[1-9]\d*")
+_NUMBER = re.compile(r"-?(\d+(\.\d*)?|\.\d+)(e-?\d{1,3})?|\d+/[1-9]\d*")
+_LARGEST_FILE = 2_000_000
+_LONGEST_NAME = 256
+_LONGEST_NUMBER = 64
+_MOST_DECLARED = 2_000
+"""Types, objects, predicates, actions."""
 _TOKEN_IN_MESSAGE = re.compile(r"<Token .* '(?P<text>.*)' @(?P<line>\d+):\d+>\W*(?P<hint>.*)")
 _WORD_IN_MESSAGE = re.compile(r"Cannot parse token (?P<text>.*) at line (?P<line>\d+) and column")
 
@@ -103,6 +112,10 @@ def _read(path: Path, parse: Any, shape: str) -> Any:
 
 def _text(path: Path) -> str:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DomainFileError(f"{path}: cannot be read (not a regular file); check the path")
+        if path.stat().st_size > _LARGEST_FILE:
+            fail(path, 1, f"the file has more than {_LARGEST_FILE:,} bytes", "make it smaller")
         data = path.read_bytes()
     except OSError as error:
         reason = error.strerror or type(error).__name__
@@ -168,7 +181,12 @@ class _Tokens:
             remedy = "use a letter, then letters, digits, '-' and '_'"
             fail(self._path, token.lno, f"{text!r} is not a name", remedy)
         elif token.cat is Category.CONSTANT and not _NUMBER.fullmatch(text):
-            fail(self._path, token.lno, f"{text!r} is not a number", "write it like 0.8 or 4/5")
+            what = f"{text[:_LONGEST_NUMBER]!r} is not a number"
+            fail(self._path, token.lno, what, "write it like 0.8 or 4/5")
+        longest = _LONGEST_NUMBER if token.cat is Category.CONSTANT else _LONGEST_NAME
+        if len(text) > longest:
+            what = f"{text[:20]!r}… has more than {longest} characters"
+            fail(self._path, token.lno, what, "use a shorter one")
 
 
 class DomainCheck:
@@ -205,6 +223,9 @@ class DomainCheck:
     def _once(self, kind: str, declared: Iterable[Any]) -> Iterable[Any]:
         seen: set[str] = set()
         for item in declared:
+            if len(seen) == _MOST_DECLARED:
+                what = f"there are more than {_MOST_DECLARED:,} declarations of a {kind}"
+                fail(self._path, item.name, what, "use fewer")
             if item.name in seen:
                 what = f"{kind} {item.name} is declared twice"
                 fail(self._path, item.name, what, "remove or rename one of them")
@@ -236,6 +257,9 @@ class DomainCheck:
             if item.type_name not in known:
                 what = f"{kind} {item.name} has the undeclared type {item.type_name}"
                 fail(path, item.name, what, "declare it under :types or fix its spelling")
+            if len(types) == _MOST_DECLARED:
+                what = f"there are more than {_MOST_DECLARED:,} declarations of a {kind}"
+                fail(path, item.name, what, "use fewer")
             if item.name in types:
                 fail(path, item.name, f"{kind} {item.name} is declared twice", "rename one")
             types[str(item.name)] = str(item.type_name)
@@ -329,7 +353,9 @@ class DomainCheck:
                 fail(self._path, text, what, "give one between 0 and 1")
             total += Fraction(text)
             if total > 1:
-                what = f"the probabilities of one effect sum to {float(total):g}"
+                what = (
+                    f"the probabilities of one effect sum to {float(min(total, Fraction(10**9))):g}"
+                )
                 fail(self._path, text, what, "make them sum to at most 1")
 
     def check_problem(self, problem: Any, path: Path) -> dict[str, str]:
