@@ -58,7 +58,7 @@ def scripted(decide):
 
 def _result(message):
     """Return the result of a tool that a message has; None if it has none."""
-    text = _text(message["content"] or "")
+    text = _text(message.get("content") or "")
     if message["role"] == "user" and text.startswith("Observation:"):  # as smolagents writes it
         return text.removeprefix("Observation:").strip()
     return text if message["role"] == "tool" else None

@@ -16,6 +16,7 @@ from capscope.errors import CapscopeError, RunError
 from capscope.export.conditions import Conditions
 from capscope.export.dot import MOST_STATES, dot_graph
 from capscope.export.frames import parquet_bytes
+from capscope.export.inspect_log import inspect_log
 from capscope.export.model_json import model_document
 from capscope.export.ppddl import ppddl_files
 from capscope.export.prism import prism_program
@@ -112,6 +113,7 @@ _BUILT_IN = (
     ),
     ExportFormat("csv", "tables for spreadsheets", _csv, several_files=True),
     ExportFormat("parquet", "tables for data frames", _parquet, several_files=True),
+    ExportFormat("inspect", "an eval log that `inspect view` opens", inspect_log),
     ExportFormat("dot", "the states seen, for Graphviz", _dot, _DOT_OPTIONS),
 )
 FORMATS = Registry("capscope.export_formats", "format", ExportFormat, _BUILT_IN)
