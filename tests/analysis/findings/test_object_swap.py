@@ -103,3 +103,19 @@ def test_a_mark_on_a_type_does_not_include_its_subtypes():
     graph = StateGraph(vocabulary, [Intent.parse("at(pot)"), Intent.parse("at(p1)")])
     graph.update(Counter({Transition(0, capability, 0): 10 for capability in (0, 1)}))
     assert [(swap.one, swap.other) for swap in swaps(FindingContext(graph))] == [("p1", "p2")]
+
+
+def test_objects_of_several_types_are_not_compared_if_one_of_these_is_marked_as_distinct():
+    def compared(marked):
+        types = ("place", "tool")
+        vocabulary = Vocabulary(
+            [Predicate("at", ("place",)), Predicate("has", ("tool",))],
+            {"bench": types, "oven": types},
+            distinct_types=marked,
+        )
+        graph = StateGraph(vocabulary, [Intent.parse("at(bench)")])
+        graph.update(Counter({Transition(0, 0, 0): 10}))
+        return [(swap.one, swap.other) for swap in swaps(FindingContext(graph))]
+
+    assert compared([]) == [("bench", "oven")]
+    assert compared(["place"]) == []

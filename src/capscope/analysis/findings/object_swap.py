@@ -107,7 +107,12 @@ def swaps(context: FindingContext) -> Iterator[ObjectSwap]:
     types: dict[str, list[str]] = {}
     for name in sorted(vocabulary.objects, key=lambda o: -draws[o]):
         types.setdefault(vocabulary.objects[name], []).append(name)
-    types = {t: names for t, names in types.items() if t not in structured and len(names) > 1}
+    types = {
+        name: objects
+        for name, objects in types.items()
+        if len(objects) > 1
+        and structured.isdisjoint((name, *vocabulary.combined_types.get(name, ())))
+    }
     most = max(MOST_SWAPS // max(len(types), 1), 1)
     order = {name: i for i, name in enumerate(vocabulary.objects)}
     for names in types.values():
