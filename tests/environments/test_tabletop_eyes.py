@@ -19,7 +19,7 @@ from capscope.environments.tabletop.gripper import table_model
 from capscope.environments.tabletop.poses import random_layout
 from capscope.errors import ProblemError
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "train_tabletop_detector.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "train_tabletop_detector.py"
 _script = runpy.run_path(str(SCRIPT))
 Training, train = _script["Training"], _script["train"]
 CAMERA = Camera(table_model())

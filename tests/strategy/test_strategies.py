@@ -103,7 +103,7 @@ def test_it_keeps_to_its_settings(trace, strategy):
     for number, (record, draws) in enumerate(queries):
         assert record.finished or number == len(queries) - 1
         repeats = STRATEGIES.find(strategy).repeats_policy
-        together = SETTINGS.draws if repeats else SETTINGS.batch
+        together = SETTINGS.draws if repeats else 1
         assert len(draws) == together or not record.finished
         for draw in draws:
             assert len(draw.executions) <= longest

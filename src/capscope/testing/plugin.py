@@ -14,13 +14,14 @@ import pytest
 
 from capscope.testing.execution_budget import ExecutionBudget, use_budget
 
+BUDGET_OPTION = "--capscope-budget"
 _SESSION = pytest.StashKey[ExecutionBudget]()
 
 
 def pytest_addoption(parser: Any) -> None:
     """Declare the option."""
     parser.getgroup("capscope").addoption(
-        "--capscope-budget",
+        BUDGET_OPTION,
         type=int,
         metavar="N",
         help="Executions that all tests together may make with capscope.testing.",
@@ -32,7 +33,7 @@ def pytest_configure(config: Any) -> None:
     config.addinivalue_line(
         "markers", "capscope_cost(executions): the most executions that a test may make."
     )
-    given = config.getoption("--capscope-budget")
+    given = config.getoption(BUDGET_OPTION)
     config.stash[_SESSION] = ExecutionBudget(inf if given is None else given)
 
 
@@ -43,7 +44,7 @@ def pytest_runtest_call(item: Any) -> Any:
     marker = item.get_closest_marker("capscope_cost")
     cost = inf if marker is None else marker.args[0]
     if cost < inf and session.left < cost:
-        pytest.skip(f"needs {cost} executions, and {session.left:g} are left of --capscope-budget")
+        pytest.skip(f"needs {cost} executions, and {session.left:g} are left of {BUDGET_OPTION}")
     own = ExecutionBudget(cost, session)
     use_budget(own)
     try:

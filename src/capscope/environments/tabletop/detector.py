@@ -1,7 +1,7 @@
 """Find the blocks and the cup in the robot's picture, as well as a small network can.
 
 The network looks at one patch of the picture at a time and says which thing its middle pixel shows.
-`examples/train_tabletop_detector.py` trains it on rendered pictures. It is right about most, but
+`scripts/train_tabletop_detector.py` trains it on rendered pictures. It is right about most, but
 green and yellow are similar, and light that is warmer at one end of the table makes one look like
 the other.
 
@@ -65,7 +65,7 @@ class Detector:
         except (OSError, ValueError, KeyError) as error:
             raise ProblemError(
                 f"{path} does not contain the weights of a detector ({error}); create it with "
-                "examples/train_tabletop_detector.py"
+                "scripts/train_tabletop_detector.py"
             ) from error
 
     def save(self, path: Path) -> None:

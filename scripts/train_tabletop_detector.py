@@ -1,6 +1,6 @@
 """Train the detector of the tabletop robot on rendered pictures.
 
-python examples/train_tabletop_detector.py [WEIGHTS.npz] [--pictures N] [--seed N]
+python scripts/train_tabletop_detector.py [WEIGHTS.npz] [--pictures N] [--seed N]
 
 Without arguments, this recreates the weights that come with capscope, in about a minute.
 
