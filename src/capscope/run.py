@@ -509,19 +509,13 @@ def load(directory: str | Path) -> Run:
         meta, intents = opened.journal.read_meta(), opened.journal.intents()
         table = ExecutionTable.read(opened.journal)
         with understood(opened.journal.path):
-            _refuse_unknown_atoms(meta, table.states)
+            meta.require_known_atoms(table.states)
             graph = _graph(meta, intents)
             # The order of transitions leaves no trace in the graph, so all are added at once.
             graph.update(table.transitions())
     run = Run(path, meta, table, graph)
     run._verified = stamp
     return run
-
-
-def _refuse_unknown_atoms(meta: RunMeta, states: Sequence[State]) -> None:
-    width = len(meta.vocabulary.atoms)
-    if any(state < 0 or state >> width for state in (*states, *meta.initial_positions.states)):
-        raise ValueError(f"a state with more than the {width} atoms of the vocabulary")
 
 
 def assess(

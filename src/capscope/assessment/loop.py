@@ -24,6 +24,7 @@ from capscope.model import StateGraph
 from capscope.phases import begin_phase
 from capscope.record.execution_table import ExecutionTable
 from capscope.record.journal import Draw, Journal, QueryRecord
+from capscope.record.journal_file import understood
 from capscope.record.usage import Budget, Usage
 from capscope.strategy.base import BegunQuery
 
@@ -148,6 +149,8 @@ def recall(journal: Journal, spec: RunSpec) -> RunState:
         began = describe_initial(spec.problem, initial, spec.settings, spec.seed)
         journal.set_initial_positions(began)
     else:
+        with understood(journal.path):
+            journal.read_meta().require_known_atoms(journal.states)
         state.replay(ExecutionTable.read(journal))
     return state
 

@@ -140,7 +140,7 @@ class ExecutionTable:
         query_of, draw_of, position_of, text_of = np.array(rows, dtype=np.int64).reshape(-1, 4).T
         lengths, attempts = _decode(list(texts))
         _refuse_unknown_states(attempts, len(journal.states))
-        _refuse_impossible_numbers(attempts, rows, costs)
+        _refuse_impossible_numbers(attempts, costs)
         _refuse_unknown_capabilities(attempts[:, 0], len(journal.intents()))
         # Each draw is a slice of its decoded text; the slices are laid out one after the other.
         begins = np.cumsum(lengths) - lengths
@@ -431,9 +431,7 @@ def _refuse_unknown_states(attempts: Integers, states: int) -> None:
         raise ValueError(f"an attempt between states that are not among the {states} recorded")
 
 
-def _refuse_impossible_numbers(
-    attempts: Integers, draws: Sequence[tuple[int, ...]], costs: Sequence[tuple[float, ...]]
-) -> None:
+def _refuse_impossible_numbers(attempts: Integers, costs: Sequence[tuple[float, ...]]) -> None:
     counts, endings = attempts[:, 3:6], attempts[:, 6]
     if endings.size and not 0 <= endings.min() <= endings.max() < len(ENDINGS):
         raise ValueError("an attempt that ended in a way that does not exist")
@@ -441,12 +439,6 @@ def _refuse_impossible_numbers(
         raise ValueError("an attempt with an impossible number of changes, steps or tokens")
     if any(not 0 <= cost <= _LARGEST_COUNT for row in costs for cost in row):
         raise ValueError("a draw with an impossible cost")
-    last = (-1, -1)
-    for query, draw, *_ in draws:
-        follows = (query, draw) == (last[0], last[1] + 1) or (query > last[0] and draw == 0)
-        if not follows:
-            raise ValueError(f"draw {draw} of query {query} follows draw {last[1]} of {last[0]}")
-        last = query, draw
 
 
 def _refuse_unknown_capabilities(asked: Integers, capabilities: int) -> None:

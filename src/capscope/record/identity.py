@@ -7,7 +7,7 @@ setting would mix two experiments. Budgets are not part of it: they may be raise
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -167,6 +167,12 @@ class RunMeta:
     def discovery_usage(self) -> Usage:
         """What was spent apart from recorded draws."""
         return Usage(simulator_steps=self.discovery_steps, llm_cost=self.unrecorded_cost)
+
+    def require_known_atoms(self, states: Sequence[State]) -> None:
+        """Raise if a state has a bit that stands for no atom of the vocabulary."""
+        width = len(self.vocabulary.atoms)
+        if any(state < 0 or state >> width for state in (*states, *self.initial_positions.states)):
+            raise ValueError(f"a state with more than the {width} atoms of the vocabulary")
 
     def as_stored(self) -> dict[str, Any]:
         """Return the entries that a new journal begins with."""
