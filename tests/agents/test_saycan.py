@@ -1,5 +1,8 @@
 """SayCan: the product of usefulness and feasibility decides, until "done" wins."""
 
+import subprocess
+import sys
+
 import pytest
 
 from capscope.agents.saycan import DONE, SayCanAgent, SayCanSettings, TabletopScript, instruction
@@ -10,6 +13,8 @@ from capscope.problems import load_problem
 from capscope.symbolic import Intent, Literal
 from capscope.world import Position
 from capscope.world.attempt import pursue
+from support.journal_rows import dump
+from support.processes import SECONDS
 
 
 class Seen:
@@ -136,3 +141,24 @@ def test_the_robot_stacks_what_it_sees_and_rarely_more():
         assert attempt.simulator_steps == 1
         achieved += intent.holds(end.state, problem.vocabulary)
     assert achieved >= 12
+
+
+def test_the_same_seed_gives_the_same_journal_in_another_process(tmp_path):
+    code = (
+        "import sys, capscope\n"
+        "settings = capscope.Settings(intents=('on(green,red)', 'not clear(cup)'))\n"
+        "capscope.assess('tabletop-affordance', strategy='random', settings=settings, seed=4,\n"
+        "                budget=capscope.Budget(executions=20), run=sys.argv[1])"
+    )
+    for name in ("one", "other"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / name)],
+            env={"PYTHONHASHSEED": str(len(name))},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+        assert done.returncode == 0, done.stderr
+    one, other = dump(tmp_path / "one"), dump(tmp_path / "other")
+    assert len(one["snapshots"]) > 2
+    assert one == other

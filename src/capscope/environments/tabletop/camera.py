@@ -26,7 +26,7 @@ Pixels = np.ndarray[Any, np.dtype[np.float32]]
 
 VIEW_PIXELS = 48
 """Rows and columns of the robot's picture."""
-CAMERA_HEIGHT = 0.7
+CAMERA_HEIGHT = 1.1
 VIEW_HALF_WIDTH = 0.24
 """Metres of the table's plane from the middle of the picture to its border."""
 NOTHING = len(THINGS)

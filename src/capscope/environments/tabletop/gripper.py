@@ -28,8 +28,8 @@ _OPEN, _CLOSED = 0.035, 0.0
 _PARKED = (2.0, 2.0, HOVER_HEIGHT)
 _CARRIED_ABOVE = 0.07
 """What rises at least this far when the hand lifts, is carried."""
-_DOWN_SPEED, _LOWERING_SPEED = 0.8, 0.45
-_LIFTING, _CARRYING, _LEAVING = 8.0, 5.0, 12.0
+_DOWN_SPEED, _LOWERING_SPEED = 0.8, 0.35
+_LIFTING, _CARRYING, _LEAVING = 6.0, 3.5, 12.0
 """Highest accelerations; slow enough that what stands on a carried block stays there."""
 _LEAVING_HEIGHT = 0.06
 _CLOSE_STEPS, _OPEN_STEPS, _REST_STEPS, _MOST_REST_STEPS = 30, 20, 20, 300

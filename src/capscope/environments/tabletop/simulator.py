@@ -29,7 +29,7 @@ from capscope.environments.tabletop.skills import SKILLS, TABLE, Skill
 from capscope.seeds import child_seed
 from capscope.world import InvalidAction, Snapshot
 
-INACCURACY = 0.004
+INACCURACY = 0.003
 """Standard deviation of where the hand goes, in metres, in each direction."""
 _FRONT_X, _FRONT_Y = TABLE_HALF_WIDTH - 0.04, 0.14
 """On the table means this far to the front, and at most so far to the left or right."""
