@@ -404,3 +404,16 @@ def test_a_picture_is_drawn_without_disturbing_the_game(world):
     assert hashlib.sha256(simulator.picture(simulator.snapshot(), 8)).digest() != (
         hashlib.sha256(first).digest()
     )
+
+
+def test_crafter_is_played_without_importing_gym():
+    code = """
+import sys
+from capscope.environments.crafter import crafter_simulator, read_map, shipped_maps
+crafter_simulator(read_map(shipped_maps()["meadow"])).reset(0)
+print("gym" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=SECONDS
+    )
+    assert (done.stdout.strip(), done.stderr) == ("False", "")

@@ -6,6 +6,9 @@ abstraction do not need it.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from capscope.environments.crafter.game_map import GameMap, read_map, shipped_maps
@@ -37,10 +40,24 @@ __all__ = [
 def crafter_simulator(game_map: GameMap, spawn: bool = False) -> CrafterSimulator:
     """Make the simulator of a map; raise `ProblemError` if crafter is not installed."""
     try:
-        from capscope.environments.crafter.simulator import CrafterSimulator
+        with _gym_hidden():
+            from capscope.environments.crafter.simulator import CrafterSimulator
     except ModuleNotFoundError as error:
         needed = ("crafter", "imageio", "PIL", "ruamel", "opensimplex")
         if (error.name or "").partition(".")[0] not in needed:
             raise
         raise ProblemError(f"Crafter needs its package: {install_hint('crafter')}") from error
     return CrafterSimulator(game_map, spawn)
+
+
+@contextmanager
+def _gym_hidden() -> Iterator[None]:
+    """Let crafter do without gym, which it needs for nothing here and which prints a notice."""
+    if "gym" in sys.modules:
+        yield
+        return
+    sys.modules["gym"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["gym"]
