@@ -26,6 +26,7 @@ ORDER = [
     "environments",
     "agents",
     "tools",
+    "built_in_problems",
     "problems",
     "run",
     "testing",
@@ -181,7 +182,7 @@ def test_run_directories_are_read_in_one_module_of_the_experiments():
 
 
 def test_the_check_sees_imports_inside_functions_but_not_those_for_annotations():
-    assert "capscope.agents.lao_star" in IMPORTS["capscope.problems"]
+    assert "capscope.agents.lao_star" in IMPORTS["capscope.built_in_problems"]
     assert "capscope.run" not in IMPORTS["capscope.analysis.diff.compare"]
     assert "from capscope.run import Run" in MODULES["capscope.analysis.diff.compare"].read_text()
 

@@ -168,7 +168,7 @@ def test_a_missing_package_names_the_extra_to_install(monkeypatch):
         "moon", "far away", lambda: None, extra="space", modules=("nonesuch_package",)
     )
     assert not absent.installed
-    monkeypatch.setattr(problems, "_BUILT_IN", (absent,))
+    monkeypatch.setattr(problems, "BUILT_IN", (absent,))
     hint = install_hint("space")
     with pytest.raises(ProblemError, match=re.escape(f"moon needs an extra: {hint}")):
         load_problem("moon")
@@ -179,7 +179,7 @@ def test_options_stand_behind_the_name(monkeypatch):
         "moon", "far", lambda **options: options, options=("max_craters", "full")
     )
     bare = RegisteredProblem("sun", "farther", dict)
-    monkeypatch.setattr(problems, "_BUILT_IN", (made, bare))
+    monkeypatch.setattr(problems, "BUILT_IN", (made, bare))
     assert load_problem("moon") == {}
     assert load_problem("moon:max-craters=3, full=yes") == {"max_craters": "3", "full": "yes"}
     assert canonical_source(["moon:full=yes"]) == "moon:full=yes"
