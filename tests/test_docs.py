@@ -452,8 +452,8 @@ CALLS = {
     "export": "{run} --to csv --output tables",
     "check": "courier.py:problem",
 }
-# They measure for hours, download, or serve.
-NOT_CALLED = {"bench", "llm fetch", "llm serve", "view"}
+# They measure for hours, download, serve, or need a tool world.
+NOT_CALLED = {"bench", "llm fetch", "llm serve", "view", "suggest"}
 RUN = "runs/courier-problem-adaptive-0"
 
 
