@@ -15,12 +15,9 @@ from capscope.environments.gymnasium import Native, gymnasium_problem
 TAXI = gym.make("Taxi-v4").unwrapped
 STANDS = dict(zip(("red", "green", "yellow", "blue"), TAXI.locs, strict=True))
 PICK_UP, DROP_OFF, RIDING = 4, 5, 4
-PREDICATES = {"taxi-at": ("stand",), "passenger-at": ("stand",), "riding": ()}
-VOCABULARY = Vocabulary(
-    [Predicate(*p) for p in PREDICATES.items()],
-    dict.fromkeys(STANDS, "stand"),
-    distinct_types=["stand"],  # some are farther away than others
-)
+AT = [Predicate(name, ("stand",)) for name in ("taxi-at", "passenger-at")]
+OBJECTS = dict.fromkeys(STANDS, "stand")  # distinct: some are farther away than others
+VOCABULARY = Vocabulary([*AT, Predicate("riding")], OBJECTS, distinct_types=["stand"])
 
 
 def label(observation, env):
@@ -52,9 +49,8 @@ def drive(observation, intent):
         return PICK_UP  # the habit: it picks up everyone, whatever was asked
     if not wanted.positive:
         return None
-    if waiting and wanted.atom.predicate != "taxi-at":
-        return turn(place, waiting)
-    stand = STANDS[wanted.atom.arguments[0]]
+    fetch = waiting and wanted.atom.predicate != "taxi-at"
+    stand = waiting if fetch else STANDS[wanted.atom.arguments[0]]
     return DROP_OFF if place == stand else turn(place, stand)
 
 

@@ -444,7 +444,7 @@ CALLS = {
     "show --surprises": "{run}",
     "show --draws": "{run} carrying() --limit 1",
     "explain": "{run}",
-    "evaluate": "{run} --sequences 10",
+    "evaluate": "{run} --trust --sequences 10",
     "report": "{run}",
     "hazards": "{run} carrying()",
     "diff": "{run} {run}",

@@ -77,7 +77,7 @@ def test_a_file_named_from_one_directory_is_found_from_another(tmp_path, monkeyp
     budget = Budget(queries=1)
     assess("toy_worlds.py:slippery_board", run=tmp_path / "run", budget=budget, **GIVEN)
     monkeypatch.chdir(tmp_path)
-    assert resume("run", budget=Budget(queries=2)).usage.queries == 2
+    assert resume("run", budget=Budget(queries=2), trust=True).usage.queries == 2
 
 
 def test_a_problem_object_is_needed_again_to_resume_its_run(tmp_path):

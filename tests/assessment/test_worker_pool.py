@@ -69,7 +69,7 @@ def test_a_batch_that_was_not_given_is_chosen_for_the_workers_and_kept(
     given = {"strategy": strategy, "settings": settings, "run": tmp_path / "run"}
     begun = assess(source, **given, budget=Budget(queries=3), workers=workers)
     assert begun.identity.settings.batch == batch
-    resumed = resume(tmp_path / "run", budget=Budget(queries=5))
+    resumed = resume(tmp_path / "run", budget=Budget(queries=5), trust=True)
     assert resumed.identity.settings.batch == batch
     assert ("batch" in resumed.identity.settings.changed()) == (batch > 1)
 

@@ -374,6 +374,7 @@ def test_a_command_that_takes_long_tells_each_phase(capscope, monkeypatch):
     ]
     assert told("evaluate", "a", "--trust", "--sequences", 2) == [
         "reading a",
+        "loading FILE",
         "enumerating the truth",
         "comparing the model",
     ]

@@ -137,7 +137,7 @@ def test_an_earlier_point_shows_its_actual_number_of_executions(capscope, run):
 
 def test_an_earlier_point_can_be_given_in_simulator_steps(capscope, run):
     def evaluated(*point):
-        done = capscope("evaluate", run, "--sequences", 0, "--json", *point)
+        done = capscope("evaluate", run, "--trust", "--sequences", 0, "--json", *point)
         return json.loads(done.out)
 
     whole = evaluated()

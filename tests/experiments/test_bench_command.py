@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 import capscope_experiments.suites.speed as speed
-from capscope import load
+from capscope import Budget, Settings, load
 from capscope_experiments import command as bench_command
 from capscope_experiments import results
+from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.command import progress_display
 from capscope_experiments.jobs import BenchProgress
 from capscope_experiments.results import SUITES
@@ -90,8 +91,10 @@ def test_a_suite_prints_its_section_and_saves_its_runs(capscope, monkeypatch):
     assert cells(section, "tireworld", "mcqs-s")["seeds"] == "1"
     assert {path.name for path in Path("results").iterdir()} == {"runs", *names}
     settings = "draws2-depth5-iterations10-walks1-walk_steps40"
+    given = Settings(draws=2, depth=5, iterations=10, walks=1, walk_steps=40)
+    printed = BenchRun("tireworld", "mcqs-s", 0, given.as_in_paper(), Budget()).name
     assert {path.name for path in Path("results/runs").iterdir()} == {
-        "datasets", *(f"tireworld-{strategy}-{settings}-0" for strategy in ("mcqs-s", "random")),
+        "datasets", printed, f"tireworld-mcqs-s-{settings}-0", f"tireworld-random-{settings}-0",
     }  # fmt: skip
     # A run is a run.
     assert capscope("show", f"results/runs/tireworld-mcqs-s-{settings}-0").code == 0
@@ -142,7 +145,14 @@ def test_all_suites_share_their_runs_and_are_combined_in_one_file(capscope, monk
         assert f"```\ncapscope bench {name} --problem tireworld" in text
         assert Path(f"results/{name}.md").read_text("utf-8") in done.out
     made = [path.name for path in Path("results/runs").iterdir()]
-    assert len(made) == 4  # mcqs-s with and without the bonus, random; and the evaluation data
+    # mcqs-s, as printed, and without the bonus; random; and the evaluation data
+    assert len(made) == 5
+
+
+def test_a_problem_of_a_python_file_is_trusted_because_it_was_named(capscope, tmp_path):
+    (tmp_path / "mine.py").write_text(WORLD.format(10**9, "pass"))
+    done = capscope(*tiny("agreement", problem="mine.py:make"))
+    assert done.code == 0, done.err
 
 
 def test_what_is_named_twice_is_measured_once(capscope):
@@ -257,6 +267,7 @@ def test_ctrl_c_in_a_terminal_ends_the_processes_of_the_runs_too(tmp_path):
         with pytest.raises(ProcessLookupError):
             os.kill(worker, 0)
     assert (bench.returncode, out) == (130, "")
-    assert err == "interrupted; all runs are saved, repeat the command to continue\n"
+    # A slow machine shows progress before.
+    assert err.endswith("interrupted; all runs are saved, repeat the command to continue\n")
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)

@@ -97,7 +97,7 @@ def test_the_capability_to_lose_is_one_that_is_assessed(case):
 
 @pytest.mark.parametrize("clustered", [False, True])
 def test_deviations_are_planted_just_above_the_claimed_rate(monkeypatch, clustered):
-    monkeypatch.setattr(planted_deviations, "EXECUTIONS", 500)
+    monkeypatch.setattr(planted_deviations, "EXECUTIONS", 800)  # enough to begin an audit
     run = planted_deviations.audited_run(2, clustered)
     low, high = planted_deviations.PLANTED
     assert not run.passed

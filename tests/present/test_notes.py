@@ -66,7 +66,7 @@ def test_the_report_warns_and_lists_the_number_among_its_facts(tmp_path):
         "an exception (first: KeyError: <b>; list the draws with capscope show DIR 'lit(b)' "
         "--draws)."
     )
-    assert second.startswith("Nothing else stands out: there is no evidence of side effects")
+    assert second.startswith("Nothing else stands out: there is no evidence of changes of objects")
     assert str(said).count("Warning") == 1
     assert facts["executions in which the agent raised an exception"] == "1"
 

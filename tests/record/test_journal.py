@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from capscope import Budget
 from capscope.errors import JournalError
-from capscope.record.identity import InitialPositions
+from capscope.record.identity import InitialPosition, InitialPositions
 from capscope.record.journal import Draw, Execution, Journal, QueryRecord, Start
 from capscope.record.stop_reason import StopReason
 from capscope.record.transcripts import LONGEST
@@ -94,6 +94,13 @@ def test_a_new_journal_knows_what_the_run_was_started_with(journal):
     assert meta.stop_reason == StopReason.budget("executions")
     journal.set_budget(Budget(executions=100))
     assert journal.read_meta().stop_reason is None
+
+
+def test_states_have_as_many_bits_as_there_are_atoms(journal):
+    wide = (1 << 20_000) - 1
+    began = InitialPositions(1, states=(wide,), each=(InitialPosition("0" * 32, wide, 1),))
+    journal.set_initial_positions(began)
+    assert journal.read_meta().initial_positions == began
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -49,8 +49,8 @@ def evaluate_run(path: Path, run: BenchRun) -> dict[str, Any]:
     """Evaluate the final model of a run, with and without the paper's filter."""
     made = load(path)
     measure = Measure(run.sequences)
-    plain = made.evaluate(measure)
-    filtered = made.evaluate(replace(measure, achieving_only=True))
+    plain = made.evaluate(measure, problem=run.problem)
+    filtered = made.evaluate(replace(measure, achieving_only=True), problem=run.problem)
     row = {
         **plain,
         "achieving": filtered["model_agreement"],

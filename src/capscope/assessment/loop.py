@@ -85,6 +85,8 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
         journal.add_intents(state.graph.capabilities[known:], known)
         if len(draws) == len(choice.tasks) and not _cut_by_budget(draws, state):
             journal.finish_query(number, state.strategy.describe(choice), seconds)
+        else:
+            state.builder.leave_open()
         begun = None
         listener(progress(state, choice.record))
     journal.set_stopped(reason, spec.budget, state.strategy.audit)

@@ -287,6 +287,8 @@ class ExecutionTableBuilder:
 
     _EXECUTION = 11
     _QUERY = 9
+    _FINISHED = 3
+    """Its place in the row of a query."""
 
     def __init__(self, table: ExecutionTable | None = None) -> None:
         self._executions = array("q")
@@ -333,6 +335,10 @@ class ExecutionTableBuilder:
             sum(d.llm_tokens for d in draws), seconds, sum(d.llm_cost for d in draws),
         ))  # fmt: skip
         return counts
+
+    def leave_open(self) -> None:
+        """Note that the last query is not complete, although it has all its draws."""
+        self._queries[self._FINISHED - self._QUERY] = False
 
     def table(self, states: Sequence[State]) -> ExecutionTable:
         """Return the table as it is now."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from capscope.record.settings import Settings
 from capscope.record.stop_reason import StopReason
-from capscope.record.stored_values import with_checked_types
+from capscope.record.stored_values import ANY_SIZE, with_checked_types
 from capscope.record.usage import Budget, Usage
 from capscope.statistics.audit import AuditResult
 from capscope.symbolic import State, Vocabulary
@@ -80,7 +80,7 @@ class InitialPosition:
 
     digest: str
     """Identifies its name, see `position_digest`."""
-    state: State
+    state: State = field(metadata=ANY_SIZE)
     resets: int
     """The number of resets that led to it."""
 
@@ -105,7 +105,7 @@ class InitialPositions:
     positions: int = 1
     others: bool = False
     """One more reset led to a position that is none of these."""
-    states: tuple[State, ...] = ()
+    states: tuple[State, ...] = field(default=(), metadata=ANY_SIZE)
     """The states of these positions; empty in format 1 of the journal."""
     each: tuple[InitialPosition, ...] = ()
     """The positions themselves; empty in journals that did not record them."""

@@ -22,6 +22,7 @@ from capscope.symbolic import State
 from capscope.symbolic.footprint import Footprint, Shape
 
 _PROBES = 3  # draws that show whether a pair always does it
+_FRUITLESS = 2  # probed pairs that always do it; then requests of this form are probed no more
 _AGAIN = 6  # draws of the pair itself,
 _LIKE = 6  # of the same request about objects in the same condition,
 _CONTRASTS = 10  # and about objects in another one
@@ -41,6 +42,7 @@ class Suspicions:
         """For a form and a condition of its objects, the pairs that succeeded."""
         self._rounds: Counter[tuple[object, Shape]] = Counter()
         self._probed: set[_Pair] = set()
+        self._fruitless: Counter[object] = Counter()
         self._current: _Pair | None = None  # the pair whose rounds are under way
         self._left = 0  # draws of the round
 
@@ -84,14 +86,17 @@ class Suspicions:
         if all(self._rounds[form, shape] >= _MOST_ROUNDS for shape in suspicious):
             return []
         if suspicious - frozenset.intersection(*shapes):
+            if pair in self._probed:
+                self._fruitless[form] = 0
             if self._current is not None:
                 return []
             self._rounds.update((form, shape) for shape in suspicious)
             self._current = pair
             return self._round(*pair)
-        if pair in self._probed:
+        if pair in self._probed or self._fruitless[form] >= _FRUITLESS:
             return []
         self._probed.add(pair)
+        self._fruitless[form] += 1  # unless it turns out to do both
         return [pair] * _PROBES
 
     def _condition(self, state: State, capability: int) -> object:

@@ -128,6 +128,7 @@ def install(monkeypatch, kind):
 def test_a_kind_of_another_package_is_found_last(monkeypatch):
     install(monkeypatch, dummy())
     assert list(FINDING_KINDS.all) == [
+        "collateral change",
         "side effect",
         "failure",
         "drop",
@@ -144,17 +145,17 @@ def test_a_kind_of_another_package_is_found_last(monkeypatch):
 
 def test_another_kind_makes_every_threshold_stricter(monkeypatch):
     graph = random_models(random.Random(1), share=0.8)
-    nine = thresholds_with(list(FINDING_KINDS.all.values()), graph)
+    own = thresholds_with(list(FINDING_KINDS.all.values()), graph)
     install(monkeypatch, dummy())
     *others, last = thresholds_with(list(FINDING_KINDS.all.values()), graph)
-    assert len(nine) == 9 and last == []
-    for before, after in zip(nine, others, strict=True):
-        assert after == pytest.approx([x + math.log(10 / 9) for x in before])
+    assert len(own) == 10 and last == []
+    for before, after in zip(own, others, strict=True):
+        assert after == pytest.approx([x + math.log(11 / 10) for x in before])
 
 
 def test_what_is_looked_for_is_listed_once():
-    assert len(descriptions()) == len(set(descriptions())) == 8
-    assert approximate_labels() == ["asymmetry"]
+    assert len(descriptions()) == len(set(descriptions())) == 9
+    assert approximate_labels() == ["collateral change", "asymmetry"]
 
 
 def test_draws_of_two_times_are_not_compared_if_the_agent_changed():

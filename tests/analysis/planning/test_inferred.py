@@ -140,7 +140,7 @@ def test_a_lucky_draw_has_the_odds_of_similar_states_beside_inferred_steps():
 @pytest.fixture(scope="module")
 def short():
     """A run that ended long before every pair was tried."""
-    return assess("blocksworld", budget=Budget(executions=150))
+    return assess("blocksworld", seed=1, budget=Budget(executions=150))
 
 
 @pytest.fixture(scope="module")

@@ -4,16 +4,17 @@ Which object is hit may differ each time. Asked about one victim after another, 
 hundred become six cases of three each, and none is sure. So the event is that *some* other object
 changes in this way, counted over all requests that differ only in their objects.
 
-It was not needed, since draws of the same pair achieved the intent without it. That it happens more
-often than `LEAST_RATE` must be sure, with the share of this kind in the error budget. Its condition
-is one literal, about the objects of the request or about objects of other types; of the 5 % each of
-these has half, because the former are few. Fisher's exact test is enough for that, since the side
-effect itself is beyond doubt; it holds only approximately, because the strategy draws more after a
-hit.
+It was not needed, since draws of the same pair achieved the intent by a part of the same changes.
+That it happens more often than `LEAST_RATE` must be sure, with the share of this kind in the error
+budget. Its condition is one literal, about the objects of the request or about objects of other
+types; of the 5 % each of these has half, because the former are few. Fisher's exact test is enough
+for that, since the side effect itself is beyond doubt; it holds only approximately, because the
+strategy draws more after a hit.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +51,7 @@ def find_collateral(
     """Find the changes of objects that a request does not mention."""
     footprints = [Footprint(intent, context.vocabulary) for intent in context.intents]
     questions = list(_questions(context, footprints))
-    threshold = share.threshold(len(questions)) if questions else 0.0
+    threshold = share.threshold(max(len(questions), 1))
     found = (_answer(context, footprints, question, threshold) for question in questions)
     return [finding for finding in found if finding is not None]
 
@@ -66,20 +67,25 @@ COLLATERAL = FindingKind(
 def _questions(
     context: FindingContext, footprints: Sequence[Footprint]
 ) -> Iterator[_CollateralQuestion]:
-    """Yield each change of other objects that a pair sometimes made, and sometimes did not."""
+    """Yield each change of other objects that a pair made, and did without by a part of the rest.
+
+    Another way to achieve the intent may change other objects and is no slip.
+    """
     forms: dict[object, list[int]] = {}
     shapes: dict[object, set[Shape]] = {}
     for capability, footprint in enumerate(footprints):
         forms.setdefault(footprint.form, []).append(capability)
         own = shapes.setdefault(footprint.form, set())
         for node, pair in context.tried[capability]:
-            ends = [
-                _shapes(context, footprint, effect)
+            achieving = [
+                effect
                 for effect in pair.counts
                 if context.holds(capability, effect.apply(node.state))
             ]
-            if ends:
-                own |= frozenset().union(*ends) - frozenset.intersection(*ends)
+            for more, less in itertools.permutations(achieving, 2):
+                if less.is_part_of(more):
+                    shapes_of_more = _shapes(context, footprint, more)
+                    own |= shapes_of_more - _shapes(context, footprint, less)
     for form, capabilities in forms.items():
         for shape in sorted(shapes[form]):
             yield _CollateralQuestion(tuple(capabilities), shape)

@@ -157,10 +157,6 @@ def _contains(effect: Effect, literal: Literal, bit: State) -> bool:
     return bool((effect.adds if literal.positive else effect.deletes) & bit)
 
 
-def _is_part(effect: Effect, whole: Effect) -> bool:
-    return effect != whole and not (effect.adds & ~whole.adds or effect.deletes & ~whole.deletes)
-
-
 def _may_be_side_effect(
     context: FindingContext, capability: int, caused: CausedLiterals, literal: Literal
 ) -> bool:
@@ -172,7 +168,7 @@ def _may_be_side_effect(
             continue
         for part, (held, missing) in ends.items():
             possible = (missing if literal.positive else held) & bit
-            if possible and not _contains(part, literal, bit) and _is_part(part, whole):
+            if possible and not _contains(part, literal, bit) and part.is_part_of(whole):
                 return True
     states = (context.nodes[i].state for i in caused.states[list(caused.hits[literal])])
     checked = (s for _, s in zip(range(_MOST_CHECKED), states, strict=False))
@@ -204,7 +200,7 @@ def avoided_in(
                 return other
             continue
         for other in (*spared, *context.modest_ways(capability, state, after)):
-            if not (other ^ state) & bit and _is_part(Effect.between(state, other), effect):
+            if not (other ^ state) & bit and Effect.between(state, other).is_part_of(effect):
                 return other
     return None
 
@@ -268,7 +264,7 @@ def _spared_by_siblings(context: FindingContext, case: Case) -> Spared:
 
 def _is_spared(hits: Sequence[Hit], spared: Spared) -> bool:
     """Return whether siblings achieved the intent by a part of the changes."""
-    return any(_is_part(part, whole) for topic, _, whole in hits for part in spared.get(topic, ()))
+    return any(part.is_part_of(whole) for topic, _, whole in hits for part in spared.get(topic, ()))
 
 
 def _removes_condition(
@@ -283,15 +279,11 @@ def _removes_condition(
     }
 
     def removes(topic: Topic, whole: Effect) -> bool:
-        parts = [part for part in spared.get(topic, ()) if _is_part(part, whole)]
-        additions = (_without(whole, part) for part in parts) if parts else (whole,)
+        parts = [part for part in spared.get(topic, ()) if part.is_part_of(whole)]
+        additions = (whole.without(part) for part in parts) if parts else (whole,)
         return all(negates(addition, clauses[topic], context) for addition in additions)
 
     return 2 * sum(removes(topic, effect) for topic, _, effect in hits) > len(hits)
-
-
-def _without(whole: Effect, part: Effect) -> Effect:
-    return Effect(whole.adds & ~part.adds, whole.deletes & ~part.deletes)
 
 
 def _irreversible(context: FindingContext, hits: Sequence[Hit]) -> bool:
