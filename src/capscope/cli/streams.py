@@ -31,7 +31,7 @@ _answers: TextIO | None = None
 def write_answer(line: str) -> None:
     """Write a line of an answer to standard output."""
     stream = _answers or sys.stdout
-    if stream is not None:  # it may have been closed by whoever started the command
+    if stream is not None:  # it may have been closed by the calling program
         with _reported():
             stream.write(sanitize(line) + "\n")
 

@@ -5,7 +5,7 @@ a record of how many rows it has and of the sum of their checksums. A sum, unlik
 whole table, can be kept up to date when a row is added, replaced or removed, at the same cost at
 any size; and a row that is missing changes it like one that differs.
 
-Checksums find damage, not forgery: whoever changes a journal can change them too.
+Checksums find damage, not forgery: one who changes a journal can change them too.
 """
 
 from __future__ import annotations

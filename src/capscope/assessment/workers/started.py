@@ -162,7 +162,7 @@ class Workers:
     def _take(self) -> Worker:
         worker = self._free.get()
         if isinstance(worker, CapscopeError):
-            self._free.put(worker)  # for whoever else waits
+            self._free.put(worker)  # for another draw
             raise worker
         return worker
 

@@ -2,7 +2,7 @@
 
 A skill picks at the place where its block is seen and places where its target is seen, each missed
 by a few millimetres. So it acts on the wrong block if the eyes take one for another. On the table
-it places near the front edge, without a look at what stands there.
+it places near the front edge, without a look at what is there.
 
 Light, noise and inaccuracy follow from the seed of the reset or restore and the number of skills
 since then.
