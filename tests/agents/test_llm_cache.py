@@ -2,6 +2,7 @@
 
 import itertools
 import sqlite3
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -199,3 +200,31 @@ def test_a_full_disk_is_reported(answers):
             answers.add(f"key {i}", "m", Completion("words " * 100, 1, 1, "stop"))
     answers._db.execute("PRAGMA max_page_count = 100000")
     assert answers.add("later", "m", ANSWER) == ANSWER
+
+
+OPENING = """
+import sys
+from pathlib import Path
+from capscope.agents.llm.cache import AnswerCache
+sys.stdin.readline()  # all processes begin together
+AnswerCache(Path(sys.argv[1])).close()
+"""
+
+
+def test_processes_may_open_a_new_cache_at_the_same_time(tmp_path):
+    for number in range(5):
+        path = str(tmp_path / f"answers-{number}.sqlite")
+        opening = [
+            subprocess.Popen(
+                [sys.executable, "-c", OPENING, path],
+                stdin=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(4)
+        ]
+        for process in opening:
+            process.stdin.write("now\n")
+            process.stdin.flush()
+        ended = [process.communicate(timeout=SECONDS)[1] for process in opening]
+        assert ended == [""] * 4

@@ -12,6 +12,7 @@ cached.
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from capscope.agents.llm.completion import Completion, TokenScores
 from capscope.errors import LlmError
 
 APPLICATION_ID = 0x43415041  # "CAPA", to recognize databases of other programs
+_BETWEEN_TRIES = 0.01  # seconds
 _LOCK_TIMEOUT = 60.0
 _COLUMNS = """(
     key TEXT PRIMARY KEY, model TEXT NOT NULL, text TEXT NOT NULL,
@@ -69,14 +71,30 @@ class AnswerCache:
                 path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
             )
             try:
-                self._prepare()
+                self._prepare_when_free()
             except BaseException:
                 self._db.close()
                 raise
 
+    def _prepare_when_free(self) -> None:
+        """Wait for other processes that open the file for the first time.
+
+        SQLite itself does not wait if another process switches to write-ahead mode.
+        """
+        deadline = time.monotonic() + _LOCK_TIMEOUT
+        while True:
+            try:
+                return self._prepare()
+            except sqlite3.OperationalError as error:
+                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() > deadline:
+                    raise
+            time.sleep(_BETWEEN_TRIES)
+
     def _prepare(self) -> None:
-        found = self._db.execute("PRAGMA application_id").fetchone()[0]
+        # In this order: another process that opens it now writes the number first.
         tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        found = self._db.execute("PRAGMA application_id").fetchone()[0]
         if found != APPLICATION_ID and (found or tables):
             raise LlmError(
                 f"{self.path} is a database of another program and was not changed; move it, or "
