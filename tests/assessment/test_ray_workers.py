@@ -42,10 +42,12 @@ def test_a_cluster_leaves_the_same_journal_as_one_thread_although_a_node_is_kill
     cluster, tmp_path
 ):
     nodes, other = cluster
+    at = []
 
     def killed(event):
         if event.usage.queries == 5:
             nodes.remove_node(other, allow_graceful=False)
+            at.append(event.usage.executions)
 
     given = {"strategy": "exhaustive", "settings": SETTINGS, "budget": Budget(executions=200)}
     assess(slippery_board, **given, run=tmp_path / "thread")
@@ -54,6 +56,7 @@ def test_a_cluster_leaves_the_same_journal_as_one_thread_although_a_node_is_kill
         workers=WorkerSettings(2, "ray", nodes.address),
     )  # fmt: skip
     assert dump(tmp_path / "cluster") == dump(tmp_path / "thread")
+    assert len(at) == 1 and at[0] < ended.usage.executions
     assert ended.workers_lost <= 1  # none if it was not asked again
 
 
