@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 from hypothesis import given
@@ -214,17 +214,12 @@ AnswerCache(Path(sys.argv[1])).close()
 def test_processes_may_open_a_new_cache_at_the_same_time(tmp_path):
     for number in range(5):
         path = str(tmp_path / f"answers-{number}.sqlite")
-        opening = [
-            subprocess.Popen(
-                [sys.executable, "-c", OPENING, path],
-                stdin=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for _ in range(4)
-        ]
-        for process in opening:
-            process.stdin.write("now\n")
-            process.stdin.flush()
-        ended = [process.communicate(timeout=SECONDS)[1] for process in opening]
+        command = [sys.executable, "-c", OPENING, path]
+        pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with ExitStack() as stack:
+            opening = [stack.enter_context(started(command, **pipes)) for _ in range(4)]
+            for process in opening:
+                process.stdin.write("now\n")
+                process.stdin.flush()
+            ended = [process.communicate(timeout=SECONDS)[1] for process in opening]
         assert ended == [""] * 4

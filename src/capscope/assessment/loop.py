@@ -113,7 +113,8 @@ def _forget_cut_draw(journal: Journal, state: RunState) -> None:
     number = state.usage.queries
     recorded = journal.draws(number) if journal.query(number) else []
     spent = sum((draw.usage for draw in recorded), state.usage)
-    if recorded and recorded[-1].cut and state.spec.budget.spent_by(spent) is None:
+    more = state.spec.budget.spent_by(spent) is None and state.spec.limit.to_ask()
+    if recorded and recorded[-1].cut and more:
         journal.remove_draw(number, len(recorded) - 1)
         state.usage += Usage(llm_cost=recorded[-1].llm_cost)
 
