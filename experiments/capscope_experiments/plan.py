@@ -96,22 +96,20 @@ _PAPERS = ("mcqs-s", "mcqs-e")
 CASES = (
     BenchCase("blocksworld", as_printed=_PAPERS),
     BenchCase("tireworld", as_printed=_PAPERS),
-    BenchCase("first-responders", max_seeds={**_FEW, "random": 2}, as_printed=("mcqs-s",)),
+    # Without the departures from the paper, `mcqs-s` goes on far beyond an agreement of 0.99.
+    BenchCase(
+        "first-responders",
+        budgets={"mcqs-s": Budget(executions=1_000_000)},
+        max_seeds=_FEW,
+        as_printed=("mcqs-s",),
+    ),
     BenchCase("probabilistic-elevators", tuple(_LARGE), _LARGE, max_seeds=_FEW),
     BenchCase("depot", tuple(_LARGE), _LARGE, max_seeds=_FEW),
     BenchCase("couriers", tuple(_GENERATED), _GENERATED, max_seeds=_FEW),
     BenchCase("hanoi", tuple(_GENERATED), _GENERATED, max_seeds=_FEW),
     BenchCase("minigrid-q", budgets=_GRID, sequences=5000, as_printed=_PAPERS),
     BenchCase("crafter-steve", tuple(_CRAFTER), _CRAFTER, sequences=5000, intents=_MEADOW_INTENTS),
-    # A run of the adaptive strategy takes two minutes: its plans go through thousands of pairs.
-    BenchCase(
-        "overcooked-hrl",
-        tuple(_KITCHEN),
-        _KITCHEN,
-        sequences=2000,
-        max_seeds={"adaptive": 3},
-        as_printed=("mcqs-e",),
-    ),
+    BenchCase("overcooked-hrl", tuple(_KITCHEN), _KITCHEN, sequences=2000, as_printed=("mcqs-e",)),
     BenchCase("tabletop-affordance", budgets=_TABLE, sequences=400, intents=_STACKING),
 )
 SEEDS = 5
