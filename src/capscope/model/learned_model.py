@@ -4,7 +4,7 @@ The naive model knows the pairs that were tried and nothing else. But most pairs
 what matters is a few atoms, and the agent does for one intent what it does for the next. So pairs
 are sorted into outcome types (`outcome_types`), and experts predict the type of a pair that was
 never tried (`experts`). Everything is fitted again whenever the executions have grown by 5 %; in
-between, only the trees of capabilities whose predictions failed.
+between, only the trees of capabilities whose predictions failed or whose pairs changed their type.
 
 `doubt` is the probability that the predicted type is wrong: 1 minus the weighted agreement of the
 experts.
@@ -138,9 +138,7 @@ class LearnedModel:
             for pair in self.graph.nodes[state].pairs:
                 if pair is not None:
                     self.types.learn(pair.counts)
-        for capability in range(len(self._labels)):
-            self._label(capability)
-        self._estimate_odds()
+        self._relabel()
 
     def _plan(self, labels: Sequence[Mapping[int, int]]) -> None:
         self.experts.plan(labels, [self.matrix.row[state] for state in sorted(self.graph.nodes)])
@@ -204,9 +202,11 @@ class LearnedModel:
                 stale.setdefault(capability)
             if len(labels) >= 2 * self._grown[capability]:
                 stale.setdefault(capability)
-        if self._draws >= self._refresh_at or relabel:
+        if self._draws >= self._refresh_at:
             self.refresh()
             return Observed(contradicted, range(len(self._labels)))
+        if relabel:
+            stale |= dict.fromkeys(self._relabel())
         for capability in stale:
             self._grow(capability)
         return Observed(contradicted, stale)
@@ -236,13 +236,26 @@ class LearnedModel:
         return self.types.of(pair, max(expected, NOTHING))
 
     def _label(self, capability: int) -> None:
-        labels = self._labels[capability] = {}
         # In the order of states, so that the order in which they were seen decides nothing.
-        for state in sorted(self.graph.nodes):
-            pair = self.graph.nodes[state].pairs[capability]
-            if pair is not None:
-                row = self.matrix.row[state]
-                labels[row] = self._type_of(capability, row, pair)
+        tried = [
+            (self.matrix.row[state], pair)
+            for state in sorted(self.graph.nodes)
+            if (pair := self.graph.nodes[state].pairs[capability]) is not None
+        ]
+        rows = np.array([row for row, _ in tried], dtype=np.int64)
+        expected = np.maximum(self.experts.expected_step(capability, rows), NOTHING).tolist()
+        self._labels[capability] = {
+            row: self.types.of(pair, step)
+            for (row, pair), step in zip(tried, expected, strict=True)
+        }
+
+    def _relabel(self) -> list[int]:
+        """Give every tried pair its type again; return the capabilities with other types now."""
+        before = list(self._labels)
+        for capability in range(len(self._labels)):
+            self._label(capability)
+        self._estimate_odds()
+        return [i for i, labels in enumerate(self._labels) if labels != before[i]]
 
     def _labeled(self) -> Iterator[tuple[int, PairStats]]:
         """Yield every pair that has a label, after it."""

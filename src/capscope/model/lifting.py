@@ -9,7 +9,7 @@ the first of its group by swapping its objects for those of the first; all other
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -47,6 +47,7 @@ class Lifting:
         self._group_of: list[_Group] = []
         self._renaming: list[Integers] = []
         self._intents: list[Intent] = []
+        self._numbers: dict[int, list[int]] = {}  # for each capability, the types of its group
 
     def add(self, intent: Intent) -> None:
         """Add the next capability."""
@@ -87,6 +88,7 @@ class Lifting:
 
     def fit(self, labels: Sequence[Mapping[int, int]], seed: int) -> None:
         """Grow the committees; `labels` has the type of each row for each capability."""
+        self._numbers.clear()
         for number, group in enumerate(self._groups.values()):
             group.committee = None
             if len(group.members) > 1:
@@ -102,20 +104,18 @@ class Lifting:
         if not examples:
             return
         known: dict[frozenset[Effect], int] = {}
-        classes, bits = [], []
-        for _, capability, row, number in examples:
-            effects = self._renamed(number, np.argsort(self._renaming[capability]))
-            classes.append(known.setdefault(effects, len(known)))
-            bits.append(self._matrix.bits[row][self._renaming[capability]])
+        class_of: dict[tuple[int, int], int] = {}  # of a type of a capability
+        for _, capability, _, number in examples:
+            if (capability, number) not in class_of:
+                back = np.argsort(self._renaming[capability])
+                effects = _renamed(self._types.effects[number], back)
+                class_of[capability, number] = known.setdefault(effects, len(known))
         group.types = list(known)
-        group.committee = Committee.grown(np.array(bits), np.array(classes), len(known), 4, seed)
-
-    def _renamed(self, number: int, renaming: Integers) -> frozenset[Effect]:
-        """Return the effects of a type with each atom replaced."""
-        return frozenset(
-            Effect(_moved(effect.adds, renaming), _moved(effect.deletes, renaming))
-            for effect in self._types.effects[number]
-        )
+        rows = np.array([row for _, _, row, _ in examples])
+        renamings = np.array([self._renaming[capability] for _, capability, _, _ in examples])
+        bits = np.take_along_axis(self._matrix.bits[rows], renamings, axis=1)
+        classes = np.array([class_of[capability, number] for _, capability, _, number in examples])
+        group.committee = Committee.grown(bits, classes, len(known), _COMMITTEE, seed)
 
     def votes(self, capability: int, rows: Integers) -> tuple[list[int], Floats]:
         """Return types and how far each is believed in each row; none if nothing is known."""
@@ -124,17 +124,22 @@ class Lifting:
             return [], np.zeros((len(rows), 0))
         renaming = self._renaming[capability]
         shares = group.committee.shares(self._matrix.bits[rows][:, renaming])
-        numbers = [
-            self._types.number(frozenset(
-                Effect(_moved(e.adds, renaming), _moved(e.deletes, renaming)) for e in effects
-            ))
-            for effects in group.types
-        ]  # fmt: skip
-        return numbers, shares
+        if capability not in self._numbers:
+            self._numbers[capability] = [
+                self._types.number(_renamed(effects, renaming)) for effects in group.types
+            ]
+        return self._numbers[capability], shares
 
 
 def _objects(intent: Intent) -> list[str]:
     return list(dict.fromkeys(o for one in intent.literals for o in one.atom.arguments))
+
+
+def _renamed(effects: Iterable[Effect], renaming: Integers) -> frozenset[Effect]:
+    """Return effects with each atom replaced."""
+    return frozenset(
+        Effect(_moved(one.adds, renaming), _moved(one.deletes, renaming)) for one in effects
+    )
 
 
 def _moved(mask: int, renaming: Integers) -> int:

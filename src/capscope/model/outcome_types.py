@@ -37,6 +37,8 @@ class OutcomeTypes:
         """The executions that showed each type."""
         self.peer_draws: list[int] = [0]
         """Those that showed a type of the same kind: all drives are of one kind."""
+        self.revision = 0
+        """Counts how often types were added or odds estimated."""
         self._kinds: dict[Effect, Kind] = {}
         self._number: dict[frozenset[Effect], int] = {self.effects[0]: NOTHING}
         self._several: list[frozenset[Effect]] = []  # the maximal sets of more than one effect
@@ -73,6 +75,7 @@ class OutcomeTypes:
         """Return the number of a type, made if it is new; all its effects are equally likely."""
         number = self._number.get(effects)
         if number is None:
+            self.revision += 1
             number = self._number[effects] = len(self.effects)
             self.effects.append(effects)
             self.odds.append({effect: 1.0 / len(effects) for effect in sorted(effects)})
@@ -94,6 +97,7 @@ class OutcomeTypes:
 
         The peers of a type have effects of the same kinds. Their odds count as a few draws.
         """
+        self.revision += 1
         peers: dict[tuple[Kind, ...], Counter[Kind]] = {}
         signatures = {
             number: tuple(sorted(map(self.kind, self.effects[number]))) for number in drawn

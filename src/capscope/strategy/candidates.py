@@ -70,6 +70,7 @@ class Candidates:
         self._novelty: Floats = np.zeros((0, 0))
         self._relevance: Floats = np.zeros(0)
         self._visits: Floats = np.zeros(0)  # the share of each state; less than 1 in all
+        self._errors: dict[bool, tuple[int, Floats]] = {}  # of the odds, with their revision
         self._ones: list[Integers] = []  # for each capability: states tried in which an atom held
         self._times: list[int] = []
         self._together: list[Mask] = []  # pairs of atoms that held together in one of them
@@ -287,6 +288,9 @@ class Candidates:
         Half of the draws of its peers count as its own, if they are to count.
         """
         types = self._model.types
+        revision, known = self._errors.get(by_peers, (-1, np.zeros(0)))
+        if revision == types.revision:
+            return known
         errors = []
         for odds, draws, peers in zip(types.odds, types.draws, types.peer_draws, strict=True):
             main = max(odds.values())
@@ -295,7 +299,8 @@ class Candidates:
             errors.append(max(float(spread), _HIDDEN / (draws + 2.0)))
         # That nothing happens was seen so often that its count is not kept.
         errors[0] = 0.0
-        return np.array(errors)
+        self._errors[by_peers] = types.revision, np.array(errors)
+        return self._errors[by_peers][1]
 
     def expected_errors(self) -> tuple[float, float]:
         """Return the expected error of untried pairs, and that of odds, summed by relevance."""
