@@ -204,7 +204,9 @@ def printed_curves(bench: Bench) -> list[Curve]:
         for case in bench.cases
     )
     printed = replace(bench, cases=cases, settings=bench.settings.as_in_paper())
-    curves = printed.curves(printed.planned_runs())
+    most = {case.problem: case.max_printed_seeds for case in cases}
+    runs = [run for run in printed.planned_runs() if run.seed in bench.seeds[: most[run.problem]]]
+    curves = printed.curves(runs)
     return [replace(curve, strategy=curve.strategy + AS_PRINTED) for curve in curves]
 
 
