@@ -4,10 +4,11 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from inspect import getmembers
 
 import pytest
 
-import capscope.run as run_module
+import capscope.analysis.run_facts as run_facts
 from capscope import Budget, Run, assess, load, resume
 from capscope.model import StateGraph
 from capscope.record.execution_table import ExecutionTable, ExecutionTableBuilder
@@ -34,10 +35,10 @@ def counted_calls(monkeypatch):
         count(StateGraph, "__init__", "graph")
         count(Evidence, "__init__", "evidence")
         count(ExecutionTableBuilder, "__init__", "builder")
-        count(run_module, "find_findings", "findings")
-        count(run_module, "find_aliasing", "aliasing")
-        count(run_module, "find_drift", "drift")
-        count(run_module, "find_agent_failures", "agent failures")
+        count(run_facts, "find_findings", "findings")
+        count(run_facts, "find_aliasing", "aliasing")
+        count(run_facts, "find_drift", "drift")
+        count(run_facts, "find_agent_failures", "agent failures")
         read = ExecutionTable.read
 
         def reading(cls, journal):
@@ -105,7 +106,7 @@ def show_everything(run, folder):
     assert run.verdict.tried == run.graph.pairs_tried
 
 
-FACTS = [name for name, value in vars(Run).items() if isinstance(value, cached_property)]
+FACTS = [name for name, value in getmembers(Run) if isinstance(value, cached_property)]
 
 
 def test_reading_a_run_changes_nothing(tmp_path):

@@ -22,8 +22,10 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 from capscope.assessment.workers import WorkerSettings, start_workers
+from capscope.assessment.workers.contract import MakeProblem
 from capscope.built_in_problems import (
     BUILT_IN,
     RegisteredProblem,
@@ -32,6 +34,8 @@ from capscope.built_in_problems import (
     table_problem,
 )
 from capscope.errors import CapscopeError, ProblemError, install_hint
+from capscope.phases import begin_phase
+from capscope.record.journal import Journal
 from capscope.symbolic import State
 from capscope.world import Limits, Problem, Snapshot, picture_of
 from capscope.world.attempt import is_exit
@@ -110,6 +114,13 @@ def text_digest(source: str) -> str | None:
     return hashlib.sha256(Path(left).read_bytes()).hexdigest()[:16]
 
 
+def record_file_digest(journal: Journal, source: str) -> None:
+    """Record which texts the problem's file has had while the run was under way."""
+    known, now = journal.read_meta().file_digests, text_digest(source)
+    if now is not None and now not in known[-1:]:
+        journal.set_file_digests([*known, now])
+
+
 def load_problem(source: str) -> Problem:
     """Load a problem by name, with options, `file.py:factory` or `domain.pddl:problem.pddl`."""
     left, colon, right = source.rpartition(":")
@@ -169,6 +180,42 @@ def refuse_python_file(source: str) -> None:
             f"the run directory names the Python file {source}, and loading it runs its code; if "
             "you trust it, add --trust (in Python trust=True), or name the problem yourself"
         )
+
+
+def find_problem(problem: str | Problem | MakeProblem) -> FoundProblem:
+    """Return a problem that a user named, made, or gave a function for."""
+    if isinstance(problem, Problem):
+        return FoundProblem(problem.name, problem, None)
+    if isinstance(problem, str):
+        source = canonical_source([problem])
+        begin_phase(f"loading {source}")
+        loader = ProblemLoader(source)
+        return FoundProblem(source, loader(), loader)
+    made = problem()
+    if not isinstance(made, Problem):
+        raise ProblemError(f"{problem!r} returned {type(made).__name__}, not a capscope Problem")
+    return FoundProblem(made.name, made, problem)
+
+
+class FoundProblem(NamedTuple):
+    """A problem, how it is found again, and how to make another copy of it."""
+
+    source: str
+    problem: Problem
+    make: MakeProblem | None
+
+
+class GivenProblem(NamedTuple):
+    """What the user says about the problem of an existing run."""
+
+    problem: Problem | str | MakeProblem | None
+    trust: bool
+
+    def load(self, source: str) -> FoundProblem:
+        """Return the problem that a run directory names, or the one that is given instead."""
+        if self.problem is None and not self.trust:
+            refuse_python_file(source)
+        return find_problem(source if self.problem is None else self.problem)
 
 
 def picture_drawer(source: str, wanted: bool | None) -> Callable[[Snapshot], bytes] | None:

@@ -10,59 +10,41 @@ journal once; each derived fact is computed when it is first asked for, and kept
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from capscope.analysis.aliasing import Aliasing, find_aliasing
-from capscope.analysis.drift import Drift, find_drift
 from capscope.analysis.evaluation.evaluate import Measure, evaluate_run
 from capscope.analysis.evaluation.sample import Progress, silent
-from capscope.analysis.findings import Finding, find_findings
-from capscope.analysis.findings.pair_endings import pair_endings
-from capscope.analysis.hazards import HazardResult, find_hazards
 from capscope.analysis.planning import Goal, Plan, PlanAttempt, Trial, TrialSettings, plan_for
 from capscope.analysis.planning.goal import matching_states
 from capscope.analysis.planning.trial import attempt_plan
-from capscope.analysis.rates import CapabilityRates, achievement_rates
-from capscope.analysis.success import ResetSuccess, success_from_resets
+from capscope.analysis.run_facts import RunFacts, initial_graph
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.run_state import RunState
-from capscope.assessment.time_limit import OutOfTime, TimedPictures, TimeLimit
+from capscope.assessment.spec import with_declared
+from capscope.assessment.time_limit import OutOfTime, TimedPictures, TimeLimit, time_left
 from capscope.assessment.workers import WorkerSettings, start_workers
 from capscope.assessment.workers.contract import MakeProblem
-from capscope.errors import ProblemError, RunError, SimulatorError
-from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
+from capscope.errors import RunError, SimulatorError
 from capscope.phases import begin_phase
 from capscope.problems import (
-    ProblemLoader,
-    canonical_source,
+    GivenProblem,
+    find_problem,
     picture_drawer,
-    refuse_python_file,
-    text_digest,
+    record_file_digest,
 )
-from capscope.record.agent_failures import AgentFailure, find_agent_failures
-from capscope.record.execution_table import ExecutionTable, has_several_positions
-from capscope.record.identity import InitialPositions, RunIdentity, RunMeta
-from capscope.record.journal import Journal
-from capscope.record.journal_file import JournalStamp, understood
+from capscope.record.execution_table import ExecutionTable
+from capscope.record.journal_file import understood
 from capscope.record.progress import journal_stamp
-from capscope.record.run_directory import MODEL, REPORT, RunDirectory, TemporaryRun
+from capscope.record.run_directory import REPORT, RunDirectory, TemporaryRun
 from capscope.record.settings import Settings
-from capscope.record.stop_reason import StopReason
-from capscope.record.usage import Budget, Usage
-from capscope.statistics.audit import AuditResult
-from capscope.strategy.evidence import Evidence
+from capscope.record.usage import Budget
 from capscope.strategy.registry import DEFAULT_STRATEGY
-from capscope.strategy.verdict import Verdict
-from capscope.symbolic import ExpectedEffects, Intent, State
-from capscope.world import Hazard, Problem, picture_of
+from capscope.world import Problem, picture_of
 
 if TYPE_CHECKING:
     from capscope.analysis.diff import Comparison
@@ -70,239 +52,26 @@ if TYPE_CHECKING:
     from capscope.present.explanation import Explanation
     from capscope.present.notebook import PreformattedText
 
-_SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success")
-"""What is said of a run at its end, and takes time to compute."""
 
-
-class Run:
+class Run(RunFacts):
     """A run as it was when it was loaded, or when it stopped.
 
     A run that was not kept lives in a temporary directory for as long as this object.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        meta: RunMeta,
-        executions: ExecutionTable,
-        graph: StateGraph,
-        *,
-        evidence: Evidence | None = None,
-        model: LearnedModel | None = None,
-        temporary: TemporaryRun | None = None,
-    ) -> None:
-        self.path = path
-        """The run directory."""
-        self.meta = meta
-        self.executions = executions
-        """Every execution, as columns."""
-        self.graph = graph
-        """The states seen and the pairs tried."""
-        self.omitted: str | None = None
-        """Why the report was not written at the end of the run; None if it was."""
-        self.workers_lost = 0
-        """Workers that were lost while this object was made; their draws were made again."""
-        self._evidence = evidence
-        self._model = model
-        self._temporary = temporary
-        self._trusted = False
-        """Whether the problem was loaded from what the user named."""
-        self._verified: JournalStamp | None = None
-        """The journal that was found intact."""
-        self._explanations: dict[int | None, Explanation] = {}
-
-    @property
-    def kept(self) -> bool:
-        """Whether the run directory outlives this object."""
-        return self._temporary is None
-
-    @property
-    def summed_up(self) -> bool:
-        """Whether there was time to compute what is said of a run at its end."""
-        return self.omitted is None or all(fact in vars(self) for fact in _SUMMARY)
+    _trusted = False
+    """Whether the problem was loaded from what the user named."""
 
     @property
     def report_path(self) -> Path:
         """Where the report of a kept run is."""
         return self.path / REPORT
 
-    @property
-    def identity(self) -> RunIdentity:
-        """What the run was started with."""
-        return self.meta.identity
-
-    @property
-    def problem(self) -> str:
-        """The name of the problem."""
-        return self.meta.name
-
-    @property
-    def capabilities(self) -> Sequence[Intent]:
-        """The intents that were assessed."""
-        return self.graph.capabilities
-
-    @cached_property
-    def models(self) -> ExtremeModels:
-        """The pessimistic and the optimistic model."""
-        return ExtremeModels(self.graph)
-
-    @cached_property
-    def model(self) -> LearnedModel:
-        """The learned model: what was seen, and what that makes likely of pairs never tried.
-
-        The model of an audited run is the one that was audited: the draws of the audit count only
-        for the pairs that they are about.
-        """
-        if self._model is not None:
-            return self._model
-        seed, audit = self.identity.seed, self.meta.audit
-        if audit is None:
-            return LearnedModel.fitted(self.graph, seed)
-        before = _graph(self.meta, self.capabilities)
-        before.update(self.executions.first_queries(audit.since_query).transitions())
-        model = LearnedModel.fitted(before, seed)
-        model.follow(self.graph)
-        return model
-
-    @property
-    def audit(self) -> AuditResult | None:
-        """How far an audit of the model got; None if none was begun."""
-        return self.meta.audit
-
-    @cached_property
-    def coverage(self) -> ModelCoverage:
-        """How many pairs of the states seen were tried, are inferred, and are unknown."""
-        return self.model.coverage()
-
-    @cached_property
-    def usage(self) -> Usage:
-        """What was spent."""
-        return self.meta.discovery_usage + self.executions.queries.usage()
-
-    @property
-    def budget(self) -> Budget:
-        """What it was allowed to spend."""
-        return self.meta.budget
-
-    @property
-    def stop_reason(self) -> StopReason | None:
-        """Why the run ended; None if it has not, or went on since with another budget."""
-        return self.meta.stop_reason
-
-    @property
-    def initial_positions(self) -> InitialPositions:
-        """Where the run began."""
-        return self.meta.initial_positions
-
-    @property
-    def first_state(self) -> State:
-        """The state in which the first query started."""
-        if not len(self.executions.queries):
-            raise RunError(
-                f"{self.path} has asked nothing yet; continue it with `capscope resume {self.path}`"
-            )
-        return self.executions.states[int(self.executions.queries.start[0])]
-
-    @cached_property
-    def verdict(self) -> Verdict:
-        """What the evidence settles and what it leaves open; see also `claim_withheld`."""
-        evidence = self._evidence or Evidence.of(self.graph, self.identity.settings)
-        return evidence.verdict()
-
-    @cached_property
-    def agent_failures(self) -> tuple[AgentFailure, ...]:
-        """The ways in which the agent failed: it raised, or chose an unavailable action."""
-        return find_agent_failures(
-            self.executions, self.open_journal, self.capabilities, self.graph.vocabulary
-        )
-
-    @cached_property
-    def aliasing(self) -> Aliasing:
-        """Where outcomes depend on simulator state that the predicates do not capture."""
-        return find_aliasing(self.executions, self.capabilities, self.graph.vocabulary)
-
-    @cached_property
-    def drift(self) -> Drift | None:
-        """How the agent changed while the run was under way; None if that is not shown."""
-        return find_drift(
-            self.executions,
-            self.capabilities,
-            self.graph.vocabulary,
-            several_positions=self._has_several_positions,
-            discovered=self.meta.discovered,
-        )
-
-    def _has_several_positions(self) -> bool:
-        with self.open_journal() as journal:
-            return has_several_positions(journal)
-
-    @cached_property
-    def success(self) -> Mapping[Intent, ResetSuccess]:
-        """How often the agent achieves each intent if asked right after a reset.
-
-        Intents that hold after every reset are missing. Runs of earlier versions have none.
-        """
-        return success_from_resets(
-            self.executions, self.capabilities, self.graph.vocabulary, self.initial_positions
-        )
-
-    @cached_property
-    def rates(self) -> Mapping[Intent, CapabilityRates]:
-        """How often the agent achieves each intent at once, and if asked until it holds.
-
-        From the states in which it was asked for and did not hold; intents without such a state are
-        missing.
-        """
-        return achievement_rates(self.graph, self.executions, self.initial_positions)
-
-    @property
-    def claim_withheld(self) -> str | None:
-        """Why nothing is called settled, whatever the verdict; None if there is no such reason."""
-        if self.drift is not None:
-            return "the agent changed while the run was under way"
-        if self.executions.idle:
-            return "no execution changed anything"
-        return None
-
-    def findings(self) -> list[Finding]:
-        """Return what a user should know about the agent, the most harmful first."""
-        return self._findings
-
-    @cached_property
-    def _findings(self) -> list[Finding]:
-        begin_phase("looking for surprises")
-        return find_findings(
-            self.graph,
-            temporal_length=self.identity.temporal_length,
-            beginnings=self.initial_positions.states,
-            endings=pair_endings(self.executions, self.capabilities, self.graph.vocabulary),
-            drift=self.drift,
-        )
-
-    @cached_property
-    def hazards(self) -> tuple[HazardResult, ...]:
-        """What is known about the hazards that the run searched for."""
-        return self.find_hazards(self.identity.settings.hazards)
-
-    def find_hazards(self, hazards: Sequence[str]) -> tuple[HazardResult, ...]:
-        """Return what is known about hazards, whether or not the run searched for them.
-
-        All bounds hold together with the confidence of the run.
-        """
-        words = self.graph.vocabulary
-        return find_hazards(self, [Hazard.parse(text, words) for text in dict.fromkeys(hazards)])
-
     def notes(self) -> Iterator[str]:
         """Yield what a reader must know before the model; for most runs there is nothing."""
         from capscope.present.notes import run_notes
 
         return run_notes(self)
-
-    @contextmanager
-    def open_journal(self) -> Iterator[Journal]:
-        """Open the journal, for trajectories, transcripts and positions."""
-        with RunDirectory.open(self.path, read_only=True, verified=self._verified) as opened:
-            yield opened.journal
 
     def within(self, executions: int | None = None, *, simulator_steps: int | None = None) -> Run:
         """Return the run as it was after the last query that ended within this much.
@@ -312,20 +81,9 @@ class Run:
         if simulator_steps is not None:
             simulator_steps -= self.meta.discovery_usage.simulator_steps
         table = self.executions.within(executions, simulator_steps)
-        graph = _graph(self.meta, self.capabilities)
+        graph = initial_graph(self.meta, self.capabilities)
         graph.update(table.transitions())
         return Run(self.path, self.meta, table, graph, temporary=self._temporary)
-
-    def replay(self) -> Iterator[tuple[Usage, StateGraph]]:
-        """Yield what was spent and what was known after each query.
-
-        It is the same graph each time, updated in place. It has every capability from the start.
-        """
-        graph = _graph(self.meta, self.capabilities)
-        usages = self.executions.queries.running_usage(self.meta.discovery_usage)
-        for usage, transitions in zip(usages, self.executions.transitions_by_query(), strict=True):
-            graph.update(transitions)
-            yield usage, graph
 
     def show(self, capability: str | None = None) -> PreformattedText:
         """Return when a capability does what, as text; all of them if none is named.
@@ -339,6 +97,10 @@ class Run:
             return shown_model(self.graph, rates)
         intents = self.graph.match_capabilities(capability)
         return shown_capabilities(self.graph, intents, rates)
+
+    @cached_property
+    def _explanations(self) -> dict[int | None, Explanation]:
+        return {}
 
     def explain(self, query: int | None = None) -> Explanation:
         """Return what a query asked and why, and what it taught; the last one if none is named."""
@@ -423,8 +185,8 @@ class Run:
         The samples are kept in the folder `datasets` beside the run directory; `workers` execute
         their sequences. `problem` and `trust` are as in `resume`.
         """
-        given = _GivenProblem(problem, trust or self._trusted)
-        _, loaded, make = _found_again(self.identity.source, given)
+        given = GivenProblem(problem, trust or self._trusted)
+        _, loaded, make = given.load(self.identity.source)
         measure = measure or Measure()
         limits = measure.after_executions, measure.after_steps
         whole = limits == (None, None)
@@ -481,12 +243,12 @@ class Run:
         directory may come from somebody else: the Python file that it names is run only if it was
         named in this process before, is named as `problem`, or with `trust`.
         """
-        given = _GivenProblem(problem, trust or self._trusted)
+        given = GivenProblem(problem, trust or self._trusted)
         return _resume(self.path, given, budget, listener, workers, self._temporary)
 
     def _load_problem(self, problem: Problem | str | None, trust: bool) -> Problem:
-        given = _GivenProblem(problem, trust or self._trusted)
-        _, loaded, _ = _found_again(self.identity.source, given)
+        given = GivenProblem(problem, trust or self._trusted)
+        _, loaded, _ = given.load(self.identity.source)
         with RunDirectory.open(self.path, read_only=True) as opened:
             opened.require_same(RunSpec.continuing(self.meta, loaded).identity)
         return loaded
@@ -510,7 +272,7 @@ def load(directory: str | Path) -> Run:
         table = ExecutionTable.read(opened.journal)
         with understood(opened.journal.path):
             meta.require_known_atoms(table.states)
-            graph = _graph(meta, intents)
+            graph = initial_graph(meta, intents)
             # The order of transitions leaves no trace in the graph, so all are added at once.
             graph.update(table.transitions())
     run = Run(path, meta, table, graph)
@@ -536,14 +298,14 @@ def assess(
     `workers` draws of a query are made in parallel, each on a copy of the problem.
     """
     begun = time.monotonic()
-    source, loaded, make = _found(problem)
+    source, loaded, make = find_problem(problem)
     with start_workers(_worker_settings(workers), loaded, make) as started:
         spec = RunSpec(
             loaded,
             source,
             strategy,
             seed,
-            _as_declared(settings or Settings(), loaded),
+            with_declared(settings or Settings(), loaded),
             budget or Budget(),
             started,
             TimeLimit.of(begun, None if budget is None or run is None else budget.seconds),
@@ -571,19 +333,12 @@ def resume(
     may come from somebody else: the Python file that it names is run only with `trust`, or if it is
     named as `problem`.
     """
-    return _resume(Path(run), _GivenProblem(problem, trust), budget, listener, workers, None)
-
-
-class _GivenProblem(NamedTuple):
-    """What the user says about the problem of an existing run."""
-
-    problem: Problem | str | MakeProblem | None
-    trust: bool
+    return _resume(Path(run), GivenProblem(problem, trust), budget, listener, workers, None)
 
 
 def _resume(
     path: Path,
-    given: _GivenProblem,
+    given: GivenProblem,
     budget: Budget | None,
     listener: Listener,
     workers: int | WorkerSettings,
@@ -592,84 +347,25 @@ def _resume(
     begun = time.monotonic()
     with RunDirectory.open(path) as opened:
         meta = opened.journal.read_meta()
-        _, loaded, make = _found_again(meta.identity.source, given)
+        _, loaded, make = given.load(meta.identity.source)
         with start_workers(_worker_settings(workers), loaded, make) as started:
             spec = RunSpec.continuing(meta, loaded, budget, started)
             opened.admit(spec.identity, spec.budget)
             if temporary is None:
-                spec = replace(spec, limit=_time_left(opened.journal, spec.budget, begun))
+                spec = replace(spec, limit=time_left(opened.journal, spec.budget, begun))
             return _carry_out(opened, spec, listener, temporary)
-
-
-def _found_again(source: str, given: _GivenProblem) -> tuple[str, Problem, MakeProblem | None]:
-    """Return the problem that a run directory names, or the one that is given instead."""
-    if given.problem is None and not given.trust:
-        refuse_python_file(source)
-    return _found(source if given.problem is None else given.problem)
-
-
-def _found(problem: str | Problem | MakeProblem) -> tuple[str, Problem, MakeProblem | None]:
-    """Return the source of a problem, the problem, and how to make another copy of it."""
-    if isinstance(problem, Problem):
-        return problem.name, problem, None
-    if isinstance(problem, str):
-        source = canonical_source([problem])
-        begin_phase(f"loading {source}")
-        loader = ProblemLoader(source)
-        return source, loader(), loader
-    made = problem()
-    if not isinstance(made, Problem):
-        raise ProblemError(f"{problem!r} returned {type(made).__name__}, not a capscope Problem")
-    return made.name, made, problem
 
 
 def _worker_settings(workers: int | WorkerSettings) -> WorkerSettings:
     return WorkerSettings(workers) if isinstance(workers, int) else workers
 
 
-def _as_declared(settings: Settings, problem: Problem) -> Settings:
-    """Add what a problem declares; it is recorded, whatever the problem says later.
-
-    Intents that the user names replace those of the problem.
-    """
-    for name in ("hazards", "intents", "expected"):
-        if isinstance(getattr(problem, name), str):
-            raise ProblemError(
-                f"the {name} of a problem are a list, like [{getattr(problem, name)!r}]"
-            )
-    return replace(
-        settings,
-        hazards=tuple(dict.fromkeys([*settings.hazards, *problem.hazards])),
-        intents=settings.intents or tuple(problem.intents),
-        expected=tuple(dict.fromkeys([*settings.expected, *problem.expected])),
-    )
-
-
-def _time_left(journal: Journal, budget: Budget, begun: float) -> TimeLimit:
-    """Return the limit of a resumed run: what it took before counts."""
-    if budget.seconds is None:
-        return TimeLimit()
-    before = sum(seconds for (seconds,) in journal.select("SELECT seconds FROM queries"))
-    limit = TimeLimit.of(begun, max(budget.seconds - before, 0.0))
-    if journal.read_meta().stop_reason == StopReason.budget("seconds"):
-        # The time was spent: there is nothing to do but to write what is known.
-        return TimeLimit(begun, inf)
-    return limit
-
-
-def _graph(meta: RunMeta, intents: Sequence[Intent]) -> StateGraph:
-    """Return a graph that has seen nothing but where the run began."""
-    graph = StateGraph(meta.vocabulary, intents)
-    graph.expected = ExpectedEffects(meta.identity.settings.expected, meta.vocabulary)
-    for state in meta.initial_positions.states:
-        graph.node(state)
-    return graph
-
-
 def _carry_out(
     opened: RunDirectory, spec: RunSpec, listener: Listener, temporary: TemporaryRun | None
 ) -> Run:
-    _record_file_digest(opened.journal, spec.source)
+    from capscope.present.results import write_results
+
+    record_file_digest(opened.journal, spec.source)
     try:
         state = run_assessment(opened.journal, spec, listener)
     except SimulatorError as error:
@@ -681,28 +377,13 @@ def _carry_out(
     run = _finished(opened, state, temporary)
     run.workers_lost = 0 if spec.workers is None else spec.workers.lost
     if run.kept:
+        draw = picture_of(spec.problem)
         try:
             with spec.limit.enforced():
-                _write_results(run, spec)
+                write_results(run, draw and TimedPictures(draw, spec.limit))
         except OutOfTime:
             run.omitted = f"time limit; write it with: capscope report {run.path}"
     return run
-
-
-def _write_results(run: Run, spec: RunSpec) -> None:
-    from capscope.export.model_json import model_document
-    from capscope.present.page import write_report
-
-    # What is printed at the end comes first: if time runs out, it is there.
-    begin_phase("summing up")
-    for fact in _SUMMARY:
-        getattr(run, fact)
-    begin_phase(f"writing {MODEL}")
-    text = json.dumps(model_document(run.graph, run.problem), indent=1) + "\n"
-    RunDirectory.write(run.path, MODEL, text)
-    draw = picture_of(spec.problem)
-    begin_phase("writing the report")
-    write_report(run, run.report_path, draw and TimedPictures(draw, spec.limit))
 
 
 def _finished(opened: RunDirectory, state: RunState, temporary: TemporaryRun | None) -> Run:
@@ -721,10 +402,3 @@ def _finished(opened: RunDirectory, state: RunState, temporary: TemporaryRun | N
     )
     run._trusted = True
     return run
-
-
-def _record_file_digest(journal: Journal, source: str) -> None:
-    """Record which texts the problem's file has had while the run was under way."""
-    known, now = journal.read_meta().file_digests, text_digest(source)
-    if now is not None and now not in known[-1:]:
-        journal.set_file_digests([*known, now])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from capscope.assessment.time_limit import TimeLimit
 from capscope.assessment.workers import Workers
+from capscope.errors import ProblemError
 from capscope.record.identity import RunIdentity, RunMeta
 from capscope.record.run_directory import versions
 from capscope.record.settings import Settings
@@ -85,3 +86,21 @@ class RunSpec:
         return RunMeta(
             self.identity, self.problem.name, self.problem.vocabulary, self.budget, versions()
         )
+
+
+def with_declared(settings: Settings, problem: Problem) -> Settings:
+    """Add what a problem declares; it is recorded, whatever the problem says later.
+
+    Intents that the user names replace those of the problem.
+    """
+    for name in ("hazards", "intents", "expected"):
+        if isinstance(getattr(problem, name), str):
+            raise ProblemError(
+                f"the {name} of a problem are a list, like [{getattr(problem, name)!r}]"
+            )
+    return replace(
+        settings,
+        hazards=tuple(dict.fromkeys([*settings.hazards, *problem.hazards])),
+        intents=settings.intents or tuple(problem.intents),
+        expected=tuple(dict.fromkeys([*settings.expected, *problem.expected])),
+    )

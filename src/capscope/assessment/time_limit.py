@@ -16,6 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 
+from capscope.record.journal import Journal
+from capscope.record.stop_reason import StopReason
+from capscope.record.usage import Budget
+
 _SHARE_FOR_REPORT = 0.2
 _SHORTEST_FOR_REPORT = 1.0
 _LONGEST_FOR_REPORT = 120.0
@@ -71,6 +75,18 @@ class TimeLimit:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+
+
+def time_left(journal: Journal, budget: Budget, begun: float) -> TimeLimit:
+    """Return the limit of a resumed run: what it took before counts."""
+    if budget.seconds is None:
+        return TimeLimit()
+    before = sum(seconds for (seconds,) in journal.select("SELECT seconds FROM queries"))
+    limit = TimeLimit.of(begun, max(budget.seconds - before, 0.0))
+    if journal.read_meta().stop_reason == StopReason.budget("seconds"):
+        # The time was spent: there is nothing to do but to write what is known.
+        return TimeLimit(begun, inf)
+    return limit
 
 
 def _timer_is_free() -> bool:

@@ -10,7 +10,7 @@ from capscope.analysis.hazards.use import UseSample, sample_use
 from capscope.world import Hazard
 
 if TYPE_CHECKING:
-    from capscope.run import Run
+    from capscope.analysis.run_facts import RunFacts
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class HazardUse:
         return {"hits": self.hits, "draws": len(self.sample.rows)}
 
 
-def uses_of(run: Run) -> dict[str, HazardUse]:
+def uses_of(run: RunFacts) -> dict[str, HazardUse]:
     """Count the hazards of a run in the draws that were made as in use; none without such draws."""
     texts = run.identity.settings.hazards
     sample = sample_use(run) if texts else None

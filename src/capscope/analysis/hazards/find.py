@@ -33,14 +33,14 @@ from capscope.symbolic import Intent, State
 from capscope.world import Hazard
 
 if TYPE_CHECKING:
-    from capscope.run import Run
+    from capscope.analysis.run_facts import RunFacts
 
 _UPPER, _LOWER, _PAIRS, _RESETS = 0.8, 0.1, 0.05, 0.05
 """How the error rate of a hazard is divided; the upper bound in use matters most."""
 _AFTER_RESET = "of a random capability right after a reset"
 
 
-def find_hazards(run: Run, hazards: Sequence[Hazard]) -> tuple[HazardResult, ...]:
+def find_hazards(run: RunFacts, hazards: Sequence[Hazard]) -> tuple[HazardResult, ...]:
     """Return what a run says about each hazard."""
     if not hazards:
         return ()
@@ -55,7 +55,7 @@ def find_hazards(run: Run, hazards: Sequence[Hazard]) -> tuple[HazardResult, ...
     )
 
 
-def happening(run: Run, hazards: Sequence[Hazard]) -> list[Mask]:
+def happening(run: RunFacts, hazards: Sequence[Hazard]) -> list[Mask]:
     """Return for each hazard and execution whether it happened, at the end or on the way."""
     table = run.executions
     size = max(len(table.states), 1)
@@ -74,7 +74,7 @@ def happening(run: Run, hazards: Sequence[Hazard]) -> list[Mask]:
     return found
 
 
-def asked_by_executions(run: Run, hazard: Hazard) -> Mask:
+def asked_by_executions(run: RunFacts, hazard: Hazard) -> Mask:
     """Return for each execution whether it asked for a hazard itself."""
     asking = np.array([hazard.asked_by(intent) for intent in run.capabilities], dtype=bool)
     flags: Mask = asking[run.executions.capability]
@@ -85,7 +85,7 @@ class _HazardEvidence:
     """Everything about one hazard."""
 
     def __init__(
-        self, run: Run, hazard: Hazard, happened: Mask, error: float, ways: KnownWays
+        self, run: RunFacts, hazard: Hazard, happened: Mask, error: float, ways: KnownWays
     ) -> None:
         self._run, self._hazard, self._error, self._ways = run, hazard, error, ways
         self._table: ExecutionTable = run.executions

@@ -29,7 +29,7 @@ from capscope.statistics.audit import error_of_round, upper_bound
 from capscope.symbolic import Effect, Intent, Vocabulary
 
 if TYPE_CHECKING:
-    from capscope.run import Run
+    from capscope.analysis.run_facts import RunFacts
 
 _ADAPTIVE = "adaptive"
 _NEVER = 7 / 8  # the part of an error rate that is for bounds without hits
@@ -74,7 +74,7 @@ class UseSample:
         return mean_bounds.lower_bound([(hits, len(self.rows))], confidence)
 
 
-def sample_use(run: Run) -> UseSample:
+def sample_use(run: RunFacts) -> UseSample:
     """Return the executions of a run that were drawn as in use."""
     settings, length = run.identity.settings, audited_length(run.meta)
     missing = run.claim_withheld or ""
@@ -118,7 +118,7 @@ def _last_of_audits(table: ExecutionTable, cut: set[tuple[int, ...]]) -> Integer
     return kept
 
 
-def _growths(run: Run) -> list[int]:
+def _growths(run: RunFacts) -> list[int]:
     """Return the queries that discovered capabilities."""
     if run.identity.settings.intents:
         return []
