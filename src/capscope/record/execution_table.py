@@ -12,7 +12,6 @@ draws to an `ExecutionTableBuilder`, which gives the same table without reading 
 from __future__ import annotations
 
 import itertools
-import json
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,19 +21,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capscope.errors import JournalError
 from capscope.record.journal import ENDINGS, Draw, Journal, QueryRecord, Start
 from capscope.record.journal_file import understood
 from capscope.record.query_table import QueryTable, read_queries, with_totals
+from capscope.record.stored_draws import UNKNOWN_POSITION, read_stored_draws
 from capscope.statistics.arrays import Integers, Mask
 from capscope.symbolic import State
 from capscope.world.attempt import Ending
 
-UNKNOWN_POSITION = -1
+__all__ = [
+    "UNKNOWN_POSITION",
+    "DistinctTransitions",
+    "ExecutionTable",
+    "ExecutionTableBuilder",
+    "LastExecution",
+    "Transition",
+    "has_several_positions",
+    "known_positions",
+    "number_by_first_use",
+]
+
 _CUT = ENDINGS.index(Ending.CUT)
-_LARGEST_COUNT = 1 << 50
-_BATCH = 100
-"""Texts decoded at a time: one by one is slower, and all at once leaves the processor's cache."""
 
 
 class Transition(NamedTuple):
@@ -123,37 +130,20 @@ class ExecutionTable:
 
     @classmethod
     def _read(cls, journal: Journal) -> ExecutionTable:
-        texts: dict[str, int] = {}
-        rows: list[tuple[int, ...]] = []
-        costs: list[tuple[float, ...]] = []
         queries = read_queries(journal)
-        draws = journal.select(
-            "SELECT query, draw, position, attempts, simulator_steps, llm_tokens, seconds, "
-            "llm_cost FROM draws ORDER BY query, draw"
-        )
-        for query, draw, position, text, *cost in draws:
-            if query >= len(queries):
-                break
-            which = UNKNOWN_POSITION if position is None else position
-            rows.append((query, draw, which, texts.setdefault(text, len(texts))))
-            costs.append(tuple(cost))
-        query_of, draw_of, position_of, text_of = np.array(rows, dtype=np.int64).reshape(-1, 4).T
-        lengths, attempts = _decode(list(texts))
-        _refuse_unknown_states(attempts, len(journal.states))
-        _refuse_impossible_numbers(attempts, costs)
-        _refuse_unknown_capabilities(attempts[:, 0], len(journal.intents()))
+        draws = read_stored_draws(journal, len(queries))
         # Each draw is a slice of its decoded text; the slices are laid out one after the other.
-        begins = np.cumsum(lengths) - lengths
-        length = lengths[text_of]
+        begins = np.cumsum(draws.text_lengths) - draws.text_lengths
+        length = draws.text_lengths[draws.text]
         number = _count_up(length)
-        rows_of = np.repeat(begins[text_of], length) + number
-        capability, before, after, changes, steps, tokens, ending = attempts[rows_of].T
+        rows_of = np.repeat(begins[draws.text], length) + number
+        capability, before, after, changes, steps, tokens, ending = draws.attempts[rows_of].T
         names, name_of = _read_position_names(journal)
         return cls(
-            journal.states, names, with_totals(queries, query_of, length, costs),
-            np.repeat(query_of, length), np.repeat(draw_of, length), number, capability, before,
-            after, changes, steps, tokens, ending,
-            np.append(name_of, UNKNOWN_POSITION)[np.repeat(position_of, length)],
+            journal.states, names, with_totals(queries, draws.query, length, draws.costs),
+            np.repeat(draws.query, length), np.repeat(draws.draw, length), number, capability,
+            before, after, changes, steps, tokens, ending,
+            np.append(name_of, UNKNOWN_POSITION)[np.repeat(draws.position, length)],
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -404,55 +394,6 @@ def _read_position_names(journal: Journal) -> tuple[tuple[bytes, ...], Integers]
     if not all(isinstance(name, bytes) for name in numbers):
         raise TypeError("a position whose name is not bytes")
     return tuple(numbers), np.array(which, dtype=np.int64)
-
-
-def _decode(texts: Sequence[str]) -> tuple[Integers, Integers]:
-    """Return how many attempts each text holds, and a row of numbers for each attempt."""
-    lengths: list[int] = []
-    rows = [np.empty(0, dtype=np.int64)]
-    for first in range(0, len(texts), _BATCH):
-        some = texts[first : first + _BATCH]
-        draws = json.loads(f"[{','.join(some)}]")
-        if len(draws) != len(some):
-            raise ValueError("draws that are not one list each")
-        lengths += map(len, draws)
-        attempts = itertools.chain.from_iterable(draws)
-        numbers = [
-            n
-            for a in attempts
-            for n in (
-                a[0], a[1][0], a[1][-1], len(a[1]) - 1, a[2], a[4] if len(a) > 4 else 0, a[3],
-            )
-        ]  # fmt: skip
-        try:
-            rows.append(np.array(numbers, dtype=np.int64))
-        except OverflowError as error:
-            raise ValueError(str(error)) from error
-    return np.array(lengths, dtype=np.int64), np.concatenate(rows).reshape(-1, 7)
-
-
-def _refuse_unknown_states(attempts: Integers, states: int) -> None:
-    ends = attempts[:, 1:3]
-    if ends.size and not 0 <= ends.min() <= ends.max() < states:
-        raise ValueError(f"an attempt between states that are not among the {states} recorded")
-
-
-def _refuse_impossible_numbers(attempts: Integers, costs: Sequence[tuple[float, ...]]) -> None:
-    counts, endings = attempts[:, 3:6], attempts[:, 6]
-    if endings.size and not 0 <= endings.min() <= endings.max() < len(ENDINGS):
-        raise ValueError("an attempt that ended in a way that does not exist")
-    if counts.size and (counts.min() < 0 or counts.max() > _LARGEST_COUNT):
-        raise ValueError("an attempt with an impossible number of changes, steps or tokens")
-    if any(not 0 <= cost <= _LARGEST_COUNT for row in costs for cost in row):
-        raise ValueError("a draw with an impossible cost")
-
-
-def _refuse_unknown_capabilities(asked: Integers, capabilities: int) -> None:
-    if asked.size and not 0 <= asked.min() <= asked.max() < capabilities:
-        raise JournalError(
-            f"a draw in the journal asks for a capability beyond the {capabilities} that are "
-            "recorded; the journal was changed by something else and was left untouched"
-        )
 
 
 def _count_up(lengths: Integers) -> Integers:
