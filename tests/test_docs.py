@@ -1,33 +1,18 @@
-"""The documentation: it builds, its links lead somewhere, and what it shows is what happens."""
+"""What the documentation shows is what happens, and the page of formats is true."""
 
-import ast
 import contextlib
-import doctest
-import importlib
 import json
-import pydoc
 import re
 import shutil
 import sqlite3
-import subprocess
-import sys
-import tomllib
-from functools import cache
-from html.parser import HTMLParser
-from urllib.parse import unquote, urlsplit
 
 import pytest
-import typer
 
 import capscope
-import capscope.testing
-import capscope.world
-from capscope.cli.main import app
 from capscope.export.tables import QueryRow, RuleRow, SuccessRow, TransitionRow
 from capscope.record.journal_file import FORMAT_VERSION, SCHEMA
-from capscope.testing.plugin import BUDGET_OPTION
 from capscope.world import Ending
-from support.processes import SECONDS
+from support.doc_pages import COMMANDS, WRITTEN, every
 from support.shown_sessions import (
     PAGES,
     ROOT,
@@ -42,271 +27,9 @@ from support.shown_sessions import (
     updated,
 )
 
-WRITTEN = [p for p in sorted(PAGES.rglob("*.md")) if not p.is_relative_to(PAGES / "results")]
-READ_FIRST = [
-    ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-]
 WITH_SESSIONS = [
     page for page in (*WRITTEN, ROOT / "README.md") if page != TUTORIAL and has_sessions(page)
 ]
-
-
-def named(page):
-    return str(page.relative_to(ROOT))
-
-
-def every(pages):
-    return pytest.mark.parametrize("page", pages, ids=named)
-
-
-# The site
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Build the site as `make docs` does."""
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-q", "-E", "-n", "-W", "--keep-going"]
-    done = subprocess.run(
-        [*command, "-d", str(folder / "doctrees"), str(PAGES), str(folder / "html")],
-        capture_output=True,
-        text=True,
-        timeout=2 * SECONDS,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder / "html"
-
-
-class Page(HTMLParser):
-    """The links of a page of the site, and the ids that can be linked to."""
-
-    def __init__(self, path):
-        super().__init__()
-        self.links, self.fetched, self.ids = [], [], set()
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.ids |= {given.get("id"), given.get("name") if tag == "a" else None} - {None}
-        if tag == "a" and given.get("href"):
-            self.links.append(given["href"])
-        elif tag == "link" and given.get("rel") not in ("index", "search", "next", "prev"):
-            self.fetched.append(given["href"])
-        self.fetched += [given[key] for key in ("src", "data", "poster") if given.get(key)]
-
-
-@pytest.fixture(scope="module")
-def pages(site):
-    return {path: Page(path) for path in sorted(site.rglob("*.html"))}
-
-
-def test_the_site_has_every_page_that_was_written(site):
-    for page in WRITTEN:
-        assert (site / page.relative_to(PAGES)).with_suffix(".html").is_file(), page
-
-
-def test_every_link_of_the_site_leads_somewhere(pages):
-    lost = []
-    for path, page in pages.items():
-        for link in [*page.links, *page.fetched]:
-            parts = urlsplit(link)
-            if parts.scheme:
-                continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            anchored = not parts.fragment or parts.fragment in getattr(
-                pages.get(target), "ids", {parts.fragment}
-            )
-            if not target.is_file() or not anchored:
-                lost.append(f"{path.name}: {link}")
-    assert not lost
-
-
-def test_a_page_fetches_nothing_from_elsewhere(site, pages):
-    addresses = {f"{path.name}: {a}" for path, page in pages.items() for a in page.fetched}
-    assert not {a for a in addresses if re.search(r": (https?:)?//", a)}
-    for sheet in site.rglob("*.css"):
-        text = sheet.read_text(encoding="utf-8")
-        assert not re.search(r"(@import|url\()\s*['\"]?(https?:)?//", text), sheet
-
-
-ALIASES = {"Action", "Observation", "Snapshot"}  # whatever simulator and agent agree on
-
-
-@pytest.mark.parametrize("module", [capscope, capscope.world, capscope.testing])
-def test_the_reference_has_every_public_name(module, site):
-    ids = Page(site / "reference" / "python.html").ids
-    known = {name.rpartition(".")[2] for name in ids if name.startswith("capscope.")}
-    assert [name for name in module.__all__ if name not in known | ALIASES] == []
-
-
-def imports_of(code):
-    """Yield module and name of everything that Python code imports from capscope."""
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "capscope":
-            yield from ((node.module, alias.name) for alias in node.names)
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-            yield from ((name, None) for name in names if name.split(".")[0] == "capscope")
-
-
-def python_of(page):
-    """Yield the Python code that a page shows."""
-    for block in blocks(page):
-        if block.language == "python":
-            yield block.text
-        elif block.language == "pycon":
-            examples = doctest.DocTestParser().get_examples(block.text)
-            yield "".join(example.source for example in examples)
-
-
-def undocumented(codes, documented):
-    """List what some Python code imports from capscope that the reference does not have."""
-    found = {imported for code in codes for imported in imports_of(code)}
-    return sorted(
-        ".".join(filter(None, (module, name)))
-        for module, name in found - {("capscope", None)}
-        if name is None or id(getattr(importlib.import_module(module), name)) not in documented
-    )
-
-
-@pytest.fixture(scope="module")
-def documented(site):
-    """Return the ids of all objects in the reference, whatever their names."""
-    names = (pydoc.locate(i) for i in Page(site / "reference" / "python.html").ids if "." in i)
-    return {id(found) for found in names if found is not None}
-
-
-@every([*WRITTEN, ROOT / "README.md"])
-def test_a_page_imports_only_what_is_in_the_reference(page, documented):
-    assert undocumented(python_of(page), documented) == []
-
-
-@every(sorted((ROOT / "examples").glob("*.py")))
-def test_an_example_imports_only_what_is_in_the_reference(page, documented):
-    assert undocumented([page.read_text(encoding="utf-8")], documented) == []
-
-
-def test_an_import_of_something_private_would_be_noticed(documented):
-    code = """
-from capscope import Run
-from capscope.export.prism import prism_program
-import capscope.seeds
-"""
-    private = ["capscope.export.prism.prism_program", "capscope.seeds"]
-    assert undocumented([code], documented) == private
-
-
-def test_the_export_format_of_the_reference_can_be_written(after_tutorial):
-    [block] = [b for b in blocks(PAGES / "reference" / "python.md") if b.caption]
-    names = {}
-    exec(block.text, names)
-    text = names["YAML"].write(capscope.load(after_tutorial[0] / RUN))
-    assert "robot-at(dock)" in json.loads(text)["capabilities"]
-
-
-def test_the_reference_has_every_command_with_every_option(site):
-    text = (site / "reference" / "command-line.html").read_text(encoding="utf-8")
-    for name, options in COMMANDS.items():
-        section = text.split(f'id="{name.replace(" ", "-")}"')[1].split("</section>")[0]
-        assert [o for o in options - {"--help"} if o not in section] == [], name
-
-
-# What the pages name
-
-
-def _commands(command, name):
-    inner = getattr(command, "commands", {})
-    found = {}
-    if command.params or not inner:
-        # `bench` is a placeholder that its context replaces by the command of the experiments.
-        command = command.make_context(name, [], resilient_parsing=True).command
-        options = [p for p in command.params if p.param_type_name == "option"]
-        found[name] = {"--help", *(o for p in options for o in (*p.opts, *p.secondary_opts))}
-    for word, command in inner.items():
-        found |= _commands(command, f"{name} {word}")
-    return found
-
-
-COMMANDS = _commands(typer.main.get_command(app), "capscope")
-OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-
-
-@cache
-def code_of(page):
-    """Return the pieces of code of a page: its spans, and the lines of its blocks."""
-    text = page.read_text(encoding="utf-8")
-    spans = re.findall(
-        r"(?<!`)`([^`\n]+)`(?!`)", re.sub(r"^(`{3,}).*?^\1", "", text, flags=re.M | re.S)
-    )
-    lines = [
-        line.removeprefix("$ ")
-        for block in blocks(page)
-        if block.language in ("console", "sh", "")
-        for line in block.text.replace("\\\n", " ").split("\n")
-    ]
-    return [*spans, *lines]
-
-
-def mistakes_of_calls(code):
-    """Find calls of commands that do not exist, or with options they do not have."""
-    for call in re.findall(r"(?:^|\s|/)capscope ([a-z][^`#|]*)", code):
-        words = call.split()
-        name = next(
-            (n for k in (2, 1) if (n := " ".join(["capscope", *words[:k]])) in COMMANDS), None
-        )
-        if name is None:
-            # `capscope llm fetch|serve`, or a family of commands named as one.
-            if not any(known.startswith(f"capscope {words[0]} ") for known in COMMANDS):
-                yield f"no command: capscope {call}"
-            continue
-        for option in OPTION.findall(call):
-            if option not in COMMANDS[name]:
-                yield f"{name} has no {option}"
-
-
-@every([*WRITTEN, *READ_FIRST])
-def test_every_command_that_a_page_names_exists(page):
-    assert [wrong for code in code_of(page) for wrong in mistakes_of_calls(code)] == []
-
-
-@every([*WRITTEN, *READ_FIRST])
-def test_every_option_that_a_page_names_exists(page):
-    known = set().union(*COMMANDS.values(), [BUDGET_OPTION])  # the latter is one of pytest
-    spans = [code for code in code_of(page) if code.startswith("--")]
-    assert [o for code in spans for o in OPTION.findall(code) if o not in known] == []
-
-
-def test_a_wrong_command_or_option_would_be_noticed():
-    assert list(mistakes_of_calls("capscope asess tireworld")) != []
-    assert list(mistakes_of_calls("capscope show DIR --sequences 3")) != []
-    assert list(mistakes_of_calls("capscope llm fetch --json")) == []
-
-
-@every([*WRITTEN, *READ_FIRST])
-def test_every_extra_that_a_page_installs_exists(page):
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        extras = set(tomllib.load(file)["project"]["optional-dependencies"])
-    text = page.read_text(encoding="utf-8")
-    wanted = re.findall(r"pip install '(?:capscope|\.)\[([a-z,-]+)\]'", text)
-    assert {extra for words in wanted for extra in words.split(",")} <= extras
-
-
-@every([*WRITTEN, *READ_FIRST, ROOT / "RESULTS.md"])
-def test_every_file_that_a_page_links_to_exists(page):
-    text = re.sub("```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
-    here = [link for link in links if not urlsplit(link).scheme]
-    assert [link for link in here if not (page.parent / unquote(link)).exists()] == []
-
-
-@every(WRITTEN)
-def test_the_python_of_a_page_can_be_parsed(page):
-    for block in blocks(page):
-        if block.language == "python":
-            ast.parse(block.text)
-
-
-# What the pages show
 
 
 @pytest.fixture(scope="module")
@@ -374,6 +97,22 @@ def test_an_update_shows_all_of_an_output_that_differs_in_more_than_numbers():
     assert updated(["a", "…", "c 1"], "a\nb\nd 1\nin 1.2 s") == ["a", "b", "d 1", "in … s"]
     assert shortened(["…", "at(r3c3) 1"], ["at(r3c4) 1"]) is None
     assert shortened(["a", "…", "b", "c"], ["c"]) is None
+
+
+def test_exchanges_may_go_over_several_lines(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ echo a \\\n    b\na b\n```\n")
+    (block,) = blocks(page)
+    assert exchanges(block) == [Exchange(["$ echo a \\", "    b"], ["a b"])]
+    assert Session(tmp_path).follow(page) == []
+
+
+def test_the_export_format_of_the_reference_can_be_written(after_tutorial):
+    [block] = [b for b in blocks(PAGES / "reference" / "python.md") if b.caption]
+    names = {}
+    exec(block.text, names)
+    text = names["YAML"].write(capscope.load(after_tutorial[0] / RUN))
+    assert "robot-at(dock)" in json.loads(text)["capabilities"]
 
 
 # The page of formats
@@ -483,11 +222,3 @@ def test_the_parts_of_the_model_are_as_the_page_says(after_tutorial):
     rule = capability["rules"][0]
     parts = (document, capability, rule, rule["outcomes"][0])
     assert [keys(table) for table in tables] == [list(part) for part in parts]
-
-
-def test_exchanges_may_go_over_several_lines(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("```console\n$ echo a \\\n    b\na b\n```\n")
-    (block,) = blocks(page)
-    assert exchanges(block) == [Exchange(["$ echo a \\", "    b"], ["a b"])]
-    assert Session(tmp_path).follow(page) == []

@@ -1,0 +1,88 @@
+"""What the documentation names exists: commands, options, extras and files."""
+
+import ast
+import re
+import tomllib
+from functools import cache
+from urllib.parse import unquote, urlsplit
+
+from capscope.testing.plugin import BUDGET_OPTION
+from support.doc_pages import COMMANDS, READ_FIRST, WRITTEN, every
+from support.shown_sessions import ROOT, blocks
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+@cache
+def code_of(page):
+    """Return the pieces of code of a page: its spans, and the lines of its blocks."""
+    text = page.read_text(encoding="utf-8")
+    spans = re.findall(
+        r"(?<!`)`([^`\n]+)`(?!`)", re.sub(r"^(`{3,}).*?^\1", "", text, flags=re.M | re.S)
+    )
+    lines = [
+        line.removeprefix("$ ")
+        for block in blocks(page)
+        if block.language in ("console", "sh", "")
+        for line in block.text.replace("\\\n", " ").split("\n")
+    ]
+    return [*spans, *lines]
+
+
+def mistakes_of_calls(code):
+    """Find calls of commands that do not exist, or with options they do not have."""
+    for call in re.findall(r"(?:^|\s|/)capscope ([a-z][^`#|]*)", code):
+        words = call.split()
+        name = next(
+            (n for k in (2, 1) if (n := " ".join(["capscope", *words[:k]])) in COMMANDS), None
+        )
+        if name is None:
+            # `capscope llm fetch|serve`, or a family of commands named as one.
+            if not any(known.startswith(f"capscope {words[0]} ") for known in COMMANDS):
+                yield f"no command: capscope {call}"
+            continue
+        for option in OPTION.findall(call):
+            if option not in COMMANDS[name]:
+                yield f"{name} has no {option}"
+
+
+@every([*WRITTEN, *READ_FIRST])
+def test_every_command_that_a_page_names_exists(page):
+    assert [wrong for code in code_of(page) for wrong in mistakes_of_calls(code)] == []
+
+
+@every([*WRITTEN, *READ_FIRST])
+def test_every_option_that_a_page_names_exists(page):
+    known = set().union(*COMMANDS.values(), [BUDGET_OPTION])  # the latter is one of pytest
+    spans = [code for code in code_of(page) if code.startswith("--")]
+    assert [o for code in spans for o in OPTION.findall(code) if o not in known] == []
+
+
+def test_a_wrong_command_or_option_would_be_noticed():
+    assert list(mistakes_of_calls("capscope asess tireworld")) != []
+    assert list(mistakes_of_calls("capscope show DIR --sequences 3")) != []
+    assert list(mistakes_of_calls("capscope llm fetch --json")) == []
+
+
+@every([*WRITTEN, *READ_FIRST])
+def test_every_extra_that_a_page_installs_exists(page):
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = set(tomllib.load(file)["project"]["optional-dependencies"])
+    text = page.read_text(encoding="utf-8")
+    wanted = re.findall(r"pip install '(?:capscope|\.)\[([a-z,-]+)\]'", text)
+    assert {extra for words in wanted for extra in words.split(",")} <= extras
+
+
+@every([*WRITTEN, *READ_FIRST, ROOT / "RESULTS.md"])
+def test_every_file_that_a_page_links_to_exists(page):
+    text = re.sub("```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
+    here = [link for link in links if not urlsplit(link).scheme]
+    assert [link for link in here if not (page.parent / unquote(link)).exists()] == []
+
+
+@every(WRITTEN)
+def test_the_python_of_a_page_can_be_parsed(page):
+    for block in blocks(page):
+        if block.language == "python":
+            ast.parse(block.text)
