@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from capscope.assessment.workers import WorkerSettings
 from capscope.record.settings import Settings
 from capscope.strategy.registry import RANDOM
 from capscope_experiments.bench_runs import BenchRun, RunJob, saved_curve
 from capscope_experiments.curve import Curve
-from capscope_experiments.jobs import Job, Report, ShowProgress, run_jobs, show_nothing
+from capscope_experiments.jobs import (
+    Job,
+    JobPlace,
+    Report,
+    ShowProgress,
+    run_jobs,
+    run_jobs_in,
+    show_nothing,
+)
 from capscope_experiments.measure import DatasetJob, MeasuredProblem
 from capscope_experiments.plan import BenchCase
 
@@ -33,7 +42,12 @@ class Bench:
     settings: Settings
     levels: tuple[float, ...]
     workers: int
+    """Jobs at a time."""
     show: ShowProgress = show_nothing
+    place: JobPlace[Any] | None = None
+    """Where jobs run; None: in processes of this machine, or in this one if it is one at a time."""
+    sampling: WorkerSettings = field(default_factory=WorkerSettings)
+    """What executes the sequences of evaluation datasets."""
 
     def curves(self, runs: Sequence[BenchRun]) -> list[Curve]:
         """Return the curve of every run, in the same order; make the runs that are missing."""
@@ -45,8 +59,12 @@ class Bench:
         return [curve for run in runs if (curve := curves[run]) is not None]
 
     def build_datasets(self, problems: Iterable[MeasuredProblem]) -> None:
-        """Build the datasets that are missing; two runs must not build one at the same time."""
-        list(self.run_jobs([DatasetJob(self.runs, p) for p in dict.fromkeys(problems)]))
+        """Build the datasets that are missing; two runs must not build one at the same time.
+
+        One after the other: all workers share the sequences of each.
+        """
+        jobs = [DatasetJob(self.runs, p, self.sampling) for p in dict.fromkeys(problems)]
+        list(run_jobs(jobs, 1, self.show))
 
     def analyze(
         self, title: str, runs: Sequence[BenchRun], analysis: Analysis
@@ -58,7 +76,9 @@ class Bench:
 
     def run_jobs(self, jobs: Sequence[Job]) -> Iterator[Any]:
         """Run jobs in parallel; yield their results as they finish."""
-        return run_jobs(jobs, self.workers, self.show)
+        if self.place is None:
+            return run_jobs(jobs, self.workers, self.show)
+        return run_jobs_in(self.place, jobs, self.workers, self.show)
 
     def planned_runs(self, strategies: Collection[str] | None = None) -> list[BenchRun]:
         """Return the runs of every case, strategy and seed, but not those of Random Query.

@@ -17,20 +17,22 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from capscope.cli.options import Json, with_settings
+from capscope.assessment.workers import WorkerSettings
+from capscope.cli.options import Address, Json, with_settings
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
-from capscope.problems import canonical_source, load_problem
+from capscope.problems import canonical_source, load_problem, source_files
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget
 from capscope.strategy.registry import RANDOM, STRATEGIES
 from capscope_experiments.bench import Bench
+from capscope_experiments.cluster_jobs import RayCluster, connected_cluster
 from capscope_experiments.jobs import BenchProgress, ShowProgress
 from capscope_experiments.plan import CASES, SEEDS, BenchCase, cases_of
 from capscope_experiments.results import SUITES, run_suite, write_results
 
 _LEVELS = "0.5,0.91,0.99"
-_NOT_REPEATED = ("--output", "--runs", "--write", "--workers", "--json")
+_NOT_REPEATED = ("--output", "--runs", "--write", "--workers", "--backend", "--address", "--json")
 _SECONDS_BETWEEN_LINES = 5.0
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -80,6 +82,11 @@ def bench_suite(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Runs at a time; by default the number of cores.")
     ] = None,
+    backend: Annotated[
+        str,
+        typer.Option(help="Where: 'processes' of this machine, or 'ray' for a cluster."),
+    ] = "processes",
+    address: Address = None,
     output: Annotated[str, typer.Option(metavar="DIR", help="Where to write.")] = "results",
     runs: Annotated[
         str | None,
@@ -106,29 +113,35 @@ def bench_suite(
     strategies = _listed(strategy)
     for name in strategies:
         STRATEGIES.find(name)
+    where = _where(workers or os.cpu_count() or 1, backend, address)
     folder = Path(output)
     written: list[str] = []
     bench = Bench(
         folder,
-        Path(runs) if runs else folder / "runs",
+        (Path(runs) if runs else folder / "runs").resolve(),
         (),
         tuple(range(seeds or SEEDS)),
         settings,
         _levels(levels),
         workers or os.cpu_count() or 1,
+        sampling=where,
     )
-    for name in [suite] if suite else SUITES:
-        cases = tuple(_bounded(case, strategies, budget) for case in _cases(name, problems))
-        if seeds is not None:
-            cases = tuple(replace(case, max_seeds={}, max_printed_seeds=None) for case in cases)
-        if sequences is not None:
-            cases = tuple(replace(case, sequences=sequences) for case in cases)
-        with progress_display() as show:
-            section = run_suite(name, replace(bench, cases=cases, show=show), _command(name))
-        written += [str(folder / file) for file in section.files]
-        # Outside: a live display takes over standard output.
-        if not json:
-            print_line(section.text())
+    with _place(where, bench.runs, problems) as place:
+        for name in [suite] if suite else SUITES:
+            cases = tuple(_bounded(case, strategies, budget) for case in _cases(name, problems))
+            if seeds is not None:
+                cases = tuple(
+                    replace(case, max_seeds={}, max_printed_seeds=None) for case in cases
+                )
+            if sequences is not None:
+                cases = tuple(replace(case, sequences=sequences) for case in cases)
+            with progress_display() as show:
+                chosen = replace(bench, cases=cases, show=show, place=place)
+                section = run_suite(name, chosen, _command(name))
+            written += [str(folder / file) for file in section.files]
+            # Outside: a live display takes over standard output.
+            if not json:
+                print_line(section.text())
     if write:
         write_results(Path(write), folder)
         written.append(write)
@@ -136,6 +149,30 @@ def bench_suite(
         print_json({"suite": suite or list(SUITES), "written": written})
     else:
         print_line(f"written: {', '.join(written)}")
+
+
+def _where(workers: int, backend: str, address: str | None) -> WorkerSettings:
+    if backend not in ("processes", "ray"):
+        raise CapscopeError(
+            f"each run of a bench needs a process of its own; --backend is processes or ray, not "
+            f"{backend}"
+        )
+    if workers == 1 and backend == "processes" and address is None:
+        return WorkerSettings()  # nothing runs at the same time: this process does everything
+    return WorkerSettings(workers, backend, address)
+
+
+@contextmanager
+def _place(
+    where: WorkerSettings, runs: Path, problems: Sequence[str]
+) -> Iterator[RayCluster | None]:
+    """Connect to the cluster that is asked for, if one is."""
+    if where.backend != "ray":
+        yield None
+        return
+    files = [file for source in problems for file in source_files(source)]
+    with connected_cluster(where.address, where.number, runs, files) as cluster:
+        yield cluster
 
 
 def _listed(given: list[str] | None) -> list[str]:

@@ -1,8 +1,9 @@
-"""Run jobs in parallel, each in its own process, and report progress.
+"""Run jobs in parallel, each in a process of its own, and report progress.
 
 A process pool would let one job leave state behind for the next, and a job under way could not be
-stopped. Here every job has a fresh interpreter that ends with it, and an interruption stops all
-jobs at once: what a run has observed is in its journal.
+stopped. Here every job has a fresh interpreter that ends with it, on this machine or in a Ray
+cluster, and an interruption stops all jobs at once: what a run has observed is in its journal. For
+the same reason a job whose process is lost is begun again, and goes on where it was.
 """
 
 from __future__ import annotations
@@ -12,20 +13,23 @@ import signal
 import statistics
 import time
 import traceback
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from capscope.errors import CapscopeError
 
 Report = Callable[[str], None]
 """Called by a job from time to time with its status."""
 _SECONDS_BETWEEN_REPORTS = 0.5
-_STARTED = "started"
+STARTED = "started"
+"""The status of a job that has reported none."""
+MOST_LOSSES = 3
+"""So often the process of a job may be lost."""
 
 
 class Job(Protocol):
@@ -55,6 +59,36 @@ class BenchProgress:
     """Estimated from finished jobs; None before the first."""
 
 
+class JobMessage(NamedTuple):
+    """What a running job, or the place where it runs, says."""
+
+    kind: Literal["status", "done", "failed", "lost"]
+    content: Any
+    """A status, the result, or a reason."""
+
+
+class RunningJob(Protocol):
+    """A job under way in a process of its own."""
+
+    def close(self) -> None:
+        """End its process, if it has not ended, and wait until it has."""
+
+
+RunningT = TypeVar("RunningT", bound=RunningJob)
+
+
+class JobPlace(Protocol[RunningT]):
+    """Where jobs run."""
+
+    def start(self, job: Job) -> RunningT:
+        """Start a job in a fresh process."""
+
+    def messages(
+        self, running: Sequence[RunningT], seconds: float
+    ) -> Sequence[tuple[RunningT, JobMessage]]:
+        """Wait so long for messages, and return what has come."""
+
+
 ShowProgress = Callable[[BenchProgress], None]
 
 
@@ -64,11 +98,17 @@ def show_nothing(progress: BenchProgress) -> None:
 
 def run_jobs(jobs: Sequence[Job], workers: int, show: ShowProgress) -> Iterator[Any]:
     """Run all jobs, `workers` at a time, and yield their results as they finish."""
-    durations = Durations(jobs, workers)
     if workers == 1:
-        yield from _run_here(jobs, durations, show)
+        yield from _run_here(jobs, Durations(jobs, 1), show)
     else:
-        yield from _Processes(durations, show).run(deque(jobs), workers)
+        yield from run_jobs_in(LocalProcesses(), jobs, workers, show)
+
+
+def run_jobs_in(
+    place: JobPlace[Any], jobs: Sequence[Job], workers: int, show: ShowProgress
+) -> Iterator[Any]:
+    """Run all jobs in processes of a place, and yield their results as they finish."""
+    yield from _JobPool(place, Durations(jobs, workers), show).run(deque(jobs), workers)
 
 
 class Durations:
@@ -107,7 +147,7 @@ def _run_here(jobs: Sequence[Job], durations: Durations, show: ShowProgress) -> 
             left = durations.seconds_left(time.perf_counter() - started)
             show(BenchProgress(durations.done, durations.total, {job.name: status}, left))
 
-        report(_STARTED)
+        report(STARTED)
         try:
             result = job(report)
         except CapscopeError as error:
@@ -117,68 +157,53 @@ def _run_here(jobs: Sequence[Job], durations: Durations, show: ShowProgress) -> 
 
 
 @dataclass
-class _RunningJob:
+class _Progressing:
     job: Job
-    process: SpawnProcess
-    status: str = _STARTED
+    status: str = STARTED
     started: float = field(default_factory=time.perf_counter)
 
 
-class _Processes:
-    """The running jobs, by the connection to the process of each."""
+class _JobPool:
+    """Jobs that run in a place; those that are lost run again."""
 
-    def __init__(self, durations: Durations, show: ShowProgress) -> None:
+    def __init__(self, place: JobPlace[Any], durations: Durations, show: ShowProgress) -> None:
+        self._place = place
         self._durations = durations
         self._show = show
-        self._context = multiprocessing.get_context("spawn")
-        self._running: dict[Connection, _RunningJob] = {}
+        self._running: dict[RunningJob, _Progressing] = {}
+        self._losses: Counter[str] = Counter()
 
     def run(self, waiting: deque[Job], workers: int) -> Iterator[Any]:
         try:
             while waiting or self._running:
                 while waiting and len(self._running) < workers:
-                    self._start(waiting.popleft())
+                    job = waiting.popleft()
+                    self._running[self._place.start(job)] = _Progressing(job)
                 self._show(self._progress())
-                for ready in wait(list(self._running), timeout=_SECONDS_BETWEEN_REPORTS):
-                    assert isinstance(ready, Connection)
-                    finished, result = self._receive(ready)
-                    if finished:
-                        yield result
+                for running, message in self._place.messages(
+                    list(self._running), _SECONDS_BETWEEN_REPORTS
+                ):
+                    if message.kind == "status":
+                        self._running[running].status = message.content
+                        continue
+                    ended = self._running.pop(running)
+                    running.close()
+                    if message.kind == "lost" and self._may_run_again(ended.job):
+                        waiting.appendleft(ended.job)
+                        continue
+                    if message.kind != "done":
+                        raise _failure(ended.job, message.content)
+                    self._durations.add(ended.job, time.perf_counter() - ended.started)
+                    yield message.content
             self._show(self._progress())
         finally:
-            for running in self._running.values():
-                running.process.terminate()
-            for connection, running in self._running.items():
+            for running in self._running:
                 # A run directory stays locked until the process is gone.
-                running.process.join()
-                connection.close()
+                running.close()
 
-    def _start(self, job: Job) -> None:
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_serve, args=(job, theirs), daemon=True)
-        process.start()
-        theirs.close()
-        self._running[ours] = _RunningJob(job, process)
-
-    def _receive(self, connection: Connection) -> tuple[bool, Any]:
-        """Receive a status, a result or a failure; return whether the job is finished."""
-        running = self._running[connection]
-        try:
-            kind, content = connection.recv()
-        except (EOFError, OSError):  # the process ended before or while it sent something
-            running.process.join()
-            code = running.process.exitcode
-            kind, content = "failed", f"its process ended with exit code {code}"
-        if kind == "status":
-            running.status = content
-            return False, None
-        del self._running[connection]
-        connection.close()
-        running.process.join()
-        if kind == "failed":
-            raise _failure(running.job, content)
-        self._durations.add(running.job, time.perf_counter() - running.started)
-        return True, content
+    def _may_run_again(self, job: Job) -> bool:
+        self._losses[job.name] += 1
+        return self._losses[job.name] < MOST_LOSSES
 
     def _progress(self) -> BenchProgress:
         now = time.perf_counter()
@@ -189,10 +214,66 @@ class _Processes:
         return BenchProgress(durations.done, durations.total, status, left)
 
 
+@dataclass(frozen=True, eq=False)
+class LocalJob:
+    """A job in a process of this machine, and the connection to it."""
+
+    process: SpawnProcess
+    connection: Connection
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.terminate()
+        self.process.join()
+        self.connection.close()
+
+
+class LocalProcesses:
+    """Starts jobs in fresh processes of this machine."""
+
+    def __init__(self) -> None:
+        self._context = multiprocessing.get_context("spawn")
+
+    def start(self, job: Job) -> LocalJob:
+        """Start a job."""
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(job, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        return LocalJob(process, ours)
+
+    def messages(
+        self, running: Sequence[LocalJob], seconds: float
+    ) -> list[tuple[LocalJob, JobMessage]]:
+        """Wait so long for messages, and return what has come."""
+        ready = wait([job.connection for job in running], timeout=seconds)
+        return [(job, self._received(job)) for job in running if job.connection in ready]
+
+    def _received(self, job: LocalJob) -> JobMessage:
+        try:
+            message: JobMessage = job.connection.recv()
+        except (EOFError, OSError):  # the process ended before or while it sent something
+            job.process.join()
+            return JobMessage("lost", f"its process ended with exit code {job.process.exitcode}")
+        if message.kind != "status":
+            job.process.join()
+        return message
+
+
 def _failure(job: Job, reason: str) -> CapscopeError:
     return CapscopeError(
         f"{job.name}: {reason}; all runs are saved, repeat the command to continue"
     )
+
+
+def outcome_of(job: Job, report: Report) -> JobMessage:
+    """Do a job, and return its result or why it failed."""
+    try:
+        return JobMessage("done", job(report))
+    except CapscopeError as error:
+        return JobMessage("failed", str(error))
+    except Exception:
+        return JobMessage("failed", traceback.format_exc())
 
 
 def _serve(job: Job, connection: Connection) -> None:
@@ -206,13 +287,8 @@ def _serve(job: Job, connection: Connection) -> None:
         now = time.perf_counter()
         if now - last >= _SECONDS_BETWEEN_REPORTS:
             last = now
-            connection.send(("status", status))
+            connection.send(JobMessage("status", status))
 
-    try:
-        message = "done", job(report)
-    except CapscopeError as error:
-        message = "failed", str(error)
-    except Exception:
-        message = "failed", traceback.format_exc()
+    message = outcome_of(job, report)
     with suppress(BrokenPipeError):
         connection.send(message)

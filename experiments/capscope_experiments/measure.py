@@ -7,7 +7,7 @@ point of a curve also has the agreement under each weighting.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -17,10 +17,11 @@ from capscope.analysis.evaluation.evaluate import DATASETS
 from capscope.analysis.evaluation.evaluate import Measure as EvaluationSettings
 from capscope.analysis.evaluation.metrics import AchievingOnly, compare, distance
 from capscope.analysis.evaluation.reference import Reference, TrueModel, enumerate_truth
-from capscope.analysis.evaluation.sample import Progress, Recipe, build, silent
+from capscope.analysis.evaluation.sample import Progress, Recipe, build, load, silent
 from capscope.assessment.discovery import intents_of, random_walks
+from capscope.assessment.workers import WorkerSettings, start_workers
 from capscope.model import CapabilityModel, LearnedModel
-from capscope.problems import load_problem
+from capscope.problems import ProblemLoader, load_problem
 from capscope.record.settings import Settings
 from capscope.symbolic import Effect, Intent
 from capscope.world import Problem
@@ -123,7 +124,10 @@ def least_executions(truth: TrueModel) -> int:
 
 
 def build_dataset(
-    measured: MeasuredProblem, folder: Path, progress: Progress = silent
+    measured: MeasuredProblem,
+    folder: Path,
+    progress: Progress = silent,
+    workers: WorkerSettings | None = None,
 ) -> Reference:
     """Build, or load, the independent dataset that all runs on a problem are evaluated on."""
     problem = load_problem(measured.problem)
@@ -131,7 +135,15 @@ def build_dataset(
     intents = _own_intents(measured) or known or _walked(problem, measured.settings)
     seed = EvaluationSettings.seed
     recipe = Recipe.of(problem, measured.problem, intents, seed, measured.sequences)
-    return build(recipe, folder / DATASETS, progress=progress).reference(problem.vocabulary)
+    datasets = folder / DATASETS
+    # A dataset that is complete needs no workers, and starting them takes seconds.
+    saved = None if workers is None else load(recipe, datasets)
+    if workers is None or (saved is not None and saved.sequences == recipe.sequences):
+        sample = saved or build(recipe, datasets, progress=progress)
+        return sample.reference(problem.vocabulary)
+    with start_workers(workers, problem, ProblemLoader(measured.problem)) as started:
+        sample = build(recipe, datasets, progress=progress, workers=started)
+        return sample.reference(problem.vocabulary)
 
 
 def _own_intents(measured: MeasuredProblem) -> tuple[Intent, ...]:
@@ -150,6 +162,7 @@ class DatasetJob:
 
     folder: Path
     measured: MeasuredProblem
+    workers: WorkerSettings = field(default_factory=WorkerSettings)
 
     @property
     def name(self) -> str:
@@ -164,5 +177,8 @@ class DatasetJob:
     def __call__(self, report: Report) -> None:
         """Build it."""
         build_dataset(
-            self.measured, self.folder, lambda done, of: report(f"{done:,} of {of:,} sequences")
+            self.measured,
+            self.folder,
+            lambda done, of: report(f"{done:,} of {of:,} sequences"),
+            None if self.workers == WorkerSettings() else self.workers,
         )

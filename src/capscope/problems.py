@@ -103,6 +103,14 @@ def is_named(source: str) -> bool:
     return not (colon and left.endswith((".py", ".pddl")))
 
 
+def source_files(source: str) -> tuple[Path, ...]:
+    """Return the files that a problem is loaded from; none if it has a registered name."""
+    left, _, right = source.rpartition(":")
+    if is_named(source):
+        return ()
+    return (Path(left), Path(right)) if left.endswith(".pddl") else (Path(left),)
+
+
 def text_digest(source: str) -> str | None:
     """Hash a problem's Python file; None for any other problem.
 

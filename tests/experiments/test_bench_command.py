@@ -53,6 +53,8 @@ def tiny(suite, problem="tireworld", strategy="mcqs-s", levels="0.02,0.05", most
         (["efficiency", "--levels", ""], "by commas, not ''"),
         (["efficiency", "--levels", "nan"], "by commas, not 'nan'"),
         (["efficiency", "--draws", "0"], "--draws must be at least 1, not 0"),
+        (["efficiency", "--backend", "threads"], "--backend is processes or ray, not threads"),
+        (["efficiency", "--address", "auto"], "--address is for --backend ray, not processes"),
         (["ablation", "--strategy", "random"], "choose mcqs-s or mcqs-e, which use it"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

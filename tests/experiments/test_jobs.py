@@ -9,6 +9,7 @@ from capscope_experiments.jobs import Durations, run_jobs, show_nothing
 from support.odd_jobs import (
     Answering,
     Dying,
+    DyingOnce,
     DyingWhileSending,
     Exiting,
     Listening,
@@ -98,6 +99,11 @@ def test_an_unexpected_exception_in_this_process_keeps_its_traceback():
 def test_a_job_that_fails_in_its_own_process_is_reported_by_name(job, reason):
     with pytest.raises(CapscopeError, match=f"^it: {reason}"):
         list(run_jobs([job], 2, show_nothing))
+
+
+def test_a_job_whose_process_is_lost_is_begun_again(tmp_path):
+    job = DyingOnce("it", file=tmp_path / "begun")
+    assert list(run_jobs([job], 2, show_nothing)) == [1]
 
 
 def test_when_one_job_fails_the_others_are_stopped(fifo):

@@ -5,11 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capscope import Settings, WorkerSettings
+from capscope.analysis.evaluation.evaluate import DATASETS
 from capscope.analysis.evaluation.reference import Reference, TrueModel, enumerate_truth
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
+from capscope_experiments import measure
 from capscope_experiments.exact_distances import exact_distance
-from capscope_experiments.measure import least_executions, weighted_agreements
+from capscope_experiments.measure import (
+    MeasuredProblem,
+    build_dataset,
+    least_executions,
+    weighted_agreements,
+)
 
 INTENTS = tuple(map(Intent.parse, ("p()", "not p()", "q()")))
 
@@ -56,6 +64,19 @@ def test_the_lower_bound_is_what_asking_one_by_one_needs(seed):
 )
 def test_the_lower_bounds_of_the_built_in_problems(problem, least):
     assert least_executions(enumerate_truth(load_problem(problem).truth)) == least
+
+
+def test_workers_build_the_same_dataset_and_are_not_started_for_one_that_is_complete(
+    tmp_path, monkeypatch
+):
+    measured = MeasuredProblem("tireworld", Settings(), sequences=6)
+    workers = WorkerSettings(2, "processes")
+    build_dataset(measured, tmp_path / "workers", workers=workers)
+    build_dataset(measured, tmp_path / "here")
+    [built], [here] = (list((tmp_path / name / DATASETS).iterdir()) for name in ("workers", "here"))
+    assert built.read_bytes() == here.read_bytes()
+    monkeypatch.setattr(measure, "start_workers", None)
+    build_dataset(measured, tmp_path / "workers", workers=workers)
 
 
 def test_each_transition_once_is_the_exact_agreement():

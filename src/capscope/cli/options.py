@@ -34,7 +34,7 @@ _Backend = Annotated[
         "simulators that compute; 'ray' for a cluster."
     ),
 ]
-_Address = Annotated[
+Address = Annotated[
     str | None,
     typer.Option(
         help="Address of a Ray cluster, or 'auto'.  [default: a cluster on this machine]",
@@ -117,7 +117,7 @@ def with_workers(command: Callable[..., None]) -> Callable[..., None]:
     options = [
         keyword("workers", _Workers, 1),
         keyword("backend", _Backend, "threads"),
-        keyword("address", _Address, None),
+        keyword("address", Address, None),
         keyword("draw_timeout", _DrawTimeout, None),
     ]
 

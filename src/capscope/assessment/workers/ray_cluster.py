@@ -62,10 +62,10 @@ class RayLink:
         except errors.GetTimeoutError:
             raise TimeoutError from None
         except errors.RayTaskError as error:
-            reason = _first_line(error.cause or error)
+            reason = first_line(error.cause or error)
             raise RunError(f"a worker of the cluster could not answer: {reason}") from error
         except errors.RayError as error:
-            raise WorkerLost(f"an actor of the cluster is gone: {_first_line(error)}") from error
+            raise WorkerLost(f"an actor of the cluster is gone: {first_line(error)}") from error
 
     def stop(self) -> None:
         """Tell the worker that the answer is no longer needed."""
@@ -107,6 +107,13 @@ class RayBackend:
             self._ray.shutdown()
 
 
+def connect_to_ray(address: str | None, workers: int) -> Any:
+    """Connect to a cluster, or start one for so many workers; return the package `ray`."""
+    ray = _import_ray()
+    _connect(ray, address, workers)
+    return ray
+
+
 def _import_ray() -> Any:
     # Nothing about the runs of capscope's users is to be reported to others.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -128,8 +135,9 @@ def _connect(ray: Any, address: str | None, workers: int) -> None:
         ray.init(**given)
     except (ConnectionError, RuntimeError, ValueError) as error:
         where = f"the Ray cluster at {address}" if address else "Ray on this machine"
-        raise RunError(f"cannot connect to {where}: {_first_line(error)}") from error
+        raise RunError(f"cannot connect to {where}: {first_line(error)}") from error
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Return the first line of a message of Ray, which has many."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
