@@ -26,7 +26,7 @@ from capscope import Budget, assess
 from capscope.cli import main as command_line
 from capscope.record.checked_tables import CheckedTables
 from capscope.record.run_directory import JOURNAL, LOCK, MODEL, REPORT, SUMMARY
-from capscope_experiments.benchmarks.damaged_journals import answers
+from capscope_experiments.benchmarks.damaged_journals import answers, outcome_of
 
 LONGEST = 60.0
 """CPU seconds for one command."""
@@ -227,14 +227,17 @@ def measure_copies(files: int, seed: int = 0) -> int:
     other = 0
     with _whole_run() as whole:
         before = answers(whole)
+        intact = {name: (whole / name).read_bytes() for name in (SUMMARY, MODEL)}
         for number in range(files):
             rng = random.Random(f"{seed} {number}")
-            path = whole / (SUMMARY, MODEL)[number % 2]
-            data = bytearray(path.read_bytes() or b"{}")
+            name = (SUMMARY, MODEL)[number % 2]
+            data = bytearray(intact[name])
             for _ in range(rng.choice((1, 10, 1000))):
                 data[rng.randrange(len(data))] = rng.randrange(256)
-            path.write_bytes(data[: rng.choice((len(data), rng.randrange(len(data)) + 1))])
-            other += answers(whole) != before
+            cut = data[: rng.choice((len(data), rng.randrange(len(data)) + 1))]
+            (whole / name).write_bytes(cut)
+            other += outcome_of(whole, before) != "same answer"
+            (whole / name).write_bytes(intact[name])
     return other
 
 

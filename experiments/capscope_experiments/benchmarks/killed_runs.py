@@ -5,13 +5,16 @@
 Each trial starts `capscope assess`, kills it at a random moment (start-up and the writing of the
 report included), and continues it with `capscope resume` until it ends, which is killed as well
 every other time. In a third of the trials with processes or Ray, a worker is killed instead of the
-run. Journal (without times) and model must equal those of a run that nobody disturbed. Target: all.
+run: one of its processes, or one of the processes of its actors. Journal (without times) and model
+must equal those of a run that nobody disturbed. Target: all.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -43,6 +46,7 @@ class Trial:
     address: str | None
     rng: random.Random
     kills: int = 0
+    workers_killed: int = 0
 
     def command(self) -> list[str]:
         """Return the command that starts the run, or continues it."""
@@ -72,17 +76,26 @@ class Trial:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(moment)
                 return process.returncode == 0
-            victims = _children(process.pid) if self.backend == "processes" else []
-            if victims and self.rng.random() < 1 / 3:
+            victims = self._workers(process.pid) if self.rng.random() < 1 / 3 else []
+            if victims:
                 with suppress(ProcessLookupError):
                     os.kill(self.rng.choice(victims), signal.SIGKILL)
                     self.kills += 1
+                    self.workers_killed += 1
                 code = process.wait(MOST_SECONDS)
                 return code == 0  # a worker that is lost while it starts is an error of the start
             process.kill()
             process.wait(MOST_SECONDS)
             self.kills += 1
             return False
+
+    def _workers(self, run: int) -> list[int]:
+        """Return the processes in which the draws of a run are made, if it has any."""
+        if self.backend == "processes":
+            return _children(run)
+        # The raylets of the cluster are children of this process, and actors are theirs.
+        ours = [pid for raylet in _children(os.getpid()) for pid in _children(raylet)]
+        return [pid for pid in ours if _title(pid).startswith("ray::WorkerActor")]
 
 
 def measure(kills: int, backends: tuple[str, ...] = BACKENDS, seed: int = 0) -> dict[str, float]:
@@ -92,13 +105,15 @@ def measure(kills: int, backends: tuple[str, ...] = BACKENDS, seed: int = 0) -> 
     rng = random.Random(seed)
     made: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
+    workers: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder, _cluster("ray" in backends) as address:
         whole = {s: _undisturbed(Path(folder), s, rows) for s in range(SEEDS)}
         for backend in backends:
             usual = 5.0
             share = kills // len(backends)
-            while made[backend] < share:
-                number = made[backend]
+            for number in itertools.count():
+                if made[backend] >= share:
+                    break
                 run = Path(folder) / f"{backend}-{number}"
                 at = address if backend == "ray" else None
                 trial = Trial(run, backend, number % SEEDS, at, rng)
@@ -106,12 +121,18 @@ def measure(kills: int, backends: tuple[str, ...] = BACKENDS, seed: int = 0) -> 
                 trial.until_it_ends(usual)
                 usual = 0.8 * usual + 0.2 * (time.monotonic() - begun) / (trial.kills + 1)
                 made[backend] += trial.kills
+                workers[backend] += trial.workers_killed
                 if _ended(run, rows) != whole[trial.seed]:
                     wrong[backend] += 1
                     print(f"{backend}: seed {trial.seed} ended differently", flush=True)
-                elif number // 10 != made[backend] // 10:
-                    print(f"{backend}: {made[backend]} kills, {wrong[backend]} wrong", flush=True)
+                print(
+                    f"{backend}: {made[backend]} kills, {workers[backend]} of them of workers, "
+                    f"{wrong[backend]} wrong",
+                    flush=True,
+                )
+                shutil.rmtree(run)
     numbers = {f"{name}: kills": float(made[name]) for name in backends}
+    numbers |= {f"{name}: kills of workers": float(workers[name]) for name in backends}
     return numbers | {f"{name}: runs that ended differently": wrong[name] for name in backends}
 
 
@@ -150,9 +171,17 @@ def _path_with_tests() -> str:
 
 
 def _children(pid: int) -> list[int]:
+    """Return the children of a process, by whichever of its threads they were started."""
     with suppress(OSError):
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        lists = Path(f"/proc/{pid}/task").glob("*/children")
+        return [int(word) for children in lists for word in children.read_text().split()]
     return []
+
+
+def _title(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+    return ""
 
 
 @contextmanager
