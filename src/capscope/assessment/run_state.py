@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from capscope.assessment.discovery import intents_of
 from capscope.assessment.known_positions import KnownPositions
 from capscope.assessment.spec import RunSpec
@@ -63,6 +65,9 @@ class RunState:
         for moved, after in zip(past.moved.tolist(), past.after.tolist(), strict=True):
             if moved:
                 self.positions.count_visit(past.states[after])
+        if self.strategy.evidence is not None:
+            made = np.bincount(past.query[~past.cut], minlength=finished)
+            self.strategy.evidence.expect(made.tolist())
         informative = past.queries.informative.tolist()
         answered = zip(past.transitions_by_query(), past.last_executions_by_query(), strict=True)
         for number, (transitions, lasts) in enumerate(answered):

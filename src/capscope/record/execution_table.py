@@ -234,15 +234,19 @@ class ExecutionTable:
 
     def last_executions_by_query(self) -> Iterator[list[LastExecution | None]]:
         """Yield, for each query, the last execution of each of its draws; None if it was cut."""
-        is_last = np.append(self.number[1:] == 0, True)[: len(self)]
+        last = np.flatnonzero(np.append(self.number[1:] == 0, True)[: len(self)])
+        columns = (
+            self.query, self.draw, self.before, self.capability, self.after, self.number, self.cut,
+        )  # fmt: skip
         found: dict[int, list[LastExecution | None]] = {}
-        for row in np.flatnonzero(is_last).tolist():
-            draws = found.setdefault(int(self.query[row]), [])
-            draws += [None] * (int(self.draw[row]) + 1 - len(draws))
-            if not self.cut[row]:
-                before, after = (self.states[int(c[row])] for c in (self.before, self.after))
-                transition = Transition(before, int(self.capability[row]), after)
-                draws[-1] = LastExecution(transition, int(self.number[row]) + 1)
+        rows = zip(*(column[last].tolist() for column in columns), strict=True)
+        states = self.states
+        for query, draw, before, capability, after, number, cut in rows:
+            draws = found.setdefault(query, [])
+            draws += [None] * (draw + 1 - len(draws))
+            if not cut:
+                transition = Transition(states[before], capability, states[after])
+                draws[-1] = LastExecution(transition, number + 1)
         for query in range(len(self.queries)):
             yield found.get(query, [])
 

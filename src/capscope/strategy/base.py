@@ -169,7 +169,10 @@ class Strategy(Protocol):
 
     @property
     def evidence(self) -> Evidence | None:
-        """The evidence that it keeps up to date, if any; the finished run then uses it."""
+        """The evidence that it keeps up to date, if any, and shows each answer once.
+
+        The finished run then uses it.
+        """
 
     @property
     def audit(self) -> AuditResult | None:

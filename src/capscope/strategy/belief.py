@@ -114,6 +114,15 @@ class Group:
         if not self.identical[draws]:
             del self.identical[draws]
 
+    def move_identical(self, old: int, new: int) -> None:
+        """Count a pair with more identical draws than before."""
+        identical = self.identical
+        if identical[old] == 1:
+            del identical[old]
+        else:
+            identical[old] -= 1
+        identical[new] = identical.get(new, 0) + 1
+
     def count_revealed(self, share: float, sign: int) -> None:
         """Add or remove a pair that showed a further outcome in this share of its draws."""
         self.revealed += sign

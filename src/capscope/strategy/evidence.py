@@ -10,13 +10,17 @@ together, pairs that showed only one are checked for where the other leads.
 Pairs of equal gain share a bucket, and the buckets are in a heap. An answer moves a pair to another
 bucket and updates the belief about its peers at once; beliefs about larger groups are refreshed
 whenever the number of executions has grown by 2 %.
+
+A resumed run replays all answers, and nobody asks for targets meanwhile. What is computed between
+two refreshes is replaced by the second one, so it is skipped, unless it decides when that comes: a
+refresh comes early if there is nothing left to ask.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf, pi, sqrt
@@ -77,6 +81,8 @@ class Evidence:
         self._executions = 0
         self._refresh_at = 0.0
         self._fresh = True
+        self._ahead: deque[int] = deque()  # executions of the answers that are still replayed
+        self._skipping = False  # whether the next refresh is replayed too, and comes as scheduled
         self._kinds: dict[Peers, Belief] = {}  # about each capability and kind, at the last refresh
         self._beliefs: dict[Peers, Belief] = {}
         self._gains: dict[Peers, dict[int, float]] = {}
@@ -100,16 +106,25 @@ class Evidence:
         evidence.refresh()
         return evidence
 
+    def expect(self, executions: Iterable[int]) -> None:
+        """Note how many executions each of the next calls of `observe` brings, in a replay."""
+        self._ahead = deque(executions)
+
     def observe(self, pairs: Iterable[tuple[State, int]]) -> None:
         """Take in what the graph learned about some pairs."""
+        if self._ahead:
+            self._ahead.popleft()
         graph = self._graph
         touched: dict[Bucket, None] = {}
         for state, capability in dict.fromkeys(pairs):
             node = graph.node(state)
             pair = node.pairs[capability]
             assert pair is not None, "only pairs that were tried are observed"
-            self._remove(pair)
-            touched.setdefault(self._place(pair, state, capability))
+            if len(pair.counts) == 1 and pair in self._placed:
+                touched.setdefault(self._move(pair, state))
+            else:
+                self._remove(pair)
+                touched.setdefault(self._place(pair, state, capability))
             self._relate(pair, state)
             for near in (node, *pair.successors):
                 self._mark(near)
@@ -118,7 +133,7 @@ class Evidence:
             for node in graph.nodes.values():
                 self._mark(node)
         self._fresh = self._executions >= self._refresh_at
-        if not self._fresh:
+        if not self._fresh and not self._skipping:
             for bucket in touched:
                 self._offer(bucket)
             self._settle_top()
@@ -131,6 +146,29 @@ class Evidence:
             self.frontier.setdefault(node)
         else:
             self.frontier.pop(node, None)
+
+    def _move(self, pair: PairStats, state: State) -> Bucket:
+        """Place a pair again that showed the same outcome once more, as most answers do.
+
+        The same as removing and placing it, in half the time.
+        """
+        contents, _ = self._placed[pair]
+        old = contents.bucket
+        del contents.pairs[pair]
+        if not contents.pairs:
+            del self._buckets[old]
+        bucket = old._replace(draws=pair.total - 1)
+        self._executions += bucket.draws - old.draws
+        for peers in ((old.capability, old.kind), (old.capability, old.effects[0])):
+            self._group(peers).move_identical(old.draws, bucket.draws)
+        contents = self._buckets.get(bucket) or self._new_bucket(bucket)
+        contents.pairs[pair] = state
+        self._placed[pair] = contents, dict(pair.counts)
+        return bucket
+
+    def _new_bucket(self, bucket: Bucket) -> _BucketPairs:
+        contents = self._buckets[bucket] = _BucketPairs(bucket)
+        return contents
 
     def _remove(self, pair: PairStats) -> None:
         if pair in self._placed:
@@ -145,9 +183,7 @@ class Evidence:
         kind = kind_of(effects[0]) if len(effects) == 1 else Kind.VARIED
         bucket = Bucket(capability, kind, effects, pair.total - len(effects))
         self._count(capability, pair.counts, +1)
-        contents = self._buckets.get(bucket)
-        if contents is None:
-            contents = self._buckets[bucket] = _BucketPairs(bucket)
+        contents = self._buckets.get(bucket) or self._new_bucket(bucket)
         contents.pairs[pair] = state
         self._placed[pair] = contents, dict(pair.counts)
         return bucket
@@ -227,6 +263,10 @@ class Evidence:
     def refresh(self) -> None:
         """Update all beliefs and rebuild the heap."""
         self._refresh_at = self._executions * _REFRESH + 1
+        self._forget_unfound()
+        self._skipping = self._next_refresh_is_replayed()
+        if self._skipping:
+            return
         agent = {kind: Group() for kind in Kind}
         kinds = {(c, k): group for (c, k), group in self._groups.items() if isinstance(k, Kind)}
         for (_, kind), group in kinds.items():
@@ -246,12 +286,37 @@ class Evidence:
         for bucket in self._buckets:
             self._offer(bucket)
 
-    def _draws_needed(self) -> dict[int, float]:
-        """Return how often each pair must be drawn, for each capability that was tried."""
+    def _next_refresh_is_replayed(self) -> bool:
+        """Return whether a replay is sure to come to the next refresh, and not before its time.
+
+        Before its time there is nothing left to ask; an execution changes that for one pair only.
+        """
+        coming = 0
+        for made in self._ahead:
+            coming += made
+            if self._executions + coming >= self._refresh_at:
+                break
+        else:
+            return False
+        if sum(len(node.pairs) - node.tried for node in self.frontier) > coming:
+            return True
+        needed, least = self._draws_needed(), self._settings.min_draws
+        wanting = sum(
+            len(contents.pairs)
+            for bucket, contents in self._buckets.items()
+            if bucket.total < max(needed[bucket.capability], least)
+        )
+        return wanting > coming
+
+    def _forget_unfound(self) -> None:
+        """Drop what was counted and removed again."""
         for capability in list(self._found):
-            self._found[capability] += Counter()  # drops what was counted and removed again
+            self._found[capability] += Counter()
             if not self._found[capability]:
                 del self._found[capability]
+
+    def _draws_needed(self) -> dict[int, float]:
+        """Return how often each pair must be drawn, for each capability that was tried."""
         pairs: Counter[int] = Counter()
         for bucket, contents in self._buckets.items():
             pairs[bucket.capability] += len(contents.pairs)
