@@ -57,6 +57,11 @@ def test_every_installed_problem_loads_and_its_agent_attempts_an_intent(name):
     assert attempt.trajectory[-1] == end.state
     assert attempt.simulator_steps <= 5
     assert attempt.ending not in (Ending.AGENT_RAISED, Ending.INVALID_ACTION), attempt.detail
+    if not problem.intents:
+        problem.simulator.reset(0)
+        either = Intent.parse(" or ".join(map(str, problem.abstraction.vocabulary.atoms[:2])))
+        attempt, _ = pursue(problem, either, start, seed=0, max_steps=5)
+        assert attempt.ending not in (Ending.AGENT_RAISED, Ending.INVALID_ACTION), attempt.detail
 
 
 # An agent for each kind of finding whose quirk is of that kind.

@@ -35,6 +35,14 @@ VALUES = ActionValues.load(FOUR_QUADRANTS_VALUES)
 SHORT = Training(episodes=60, most_steps=40)
 
 
+def test_of_several_alternatives_one_that_was_learned_is_pursued():
+    attempted, end = attempt("blue-key-at(south-east) or carrying-blue-key()", 0)
+    assert attempted.ending == Ending.STOPPED
+    assert Intent.parse("carrying-blue-key()").holds(end.state, PROBLEM.vocabulary)
+    again, _ = attempt("not carrying-blue-key() or is-dead()", 0)
+    assert again.simulator_steps == 0
+
+
 def attempt(text, seed, problem=PROBLEM, start=None):
     """Let the agent attempt an intent from the initial position or from a snapshot."""
     simulator = problem.simulator

@@ -68,6 +68,18 @@ def test_costs_and_choices_match_value_iteration_in_every_state(name):
         assert {s: agent.choose(intent, s) for s in states} == choice
 
 
+def test_of_several_alternatives_the_nearest_is_pursued():
+    task, agent, truth = shipped("tireworld")
+    states = truth.reachable_states()
+    either = Intent.parse("vehicle-at(l-1-3) or vehicle-at(l-2-2) and not-flattire()")
+    cost, choice = value_iteration(
+        task.operators, states, lambda s: either.holds(s, task.vocabulary)
+    )
+    policy = agent.begin(either, 0)
+    assert {s: cost_of(policy, s) for s in states} == pytest.approx(cost, abs=CLOSE)
+    assert {s: agent.choose(either, s) for s in states} == choice
+
+
 def all_costs(task, states, intents):
     """Run the same value iteration for all intents at once, with arrays.
 

@@ -118,7 +118,9 @@ def test_the_scores_of_the_script_add_up_to_one():
 
 def test_every_intent_at_the_table_has_an_instruction():
     atoms = load_problem("tabletop-affordance").vocabulary.atoms
-    said = {instruction(Intent((Literal(atom, sign),))) for atom in atoms for sign in (True, False)}
+    said = {
+        instruction(Intent.of([Literal(atom, sign)])) for atom in atoms for sign in (True, False)
+    }
     assert len(said) == 2 * len(atoms)
     assert not any("Make this" in sentence for sentence in said)
     assert "Take the red block off the cup." in said

@@ -20,7 +20,7 @@ from capscope_experiments.baselines.aalpy.system import AgentSystem
 from support.intents import achieved_from
 from support.toy_worlds import WORDS, Board, Presser, board_problem
 
-INTENTS = [Intent((Literal(atom, sign),)) for atom in WORDS.atoms for sign in (True, False)]
+INTENTS = [Intent.of([Literal(atom, sign)]) for atom in WORDS.atoms for sign in (True, False)]
 LIT_A, NOT_A = INTENTS[:2]
 FEW = PeerSettings(method="alergia", traces=60, shortest=10, longest=10)
 

@@ -11,7 +11,7 @@ from capscope import Budget, Settings, assess, load
 from capscope.export.model_json import model_document
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
-from capscope.symbolic import Intent, Literal, Vocabulary
+from capscope.symbolic import Intent, Vocabulary
 from support.rule_models import predicted_by_rules
 from support.toy_worlds import Board, board_problem
 
@@ -88,7 +88,7 @@ def test_the_document_agrees_with_the_rules(transitions):
     bit = {name: 1 << i for i, name in enumerate(document["vocabulary"])}
     read = {}
     for capability in document["capabilities"]:
-        intent = Intent(tuple(map(Literal.parse, capability["intent"])))
+        intent = Intent.from_lists(capability["intent"])
         for rule in capability["rules"]:
             for state in (int(state, 16) for state in rule["states"]):
                 for outcome in rule["outcomes"]:

@@ -50,7 +50,7 @@ class Seen:
         self.pursuit = Pursuit(WORDS, self.matrix, self.types)
 
     def plan(self):
-        tests = [WORDS.test(intent.literals) for intent in self.intents]
+        tests = [intent.tests(WORDS) for intent in self.intents]
         self.pursuit.plan(tests, self.labels, self.seen)
         return self
 

@@ -1,4 +1,5 @@
 import copy
+import json
 import os
 import pickle
 import subprocess
@@ -149,6 +150,57 @@ def test_the_text_of_an_intent_with_some_of_it_replaced_by_a_star_matches_it(kno
         assert intent in found
 
 
-def test_alternatives_are_separate_intents():
-    with pytest.raises(VocabularyError, match="give the alternatives separately"):
-        Intent.parse("on(a,b) or on(b,a)")
+@st.composite
+def choices(draw):
+    """Draw intents that may have alternatives; not those that hold everywhere."""
+    parts = [one.alternatives[0] for one in draw(st.lists(intents(), min_size=1, max_size=3))]
+    try:
+        return Intent.of(*parts)
+    except VocabularyError as error:
+        assert "holds in every state" in str(error)
+        return Intent.of(parts[0])
+
+
+@given(choices(), STATES)
+def test_an_intent_holds_when_one_of_its_alternatives_does(intent, state):
+    parts = [Intent.of(one) for one in intent.alternatives]
+    assert intent.holds(state, VOCABULARY) is any(p.holds(state, VOCABULARY) for p in parts)
+    assert intent.test(VOCABULARY)(state) is intent.holds(state, VOCABULARY)
+
+
+@given(choices())
+def test_an_intent_with_alternatives_is_read_as_it_is_written_and_stored(intent):
+    assert Intent.parse(str(intent)) == intent
+    assert Intent.parse(str(intent).replace(" or ", " | ")) == intent
+    assert Intent.from_lists(json.loads(json.dumps(intent.as_lists()))) == intent
+    assert pickle.loads(pickle.dumps(intent)) == intent
+
+
+@given(choices(), st.randoms(use_true_random=False))
+def test_the_order_of_alternatives_does_not_matter(intent, rng):
+    shuffled = list(intent.alternatives) * 2
+    rng.shuffle(shuffled)
+    assert Intent.of(*shuffled) == intent
+
+
+def test_an_alternative_that_contains_another_is_left_out():
+    assert Intent.parse("p and q or p or r") == Intent.parse("r or p")
+
+
+def test_an_intent_that_holds_everywhere_is_refused():
+    with pytest.raises(VocabularyError, match=r"not p\(\) or p\(\) holds in every state"):
+        Intent.parse("p or not p")
+
+
+def test_an_intent_with_alternatives_is_not_read_as_a_conjunction():
+    intent = Intent.parse("p or q and not r")
+    with pytest.raises(VocabularyError, match="has 2 alternatives; read"):
+        _ = intent.literals
+    assert [str(literal) for literal in intent.mentioned] == ["p()", "q()", "not r()"]
+
+
+def test_the_first_alternative_that_an_agent_can_pursue_is_chosen():
+    intent = Intent.parse("p and q or r or s")
+    chosen = intent.pursuable(lambda literal: literal.atom.predicate in "rs")
+    assert list(map(str, chosen)) == ["r()"]
+    assert intent.pursuable(lambda _: False) == intent.alternatives[0]

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from capscope.symbolic import Intent, State, Vocabulary
+from capscope.symbolic import Intent, LiteralTest, State, Vocabulary
 
 PENALTY = 100.0
 TIE = 1e-8
@@ -70,8 +70,8 @@ class LaoStarAgent(Generic[O]):
         """Return the policy for an intent: a function of the state, shared by all attempts."""
         policy = self._policies.get(intent)
         if policy is None:
-            goal = self._vocabulary.literal_masks(intent.literals)
-            policy = LaoStarPolicy(self._expansions, goal, self._penalty)
+            goals = intent.tests(self._vocabulary)
+            policy = LaoStarPolicy(self._expansions, goals, self._penalty)
             self._policies[intent] = policy
         return policy
 
@@ -84,10 +84,11 @@ class LaoStarPolicy(Generic[O]):
     """The policy for one intent, extended to each state that it is asked about."""
 
     def __init__(
-        self, expansions: _StateExpansions[O], goal: tuple[int, int], penalty: float
+        self, expansions: _StateExpansions[O], goals: Sequence[LiteralTest], penalty: float
     ) -> None:
+        """Plan towards whichever of the goals is nearest."""
         self._expansions = expansions
-        self._goal = goal
+        self._goals = goals
         self._penalty = penalty
         self._cost: dict[State, float] = {}
         self._solved: dict[State, O | None] = {}
@@ -168,9 +169,8 @@ class LaoStarPolicy(Generic[O]):
 
     def _bound(self, state: State) -> float:
         """Return the lower bound of a new state, and store it as its cost."""
-        required, forbidden = self._goal
         for steps, (true, false) in enumerate(self._expansions.layers(state)):
-            if true & required == required and false & forbidden == forbidden:
+            if any(true & r == r and false & f == f for r, f in self._goals):
                 bound = min(float(steps), self._penalty)
                 break
         else:
@@ -179,8 +179,7 @@ class LaoStarPolicy(Generic[O]):
         return bound
 
     def _holds_in(self, state: State) -> bool:
-        required, forbidden = self._goal
-        return state & required == required and not state & forbidden
+        return any(holds(state) for holds in self._goals)
 
 
 class _StateExpansions(Generic[O]):

@@ -30,7 +30,7 @@ def intents_of(effects: Iterable[Effect], vocabulary: Vocabulary) -> Iterator[In
         for predicate in vocabulary.predicates:
             if predicate.name in seen:
                 for atom in vocabulary.groundings(predicate.name):
-                    yield Intent((Literal(atom, positive),))
+                    yield Intent.of([Literal(atom, positive)])
 
 
 def random_walks(

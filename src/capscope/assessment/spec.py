@@ -40,7 +40,7 @@ class RunSpec:
     def __post_init__(self) -> None:
         intents = tuple(dict.fromkeys(map(Intent.parse, self.settings.intents)))
         for intent in intents:
-            self.problem.vocabulary.literal_masks(intent.literals)  # raises for an unknown atom
+            intent.test(self.problem.vocabulary)  # raises for an unknown atom
         object.__setattr__(self, "intents", intents)
         words = self.problem.vocabulary
         hazards = tuple(Hazard.parse(text, words) for text in self.settings.hazards)

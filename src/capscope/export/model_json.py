@@ -29,7 +29,7 @@ def model_document(
 def _capability(graph: StateGraph, intent: Intent) -> dict[str, Any]:
     rules = with_readable_conditions(graph, intent)
     return {
-        "intent": [str(literal) for literal in intent.literals],
+        "intent": intent.as_lists(),
         "executions": sum(rule.executions for rule, _ in rules),
         "rules": [_rule(rule, when, graph.vocabulary) for rule, when in rules],
     }

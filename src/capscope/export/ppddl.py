@@ -69,7 +69,7 @@ def ppddl_files(
         states = model_states(graph)
         rules = {i: with_observed_conditions(graph, i, states) for i in graph.capabilities}
     if goal is not None:
-        graph.vocabulary.literal_masks(goal.literals)  # raises for an unknown atom
+        goal.test(graph.vocabulary)  # raises for an unknown atom
     actions = [line for intent in rules for line in _actions(intent, rules[intent], graph, names)]
     domain = [
         *_heading(names, problem, conditions),
@@ -152,14 +152,14 @@ def _requirements(
 ) -> Iterator[str]:
     """List only what is used: fewer requirements are supported by more tools."""
     used = [pair for pairs in rules.values() for pair in pairs]
-    wanted = goal.literals if goal else ()
+    wanted = goal.mentioned if goal else ()
     literals = [literal for _, when in used for term in when for literal in term]
     yield ":strips"
     if vocabulary.objects or any(predicate.types for predicate in vocabulary.predicates):
         yield ":typing"
     if any(not literal.positive for literal in (*literals, *wanted)):
         yield ":negative-preconditions"
-    if any(len(when) > 1 for _, when in used):
+    if any(len(when) > 1 for _, when in used) or (goal and len(goal.alternatives) > 1):
         yield ":disjunctive-preconditions"
     if any(len(rule.outcomes) > 1 for rule, _ in used):
         yield ":probabilistic-effects"
@@ -236,5 +236,6 @@ def _problem(graph: StateGraph, names: _Names, goal: Intent | None) -> str:
     lines.append("  )")
     if goal is None:
         lines.append("  ; Replace this goal, which holds everywhere.")
-    lines.append(f"  (:goal {names.conjunction(goal.literals if goal else ())})")
+    wanted = goal.alternatives if goal else ((),)
+    lines.append(f"  (:goal {_joined('or', list(map(names.conjunction, wanted)))})")
     return "\n".join([*lines, ")"]) + "\n"

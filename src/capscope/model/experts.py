@@ -91,7 +91,7 @@ class Experts:
         """Fit what all capabilities share; `seen` are the rows that were visited."""
         self._lifting.fit(labels, self._seed)
         if self.pursuit is not None:
-            tests = [self._vocabulary.test(intent.literals) for intent in self._intents]
+            tests = [intent.tests(self._vocabulary) for intent in self._intents]
             self.pursuit.plan(tests, labels, seen)
 
     def grow(self, capability: int, labels: Mapping[int, int]) -> None:

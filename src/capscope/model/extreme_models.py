@@ -52,8 +52,8 @@ class ExtremeModels:
         groups = self.graph.groups(capability)
         if not groups:
             # Nothing was seen yet: believe that the intent, and nothing else, comes true.
-            literals = self.graph.capabilities[capability].literals
-            return ((Effect(*self.graph.vocabulary.literal_masks(literals)), 1.0),)
+            tests = self.graph.capabilities[capability].tests(self.graph.vocabulary)
+            return tuple((Effect(*test), 1.0 / len(tests)) for test in tests)
         shares: dict[Effect, float] = {}
         for group in groups:
             for effect, probability in group.distribution():

@@ -60,20 +60,23 @@ class Lifting:
 
     def _signature(self, intent: Intent) -> object:
         roles: dict[str, int] = {}
-        shape = [
-            (
-                one.atom.predicate,
-                one.positive,
-                *(roles.setdefault(o, len(roles)) for o in one.atom.arguments),
+        shape = tuple(
+            tuple(
+                (
+                    literal.atom.predicate,
+                    literal.positive,
+                    *(roles.setdefault(o, len(roles)) for o in literal.atom.arguments),
+                )
+                for literal in one
             )
-            for one in intent.literals
-        ]
-        return tuple(shape), tuple(self._vocabulary.objects[name] for name in roles)
+            for one in intent.alternatives
+        )
+        return shape, tuple(self._vocabulary.objects[name] for name in roles)
 
     def _atoms_renamed(self, first: Intent, intent: Intent) -> Integers:
         """Return, for each atom, the one that it becomes if the first intent becomes this one."""
         renamed: dict[str, str] = {}
-        for old, new in zip(_objects(first), _objects(intent), strict=True):
+        for old, new in zip(first.objects, intent.objects, strict=True):
             # A swap with what the object has become so far keeps this a permutation.
             now = renamed.get(old, old)
             other = next((k for k, v in renamed.items() if v == new), new)
@@ -129,10 +132,6 @@ class Lifting:
                 self._types.number(_renamed(effects, renaming)) for effects in group.types
             ]
         return self._numbers[capability], shares
-
-
-def _objects(intent: Intent) -> list[str]:
-    return list(dict.fromkeys(o for one in intent.literals for o in one.atom.arguments))
 
 
 def _renamed(effects: Iterable[Effect], renaming: Integers) -> frozenset[Effect]:

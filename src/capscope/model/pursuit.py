@@ -26,7 +26,7 @@ from capscope.model.decision_trees import Tree, grow
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
 from capscope.model.state_matrix import StateMatrix
 from capscope.statistics.arrays import Floats, Integers, Mask
-from capscope.symbolic import ExactlyOne, State, Vocabulary
+from capscope.symbolic import ExactlyOne, LiteralTest, State, Vocabulary
 
 UNKNOWN = -1
 _FARTHEST = 60.0  # executions; what takes longer counts as out of reach
@@ -41,6 +41,8 @@ _RANK_PRIOR = 0.3  # comparisons won and lost against the average behaviour of t
 
 Labels = Sequence[Mapping[int, int]]
 """For each capability the type of each row in which it was tried."""
+Alternatives = tuple[LiteralTest, ...]
+"""An intent: one of these is to hold."""
 
 
 class Pursuit:
@@ -50,7 +52,7 @@ class Pursuit:
         self._vocabulary = vocabulary
         self._matrix = matrix
         self._types = types
-        self._tests: list[tuple[int, int]] = []
+        self._tests: list[Alternatives] = []
         self._distance: Floats = np.zeros((0, 0))
         self._rank: Floats = np.zeros(0)
         self._possible: dict[int, _Conditions] = {}
@@ -58,8 +60,8 @@ class Pursuit:
         self.step: Integers = np.zeros((0, 0), dtype=np.int64)
         """For each capability and row the type of the first step; -1 if the row is new."""
 
-    def plan(self, tests: Sequence[tuple[int, int]], labels: Labels, seen: Sequence[int]) -> None:
-        """Plan anew; `tests` are the literals of each intent, `seen` the rows that were visited."""
+    def plan(self, tests: Sequence[Alternatives], labels: Labels, seen: Sequence[int]) -> None:
+        """Plan anew; `tests` are those of each intent, `seen` the rows that were visited."""
         self._tests = list(tests)
         tried = _rows_by_type(labels)
         self._possible = {
@@ -93,14 +95,14 @@ class Pursuit:
         # Beyond the states that were planned for, only what is reached at once is near: whether
         # such a state was met or not makes no difference.
         edges = self._edges(new, column)
-        reached = np.array([margin.holding(*test) for test in self._tests])
+        reached = np.array([margin.holding_any(tests) for tests in self._tests])
         beyond = np.where(reached, 0.0, _FARTHEST)
         distance = np.concatenate([self._distance, beyond], axis=1)
         steps = self._first_steps(edges, distance, self._holds(), new)
         self.step = np.concatenate([self.step, steps], axis=1)
 
     def _holds(self) -> Mask:
-        tests = [self._matrix.holding(required, forbidden) for required, forbidden in self._tests]
+        tests = [self._matrix.holding_any(tests) for tests in self._tests]
         return np.array(tests).reshape(len(self._tests), len(self._matrix))
 
     def _conditions(
@@ -139,13 +141,13 @@ class Pursuit:
         effect = self._types.main_effect(number)
         states, main_effect = self._matrix.states, self._types.main_effect
         refused = set()
-        for (required, forbidden), types in zip(self._tests, labels, strict=True):
-            if not (effect.adds & required or effect.deletes & forbidden):
+        for tests, types in zip(self._tests, labels, strict=True):
+            if not any(effect.adds & test[0] or effect.deletes & test[1] for test in tests):
                 continue
             for row, other in types.items():
                 if other != number and sensible[row]:
                     served, done = (
-                        after & required == required and not after & forbidden
+                        any(test(after) for test in tests)
                         for after in (
                             effect.apply(states[row]),
                             main_effect(other).apply(states[row]),

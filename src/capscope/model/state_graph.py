@@ -137,7 +137,7 @@ class StateGraph:
         for intent in capabilities:
             if intent in self.index:
                 continue
-            self.vocabulary.literal_masks(intent.literals)  # raises for an unknown atom
+            intent.test(self.vocabulary)  # raises for an unknown atom
             self.index[intent] = len(self.capabilities)
             self.capabilities.append(intent)
             self.revisions.append(0)

@@ -1,12 +1,13 @@
 """States as rows of bits, so that a question about all states is one NumPy expression."""
 
 from collections.abc import Iterable
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capscope.statistics.arrays import Mask
-from capscope.symbolic import State
+from capscope.symbolic import LiteralTest, State
 
 Bits = NDArray[np.uint8]
 
@@ -56,6 +57,10 @@ class StateMatrix:
         if forbidden:
             held &= ~bits[:, self._columns(forbidden)].any(axis=1)
         return held
+
+    def holding_any(self, tests: Iterable[LiteralTest]) -> Mask:
+        """Return, for each row, whether one of some conjunctions holds."""
+        return reduce(np.logical_or, (self.holding(*test) for test in tests))
 
     def _columns(self, mask: int) -> list[int]:
         return [i for i in range(mask.bit_length()) if mask >> i & 1]

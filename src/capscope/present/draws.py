@@ -138,7 +138,7 @@ def draws_document(draws: CapabilityDraws) -> dict[str, Any]:
     rule_of = {state: number for number, rule in rules for state in rule.states}
     return {
         "problem": draws.run.problem,
-        "intent": [str(literal) for literal in draws.intent.literals],
+        "intent": draws.intent.as_lists(),
         "draws": [_document(execution, rule_of, draws) for execution in draws.executions],
         "left_out": draws.omitted,
     }

@@ -268,7 +268,7 @@ def _step(plan: Plan, step: PlanStep) -> dict[str, Any]:
     vocabulary = plan.goal.vocabulary
     return {
         **_state(step.state, vocabulary),
-        "ask_for": [str(literal) for literal in step.capability.literals],
+        "ask_for": step.capability.as_lists(),
         "expected_visits": plan.visits.get(step.state, 0.0),
         "success": step.success,
         "expected_executions": step.executions,
@@ -373,7 +373,7 @@ def trial_document(trial: Trial) -> dict[str, Any]:
             {
                 "state": hex(move.before),
                 "provenance": str(trial.plan.steps[move.before].provenance),
-                "ask_for": [str(literal) for literal in move.capability.literals],
+                "ask_for": move.capability.as_lists(),
                 "after": hex(move.after),
                 "changes": changes_text(move.before, move.after, vocabulary),
                 "ending": str(move.ending),

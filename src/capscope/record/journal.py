@@ -320,7 +320,4 @@ class Journal(JournalReader):
 
 
 def _intent_rows(intents: Sequence[Intent], first: int) -> list[tuple[int, str]]:
-    return [
-        (first + i, json.dumps([str(literal) for literal in intent.literals]))
-        for i, intent in enumerate(intents)
-    ]
+    return [(first + i, json.dumps(intent.as_lists())) for i, intent in enumerate(intents)]

@@ -15,7 +15,7 @@ from capscope.record.identity import RunMeta
 from capscope.record.journal_file import explained, joined_name, understood
 from capscope.record.recorded_draws import Draw, QueryRecord, Start, decode
 from capscope.record.transcripts import unpacked
-from capscope.symbolic import Intent, Literal, State
+from capscope.symbolic import Intent, State
 from capscope.world.positions import SavedPosition
 
 
@@ -79,7 +79,7 @@ class JournalReader:
         """Return the intents in order."""
         with understood(self.path):
             rows = self._db.execute("SELECT literals FROM intents ORDER BY id").fetchall()
-            return [Intent(tuple(map(Literal.parse, json.loads(row[0])))) for row in rows]
+            return [Intent.from_lists(json.loads(row[0])) for row in rows]
 
     def query(self, number: int) -> QueryRecord | None:
         """Return what was recorded about a query; None if it was never begun."""

@@ -112,7 +112,8 @@ class Settings:
     walk_steps: int = _setting(100, "Simulator steps in each discovery walk.", 1)
     intents: tuple[str, ...] = _repeatable(
         "--intents",
-        "An intent to assess, like 'on(a,b) and not clear(c)'; repeatable; replaces discovery.",
+        "An intent to assess, like 'on(a,b) and not clear(c)' or 'on(a,b) or on(a,c)'; repeatable; "
+        "replaces discovery.",
     )
     hazards: tuple[str, ...] = _repeatable(
         "--hazard",

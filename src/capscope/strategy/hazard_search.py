@@ -47,7 +47,7 @@ class HazardSearch:
         vocabulary = model.graph.vocabulary
         instances = [one for hazard in hazards for one in hazard.instances]
         rng = random.Random(child_seed(seed, _SAMPLE))
-        objects = dict.fromkeys(frozenset(_objects_of(one)) for one in instances)
+        objects = dict.fromkeys(frozenset(one.objects) for one in instances)
         self._conditions = [
             _Condition(some, _mentioning(some, vocabulary), model)
             for some in _some(list(objects), _MOST_CONDITIONS, rng)
@@ -183,9 +183,10 @@ class _Condition:
     @property
     def related(self) -> Floats:
         """How much each capability is worth."""
+        own = self._objects
         return np.array(
             [
-                1.0 if not self._objects or self._objects & _objects_of(intent) else _UNRELATED
+                1.0 if not own or own.intersection(intent.objects) else _UNRELATED
                 for intent in self._model.graph.capabilities
             ]
         )
@@ -207,10 +208,6 @@ class _JointInstances:
         """Return for each row and instance the fraction of literals that hold."""
         shares: Floats = (bits @ self._signs + self._negative) / self.sizes
         return shares
-
-
-def _objects_of(intent: Intent) -> set[str]:
-    return {name for literal in intent.literals for name in literal.atom.arguments}
 
 
 def _mentioning(objects: frozenset[str], vocabulary: Vocabulary) -> int:

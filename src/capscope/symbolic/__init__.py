@@ -3,7 +3,7 @@
 from capscope.symbolic.effect import Effect
 from capscope.symbolic.exactly_one import ExactlyOne
 from capscope.symbolic.expected import ExpectedEffects
-from capscope.symbolic.intent import Intent
+from capscope.symbolic.intent import Intent, StateTest
 from capscope.symbolic.phrasing import Phrasing
 from capscope.symbolic.vocabulary import Atom, Literal, LiteralTest, Predicate, State, Vocabulary
 
@@ -18,5 +18,6 @@ __all__ = [
     "Phrasing",
     "Predicate",
     "State",
+    "StateTest",
     "Vocabulary",
 ]

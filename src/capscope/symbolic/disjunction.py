@@ -7,14 +7,12 @@ Matching placeholders against a state each time would be slow, so they are repla
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from capscope.errors import VocabularyError
-from capscope.symbolic.intent import Intent
+from capscope.symbolic.intent import OR, Intent
 from capscope.symbolic.vocabulary import Atom, Literal, Vocabulary
 
-_OR = re.compile(r"\s+or\s+|\s*\|\s*")
 _ANY = "*"
 _NAMED = "?"
 _MOST = 20_000
@@ -54,7 +52,7 @@ def ground_disjunction(text: str, vocabulary: Vocabulary) -> tuple[Intent, ...]:
 
 
 def _ways(text: str) -> tuple[Intent, ...]:
-    return tuple(dict.fromkeys(Intent.parse(part) for part in _OR.split(text.strip())))
+    return tuple(dict.fromkeys(Intent.parse(part) for part in OR.split(text.strip())))
 
 
 def _groundings(way: Intent, vocabulary: Vocabulary) -> Iterator[Intent]:

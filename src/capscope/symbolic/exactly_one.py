@@ -62,9 +62,10 @@ class ExactlyOne:
     def beyond(self, effect: Effect, intent: Intent, vocabulary: Vocabulary) -> Effect:
         """Return what an effect changes beyond the intent, what it implies and what is expected.
 
-        Asking for one atom of a group implies that the others end, and the other way around.
+        Asking for one atom of a group implies that the others end, and the other way around. What
+        belongs to any alternative of the intent was asked for.
         """
-        required, forbidden = vocabulary.test(intent.literals)
+        required, forbidden = vocabulary.literal_masks(intent.mentioned)
         needed = self.rivals(effect.deletes & forbidden)
         implied = self.rivals(effect.adds | required)
         rest = Effect(effect.adds & ~required & ~needed, effect.deletes & ~forbidden & ~implied)

@@ -2,7 +2,8 @@
 
 Deleting a mail also takes it out of the archive. That is what deleting means, but nothing in a
 vocabulary says so. So the user may: `deleted(lunch): not archived(lunch)`. Both parts may have
-wildcards, `deleted(*): read(*)`; the literals join with `and`.
+wildcards, `deleted(*): read(*)`; the literals join with `and`. What is expected of
+one alternative of an intent is expected of the intent.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class ExpectedEffects:
 
     def __init__(self, texts: Sequence[str], vocabulary: Vocabulary) -> None:
         every = [Literal(atom, sign) for atom in vocabulary.atoms for sign in (True, False)]
-        known = [Intent((literal,)) for literal in every]
+        known = [Intent.of([literal]) for literal in every]
         self._rules: list[tuple[str, Effect]] = []
         for text in texts:
             intent, colon, consequences = text.partition(":")
@@ -54,6 +55,6 @@ class ExpectedEffects:
     def _of(self, intent: Intent) -> Effect:
         adds = deletes = 0
         for pattern, effect in self._rules:
-            if matching(pattern, [intent]):
+            if matching(pattern, [intent, *map(Intent.of, intent.alternatives)]):
                 adds, deletes = adds | effect.adds, deletes | effect.deletes
         return Effect(adds, deletes)

@@ -27,18 +27,17 @@ class Footprint:
     @cached_property
     def objects(self) -> tuple[str, ...]:
         """The objects that the intent mentions, in their order."""
-        names = (o for literal in self.intent.literals for o in literal.atom.arguments)
-        return tuple(dict.fromkeys(names))
+        return self.intent.objects
 
     @cached_property
     def form(self) -> object:
         """Equal for intents that differ only in objects of the same types."""
         place = {name: i for i, name in enumerate(self.objects)}
-        literals = tuple(
-            (x.atom.predicate, x.positive, tuple(place[o] for o in x.atom.arguments))
-            for x in self.intent.literals
+        alternatives = tuple(
+            tuple((x.atom.predicate, x.positive, *map(place.get, x.atom.arguments)) for x in one)
+            for one in self.intent.alternatives
         )
-        return literals, tuple(self.vocabulary.objects[o] for o in self.objects)
+        return alternatives, tuple(self.vocabulary.objects[o] for o in self.objects)
 
     @cached_property
     def _outside(self) -> State:

@@ -14,6 +14,7 @@ from functools import cached_property
 from capscope.symbolic.vocabulary import PLACE, Vocabulary
 
 _VERB = re.compile(r"\b(is|are|was|were|can|will|has been|have been)\b")
+_JOINED = re.compile(r"( and | or )")
 _LITERAL = re.compile(r"(not )?([^\s(),]+)\(([^()]*)\)\Z")
 
 
@@ -38,8 +39,9 @@ class Phrasing:
         return cls({p.name: (p.phrase, p.negated) for p in vocabulary.predicates})
 
     def literal(self, text: str) -> str:
-        """Say a literal in words, or a conjunction of literals; unchanged if it has no phrase."""
-        return " and ".join(self._said(part) or part for part in text.split(" and "))
+        """Say a literal in words, or several joined by `and` and `or`; unchanged without phrase."""
+        parts = _JOINED.split(text)
+        return "".join(self._said(part) or part for part in parts)
 
     def sentence(self, text: str) -> str:
         """Say the literals within a sentence in words, each in quotation marks.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from capscope.analysis.diff import Comparison
-from capscope.errors import CapscopeError
+from capscope.errors import CapscopeError, VocabularyError
 from capscope.model import StateGraph
 from capscope.model.state_graph import StateNode, constant_atoms
 from capscope.present.difference import NOT_COMPARABLE, difference_lines
@@ -85,7 +85,7 @@ def assert_no_side_effect(
     unwanted = Literal.parse(literal) if isinstance(literal, str) else literal
     _check("at_most", at_most, confidence)
     # If the intent holds already or nothing can be done, any side effect would look rare.
-    matching = _matching(graph, intent, conditions, Intent((unwanted,)))
+    matching = _matching(graph, intent, conditions, Intent.of([unwanted]))
     holds = intent.test(graph.vocabulary)
     open_states = [one for one in matching if not holds(one.state)]
     evidence = ClaimEvidence(
@@ -212,7 +212,13 @@ def _refuse_withheld(run: Run) -> None:
 
 def _literals(when: When) -> tuple[Literal, ...]:
     parts = [when] if isinstance(when, str) else when or ()
-    return tuple(literal for part in parts for literal in Intent.parse(part).literals)
+    intents = [Intent.parse(part) for part in parts]
+    for intent in intents:
+        if len(intent.alternatives) > 1:
+            raise VocabularyError(
+                f"the condition {intent} has an `or`; make one assertion for each alternative"
+            )
+    return tuple(literal for intent in intents for literal in intent.literals)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import itertools
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from capscope.errors import ProblemError, VocabularyError
 from capscope.symbolic import Atom, Intent, Literal, Vocabulary
@@ -35,9 +36,9 @@ class Ask:
             if len(set(chosen)) == len(chosen):
                 objects = dict(zip(types, chosen, strict=True))
                 yield GroundedAsk(
-                    Intent.of(_replaced(literal, objects) for literal in intent.literals),
+                    intent.renamed(partial(_replaced, objects=objects)),
                     tuple(phrasing.format(**objects) for phrasing in self.phrasings),
-                    tuple(str(_replaced(Literal.parse(text), objects)) for text in self.also),
+                    tuple(_replaced_text(text, objects) for text in self.also),
                 )
 
     def _check_places(
@@ -82,7 +83,7 @@ def _variables(intent: Intent, vocabulary: Vocabulary) -> dict[str, str]:
     """Return the variables of an intent and the types of objects they stand for."""
     declared = {predicate.name: predicate.types for predicate in vocabulary.predicates}
     found: dict[str, str] = {}
-    for atom in (literal.atom for literal in intent.literals):
+    for atom in (literal.atom for literal in intent.mentioned):
         if len(declared.get(atom.predicate, ())) != len(atom.arguments):
             vocabulary.groundings(atom.predicate)  # raises for an unknown predicate
             raise VocabularyError(
@@ -97,7 +98,10 @@ def _variables(intent: Intent, vocabulary: Vocabulary) -> dict[str, str]:
     return found
 
 
-def _replaced(literal: Literal, objects: Mapping[str, str]) -> Literal:
-    atom = literal.atom
-    arguments = tuple(objects.get(name, name) for name in atom.arguments)
-    return Literal(Atom(atom.predicate, arguments), literal.positive)
+def _replaced(atom: Atom, objects: Mapping[str, str]) -> Atom:
+    return Atom(atom.predicate, tuple(objects.get(name, name) for name in atom.arguments))
+
+
+def _replaced_text(text: str, objects: Mapping[str, str]) -> str:
+    literal = Literal.parse(text)
+    return str(Literal(_replaced(literal.atom, objects), literal.positive))

@@ -409,7 +409,7 @@ def _changing_intents(problem: Problem, visits: Visits) -> list[Intent]:
     ever, always = 0, problem.vocabulary.mask
     for visit in visits:
         ever, always = ever | visit.state, always & visit.state
-    return [Intent((Literal(atom),)) for atom in problem.vocabulary.holding(ever & ~always)]
+    return [Intent.of([Literal(atom)]) for atom in problem.vocabulary.holding(ever & ~always)]
 
 
 def _restores_elsewhere(visits: Visits, elsewhere: RestoreElsewhere) -> str:

@@ -60,7 +60,8 @@ class Hazard:
     @cached_property
     def _joint(self) -> tuple[LiteralTest, ...]:
         """The instances of several literals."""
-        return tuple(one.test(self.vocabulary) for one in self.instances if len(one.literals) > 1)
+        joint = (one.literals for one in self.instances if len(one.literals) > 1)
+        return tuple(map(self.vocabulary.test, joint))
 
     def holds(self, state: State) -> bool:
         """Return whether some instance holds in a state."""
@@ -78,11 +79,15 @@ class Hazard:
         """Return the instances that hold after an execution and did not hold before it."""
         present, absent = self._alone
         change = Effect(after & ~before & present, before & ~after & absent)
-        alone = (Intent((literal,)) for literal in change.literals(self.vocabulary))
+        alone = (Intent.of([literal]) for literal in change.literals(self.vocabulary))
         joint = (one for one in self.instances if len(one.literals) > 1)
         entered = zip(joint, self._joint, strict=True)
         return *alone, *(one for one, test in entered if test(after) and not test(before))
 
     def asked_by(self, intent: Intent) -> bool:
         """Return whether an intent asks for an instance, so that success makes the hazard."""
-        return any(set(one.literals) <= set(intent.literals) for one in self.instances)
+        return any(
+            set(one.literals) <= set(asked)
+            for one in self.instances
+            for asked in intent.alternatives
+        )

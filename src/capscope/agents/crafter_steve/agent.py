@@ -74,7 +74,7 @@ class SteveAttempt:
     def __init__(self, agent: SteveAgent, intent: Intent, seed: int) -> None:
         self._follower = agent.begin_skill(str(intent), seed)
         self._abstraction = agent.abstraction
-        self._holds = agent.abstraction.vocabulary.test(intent.literals)
+        self._holds = intent.test(agent.abstraction.vocabulary)
 
     def act(self, observation: CrafterFeatures) -> str | None:
         """Return the next action, or None if the intent holds."""

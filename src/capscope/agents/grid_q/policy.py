@@ -107,15 +107,18 @@ class GridQAttempt:
         self._seed = seed
         self._uniform = random.Random(child_seed(seed, 0)).random
         self._targets: list[_Target] | None = None
+        self._holds = intent.test(agent.abstraction.vocabulary)
 
     def act(self, observation: GridFeatures) -> str | None:
         """Return the next action, or None if no learned literal is left to pursue."""
         if self._targets is None:
             self._targets = [
                 self._target(literal, observation, child_seed(self._seed, 1, i))
-                for i, literal in enumerate(self._intent.literals)
+                for i, literal in enumerate(self._intent.pursuable(self._was_learned))
             ]
         state = self._agent.abstraction(observation)
+        if len(self._intent.alternatives) > 1 and self._holds(state):
+            return None
         # The current target comes first: switching half-way might undo both.
         for _ in self._targets:
             goal, cell, bit, value = self._targets[0]
@@ -124,6 +127,11 @@ class GridQAttempt:
                 return self._agent.draw(position_of(observation), goal, self._uniform())
             self._targets.append(self._targets.pop(0))
         return None
+
+    def _was_learned(self, literal: Literal) -> bool:
+        if literal.atom.predicate == ROOM_PREDICATE and literal.positive:
+            return True  # a cell of the room is the goal
+        return str(literal) in self._agent.values.goals
 
     def _target(self, literal: Literal, observation: GridFeatures, seed: int) -> _Target:
         atom = literal.atom

@@ -82,7 +82,10 @@ class KitchenAttempt:
 
     def __init__(self, agent: KitchenHrlAgent, intent: Intent, seed: int) -> None:
         self._agent = agent
-        self._literals = [(str(x), agent.abstraction.vocabulary.test([x])) for x in intent.literals]
+        vocabulary = agent.abstraction.vocabulary
+        pursued = intent.pursuable(lambda literal: str(literal) in agent.goals)
+        self._literals = [(str(x), vocabulary.test([x])) for x in pursued]
+        self._holds = intent.test(vocabulary)
         self._uniform = random.Random(child_seed(seed, 0)).random
         self._visits: Counter[State] = Counter()
         self._last: State | None = None
@@ -95,7 +98,7 @@ class KitchenAttempt:
         if state != self._last:
             self._last = state
             self._visits[state] += 1
-        goal = self._goal(state)
+        goal = None if self._holds(state) else self._goal(state)
         if goal is None or self._visits[state] > MOST_VISITS:
             return None
         if self._running is not None and self._running[1].done(self._running[2], observation):

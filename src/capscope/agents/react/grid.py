@@ -119,6 +119,7 @@ _BE_DEAD = ("Be dead.", "Be alive.")
 _DOOR_IS = ("{verb} the {colour} door.", "See to it that the {colour} door is not {state}.")
 _ANYTHING = ("Make this true: {atom}.", "Make this false: {atom}.")
 _SEVERAL = "All of this at the same time: {goals}"
+_EITHER = "One of these, whichever you like: {goals}"
 
 
 class RoomObservation(Protocol):
@@ -133,11 +134,14 @@ class RoomObservation(Protocol):
 
 def grid_goal(intent: Intent, observation: RoomObservation, seed: int) -> str:
     """Phrase an intent as a sentence."""
-    goals = [
-        _goal(literal, observation, child_seed(seed, number))
-        for number, literal in enumerate(intent.literals)
-    ]
-    return goals[0] if len(goals) == 1 else _SEVERAL.format(goals=" ".join(goals))
+    said: list[str] = []
+    number = 0
+    for literals in intent.alternatives:
+        seeds = (child_seed(seed, number + i) for i in range(len(literals)))
+        goals = [_goal(x, observation, own) for x, own in zip(literals, seeds, strict=True)]
+        number += len(goals)
+        said.append(goals[0] if len(goals) == 1 else _SEVERAL.format(goals=" ".join(goals)))
+    return said[0] if len(said) == 1 else _EITHER.format(goals=" Or: ".join(said))
 
 
 def _goal(literal: Literal, observation: RoomObservation, seed: int) -> str:

@@ -60,7 +60,8 @@ def instruction(intent: Intent) -> str:
     >>> instruction(Intent.parse("on(green,yellow)"))
     'Put the green block on the yellow block.'
     """
-    return " ".join(_instruction(literal) for literal in intent.literals)
+    said = (" ".join(map(_instruction, literals)) for literals in intent.alternatives)
+    return " Or: ".join(said)
 
 
 def _instruction(literal: Literal) -> str:
@@ -143,7 +144,8 @@ class TabletopScriptScoring:
     """Scores the skills for one intent."""
 
     def __init__(self, intent: Intent) -> None:
-        self._served = [serving(literal) for literal in intent.literals]
+        pursued = intent.pursuable(lambda literal: bool(serving(literal)))
+        self._served = [serving(literal) for literal in pursued]
 
     def scores(self, done: Sequence[str], affordances: Mapping[str, float]) -> Mapping[str, float]:
         """Share out most of the score among the skills that serve the first open literal."""

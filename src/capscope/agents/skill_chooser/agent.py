@@ -119,7 +119,7 @@ class ChoosingAttempt:
         self._seed = seed
         self._calls = Calls(agent.client, child_seed(seed, _CALLS))
         self._goal = agent.prompt.goal(intent)
-        self._holds = agent.abstraction.vocabulary.test(intent.literals)
+        self._holds = intent.test(agent.abstraction.vocabulary)
         self._follower: Attempting | None = None
         self._steps_left = 0
         self._choices = 0

@@ -42,7 +42,7 @@ class SkillPrompt:
 
     def goal(self, intent: Intent) -> str:
         """Describe a goal."""
-        return " and ".join(self._spoken(literal) for literal in intent.literals)
+        return self._phrasing.literal(str(intent)).replace("_", " ")
 
     def state(self, state: State) -> str:
         """Describe a state by everything that holds in it."""

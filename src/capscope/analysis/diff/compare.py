@@ -137,7 +137,7 @@ def _rates_in_use(a: RunData, b: RunData, share: Share) -> tuple[tuple[HazardCha
 def _hazard_questions(questions: Questions, hazards: Sequence[Intent]) -> Iterator[_Question]:
     """Ask about hazards of several literals, except where they are asked for."""
     for hazard in hazards:
-        if not set(hazard.literals) <= set(questions.intent.literals):
+        if not any(set(hazard.literals) <= set(one) for one in questions.intent.alternatives):
             counts = questions.happens(hazard.literals)
             if len(counts.states) and (counts.a.hits.any() or counts.b.hits.any()):
                 yield _Question(questions.intent, hazard.literals, counts, hazard=True)
@@ -162,7 +162,7 @@ def _side_effects(
     """
     together: dict[tuple[bool, tuple[bytes, ...]], _Question] = {}
     for literal in questions.literals_changed(groups):
-        hazard = Intent((literal,)) in hazards
+        hazard = Intent.of([literal]) in hazards
         counts = questions.happens([literal]) if hazard else questions.becomes_true(literal)
         a, b, signs = counts.a, counts.b, counts.signs
         if len(counts.states) and (a.hits.any() or b.hits.any()):
@@ -287,7 +287,7 @@ def _not_shared(a: RunData, b: RunData) -> Iterator[Unknown]:
         theirs, atoms = set(other.intents), other.vocabulary.bit
         for intent in side.intents:
             if intent not in theirs:
-                expressible = all(literal.atom in atoms for literal in intent.literals)
+                expressible = all(literal.atom in atoms for literal in intent.mentioned)
                 yield Unknown(intent, reason if expressible else Reason.VOCABULARY)
 
 

@@ -47,7 +47,7 @@ class SharedPredicates:
     def knows(self, intent: Intent) -> bool:
         """Return whether both sides have every atom of an intent."""
         bits = self.vocabulary.bit
-        return all(bits.get(literal.atom, 0) & self.shared for literal in intent.literals)
+        return all(bits.get(literal.atom, 0) & self.shared for literal in intent.mentioned)
 
 
 @dataclass(frozen=True)

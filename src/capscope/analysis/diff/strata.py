@@ -167,7 +167,8 @@ class Questions:
         self._a = _executions(matched.a, matched.strata.a, pairs, low)
         self._b = _executions(matched.b, matched.strata.b, pairs, low)
         self._compared = [_compared(matched, pairing, low, high) for pairing in matched.pairings]
-        self._achieved = matched.holding(self.intent.literals)
+        alternatives = map(matched.holding, self.intent.alternatives)
+        self._achieved = reduce(np.logical_or, alternatives)
 
     def achieved(self) -> QuestionCounts:
         """Ask whether the intent holds afterward, in states where it does not hold before."""
@@ -206,7 +207,7 @@ class Questions:
         converse is a question: where an agent goes that is asked to leave.
         """
         vocabulary = self._matched.vocabulary
-        required, forbidden = vocabulary.literal_masks(self.intent.literals)
+        required, forbidden = vocabulary.literal_masks(self.intent.mentioned)
         asked = Effect(required, forbidden | groups.rivals(required))
         adds, deletes = (reduce(or_, bits) for bits in zip((0, 0), *self.effects(), strict=True))
         return Effect(adds & ~asked.adds, deletes & ~asked.deletes).literals(vocabulary)

@@ -26,7 +26,7 @@ from capscope.analysis.evaluation.reference import Reference
 from capscope.model import LearnedModel
 from capscope.model.extreme_models import CapabilityModel, Prediction
 from capscope.statistics.arrays import Floats, Integers, Mask
-from capscope.symbolic import Intent, State, Vocabulary
+from capscope.symbolic import Intent, State, StateTest, Vocabulary
 
 BINS = 10
 Seen = Callable[[State, Intent], Mapping[State, int]]
@@ -86,13 +86,12 @@ def compare(model: CapabilityModel, reference: Reference) -> ModelComparison:
     predicted: list[float] = []
     success: list[float] = []
     successors: list[int] = []
-    literal_masks = reference.vocabulary.literal_masks
-    masks = {i: literal_masks(i.literals) for i in reference.intents if i in known}
+    tests = {i: i.test(reference.vocabulary) for i in reference.intents if i in known}
     for state, number, ends in reference.rows():
         intent = reference.intents[number]
-        prediction = model.predict(state, intent) if intent in masks else {}
+        prediction = model.predict(state, intent) if intent in tests else {}
         predicted += [prediction.get(end, 0.0) for end in ends]
-        success.append(_success(prediction, *masks[intent]) if prediction else 0.0)
+        success.append(_success(prediction, tests[intent]) if prediction else 0.0)
         successors.append(sum(share > 0 for share in prediction.values()))
     return ModelComparison(
         reference,
@@ -102,12 +101,8 @@ def compare(model: CapabilityModel, reference: Reference) -> ModelComparison:
     )
 
 
-def _success(prediction: Prediction, required: int, forbidden: int) -> float:
-    return sum(
-        share
-        for after, share in prediction.items()
-        if after & required == required and not after & forbidden
-    )
+def _success(prediction: Prediction, holds: StateTest) -> float:
+    return sum(share for after, share in prediction.items() if holds(after))
 
 
 def _share(flags: Mask, weights: Floats) -> float | None:

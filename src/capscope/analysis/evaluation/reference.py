@@ -150,13 +150,9 @@ class Reference:
         return self._holding(self.before, self.intent)
 
     def _holding(self, states: Integers, intents: Integers) -> Mask:
-        masks = [self.vocabulary.literal_masks(intent.literals) for intent in self.intents]
-
-        def holds(state: State, required: State, forbidden: State) -> bool:
-            return state & required == required and not state & forbidden
-
+        tests = [intent.test(self.vocabulary) for intent in self.intents]
         rows = zip(states.tolist(), intents.tolist(), strict=True)
-        held = (holds(self.states[state], *masks[intent]) for state, intent in rows)
+        held = (tests[intent](self.states[state]) for state, intent in rows)
         return np.fromiter(held, dtype=np.bool_, count=len(states))
 
     def rows(self) -> Iterator[tuple[State, int, Sequence[State]]]:

@@ -68,7 +68,7 @@ def _named_apart(
     context: FindingContext, intent: Intent, state: State, ends: Sequence[State]
 ) -> dict[Name, State]:
     """Name each alternative by one literal that no other has; by all its own if there is none."""
-    objects = {o for literal in intent.literals for o in literal.atom.arguments}
+    objects = set(intent.objects)
     changes = {end: set(Effect.between(state, end).literals(context.vocabulary)) for end in ends}
     shared = set.intersection(*changes.values())
     alone = {

@@ -88,7 +88,7 @@ class FindingContext:
         self.drift = drift
         self.nodes = list(graph.nodes.values())
         self.vocabulary, self.intents = graph.vocabulary, graph.capabilities
-        self._masks = [self.vocabulary.literal_masks(c.literals) for c in self.intents]
+        self._tests = [intent.test(self.vocabulary) for intent in self.intents]
         self._computed: dict[Callable[[FindingContext], Any], Any] = {}
         # The same questions are asked for many pairs.
         self.nearness: Callable[[int], Nearness] = cache(self._nearness)
@@ -205,8 +205,7 @@ class FindingContext:
 
     def holds(self, capability: int, state: State) -> bool:
         """Return whether the intent of a capability holds in a state."""
-        required, forbidden = self._masks[capability]
-        return state & required == required and not state & forbidden
+        return self._tests[capability](state)
 
     @cached_property
     def tried(self) -> list[list[tuple[StateNode, PairStats]]]:

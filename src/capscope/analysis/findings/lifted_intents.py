@@ -81,13 +81,7 @@ class Family:
 
     def asked(self, intents: Sequence[Intent]) -> list[str]:
         """Write what is asked for, with variables, each once."""
-        lifted = (
-            Intent.of(
-                Literal(instance.lift(x.atom), x.positive)
-                for x in intents[instance.topic.capability].literals
-            )
-            for instance in self.instances
-        )
+        lifted = (intents[one.topic.capability].renamed(one.lift) for one in self.instances)
         return list(dict.fromkeys(map(str, lifted)))
 
     def is_uniform(self, intents: Sequence[Intent]) -> bool:
@@ -209,8 +203,7 @@ def _completed(context: FindingContext, family: Family) -> Family | None:
     """
     members: dict[tuple[Intent, tuple[str, ...]], Instance] = {}
     for instance in family.instances:
-        literals = context.intents[instance.topic.capability].literals
-        asked = Intent.of(Literal(instance.lift(x.atom), x.positive) for x in literals)
+        asked = context.intents[instance.topic.capability].renamed(instance.lift)
         members[asked, tuple(instance.objects.values())] = instance
     requests = {asked for asked, _ in members}
     bindings = {objects for _, objects in members}
@@ -230,21 +223,20 @@ def _grounded(
     first = family.instances[0]
     assert first.topic.literal is not None
     plain = Instance(first.topic, dict(zip(objects, first.objects, strict=True)))
-    intent = Intent.of(Literal(plain.ground(x.atom), x.positive) for x in asked.literals)
+    intent = asked.renamed(plain.ground)
     capability = context.graph.index.get(intent)
     if capability is None or not context.tried[capability]:
         return None
     lifted = first.lift(first.topic.literal.atom)
     literal = Literal(plain.ground(lifted), first.topic.literal.positive)
-    if literal.atom not in context.atom_index or literal in intent.literals:
+    if literal.atom not in context.atom_index or literal in intent.mentioned:
         return None
     return Instance(Topic(capability, literal), plain.variables)
 
 
 def _objects(context: FindingContext, topic: Topic) -> list[str]:
-    literals = list(context.intents[topic.capability].literals)
-    literals += [topic.literal] if topic.literal is not None else []
-    return list(dict.fromkeys(o for x in literals for o in x.atom.arguments))
+    also = topic.literal.atom.arguments if topic.literal is not None else ()
+    return list(dict.fromkeys((*context.intents[topic.capability].objects, *also)))
 
 
 def _instance(
@@ -268,7 +260,11 @@ def _names(context: FindingContext) -> Iterator[str]:
 def _key(context: FindingContext, instance: Instance) -> tuple[object, object, object]:
     capability, literal = instance.topic
     types = tuple(context.vocabulary.objects[o] for o in instance.variables)
-    asked = [(instance.lift(x.atom), x.positive) for x in context.intents[capability].literals]
+    # Not in canonical order: what a variable stands for comes from its place in the intent.
+    asked = [
+        tuple((instance.lift(x.atom), x.positive) for x in one)
+        for one in context.intents[capability].alternatives
+    ]
     also = None if literal is None else (instance.lift(literal.atom), literal.positive)
     return tuple(asked), also, types
 

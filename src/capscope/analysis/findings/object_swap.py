@@ -23,7 +23,7 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from capscope.analysis.findings.context import FindingContext
-from capscope.symbolic import Atom, Effect, Intent, Literal, State, Vocabulary
+from capscope.symbolic import Atom, Effect, Intent, State, Vocabulary
 
 MOST_SWAPS = 60
 MOST_STATES = 4000
@@ -60,7 +60,7 @@ class ObjectSwap:
 
     def intent(self, intent: Intent) -> Intent:
         """Return the mirror image of an intent."""
-        return Intent.of(Literal(self.atom(x.atom), x.positive) for x in intent.literals)
+        return intent.renamed(self.atom)
 
     @cached_property
     def effect(self) -> Callable[[Effect], Effect]:
@@ -103,7 +103,7 @@ def swaps(context: FindingContext) -> Iterator[ObjectSwap]:
     draws: Counter[str] = Counter()
     for capability, intent in enumerate(context.intents):
         number = sum(pair.total for _, pair in context.tried[capability])
-        draws.update({o: number for x in intent.literals for o in x.atom.arguments})
+        draws.update(dict.fromkeys(intent.objects, number))
     types: dict[str, list[str]] = {}
     for name in sorted(vocabulary.objects, key=lambda o: -draws[o]):
         types.setdefault(vocabulary.objects[name], []).append(name)
@@ -178,14 +178,15 @@ def _belongs_to_image(
 
 def _comes_first(intent: Intent, swap: ObjectSwap) -> bool:
     """Return whether the first of the two objects is named before the other, or none is."""
-    objects = [o for literal in intent.literals for o in literal.atom.arguments]
-    return next((o for o in objects if o in (swap.one, swap.other)), swap.one) == swap.one
+    return next((o for o in intent.objects if o in (swap.one, swap.other)), swap.one) == swap.one
 
 
 def _schema(intent: Intent, swap: ObjectSwap) -> Hashable:
     kept = {swap.one, swap.other}
-    schema = []
-    for literal in intent.literals:
-        arguments = tuple(o if o in kept else "*" for o in literal.atom.arguments)
-        schema.append((literal.atom.predicate, literal.positive, arguments))
-    return tuple(schema)
+    return tuple(
+        tuple(
+            (x.positive, x.atom.predicate, *(o if o in kept else "*" for o in x.atom.arguments))
+            for x in one
+        )
+        for one in intent.alternatives
+    )

@@ -88,7 +88,7 @@ def find_side_effects(
 
 def _reported(earlier: Sequence[Finding], intent: Intent, literal: Literal) -> bool:
     """Return whether a change of other objects was reported, whichever object it was."""
-    own = {name for x in intent.literals for name in x.atom.arguments}
+    own = set(intent.objects)
     shape = literal.atom.predicate, literal.positive
     return own.isdisjoint(literal.atom.arguments) and any(
         intent in finding.intents

@@ -151,7 +151,7 @@ def _success_finding(
         one,
         other,
         (),
-        intents[0].literals + image.literals,
+        intents[0].mentioned + image.mentioned,
         context.failures(sides),
         frozenset(side for other in related for pair in other.pairs for side in pair.sides),
         strength=one.gap_to(other),

@@ -131,7 +131,7 @@ def _growths(run: RunFacts) -> list[int]:
         new = Effect(effect.adds & ~known.adds, effect.deletes & ~known.deletes)
         if new != Effect(0, 0):
             grown.append(int(run.executions.query[row]))
-            more = _signs([Intent((one,)) for one in new.literals(vocabulary)], vocabulary)
+            more = _signs([Intent.of([one]) for one in new.literals(vocabulary)], vocabulary)
             known = Effect(known.adds | more.adds, known.deletes | more.deletes)
     return sorted(set(grown))
 
@@ -139,7 +139,7 @@ def _growths(run: RunFacts) -> list[int]:
 def _signs(intents: Sequence[Intent], vocabulary: Vocabulary) -> Effect:
     """Return the groundings of the predicates that intents make true, and of those they delete."""
     names = {
-        (literal.atom.predicate, literal.positive) for one in intents for literal in one.literals
+        (literal.atom.predicate, literal.positive) for one in intents for literal in one.mentioned
     }
 
     def groundings(positive: bool) -> int:

@@ -39,8 +39,7 @@ class _Expansion:
         self._graph = graph
         self._model = model
         self._groups = graph.exactly_one.groups
-        tests = (graph.vocabulary.literal_masks(intent.literals) for intent in graph.capabilities)
-        self._tests = list(tests)
+        self._tests = [intent.test(graph.vocabulary) for intent in graph.capabilities]
         tried = fitted_mdp(graph)
         self._index = {state: i for i, state in enumerate(tried.states)}
         self._choices = list(tried.choices)
@@ -85,14 +84,10 @@ class _Expansion:
         return after in self._graph.nodes or all((g & after).bit_count() == 1 for g in self._groups)
 
     def _choice(self, capability: int, predicted: LearnedPrediction) -> MdpChoice:
-        required, forbidden = self._tests[capability]
+        holds = self._tests[capability]
         draws = predicted.support.draws
         ends = {after: share * draws for after, share in predicted.items() if share > 0}
-        fulfilled = sum(
-            count
-            for after, count in ends.items()
-            if after & required == required and not after & forbidden
-        )
+        fulfilled = sum(count for after, count in ends.items() if holds(after))
         # Choices of one type with the same odds share what is uncertain about the odds.
         counts = tuple(ends.values())
         key = (predicted.support.rule, counts)

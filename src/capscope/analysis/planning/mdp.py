@@ -104,7 +104,7 @@ def _choices_of(
     rule: Rule, capability: int, graph: StateGraph, index: dict[State, int]
 ) -> Iterator[tuple[State, MdpChoice]]:
     """Yield the choices in the states of a rule; states that are new get the next index."""
-    required, forbidden = graph.vocabulary.literal_masks(graph.capabilities[capability].literals)
+    holds = graph.capabilities[capability].test(graph.vocabulary)
     for state in rule.states:
         pair = graph.pair(state, capability)
         assert pair is not None, "the states of a rule were tried"
@@ -114,11 +114,7 @@ def _choices_of(
         for outcome in rule.outcomes:
             after = outcome.effect.apply(state)
             ends[after] = ends.get(after, 0) + outcome.count
-        fulfilled = sum(
-            count
-            for after, count in ends.items()
-            if after & required == required and not after & forbidden
-        )
+        fulfilled = sum(count for after, count in ends.items() if holds(after))
         successors = tuple(index.setdefault(after, len(index)) for after in ends)
         counts = tuple(ends.values())
         yield state, MdpChoice(capability, 0, counts, successors, pair.total, fulfilled)

@@ -52,7 +52,7 @@ class PddlTruth:
         vocabulary = self._task.vocabulary
         shown = {atom.predicate for atom in vocabulary.holding(changed)}
         atoms = (atom for atom in vocabulary.atoms if atom.predicate in shown)
-        return tuple(Intent((Literal(atom, positive),)) for atom in atoms)
+        return tuple(Intent.of([Literal(atom, positive)]) for atom in atoms)
 
     def outcomes(self, state: State, intent: Intent) -> Mapping[State, float]:
         """Return the distribution over the state in which an attempt ends."""

@@ -19,9 +19,9 @@ const capscope = (() => {
     return element("img", { class: "picture", src: address, alt: description, loading: "lazy" });
   }
 
-  /** Say a literal, or a conjunction, in words if the vocabulary has a phrase for it. */
+  /** Say a literal, or several joined, in words if the vocabulary has a phrase for it. */
   function said(text) {
-    return text.split(" and ").map(saidLiteral).join(" and ");
+    return text.split(/( and | or )/).map(saidLiteral).join("");
   }
 
   function saidLiteral(text) {

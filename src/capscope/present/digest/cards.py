@@ -101,7 +101,7 @@ class CardMaker:
         known = finding.way
         shown = WayStep(example.state, example.intent, example.after, example.count, example.draws)
         mentioned = [literal for clause in finding.when for literal in clause.term]
-        mentioned += [*finding.literals, *example.intent.literals]
+        mentioned += [*finding.literals, *example.intent.mentioned]
         way = self.way_digest((*(known or ()), shown), mentioned)
         return replace(way, from_beginning=known is not None)
 

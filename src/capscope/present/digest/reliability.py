@@ -105,7 +105,7 @@ def _named(views: Sequence[CapabilityView]) -> str:
 
 def _varied(intents: Sequence[Intent]) -> list[Intent]:
     """Choose a few intents, preferring different predicates to different objects."""
-    kinds = [tuple((x.positive, x.atom.predicate) for x in i.literals) for i in intents]
+    kinds = [tuple((x.positive, x.atom.predicate) for x in i.mentioned) for i in intents]
     again = {i: kind in kinds[:n] for n, (i, kind) in enumerate(zip(intents, kinds, strict=True))}
     return sorted(intents, key=lambda intent: again[intent])[:_MOST_NAMED]
 

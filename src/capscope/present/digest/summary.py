@@ -72,8 +72,8 @@ def _assessed(run: Run) -> Iterator[str]:
         return
     asked = "was" if len(run.executions) else "is to be"
     things = f"one of {len(intents):,} intents, for example" if len(intents) > 2 else "this:"
-    # If an intent itself contains "and", a comma separates the two.
-    either = " or " if all(len(intent.literals) == 1 for intent in intents[:2]) else ", or "
+    # If an intent itself contains "and" or "or", a comma separates the two.
+    either = " or " if all(len(intent.mentioned) == 1 for intent in intents[:2]) else ", or "
     yield (
         f"The agent of {problem} {asked} asked to achieve {things} "
         f"{either.join(map(str, intents[:2]))}. Everything that it can be asked for is a "

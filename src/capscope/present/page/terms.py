@@ -15,7 +15,7 @@ _SAID = Markup('<span class="term said" title="{}">{}</span>')
 
 
 def term_renderer(phrases: Iterable[tuple[str, str, str]]) -> Callable[[str], Markup]:
-    """Return a function that renders a literal, a conjunction, or any other name as HTML.
+    """Return a function that renders a literal, an intent, or any other name as HTML.
 
     >>> term_renderer([("on", "{0} is on {1}", "")])("not on(a,b)")
     Markup('<span class="term said" title="not on(a,b)">a is not on b</span>')
