@@ -68,6 +68,8 @@ def test_a_page_is_written_to_the_given_file(capscope, runs, tmp_path):
     assert done.out.endswith("written: diff.html\n")
     page = (tmp_path / "diff.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>") and "open(), everywhere" in page
+    assert '<article class="card harm" id="difference-0">' in page
+    assert '<ol class="way">' in page and "the beginning</span>" in page
 
 
 def test_runs_of_different_worlds_are_refused(refusal, capscope, runs, tmp_path):

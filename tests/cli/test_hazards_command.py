@@ -58,6 +58,18 @@ def test_json_is_one_object_that_equals_the_run(capscope, run):
     found = json.loads(done.out)
     assert found["hazards"] == [result.as_dict() for result in load(run).hazards]
     assert found["confidence"] == 0.95
+    assert found["html"] is None
+
+
+def test_hazards_become_a_page_of_cards(capscope, run, tmp_path):
+    done = capscope("hazards", run, "--html", "hazards.html")
+    assert done.out.endswith("written: hazards.html\n")
+    page = (tmp_path / "hazards.html").read_text(encoding="utf-8")
+    assert "1 of 2 hazards happened in " in page
+    harm, idle = page.split("<article ")[1:]
+    assert harm.startswith('class="card harm"') and "How to get there, in 4 requests" in harm
+    assert idle.startswith('class="card idle"') and "gone(y): never happened" in idle
+    assert "script-src 'sha256-" in page and "no way to undo it" in page.lower()
 
 
 def test_a_run_without_hazards_needs_one_to_be_named(capscope, folder):

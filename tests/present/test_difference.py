@@ -63,7 +63,10 @@ def test_a_change_that_only_the_interval_shows_is_called_suspected():
     assert "p() [1 state compared] A 0.90 [0.82, 0.95] (72 of 80 draws); B 0.75" in text
     assert "change -0.15 [-0.26, -0.03]; p = " in text
     page = " ".join(difference_page(compare_data(*slightly_worse())).split())
-    assert "change -0.15 [-0.26, -0.03]" in page and "suspected</span>" in page
+    assert (
+        "change -0.15 [-0.26, -0.03]" in page
+        and '<article class="card unknown" id="suspected-0">' in page
+    )
 
 
 def test_nothing_is_suspected_of_identical_runs(pair):

@@ -69,7 +69,8 @@ def diff_runs(
     if len(runs) < 2:
         raise CapscopeError("name at least two run directories")
     with phases("diff"):
-        loaded = [RunData.of(load(run)) for run in runs]
+        given = [load(run) for run in runs]
+        loaded = [RunData.of(run) for run in given]
         begin_phase("comparing")
         found = _compared(loaded, error_rate=error_rate, any_position=any_position)
         overall = found.overall if isinstance(found, RunTable) else found
@@ -82,7 +83,10 @@ def diff_runs(
             from capscope.present.page.difference import difference_page, table_page
 
             begin_phase("writing the page")
-            page = table_page(found) if isinstance(found, RunTable) else difference_page(found)
+            if isinstance(found, RunTable):
+                page = table_page(found)
+            else:
+                page = difference_page(found, given[-1])
             write_atomically(Path(html), page)
     if json:
         print_json({**found.as_dict(), "html": html})

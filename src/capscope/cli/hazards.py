@@ -1,13 +1,15 @@
 """`capscope hazards DIR [HAZARD…]`: did it happen, by which way, and how likely is it in use?"""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from capscope.cli.options import Json, RunArgument
-from capscope.cli.output import print_json, print_lines
+from capscope.cli.output import print_json, print_line, print_lines
 from capscope.errors import CapscopeError
 from capscope.present.hazards import hazards_document, hazards_lines
+from capscope.record.run_directory import write_atomically
 from capscope.run import load
 
 
@@ -21,6 +23,9 @@ def show_hazards(
             show_default=False,
         ),
     ] = None,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also write the hazards as a page.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Print what a run knows about hazards, whether or not it searched for them."""
@@ -30,7 +35,13 @@ def show_hazards(
         raise CapscopeError(
             f"{run} was started without hazards; name one: capscope hazards {run} 'gone(x)'"
         )
+    if html is not None:
+        from capscope.present.page.hazards import hazards_page
+
+        write_atomically(Path(html), hazards_page(loaded, results))
     if json:
-        print_json(hazards_document(loaded, results))
+        print_json({**hazards_document(loaded, results), "html": html})
     else:
         print_lines(hazards_lines(loaded, results))
+        if html is not None:
+            print_line(f"written: {html}")

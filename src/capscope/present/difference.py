@@ -147,9 +147,22 @@ def difference_lines(difference: Difference) -> Iterator[str]:
 def heading(difference: Difference) -> str:
     """Name the capability, the side effect, and where they differ."""
     effect = f": {joined(difference.literals)}" if difference.literals else ""
+    return f"{difference.capability}{effect}, {_condition(difference)} [{_compared(difference)}]"
+
+
+def sentence(difference: Difference) -> str:
+    """Say what changed, where, and by how much, in one sentence."""
+    change, low, high = change_between(difference.a, difference.b)
+    what = f"the rate of {joined(difference.literals)}" if difference.literals else "success"
+    return (
+        f"Asked for {difference.capability}, {_condition(difference)}: {what} changes by "
+        f"{change:+.2f} [{low:+.2f}, {high:+.2f}] ({_compared(difference)})."
+    )
+
+
+def _compared(difference: Difference) -> str:
     where = difference.where
-    seen = f"{where.states:,} of {counted(where.of, 'state')} compared"
-    return f"{difference.capability}{effect}, {_condition(difference)} [{seen}]"
+    return f"{where.states:,} of {counted(where.of, 'state')} compared"
 
 
 def _condition(difference: Difference) -> str:

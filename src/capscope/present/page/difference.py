@@ -1,31 +1,29 @@
 """The comparison of runs as a page that needs no script."""
 
-from itertools import groupby
+from __future__ import annotations
 
-from capscope.analysis.diff import Comparison, DiffKind, RunTable
-from capscope.analysis.diff.comparison import (
-    GAINS,
-    HAZARDS,
-    LOSSES,
-    NEW_SIDE_EFFECTS,
-    TEST,
-    change_between,
-)
+from typing import TYPE_CHECKING
+
+from capscope.analysis.diff import Comparison, RunTable
+from capscope.analysis.diff.comparison import TEST, change_between
 from capscope.present import difference as text
 from capscope.present import difference_table
+from capscope.present.digest.difference_cards import DifferenceCards
 from capscope.present.page.rendering import render
+from capscope.present.page.terms import term_renderer
 
-_ODD = LOSSES | NEW_SIDE_EFFECTS | HAZARDS
+if TYPE_CHECKING:
+    from capscope.run import Run
 
 
-def difference_page(comparison: Comparison) -> str:
-    """Return a comparison as one HTML file."""
-    groups = groupby(comparison.differences, key=lambda difference: difference.change)
+def difference_page(comparison: Comparison, newer: Run | None = None) -> str:
+    """Return a comparison as one HTML file; `newer` is run B, to draw ways in."""
+    predicates = () if newer is None else newer.graph.vocabulary.predicates
     return render(
         "diff.html.j2",
         comparison=comparison,
-        groups=[(change, list(differences)) for change, differences in groups],
-        tone=_tone,
+        cards=DifferenceCards(comparison, newer),
+        term=term_renderer((p.name, p.phrase, p.negated) for p in predicates if p.phrase),
         text=text,
         change_between=change_between,
         test=TEST,
@@ -42,10 +40,3 @@ def table_page(table: RunTable) -> str:
         cells=difference_table,
         test=TEST,
     )
-
-
-def _tone(change: DiffKind) -> str:
-    """Return the color class: odd for changes that need attention, good for improvements."""
-    if change in _ODD:
-        return "odd"
-    return "good" if change in GAINS else ""

@@ -1,0 +1,45 @@
+"""Hazards as a page: a card for each, with the way into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from capscope.analysis.hazards import HazardResult
+from capscope.present.digest.cards import CardMaker, indexed_card
+from capscope.present.digest.size_budget import WHOLE, SizeBudget
+from capscope.present.digest.states import StateListing
+from capscope.present.digest.summary import as_sentence
+from capscope.present.hazards import confidence_note, hazard_details
+from capscope.present.page.rendering import render
+from capscope.present.page.terms import term_renderer
+from capscope.present.text import counted
+from capscope.symbolic import Phrasing
+
+if TYPE_CHECKING:
+    from capscope.run import Run
+
+
+def hazards_page(run: Run, results: Sequence[HazardResult]) -> str:
+    """Return what a run knows about hazards as one HTML file."""
+    listing, vocabulary = StateListing(run.graph.vocabulary, run.executions), run.graph.vocabulary
+    maker, phrasing = CardMaker(run, listing), Phrasing.of(vocabulary)
+    cards = maker.taken((maker.hazard_card(run, one) for one in results), SizeBudget(WHOLE))
+    indices = listing.indices()
+    phrases = [(p.name, p.phrase, p.negated) for p in vocabulary.predicates if p.phrase]
+    return render(
+        "hazards.html.j2",
+        run=run,
+        happened=sum(bool(one.happened or one.cut_short) for one in results),
+        cards=[indexed_card(card, indices) for card in cards],
+        omitted=len(results) - len(cards),
+        details=[
+            [as_sentence(phrasing.sentence(line)) for line in hazard_details(run, one)]
+            for one in results
+        ],
+        states=listing.digests({}),
+        term=term_renderer(phrases),
+        number=counted(len(results), "hazard"),
+        executions=counted(run.usage.executions, "execution"),
+        note=as_sentence(confidence_note(run, len(results))),
+    )
