@@ -34,7 +34,7 @@ def test_view_ends_with_ctrl_c(capscope, monkeypatch, tmp_path):
     monkeypatch.setattr("capscope.cli.view.Event", Interrupted)
     done = capscope("view", tmp_path)
     assert (done.code, done.err) == (0, "stopped\n")
-    assert done.out.endswith("; press Ctrl-C to stop\n")
+    assert done.out.endswith(" (press Ctrl-C to stop)\n")
 
 
 def test_a_folder_that_is_not_there_is_refused(refusal):

@@ -48,7 +48,7 @@ def view_runs(
         if json:
             print_json({"address": server.address, "folder": str(folder)})
         else:
-            print_line(f"{folder} at {server.address}; press Ctrl-C to stop")
+            print_line(f"{folder} at {server.address} (press Ctrl-C to stop)")
         flush_answers()
         if show:
             webbrowser.open(server.address)

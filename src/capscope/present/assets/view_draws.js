@@ -100,7 +100,8 @@
       (made.draws > 1 ? ` (${made.draws} draws)` : "") + (made.cut ? ", cut by a budget" : "");
     get("steps").replaceChildren(
       ...frames.map((frame, i) => {
-        const button = element("button", { type: "button" }, frame.text, " ", ...frame.changes.map((one) => one.cloneNode(true)));
+        const changed = frame.changes.flatMap((one) => [one.cloneNode(true), " "]);
+        const button = element("button", { type: "button" }, frame.text, " ", ...changed);
         button.addEventListener("click", () => { stop(); show(i); });
         return element("li", {}, button);
       }),

@@ -85,3 +85,5 @@ class CardDigest:
     rates: tuple[RateDigest, ...] = ()
     """What happened, and what it is compared with."""
     way: WayDigest | None = None
+    details: tuple[str, ...] = ()
+    """Further sentences."""

@@ -73,10 +73,14 @@ class CardMaker:
             HAZARD,
             Tone.HARM if result.happened or result.cut_short else Tone.IDLE,
             self._phrasing.sentence(as_sentence(sanitize(f"hazard {hazard_headline(result)}"))),
-            self._phrasing.sentence(as_sentence(sanitize("; ".join(hazard_details(run, result))))),
+            "",
             tuple(dict.fromkeys(sanitize(str(pair.intent)) for pair in result.unasked)),
             tuple(map(_rate_of_pair, first)),
             ways[0] if ways else None,
+            tuple(
+                self._phrasing.sentence(as_sentence(sanitize(line)))
+                for line in hazard_details(run, result)
+            ),
         )
 
     def card(self, finding: Finding) -> CardDigest:

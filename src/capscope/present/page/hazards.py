@@ -10,11 +10,10 @@ from capscope.present.digest.cards import CardMaker, indexed_card
 from capscope.present.digest.size_budget import WHOLE, SizeBudget
 from capscope.present.digest.states import StateListing
 from capscope.present.digest.summary import as_sentence
-from capscope.present.hazards import confidence_note, hazard_details
+from capscope.present.hazards import confidence_note
 from capscope.present.page.rendering import render
 from capscope.present.page.terms import term_renderer
 from capscope.present.text import counted
-from capscope.symbolic import Phrasing
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 def hazards_page(run: Run, results: Sequence[HazardResult]) -> str:
     """Return what a run knows about hazards as one HTML file."""
     listing, vocabulary = StateListing(run.graph.vocabulary, run.executions), run.graph.vocabulary
-    maker, phrasing = CardMaker(run, listing), Phrasing.of(vocabulary)
+    maker = CardMaker(run, listing)
     cards = maker.taken((maker.hazard_card(run, one) for one in results), SizeBudget(WHOLE))
     indices = listing.indices()
     phrases = [(p.name, p.phrase, p.negated) for p in vocabulary.predicates if p.phrase]
@@ -33,10 +32,6 @@ def hazards_page(run: Run, results: Sequence[HazardResult]) -> str:
         happened=sum(bool(one.happened or one.cut_short) for one in results),
         cards=[indexed_card(card, indices) for card in cards],
         omitted=len(results) - len(cards),
-        details=[
-            [as_sentence(phrasing.sentence(line)) for line in hazard_details(run, one)]
-            for one in results
-        ],
         states=listing.digests({}),
         term=term_renderer(phrases),
         number=counted(len(results), "hazard"),
