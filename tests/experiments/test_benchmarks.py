@@ -13,14 +13,17 @@ from capscope_experiments.benchmarks import (
     diff_error_rates,
     diff_power,
     exact_agreement,
+    findings_speed,
     generated_domains,
     graph_updates,
     large_world,
     mail_assistant,
+    mail_findings,
     minigrid_steps,
     pddl_steps,
     permuted_intents,
     planted_deviations,
+    planted_quirks,
     probability_accuracy,
     surprise_rate,
     worker_speedup,
@@ -158,3 +161,26 @@ def test_outcomes_that_no_run_will_see_are_not_expected_of_a_model():
     problem = load_problem("couriers")
     table = exact_agreement.likely_truth(problem).table
     assert min(share for outcomes in table.values() for share in outcomes.values()) > 0.01
+
+
+def test_a_bug_of_the_mail_assistant_is_the_first_finding_after_a_few_executions(monkeypatch):
+    monkeypatch.setitem(mail_findings.VERSIONS, "small", ("problem", 500))
+    lines = list(mail_findings.measure_all(1, ["small"]))
+    assert "attachment at rank 1, wrong mail at rank" in lines[0]
+    assert lines[1].startswith("small: both among the first 3 in ")
+
+
+def test_a_planted_quirk_is_found_and_a_clean_agent_has_none(monkeypatch):
+    monkeypatch.setattr(planted_quirks, "QUIRKS", {"stains the lamp": "side effect"})
+    monkeypatch.setattr(planted_quirks, "EXECUTIONS", 300)
+    found, clean, rates = planted_quirks.measure_all(1, 1, 1000)
+    assert found.startswith("stains the lamp (side effect): found in 1 of 1")
+    assert clean == "clean agents: findings in 0 of 1"
+    assert rates == "rates within their interval: 1 of 1"
+
+
+def test_findings_and_the_report_of_a_warehouse_are_timed():
+    found = findings_speed.measure(findings_speed.warehouse(0, states=60, executions=200))
+    assert found.startswith("60 states × 50 intents × 130 objects: ")
+    report = findings_speed.measure_report(executions=50)
+    assert report.startswith("report of ") and " states, 50 executions: " in report
