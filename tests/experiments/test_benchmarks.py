@@ -3,6 +3,7 @@
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from capscope import Budget, Settings, assess
@@ -161,6 +162,16 @@ def test_outcomes_that_no_run_will_see_are_not_expected_of_a_model():
     problem = load_problem("couriers")
     table = exact_agreement.likely_truth(problem).table
     assert min(share for outcomes in table.values() for share in outcomes.values()) > 0.01
+
+
+def test_the_best_bet_on_matched_draws_has_less_power_if_some_have_no_counterpart():
+    even, scattered = (
+        PowerCase(0.9, 100, random_states, capabilities=10).best_bet(np.random.default_rng(0), 200)
+        for random_states in (False, True)
+    )
+    assert 0.5 < scattered < even < 0.95
+    sure = PowerCase(1.0, 1, loss=0.3).best_bet(np.random.default_rng(0), 20)
+    assert sure == 1.0
 
 
 def test_a_bug_of_the_mail_assistant_is_the_first_finding_after_a_few_executions(monkeypatch):
