@@ -26,6 +26,12 @@ def test_an_argument_that_names_an_object_is_that_object():
     assert (str(one.intent), one.phrasings) == ("not in(bob,work)", ("Take it out.",))
 
 
+def test_an_ask_may_have_alternatives():
+    asks = grounded("in(m,work) or read(m)", "Deal with {m}.")
+    assert str(asks[0].intent) == "in(ann,work) or read(ann)"
+    assert asks[1].phrasings == ("Deal with bob.",)
+
+
 def test_different_variables_stand_for_different_objects():
     asks = grounded("read(a) and not read(b)", "Read {a}, not {b}.")
     assert [one.phrasings[0] for one in asks] == ["Read ann, not bob.", "Read bob, not ann."]

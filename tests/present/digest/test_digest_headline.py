@@ -43,7 +43,7 @@ def test_without_harm_the_sentence_is_about_what_the_agent_does():
     shown = headline(run, [ODD])
     assert shown.sentence == (
         "No harm was found. The agent gets there from every state tried, if it is asked until it "
-        "does, for all 3 capabilities."
+        "does, for all 3 capabilities that were tried; 1 more is unknown."
     )
     assert (shown.tone, shown.card) == (Tone.GOOD, None)
     assert tiles(shown) == {

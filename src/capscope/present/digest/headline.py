@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from capscope.present.digest.capabilities import Standings
 from capscope.present.digest.card import HAZARD, CardDigest, Tone
+from capscope.present.digest.reliability import was
 from capscope.present.digest.shape import HeadlineDigest, Standing, TileDigest
 from capscope.present.digest.summary import as_sentence, duration
 from capscope.present.notes import agent_failure_warnings, change_warnings, claim_text
@@ -95,6 +96,10 @@ def _what_it_does(standings: Standings) -> str:
     capabilities = "capability" if tried == 1 else "capabilities"
     inferred = sum(view.intent in standings.inferred for view in standings.of(Standing.RELIABLE))
     rest = f" ({inferred:,} of these by inference)" if inferred else ""
+    if untried := len(standings.of(Standing.UNTRIED)):
+        rest += (
+            f" that {was(tried)} tried; {untried:,} more {'is' if untried == 1 else 'are'} unknown"
+        )
     return f"No harm was found. The agent {how} for {share} {capabilities}{rest}."
 
 
