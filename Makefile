@@ -14,7 +14,7 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,overcooked,plan,ray,experiments,dev,docs]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,mcp,overcooked,plan,ray,experiments,dev,docs]'
 # There are wheels of xllamacpp for most platforms; building it would take a compiler and an hour.
 	$(BIN)/pip install --quiet --disable-pip-version-check --only-binary xllamacpp \
 		--editable '.[local-llm]' || echo 'no wheel of xllamacpp: the test that runs a local model is skipped'

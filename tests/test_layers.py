@@ -117,6 +117,7 @@ def test_no_modules_import_each_other_in_a_circle():
         ("jinja2", "capscope.present.page"),
         ("gymnasium", "capscope.environments.gymnasium"),
         ("agentdojo", "capscope.environments.agentdojo"),
+        ("mcp", "capscope.environments.mcp.server"),
         ("pydantic", "capscope.environments.tools.tool"),
         ("pydantic_core", "capscope.environments.tools.tool"),
         ("pandas", "capscope.export.frames"),

@@ -34,6 +34,8 @@ def test_values_become_an_argument_unless_there_are_many():
     lines = list(suggested_lines(world))
     assert any("has many values" in line for line in lines)
     assert lines[-1] == "objects = {'place-value': ['dock', 'yard']}"
+    predicate = eval(by_path["robot.place"].function)
+    assert predicate({"robot": {"place": "yard"}}, "yard")
 
 
 def test_a_world_whose_tools_cannot_be_called_is_explained():

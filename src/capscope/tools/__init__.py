@@ -11,6 +11,7 @@ problem = tool_problem(
 """
 
 from capscope.agents.tool_calling import AttemptOver, LlmEndpoint, ToolCallingSettings
+from capscope.environments.mcp import ControlTools, McpWorld
 from capscope.environments.tools import ToolWorld, ValuesAt
 from capscope.tools.asks import Ask, ask
 from capscope.tools.problem import tool_problem
@@ -22,7 +23,9 @@ values = ValuesAt
 __all__ = [
     "Ask",
     "AttemptOver",
+    "ControlTools",
     "LlmEndpoint",
+    "McpWorld",
     "Tool",
     "ToolCall",
     "ToolCallingSettings",

@@ -12,6 +12,7 @@ from capscope.agents.tool_calling import (
     ToolCallingAgent,
     ToolCallingSettings,
 )
+from capscope.environments.mcp import McpWorld
 from capscope.environments.tools import StateAbstraction, ToolWorld
 from capscope.errors import ProblemError
 from capscope.tools.asks import Ask, GroundedAsk
@@ -22,7 +23,7 @@ ToolAgent = Callable[..., Any]
 
 
 def tool_problem(
-    world: ToolWorld,
+    world: ToolWorld | McpWorld,
     *,
     predicates: Mapping[str, Callable[..., Any]],
     objects: Mapping[str, Sequence[str]],

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from capscope.environments.mcp import McpWorld
 from capscope.environments.tools import ToolWorld
 from capscope.environments.tools.state_codec import Tree
 from capscope.environments.tools.state_paths import leaves
@@ -30,6 +31,8 @@ class ChangedPath:
     """A path that tool calls change; `*` stands for the objects of a container."""
 
     pattern: tuple[str, ...]
+    reads: tuple[str, ...]
+    """How Python reads each step: `.mails`, `['mails']` or `[0]`."""
     objects: dict[str, None] = field(default_factory=dict)
     values: dict[str, None] = field(default_factory=dict)
     """As Python literals, each once."""
@@ -64,8 +67,8 @@ class ChangedPath:
     def function(self) -> str:
         """The predicate as Python code."""
         read = "state"
-        for step in self.pattern:
-            read += self._item if step == "*" else f".{step}"
+        for step, access in zip(self.pattern, self.reads, strict=True):
+            read += self._item if step == "*" else access
         names = [self.type_name] if "*" in self.pattern else []
         if self.predicate and "-value" in self.predicate:
             names.append("value")
@@ -73,15 +76,17 @@ class ChangedPath:
         return f"lambda {', '.join(['state', *names])}: {read}"
 
 
-def world_of(found: object, source: str) -> ToolWorld:
+def world_of(found: object, source: str) -> ToolWorld | McpWorld:
     """Return the tool world that an object is, or that is the simulator of a problem."""
     world = found.simulator if isinstance(found, Problem) else found
-    if not isinstance(world, ToolWorld):
+    if not isinstance(world, ToolWorld | McpWorld):
         raise ProblemError(f"{source} is a {type(found).__name__}, and no tool world")
     return world
 
 
-def changed_paths(world: ToolWorld, calls: int = 400, seed: int = 0) -> list[ChangedPath]:
+def changed_paths(
+    world: ToolWorld | McpWorld, calls: int = 400, seed: int = 0
+) -> list[ChangedPath]:
     """Make random calls, with some resets between, and return what they changed."""
     rng = random.Random(child_seed(seed, 0))
     found: dict[tuple[str, ...], ChangedPath] = {}
@@ -97,24 +102,43 @@ def changed_paths(world: ToolWorld, calls: int = 400, seed: int = 0) -> list[Cha
         now = dict(leaves(world.tree()))
         for path in before.keys() & now.keys():
             if before[path] != now[path]:
-                _note(found, path, before[path], now[path])
+                one = _path_of(found, path, world.state)
+                one.values.update(dict.fromkeys(map(repr, (before[path], now[path]))))
     return sorted(found.values(), key=lambda one: one.pattern)
 
 
-def _note(found: dict[tuple[str, ...], ChangedPath], path: tuple[str, ...], *values: Tree) -> None:
+def _path_of(
+    found: dict[tuple[str, ...], ChangedPath], path: tuple[str, ...], state: Any
+) -> ChangedPath:
+    """Return the pattern that a path belongs to; note its object."""
     pattern, name = path, None
     for i, step in enumerate(path):
         # A key that is no attribute's name, or an index, stands for one of several objects.
         if step.isdecimal() or not step.isidentifier() or keyword.iskeyword(step):
             pattern, name = (*path[:i], "*", *path[i + 1 :]), step
             break
-    one = found.setdefault(pattern, ChangedPath(pattern))
+    if pattern not in found:
+        found[pattern] = ChangedPath(pattern, tuple(_reads(state, path)))
     if name is not None:
-        one.objects[name] = None
-    one.values.update(dict.fromkeys(map(repr, values)))
+        found[pattern].objects[name] = None
+    return found[pattern]
 
 
-def suggested_lines(world: ToolWorld, calls: int = 400, seed: int = 0) -> Iterator[str]:
+def _reads(state: Any, path: tuple[str, ...]) -> Iterator[str]:
+    for step in path:
+        if isinstance(state, Mapping):
+            key = next((key for key in state if str(key) == step), step)
+            yield f"[{key!r}]"
+            state = state.get(key)
+        elif isinstance(state, list | tuple):
+            yield f"[{step}]"
+            state = state[int(step)]
+        else:
+            yield f".{step}"
+            state = getattr(state, step, None)
+
+
+def suggested_lines(world: ToolWorld | McpWorld, calls: int = 400, seed: int = 0) -> Iterator[str]:
     """Write the suggestion as Python code to copy and adapt."""
     paths = changed_paths(world, calls, seed)
     if not paths:
