@@ -88,3 +88,27 @@ def test_a_failure_is_no_suspicion():
     after = STARRED | VOCABULARY.state(["gone(cat)"])
     watched.graph.update(Counter({(STARRED, 0, after): 1}))
     assert watched.suspicions.observe([(STARRED, 0)]) == []
+
+
+def suspected(watched, start):
+    """Let a request do both; return the round that follows."""
+    watched.draw("ann", start=start)
+    return watched.draw("ann", "gone(bob)", start=start)
+
+
+def test_a_request_that_cannot_succeed_is_no_contrast():
+    watched = Watched()
+    start = STARRED | VOCABULARY.state(["gone(cat)", "gone(dan)", "kept(bob)"])
+    for name in ("cat", "dan"):  # fails: nothing changes
+        capability = NAMES.index(name)
+        watched.graph.update(Counter({(start, capability, start): 1}))
+        watched.suspicions.observe([(start, capability)])
+    assert names(suspected(watched, start)) == {"ann": 6}
+
+
+def test_without_a_contrast_in_this_state_those_met_elsewhere_are_drawn():
+    watched = Watched()
+    watched.draw("dan")  # without a star, in another state
+    start = STARRED | VOCABULARY.state(["gone(cat)", "gone(dan)", "kept(bob)"])
+    drawn = suspected(watched, start)
+    assert (STARRED, NAMES.index("dan")) in drawn and names(drawn)["dan"] == 10

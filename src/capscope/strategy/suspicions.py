@@ -6,7 +6,9 @@ spreads the draws over hundreds of pairs. So a change of objects that the reques
 is a suspicion, if in the same condition of the request's own objects it was achieved without. The
 pair is drawn a few times more. If it then does both, it is drawn again in rounds of about a dozen
 draws, and as often the same request about objects in another condition: is it the request, or
-something about its object? A few rounds show a rate of 0.2 and a condition of one literal.
+something about its object? Only a condition in which the request can succeed is a contrast: asked
+to archive a mail that is gone, no agent deletes another one, and nothing follows. A few rounds show
+a rate of 0.2 and a condition of one literal.
 
 A pair that always does the same raises no suspicion, however much it changes: that is how the world
 works, or a condition, which the model finds.
@@ -38,8 +40,10 @@ class Suspicions:
         self._footprints: list[Footprint] = []
         self._always: dict[object, frozenset[Shape]] = {}
         """For a form and a condition of its objects, what every success changed besides."""
-        self._met: dict[object, dict[_Pair, None]] = {}
+        self._met: dict[tuple[object, object], dict[_Pair, None]] = {}
         """For a form and a condition of its objects, the pairs that succeeded."""
+        self._failed: set[object] = set()
+        """Forms and conditions of their objects in which a pair did not succeed."""
         self._rounds: Counter[tuple[object, Shape]] = Counter()
         self._probed: set[_Pair] = set()
         self._fruitless: Counter[object] = Counter()
@@ -64,9 +68,10 @@ class Suspicions:
         found = dict.fromkeys(executed)
         for state, capability in executed:
             shapes = self._shapes(state, capability)
-            if not shapes:
-                continue
             condition = self._condition(state, capability)
+            if not shapes:
+                self._failed.add(condition)
+                continue
             self._met.setdefault(condition, {})[state, capability] = None
             before = self._always.get(condition)
             always = frozenset.intersection(*shapes)
@@ -99,7 +104,7 @@ class Suspicions:
         self._fruitless[form] += 1  # unless it turns out to do both
         return [pair] * _PROBES
 
-    def _condition(self, state: State, capability: int) -> object:
+    def _condition(self, state: State, capability: int) -> tuple[object, object]:
         footprint = self._footprint(capability)
         return footprint.form, footprint.own_state(state)
 
@@ -125,23 +130,44 @@ class Suspicions:
                 found.append(footprint.shapes(beyond))
         return found
 
-    def _round(self, state: State, capability: int) -> list[tuple[State, int]]:
+    def _round(self, state: State, capability: int) -> list[_Pair]:
         own = self._footprint(capability)
-        now = own.own_state(state)
+        now = self._condition(state, capability)
         others = [
-            other
+            (state, other)
             for other, intent in enumerate(self._graph.capabilities)
             if other != capability
             and self._footprint(other).form == own.form
             and not intent.holds(state, self._graph.vocabulary)
         ]
-        unlike = [(state, o) for o in others if self._footprint(o).own_state(state) != now]
-        # Like objects in this state, else in any: the first ones met are nearest to the beginning.
-        like = [(state, o) for o in others if (state, o) not in unlike] or [
-            pair for pair in self._met[own.form, now] if pair[1] != capability
-        ][:_LIKE]
+        like = [pair for pair in others if self._condition(*pair) == now]
+        unlike = [pair for pair in others if self._condition(*pair) != now]
         again = [(state, capability)] * _AGAIN
-        return again + _in_turn(unlike, _CONTRASTS) + _in_turn(like, _LIKE)
+        return (
+            again
+            + _in_turn(self._contrasts(unlike, now), _CONTRASTS)
+            + _in_turn(like or self._first_met(now, capability), _LIKE)
+        )
+
+    def _contrasts(self, unlike: list[_Pair], now: tuple[object, object]) -> list[_Pair]:
+        """Choose pairs whose objects are in another condition, in which the request can succeed.
+
+        In this state, else in any; else pairs in conditions of which nothing is known yet.
+        """
+        return (
+            [pair for pair in unlike if self._condition(*pair) in self._met]
+            or [
+                pair
+                for condition in self._met
+                if condition[0] == now[0] and condition != now
+                for pair in self._first_met(condition)
+            ]
+            or [pair for pair in unlike if self._condition(*pair) not in self._failed]
+        )
+
+    def _first_met(self, condition: tuple[object, object], but: int | None = None) -> list[_Pair]:
+        """Return the first pairs that succeeded in a condition, nearest to the beginning."""
+        return [pair for pair in self._met.get(condition, ()) if pair[1] != but][:_LIKE]
 
 
 def _in_turn(pairs: list[_Pair], draws: int) -> list[_Pair]:
