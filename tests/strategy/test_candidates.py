@@ -4,12 +4,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from capscope.model import LearnedModel, StateGraph
 from capscope.strategy import candidates as module
-from capscope.strategy.candidates import Candidates
+from capscope.strategy.candidates import Candidates, where_equal
 from capscope.strategy.relevance import Distances
-from capscope.symbolic import Intent
+from capscope.symbolic import Effect, Intent
 from support.chance_worlds import ASKED, DONE
 from support.chance_worlds import WORDS as CHANCES
 from support.pursuing_agents import (
@@ -303,3 +305,13 @@ def test_of_too_many_states_a_sample_is_scored_and_the_relevant_ones_are_in_it(m
     for pair in reached(300)[250:]:
         asking.answer([pair])
     assert len(asking.candidates._place) <= 25
+
+
+EFFECTS = st.builds(Effect, st.integers(0, 15), st.integers(0, 15))
+
+
+@given(EFFECTS, EFFECTS, st.integers(0, 15))
+def test_effects_are_equal_where_they_lead_to_the_same_state(one, other, state):
+    same = where_equal(one, other)
+    holds = same is not None and state & same[0] == same[0] and not state & same[1]
+    assert holds == (one.apply(state) == other.apply(state))

@@ -22,7 +22,7 @@ from capscope.seeds import child_seed
 from capscope.statistics.arrays import Floats, Integers, Mask
 from capscope.strategy.hazard_search import HazardSearch
 from capscope.strategy.relevance import VISITS, Distances, Flow
-from capscope.symbolic import State
+from capscope.symbolic import Effect, State
 
 _MOST_PAIRS = 100_000
 _MOST_ATOMS = 256  # beyond this many, pairs of atoms are not counted
@@ -34,6 +34,8 @@ _RELEVANCE = 0.25  # the power of relevance in a score
 _LEAST_RELEVANCE = 0.02
 _ALIKE = 0.25  # what pairs like one in the batch are still worth
 _HIDDEN = 0.5  # how likely a type that was seen once is believed to have another outcome
+_CERTAIN = 0.01  # a type with one outcome is certain if it is believed to have others less often
+_CHECKED_AGAIN = 0.05  # the share of draws that certain types get while others are uncertain
 
 
 class Candidate(NamedTuple):
@@ -266,7 +268,11 @@ class Candidates:
         return found
 
     def uncertain_odds(self, most: int, random: np.random.Generator) -> list[Candidate]:
-        """Draw pairs of the type whose odds gain most by another draw; untried ones first."""
+        """Draw pairs of the type whose odds gain most by another draw; untried ones first.
+
+        The gain of a type that always did the same falls faster than that of one that varies, but
+        such types are many: left to the gains, a budget without a claim to end it goes to them.
+        """
         errors = self._odds_errors()
         share = np.bincount(
             self._types.ravel(),
@@ -276,11 +282,39 @@ class Candidates:
         draws = np.array(self._model.types.draws)
         gains = share * errors / (draws + 1.0)
         number = int(gains.argmax())
-        inside = self._types == number
+        certain = self._certain()
+        if certain[number] and gains[~certain].any() and random.random() >= _CHECKED_AGAIN:
+            number = int(np.where(certain, 0.0, gains).argmax())
+        inside = (self._types == number) & self._shows_odds(number)
+        if not inside.any():
+            inside = self._types == number
         weights = np.where(inside, self._relevance, 0.0)
         if (inside & ~self._tried).any():
             weights[self._tried] = 0.0
         return self._drawn(weights.ravel(), most, random)
+
+    def _shows_odds(self, number: int) -> Mask:
+        """Return in which states the outcomes of a type can be told apart.
+
+        A request that sometimes also escalates a ticket always does the same to one that was
+        escalated before.
+        """
+        first, *others = self._model.types.odds[number]
+        shown: Mask = np.zeros(len(self._rows), dtype=bool)
+        for other in others:
+            same = where_equal(first, other)
+            shown |= same is None or ~self._model.matrix.holding(*same)[self._rows]
+        return shown
+
+    def _certain(self) -> Mask:
+        """Return the types that always did the same, often enough to leave little doubt."""
+        types = self._model.types
+        return np.array(
+            [
+                len(odds) == 1 and _HIDDEN / (draws + 2.0) < _CERTAIN
+                for odds, draws in zip(types.odds, types.draws, strict=True)
+            ]
+        )
 
     def _odds_errors(self, *, by_peers: bool = True) -> Floats:
         """Return, for each type, the expected error of its odds, hidden outcomes included.
@@ -329,3 +363,17 @@ class Candidates:
         newest = doubt[-max(len(doubt) // 10, 10) :].mean()
         lost = max(1.0 - float(self._visits.sum()), 0.0)
         return float(doubt @ self._visits + lost * newest) * self._model.calibration
+
+
+def where_equal(one: Effect, other: Effect) -> tuple[State, State] | None:
+    """Return the atoms that hold, and those that do not, where two effects lead to the same state.
+
+    None if they never do.
+
+    >>> where_equal(Effect(adds=0b11, deletes=0), Effect(adds=0b01, deletes=0))
+    (2, 0)
+    """
+    cleared, other_cleared = one.deletes & ~one.adds, other.deletes & ~other.adds
+    if one.adds & other_cleared or other.adds & cleared:
+        return None
+    return one.adds ^ other.adds, cleared ^ other_cleared
