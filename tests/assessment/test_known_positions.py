@@ -24,6 +24,18 @@ def kept_visits(reservoir, state, visits):
     return slots
 
 
+@given(st.integers(1, 5), st.lists(st.tuples(st.booleans(), st.integers(1, 40)), max_size=6))
+def test_visits_that_are_counted_at_once_are_as_good_as_one_by_one(size, steps):
+    at_once, one_by_one = Reservoir(size, seed=5), Reservoir(size, seed=5)
+    for together, number in steps:
+        slots = [one_by_one.count_visit(9) for _ in range(number)]
+        if together:
+            at_once.count_past_visits(9, number)
+        else:
+            assert [at_once.count_visit(9) for _ in range(number)] == slots
+    assert kept_visits(at_once, 9, 100) == kept_visits(one_by_one, 9, 100)
+
+
 @pytest.mark.parametrize(("size", "visits"), [(1, 10), (3, 12), (4, 40)])
 def test_every_visit_is_kept_with_the_same_probability(size, visits):
     states = 4000

@@ -49,6 +49,18 @@ class Reservoir:
         self._next[state] = self._skip(state, visit, weight)
         return child_seed(self._seed, state, visit, 1) % self._size
 
+    def count_past_visits(self, state: State, number: int) -> None:
+        """Count so many visits of a state at once, whose positions were kept or skipped before."""
+        before = self._visits.get(state, 0)
+        after = self._visits[state] = before + number
+        if before < self._size <= after:
+            self._next[state] = self._skip(state, self._size - 1, 1.0)
+        if after >= self._size:
+            due, weight = self._next[state]
+            while due < after:
+                due, weight = self._skip(state, due, weight)
+            self._next[state] = due, weight
+
     def _skip(self, state: State, visit: int, weight: float) -> tuple[int, float]:
         # Algorithm L: draw how many visits to skip instead of a number at each visit.
         rng = random.Random(child_seed(self._seed, state, visit))
@@ -75,6 +87,10 @@ class KnownPositions:
     def count_visit(self, state: State) -> int | None:
         """Count a visit of a state; return the slot its position goes to, or None to skip it."""
         return self._reservoir.count_visit(state)
+
+    def count_past_visits(self, state: State, number: int) -> None:
+        """Count so many visits of a state that the journal has already."""
+        self._reservoir.count_past_visits(state, number)
 
     def count_visits(
         self, draw: Draw, positions: dict[int, SavedPosition]

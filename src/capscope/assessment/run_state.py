@@ -62,9 +62,9 @@ class RunState:
         """Absorb the finished queries of a table, as if they were being made now."""
         finished = int(table.queries.finished.cumprod().sum())
         past = table.first_queries(finished)
-        for moved, after in zip(past.moved.tolist(), past.after.tolist(), strict=True):
-            if moved:
-                self.positions.count_visit(past.states[after])
+        visited, visits = np.unique(past.after[past.moved], return_counts=True)
+        for state, number in zip(visited.tolist(), visits.tolist(), strict=True):
+            self.positions.count_past_visits(past.states[state], number)
         if self.strategy.evidence is not None:
             made = np.bincount(past.query[~past.cut], minlength=finished)
             self.strategy.evidence.expect(made.tolist())
