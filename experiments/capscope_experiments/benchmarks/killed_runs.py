@@ -47,14 +47,20 @@ class Trial:
     rng: random.Random
     kills: int = 0
     workers_killed: int = 0
+    resumed: int = 0
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is something to resume."""
+        return (self.folder / "journal.sqlite").exists()
 
     def command(self) -> list[str]:
         """Return the command that starts the run, or continues it."""
         workers = ["--workers", "2", "--backend", self.backend]
         if self.address:
             workers += ["--address", self.address]
-        if (self.folder / "journal.sqlite").exists():
-            return ["resume", str(self.folder), *workers]
+        if self.begun:
+            return ["resume", str(self.folder), "--trust", *workers]
         return [*_start(self.folder, self.seed), *workers]
 
     def until_it_ends(self, usual: float) -> None:
@@ -68,6 +74,7 @@ class Trial:
         raise AssertionError("the run was killed too often")
 
     def _once(self, moment: float | None) -> bool:
+        self.resumed += self.begun
         with _started(self.command()) as process:
             if moment is None:
                 code = process.wait(MOST_SECONDS)
@@ -106,10 +113,13 @@ def measure(kills: int, backends: tuple[str, ...] = BACKENDS, seed: int = 0) -> 
     made: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     workers: Counter[str] = Counter()
+    resumed: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder, _cluster("ray" in backends) as address:
+        begun = time.monotonic()
         whole = {s: _undisturbed(Path(folder), s, rows) for s in range(SEEDS)}
+        alone = (time.monotonic() - begun) / SEEDS
         for backend in backends:
-            usual = 5.0
+            usual = alone  # of one thread; what the backend takes more is learned
             share = kills // len(backends)
             for number in itertools.count():
                 if made[backend] >= share:
@@ -122,16 +132,18 @@ def measure(kills: int, backends: tuple[str, ...] = BACKENDS, seed: int = 0) -> 
                 usual = 0.8 * usual + 0.2 * (time.monotonic() - begun) / (trial.kills + 1)
                 made[backend] += trial.kills
                 workers[backend] += trial.workers_killed
+                resumed[backend] += trial.resumed
                 if _ended(run, rows) != whole[trial.seed]:
                     wrong[backend] += 1
                     print(f"{backend}: seed {trial.seed} ended differently", flush=True)
                 print(
                     f"{backend}: {made[backend]} kills, {workers[backend]} of them of workers, "
-                    f"{wrong[backend]} wrong",
+                    f"{resumed[backend]} times resumed, {wrong[backend]} wrong",
                     flush=True,
                 )
                 shutil.rmtree(run)
     numbers = {f"{name}: kills": float(made[name]) for name in backends}
+    numbers |= {f"{name}: times resumed": float(resumed[name]) for name in backends}
     numbers |= {f"{name}: kills of workers": float(workers[name]) for name in backends}
     return numbers | {f"{name}: runs that ended differently": wrong[name] for name in backends}
 
