@@ -216,6 +216,7 @@ def test_in_print_everything_is_expanded_and_there_are_no_controls(visiting):
     page.fill("#search", "flying")
     page.emulate_media(media="print")
     assert all(rule.is_visible() for rule in page.locator(".rule").all())
+    assert page.get_by_text("For example 10 of 40.").is_visible()
     assert (
         not page.locator("#search, #theme, #map-state, [data-draws]").filter(visible=True).count()
     )
