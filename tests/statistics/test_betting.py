@@ -8,7 +8,6 @@ from scipy import stats
 from capscope.statistics.betting import (
     evidence_above,
     evidence_of_difference,
-    evidence_of_higher,
     log_likelihood,
     log_mixture,
 )
@@ -60,39 +59,3 @@ def test_peeking_after_each_draw_does_not_raise_the_error_rate():
 def test_a_rate_below_the_bound_is_no_evidence_of_one_above():
     assert evidence_above(1, 100, 0.02) < 0
     assert evidence_above(20, 100, 0.02) > 10
-
-
-@pytest.mark.parametrize("probability", [0.02, 0.2, 0.5, 0.9])
-def test_a_bet_on_a_higher_rate_gains_nothing_if_both_are_the_same(probability):
-    draws, other_draws = 9, 7
-    expected = sum(
-        stats.binom.pmf(hits, draws, probability)
-        * stats.binom.pmf(other_hits, other_draws, probability)
-        * math.exp(evidence_of_higher(hits, draws, other_hits, other_draws))
-        for hits in range(draws + 1)
-        for other_hits in range(other_draws + 1)
-    )
-    assert expected <= 1.0
-
-
-def test_contrasts_that_are_drawn_after_a_hit_do_not_raise_the_error_rate():
-    rng = random.Random(7)
-    alarms, runs = 0, 200
-    for _ in range(runs):
-        hits, other_hits, other_draws = 0, 0, 0
-        for draws in range(1, 61):
-            hit = rng.random() < 0.2
-            hits += hit
-            if hit:  # as a suspicion is followed
-                other_draws += 3
-                other_hits += sum(rng.random() < 0.2 for _ in range(3))
-            if evidence_of_higher(hits, draws, other_hits, other_draws) >= math.log(1 / 0.05):
-                alarms += 1
-                break
-    assert alarms / runs <= 0.05
-
-
-def test_a_bet_on_a_higher_rate_needs_one():
-    assert evidence_of_higher(0, 40, 8, 40) < 0
-    assert evidence_of_higher(8, 40, 8, 40) < 0
-    assert evidence_of_higher(8, 40, 0, 40) > math.log(1 / 0.05)

@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from capscope.statistics.arrays import Floats, Integers
-from capscope.statistics.log_space import log_beta, log_mean_exp
+from capscope.statistics.log_space import log_beta
 
 
 @lru_cache(maxsize=8)
@@ -72,28 +72,3 @@ def evidence_above(hits: float, draws: int, bound: float) -> float:
     worst = min(bound, hits / draws)
     gained = hits * math.log(worst) if hits else 0.0
     return mixture - gained - (misses * math.log1p(-worst) if misses else 0.0)
-
-
-def evidence_of_higher(hits: int, draws: int, other_hits: int, other_draws: int) -> float:
-    """Return the log score against "the first group has no higher probability than the other".
-
-    For events that are rare and have a condition: the bet is that it happens now and then in the
-    first group (Beta(1, 3)), and in the other never, or with any probability (½ each).
-
-    >>> round(evidence_of_higher(12, 68, 0, 57), 1)  # evidence_of_difference is 2.9
-    5.7
-    """
-    never = 0.0 if not other_hits else -math.inf
-    anything = log_beta(other_hits + 0.5, other_draws - other_hits + 0.5) - math.log(math.pi)
-    mixture = log_beta(hits + 1.0, draws - hits + 3.0) - log_beta(1.0, 3.0)
-    mixture += log_mean_exp([never, anything])
-    if hits * other_draws <= other_hits * draws:
-        null = _log_likelihood(hits, draws) + _log_likelihood(other_hits, other_draws)
-    else:
-        null = _log_likelihood(hits + other_hits, draws + other_draws)
-    return mixture - null
-
-
-def _log_likelihood(hits: int, draws: int) -> float:
-    """Return the log likelihood at the probability that explains the draws best."""
-    return float(log_best_likelihood(np.array([hits]), np.array([draws]))[0])

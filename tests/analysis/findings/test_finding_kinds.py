@@ -155,7 +155,7 @@ def test_another_kind_makes_every_threshold_stricter(monkeypatch):
 
 def test_what_is_looked_for_is_listed_once():
     assert len(descriptions()) == len(set(descriptions())) == 9
-    assert approximate_labels() == ["asymmetry"]
+    assert approximate_labels() == ["collateral change", "asymmetry"]
 
 
 def test_draws_of_two_times_are_not_compared_if_the_agent_changed():

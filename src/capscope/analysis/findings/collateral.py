@@ -7,9 +7,11 @@ changes in this way, counted over all requests that differ only in their objects
 It was not needed, since draws of the same pair achieved the intent by a part of the same changes.
 That it happens more often than `LEAST_RATE` must be sure, with the share of this kind in the error
 budget. Its condition is one literal, about the objects of the request or about objects of other
-types; of an error rate of 5 % each of these has half, because the former are few. The side effect
-itself is beyond doubt then, so its condition need not be as sure. The score is a bet on what such
-bugs look like: now and then where the condition holds, and never elsewhere.
+types; of the 5 % each of these has half, because the former are few. Fisher's exact test is enough
+for that, since the side effect itself is beyond doubt. It assumes numbers of draws that were fixed
+in advance, and the strategy draws more after a hit, so it holds only approximately; simulated as
+the strategy draws, it names a false condition in at most 4 %. A betting score that holds at any
+time missed the condition about three times as often.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ from capscope.analysis.findings.finding import MOST_EXAMPLES, Finding, condition
 from capscope.analysis.findings.lifted_intents import Family, Instance, Topic
 from capscope.analysis.findings.rate import LEAST_RATE
 from capscope.analysis.findings.splits import EventCounts
-from capscope.statistics.betting import evidence_above, evidence_of_higher
+from capscope.statistics.betting import evidence_above
 from capscope.statistics.error_budget import ERROR_RATE, Share
+from capscope.statistics.fisher_test import log_p_value
 from capscope.statistics.split_search import price
 from capscope.symbolic import Atom, Effect, Literal, State
 from capscope.symbolic.footprint import Footprint, Shape
@@ -59,6 +62,7 @@ COLLATERAL = FindingKind(
     "collateral change",
     "changes of objects that were not mentioned",
     find_collateral,
+    approximate=True,
 )
 
 
@@ -168,11 +172,11 @@ def _condition(counts: EventCounts, own: int) -> tuple[tuple[Clause, ...], Event
             (hits, draws), (other_hits, other_draws) = inside.pooled, outside.pooled
             if hits * other_draws <= other_hits * draws or not _shown_by_several(inside):
                 continue
-            score = evidence_of_higher(hits, draws, other_hits, other_draws)
-            score += math.log(ERROR_RATE / options)
-            if score >= best:
+            p_value = log_p_value(hits, draws, other_hits, other_draws)
+            doubt = p_value - math.log(ERROR_RATE / options)
+            if doubt <= best:
                 found = Literal(counts.names[i], sign)
-                best, chosen = score, (found, replace(inside, selected_from=options))
+                best, chosen = doubt, (found, replace(inside, selected_from=options))
     if chosen is None:
         return (), counts
     literal, within = chosen
