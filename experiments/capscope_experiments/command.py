@@ -130,9 +130,7 @@ def bench_suite(
         for name in [suite] if suite else SUITES:
             cases = tuple(_bounded(case, strategies, budget) for case in _cases(name, problems))
             if seeds is not None:
-                cases = tuple(
-                    replace(case, max_seeds={}, max_printed_seeds=None) for case in cases
-                )
+                cases = tuple(replace(case, max_seeds={}, max_printed_seeds=None) for case in cases)
             if sequences is not None:
                 cases = tuple(replace(case, sequences=sequences) for case in cases)
             with progress_display() as show:
