@@ -8,7 +8,9 @@ from capscope_experiments.suites.peers import PeerJob, measure_peers
 from support.markdown_rows import cells, links
 from support.tiny_bench import section_and_jobs, tiny_bench
 
-BLOCKS = BenchCase("blocksworld", ("exhaustive", "random"), {"exhaustive": Budget(executions=1200)})
+BLOCKS = BenchCase(
+    "blocksworld", ("exhaustive", "random"), {"exhaustive": Budget(executions=1200)}, sequences=20
+)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from capscope_experiments.suites.qace import QaceJob, measure_qace
 from support.markdown_rows import links, rows
 from support.tiny_bench import section_and_jobs, tiny_bench
 
-TIRES = BenchCase("tireworld", ("adaptive",), {"adaptive": Budget(executions=500)})
+TIRES = BenchCase("tireworld", ("adaptive",), {"adaptive": Budget(executions=150)}, sequences=20)
 
 
 @pytest.fixture(scope="module")

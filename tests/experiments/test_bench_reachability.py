@@ -21,7 +21,7 @@ from support.tiny_bench import section_and_jobs, tiny_bench
 SIZE = RouteCounts(routes=6, executions=4)
 TIRES = BenchCase(
     "tireworld", ("mcqs-s", "exhaustive", "random"),
-    {"exhaustive": Budget(executions=1000), "mcqs-s": Budget(executions=2)},
+    {"exhaustive": Budget(executions=1000), "mcqs-s": Budget(executions=2)}, sequences=20,
 )  # fmt: skip
 
 

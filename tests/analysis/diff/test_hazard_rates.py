@@ -34,14 +34,14 @@ def test_a_hazard_that_is_more_probable_in_use_is_told_from_one_that_is_not():
 
 def test_equal_agents_are_rarely_told_apart_even_by_who_stops_at_a_difference():
     alarms = 0
-    for seed in range(100):
+    for seed in range(60):
         rng, hits = random.Random(seed), [0, 0]
         for draws in range(1, 401):
             hits = [one + (rng.random() < 0.1) for one in hits]
             if draws % 20 == 0 and change(use(hits[0], draws), use(hits[1], draws)):
                 alarms += 1
                 break
-    assert alarms <= 5
+    assert alarms <= 3  # at most one in twenty
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def runs(tmp_path_factory):
     return {
         name: run_kitchen(
             kitchen(spill), folder / name, hazards=("gone(x)", "gone(?p) and not taken(?p)"),
-            budget=Budget(executions=1200), seed=seed, audit=0.0,
+            budget=Budget(executions=800), seed=seed, audit=0.0,
         )
         for seed, (name, spill) in enumerate(spills.items())
     }  # fmt: skip
