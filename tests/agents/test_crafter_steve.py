@@ -291,7 +291,7 @@ def test_the_gradient_is_the_slope_of_the_loss(games):
 
 
 def test_training_repeats_and_learns(tmp_path):
-    tiny = Training(states=1_200, epochs=3)
+    tiny = Training(states=800, epochs=3)
     one, other = script["train"](tiny), script["train"](tiny)
     assert one.fingerprint == other.fingerprint
     untrained = script["fit"](replace(tiny, epochs=0), script["collect"](tiny, 300, 9, None))

@@ -49,8 +49,10 @@ def switches() -> Problem:
     return tabulated_problem("switches", VOCABULARY, 0, intents, outcomes)
 
 
-def measure(seed: int = 0, executions: int = 20_000, audit: float = 0.01) -> list[str]:
-    """Assess once; describe the cost until the audit's statement, and that of each execution."""
+def measure(
+    seed: int = 0, executions: int = 20_000, audit: float = 0.01, stage: int = 500
+) -> list[str]:
+    """Assess once; describe the cost until the audit's statement, and of executions by stages."""
     problem = switches()
     assert problem.truth is not None
     intents = tuple(map(str, problem.truth.intents()))
@@ -59,7 +61,7 @@ def measure(seed: int = 0, executions: int = 20_000, audit: float = 0.01) -> lis
 
     def listen(event: Event) -> None:
         size = event.states * event.capabilities
-        if event.usage.executions // 500 > (stages[-1][0] if stages else 0) // 500:
+        if event.usage.executions // stage > (stages[-1][0] if stages else 0) // stage:
             stages.append((event.usage.executions, size, time.process_time() - began))
 
     run = assess(
@@ -78,10 +80,10 @@ def measure(seed: int = 0, executions: int = 20_000, audit: float = 0.01) -> lis
         f"{len(run.graph.nodes):,} states seen; {run.audit and run.audit.statement}"
     ]
     before = (0, 0, 0.0)
-    for stage in stages:
-        spent = 1000 * (stage[2] - before[2]) / (stage[0] - before[0])
-        lines.append(f"  to {stage[0]:6,} executions, {stage[1]:6,} pairs: {spent:5.1f} ms each")
-        before = stage
+    for now in stages:
+        spent = 1000 * (now[2] - before[2]) / (now[0] - before[0])
+        lines.append(f"  to {now[0]:6,} executions, {now[1]:6,} pairs: {spent:5.1f} ms each")
+        before = now
     return lines
 
 
