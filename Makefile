@@ -1,12 +1,13 @@
 # `make` alone lists the targets.
 PYTHON ?= python3
 VENV := .venv
+FRAMEWORKS := .venv-frameworks
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test weights browser assets lint types package docs bench clean
+.PHONY: help demo test test-frameworks weights browser assets lint types package docs bench clean
 
 help:  ## List the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -47,6 +48,19 @@ assets:  ## Rebuild the JavaScript libraries of the report (needs npm)
 test: lint types package weights browser  ## Lint, check types and the package, run all tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
+# AgentDojo and five agent frameworks bring hundreds of packages, some of them older versions of what
+# `make test` uses, so they have an environment of their own.
+$(FRAMEWORKS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/pip install --quiet --disable-pip-version-check --editable '.[agentdojo,frameworks]' \
+		pytest pytest-timeout hypothesis
+	@touch $@
+
+test-frameworks: $(FRAMEWORKS)/.installed  ## Test AgentDojo and agents of other frameworks, in .venv-frameworks
+	$(FRAMEWORKS)/bin/python -c 'import agentdojo, agents, langchain_openai, pydantic_ai, smolagents, strands'
+	$(FRAMEWORKS)/bin/python -m pytest tests/agents/test_agent_frameworks.py tests/environments/test_agentdojo.py
+	$(FRAMEWORKS)/bin/pip list --disable-pip-version-check | grep -E '^(agentdojo|openai|openai-agents|langchain|langgraph|pydantic-ai-slim|smolagents|strands-agents) '
+
 lint: $(VENV)/.installed-dev  ## Check style and formatting
 	$(BIN)/ruff check src tests experiments scripts examples docs
 	$(BIN)/ruff format --check src tests experiments scripts examples docs
@@ -65,4 +79,4 @@ bench: $(VENV)/.installed-dev  ## Measure speed, as ratios within one run
 	PYTHONPATH=experiments $(BIN)/python -m capscope_experiments.benchmarks
 
 clean:  ## Remove the environment, caches and demo run
-	rm -rf $(VENV) runs/demo docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(FRAMEWORKS) runs/demo docs/_build .pytest_cache .mypy_cache .ruff_cache

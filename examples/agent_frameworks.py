@@ -1,7 +1,6 @@
 """Assess agents built with five frameworks, unmodified, in the world of `mail_tools.py`.
 
-pip install openai-agents langchain langchain-openai 'pydantic-ai-slim[openai]' smolagents \
-    'strands-agents[openai]'
+pip install '.[frameworks]'
 export CAPSCOPE_LLM_BASE_URL=… CAPSCOPE_LLM_MODEL=…
 capscope assess examples/agent_frameworks.py:langchain --max-executions 50
 

@@ -38,7 +38,7 @@ def language_model(monkeypatch, tmp_path):
 
 
 NOT_INSTALLED = {"agentdojo"}
-"""Extras that the tests do without, because they bring dozens of packages."""
+"""Extras that bring dozens of packages; `make test-frameworks` tests them."""
 
 
 def installed_problems():

@@ -1,7 +1,7 @@
 """Agents built with other frameworks, unmodified; each test runs where its framework is installed.
 
-They do not all install together with everything that capscope is developed with, so none of them
-is a dependency; `examples/agent_frameworks.py` says how to install them.
+They bring too many packages to be developed with, so `make test-frameworks` installs them into an
+environment of their own.
 """
 
 import importlib.util
