@@ -8,7 +8,7 @@ from capscope_experiments.suites.findings import PooledFinding, measure_findings
 from support.markdown_rows import links, rows
 from support.tiny_bench import tiny_bench
 
-TIRES = BenchCase("tireworld", ("adaptive",), {"adaptive": Budget(executions=200)}, sequences=20)
+TIRES = BenchCase("tireworld", ("adaptive",), {"adaptive": Budget(executions=500)}, sequences=20)
 BLOCKS = BenchCase("blocksworld", ("adaptive",), {"adaptive": Budget(executions=30)}, sequences=20)
 
 
