@@ -60,7 +60,7 @@ def all_of(evidence):
     """Return everything that decides what is asked next, in order."""
     return (
         [node.state for node in evidence.frontier],
-        [(gain, bucket) for gain, _, bucket in sorted(evidence._heap)],
+        list(evidence._heap.by_gain()),
         {bucket: list(inside.pairs.values()) for bucket, inside in evidence._buckets.items()},
         list(evidence._buckets),
         evidence._openings(),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from capscope.record.settings import Settings
-from capscope.strategy.evidence import Evidence, half_width
+from capscope.strategy.evidence import Evidence
+from capscope.strategy.verdict import half_width
 from support.tiny_evidence import coin, counted, gains_of, sure_of
 from support.tiny_models import INTENTS, learned
 

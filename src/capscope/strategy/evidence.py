@@ -7,9 +7,9 @@ the probabilities of its rule more precise, for all states of the rule. And a hi
 lead to a new state, with as many untried pairs as there are capabilities: if two effects were seen
 together, pairs that showed only one are checked for where the other leads.
 
-Pairs of equal gain share a bucket, and the buckets are in a heap. An answer moves a pair to another
-bucket and updates the belief about its peers at once; beliefs about larger groups are refreshed
-whenever the number of executions has grown by 2 %.
+Pairs of equal gain share a bucket, and the buckets are in a heap (`gain_heap`). An answer moves a
+pair to another bucket and updates the belief about its peers at once; beliefs about larger groups
+are refreshed whenever the number of executions has grown by 2 %.
 
 A resumed run replays all answers, and nobody asks for targets meanwhile. What is computed between
 two refreshes is replaced by the second one, so it is skipped, unless it decides when that comes: a
@@ -18,7 +18,6 @@ refresh comes early if there is nothing left to ask.
 
 from __future__ import annotations
 
-import heapq
 import itertools
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,12 +26,13 @@ from math import inf, pi, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
-from capscope.model import OutcomeGroup, PairStats, StateGraph, StateNode
+from capscope.model import PairStats, StateGraph, StateNode
 from capscope.record.settings import Settings
 from capscope.seeds import child_seed
 from capscope.strategy.belief import UNKNOWN, Belief, Bucket, Group, Kind, Peers, kind_of
+from capscope.strategy.gain_heap import GainHeap
 from capscope.strategy.missed_outcomes import MISSED_SHARE, MissBound
-from capscope.strategy.verdict import Verdict
+from capscope.strategy.verdict import Verdict, half_width
 from capscope.symbolic import Effect, State
 
 _LEAST = 1e-12  # the gain of a pair that is asked only to reach the number of draws required
@@ -86,9 +86,7 @@ class Evidence:
         self._kinds: dict[Peers, Belief] = {}  # about each capability and kind, at the last refresh
         self._beliefs: dict[Peers, Belief] = {}
         self._gains: dict[Peers, dict[int, float]] = {}
-        self._heap: list[tuple[float, int, Bucket]] = []
-        self._offered: dict[Bucket, float] = {}  # the highest gain in the heap for each bucket
-        self._serial = itertools.count()
+        self._heap = GainHeap(self._gain_in)
         self._siblings: dict[Effect, set[Effect]] = {}  # effects seen together, in any state
         self._openers: dict[PairStats, State] = {}  # where a sibling would lead to a new state
         self._width = inf  # standard errors within which all rules lie with probability 1 − δ/3
@@ -135,8 +133,8 @@ class Evidence:
         self._fresh = self._executions >= self._refresh_at
         if not self._fresh and not self._skipping:
             for bucket in touched:
-                self._offer(bucket)
-            self._settle_top()
+                self._heap.offer(bucket)
+            self._heap.settle_top()
             self._fresh = not (self._heap or self.frontier)
         if self._fresh:
             self.refresh()
@@ -281,10 +279,9 @@ class Evidence:
         error = self._settings.delta * (1 - MISSED_SHARE) / max(probabilities, 1)
         self._width = NormalDist().inv_cdf(1 - error / 2)
         self._openers = {p: state for p, state in self._openers.items() if self._opens(p, state)}
-        self._heap = []
-        self._offered = {}
+        self._heap.clear()
         for bucket in self._buckets:
-            self._offer(bucket)
+            self._heap.offer(bucket)
 
     def _next_refresh_is_replayed(self) -> bool:
         """Return whether a replay is sure to come to the next refresh, and not before its time.
@@ -382,51 +379,17 @@ class Evidence:
         # E|error| of a normal is √(2/π)·σ, and σ falls by σ/2n with one more draw.
         return len(group.states) * sqrt(2 / pi) * off / self._width / (2 * group.total)
 
-    def _offer(self, bucket: Bucket) -> None:
-        """Add a bucket to the heap if its gain is higher than it is there."""
-        gain = self._gain_in(bucket)
-        if gain > self._offered.get(bucket, 0.0):
-            self._offered[bucket] = gain
-            heapq.heappush(self._heap, (-gain, next(self._serial), bucket))
-
-    def _settle_top(self) -> None:
-        """Update the heap until the gain of its first bucket is current.
-
-        Done as answers come in, not when targets are requested: a resumed run replays only the
-        answers and must find the same targets.
-        """
-        heap = self._heap
-        while heap:
-            offered, serial, bucket = heap[0]
-            gain = self._gain_in(bucket)
-            if gain >= -offered:
-                return
-            if gain > 0.0:
-                self._offered[bucket] = gain
-                heapq.heapreplace(heap, (-gain, serial, bucket))
-            else:
-                self._offered.pop(bucket, None)
-                heapq.heappop(heap)
-
     def targets(self, most: int) -> list[Target]:
         """Return different pairs worth asking: untried ones, then openings, then by gain."""
         found = list(itertools.islice(self._untried(), most))
         if len(found) == most:
             return found
-        heap = self._heap.copy()
-        least = -heap[0][0] if heap else 0.0
+        least = self._heap.highest
         found += [target for target in self._openings() if target.gain > least][: most - len(found)]
         taken = {(target.state, target.capability) for target in found}
-        passed = set()
-        while heap and len(found) < most:
-            offered, serial, bucket = heapq.heappop(heap)
-            gain = self._gain_in(bucket)
-            if gain <= 0.0 or bucket in passed:
-                continue
-            if gain < -offered:
-                heapq.heappush(heap, (-gain, serial, bucket))
-                continue
-            passed.add(bucket)
+        by_gain = self._heap.by_gain()
+        while len(found) < most and (best := next(by_gain, None)) is not None:
+            bucket, gain = best
             targets = (
                 Target(state, bucket.capability, gain, pair.total)
                 for pair, state in self._buckets[bucket].pairs.items()
@@ -478,14 +441,3 @@ class Evidence:
             delta=settings.delta,
             precision=settings.precision,
         )
-
-
-def half_width(group: OutcomeGroup, width: float) -> float:
-    """Return the error bound of a rule's largest probability, at `width` standard errors.
-
-    The variance is taken at the end of the interval that is nearer to one half. Otherwise a rule
-    would pass as soon as it looked, by chance, more certain than it is.
-    """
-    share = (max(group.counts) + 0.5) / (group.total + 1.0)
-    share = max(share - width * sqrt(share * (1.0 - share) / group.total), 0.5)
-    return width * sqrt(share * (1.0 - share) / group.total)

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from math import sqrt
 from typing import Any
 
+from capscope.model import OutcomeGroup
 from capscope.strategy.missed_outcomes import MISSED_SHARE
 
 
@@ -85,3 +87,14 @@ def _pairs(number: int) -> str:
 
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number:,} times"
+
+
+def half_width(group: OutcomeGroup, width: float) -> float:
+    """Return the error bound of a rule's largest probability, at `width` standard errors.
+
+    The variance is taken at the end of the interval that is nearer to one half. Otherwise a rule
+    would pass as soon as it looked, by chance, more certain than it is.
+    """
+    share = (max(group.counts) + 0.5) / (group.total + 1.0)
+    share = max(share - width * sqrt(share * (1.0 - share) / group.total), 0.5)
+    return width * sqrt(share * (1.0 - share) / group.total)
