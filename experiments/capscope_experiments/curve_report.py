@@ -199,6 +199,7 @@ def draw_curves(
         axis.set_title(f"{problem} ({own[0].measure})")
     for row in axes:
         row[0].set_ylabel("model agreement (1 − VD)")
+    _add_legend(figure)
     return save(figure, folder, name)
 
 
@@ -219,7 +220,16 @@ def draw_weightings(
                 _draw_problem(axis, own, levels)
             axis.set_title(f"{problem} ({title})")
         row[0].set_ylabel("model agreement (1 − VD)")
+    _add_legend(figure)
     return save(figure, folder, name)
+
+
+def _add_legend(figure: Any) -> None:
+    """Explain the lines of all axes once, below them: inside, they would cover the arrows."""
+    named = {line.get_label(): line for axis in figure.axes for line in axis.get_lines()}
+    figure.legend(
+        named.values(), named, loc="outside lower center", ncols=len(named), frameon=False
+    )
 
 
 def _draw_problem(axis: Any, curves: Sequence[Curve], levels: Sequence[float]) -> None:
@@ -238,7 +248,6 @@ def _draw_problem(axis: Any, curves: Sequence[Curve], levels: Sequence[float]) -
     axis.set_xscale("log")
     axis.set_ylim(0, 1.05)
     axis.set_xlabel("simulator steps")
-    axis.legend(loc="lower right", frameon=False)
 
 
 def _draw_arrow(
@@ -260,7 +269,8 @@ def _draw_arrow(
         )
         middle = start * math.sqrt(ratio[0])
         text = f"{ratio_text(ratio)} at {level:g}"
-        axis.text(middle, height - 0.055, text, color=color, ha="center", fontsize=8)
+        halo = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
+        axis.text(middle, height - 0.055, text, color=color, ha="center", fontsize=8, bbox=halo)
         return True
     return False
 

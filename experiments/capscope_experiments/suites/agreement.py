@@ -39,9 +39,10 @@ the paper's filter, which omits rules and capabilities that never achieve their 
 error*: expected difference between predicted and observed success where the model makes a
 prediction. *Support right*: transitions of pairs for which exactly the possible successors are
 predicted. *Outcomes foreseen*: executions of the dataset whose outcome the model considered
-possible. *Unknown*: reachable pairs that were never tried. The last two columns are about pairs
-with several possible outcomes: the share whose probabilities are all within 0.05 of the truth, and
-the share that lacks an outcome of probability 0.1 or more.
+possible. *Unknown*: reachable pairs that the model predicts nothing about; that of the adaptive
+strategy also infers pairs that were never tried. The last two columns are about pairs with several
+possible outcomes: the share whose probabilities are all within 0.05 of the truth, and the share
+that lacks an outcome of probability 0.1 or more.
 """
 
 
