@@ -134,7 +134,7 @@ class Intent:
         A single conjunction is a list of texts, not a list of lists.
 
         >>> Intent.parse("p and not q").as_lists(), Intent.parse("p or not q").as_lists()
-        (['not q()', 'p()'], [['not q()'], ['p()']])
+        (['p()', 'not q()'], [['p()'], ['not q()']])
         """
         lists = [list(map(str, one)) for one in self.alternatives]
         return lists if len(lists) > 1 else lists[0]
