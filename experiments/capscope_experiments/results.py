@@ -49,7 +49,7 @@ section says on which machine and with which seeds and settings it was measured.
   responders, MCQS and Random Query continue where the last query ended and are reset after 100
   executions, as in the paper. The ratio between them there compares strategies together with their
   start rules.
-- **Two versions.** E1, E2, E4 and the agreement of the final models were measured with the present
+- **Two versions.** E1, E2, E4, final models and speed were measured with the present
   version, on the problems that their commands name; the other sections with 0.1.0. There, the
   exhaustive strategy was called adaptive. It learned the same, and stopped earlier than its present
   claim allows. `mcqs-s` and `mcqs-e` have changed since: they let the draws of a query share
