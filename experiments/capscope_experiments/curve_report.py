@@ -22,14 +22,18 @@ _COSTS: tuple[tuple[Cost, str], ...] = (("executions", "executions"), ("simulato
 
 
 def write_points(curves: Sequence[Curve], path: Path) -> None:
-    """Write every recorded point of every run."""
+    """Write every recorded point of every run, to six places."""
     heads = ["problem", "strategy", "seed", *(field.name for field in fields(Point))]
     rows = (
-        [curve.problem, curve.strategy, curve.seed, *astuple(point)]
+        [curve.problem, curve.strategy, curve.seed, *map(_rounded, astuple(point))]
         for curve in curves
         for point in curve.points
     )
     write_csv(path, heads, rows)
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 6) if isinstance(value, float) else value
 
 
 def group(curves: Sequence[Curve], problem: str, strategy: str) -> list[Curve]:
