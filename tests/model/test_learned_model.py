@@ -81,6 +81,18 @@ def failing_in_some_states(state, _):
     return {DONE: 0.6, BROKEN: 0.3, NOTHING: 0.1} if state & X[0] else {LOST: 0.8, NOTHING: 0.2}
 
 
+def test_a_tried_pair_is_of_the_type_it_has_shown_whatever_the_experts_believe(monkeypatch):
+    world = ChanceWorld(lambda _, rng: {rng.choice([DONE, BROKEN, LOST]): 1.0}, 50, 2, seed=0)
+    graph = world.graph
+    model = LearnedModel.fitted(graph)
+    monkeypatch.setattr(
+        model.experts, "believed", lambda _, rows: (np.zeros(len(rows), int), np.ones(len(rows)))
+    )
+    rows = np.array(model.matrix.rows(graph.nodes))
+    for state, number in zip(graph.nodes, model.types_of(0, rows)[0], strict=True):
+        assert model.types.effects[number] == frozenset(world.counts.get(state, [NOTHING]))
+
+
 def test_a_tried_pair_is_its_counts_drawn_towards_those_of_its_type():
     world = ChanceWorld(failing_in_some_states, 40, 12, seed=0)
     model = LearnedModel.fitted(world.graph)

@@ -243,7 +243,8 @@ def test_the_expected_error_of_odds_falls_with_the_draws():
     assert errors[-1] > 0
 
 
-def test_pairs_of_uncertain_odds_are_asked_again_when_all_was_tried():
+def test_pairs_of_uncertain_odds_are_asked_again_when_all_was_tried(monkeypatch):
+    monkeypatch.setattr(module, "_OWN_DRAWS", 0.0)
     asking = Asking(sorted(PURSUED, key=str))
     found = asking.candidates.uncertain_odds(3, rng())
     assert len(set(drawn(found))) == 3
@@ -254,6 +255,16 @@ def test_pairs_of_uncertain_odds_are_asked_again_when_all_was_tried():
     # All of one type: the one that was drawn least for how much it matters.
     assert len(kinds) == 1
     assert all(effect.adds or effect.deletes for effect in kinds.pop())
+
+
+def test_when_all_was_tried_pairs_with_few_draws_of_their_own_are_asked_again(monkeypatch):
+    monkeypatch.setattr(module, "_OWN_DRAWS", 1.0)
+    done = DONE.apply(0)
+    graph = StateGraph(CHANCES, [ASKED])
+    graph.update({(0, 0, done): 900, (0, 0, 0): 100, (done, 0, 0): 3, (done, 0, done): 1})
+    candidates = Candidates(LearnedModel.fitted(graph), Distances(graph, [0]), 0, seed=0)
+    asked = Counter(candidates.uncertain_odds(1, rng(seed))[0].state for seed in range(100))
+    assert asked[done] > 90
 
 
 # Before an audit.

@@ -132,6 +132,7 @@ class LearnedModel:
             if labels:
                 self._label(capability)
                 self._grow(capability)
+        self._estimate_odds()
 
     def _label_all(self) -> None:
         for state in sorted(self.graph.nodes):
@@ -298,6 +299,14 @@ class LearnedModel:
         # As states: an effect that adds what holds already changes less than it does elsewhere.
         possible = {*self.types.effects[number], *self.types.odds[number]}
         return any(effect.apply(state) == after for effect in possible)
+
+    def types_of(self, capability: int, rows: Integers) -> tuple[Integers, Floats]:
+        """Return the type of some pairs, and the doubt that untried pairs are of another one."""
+        types, belief = self.experts.believed(capability, rows)
+        own = np.full(len(self.matrix), -1, dtype=np.int64)
+        labels = self._labels[capability]
+        own[list(labels)] = list(labels.values())
+        return np.where(own[rows] < 0, types, own[rows]), 1.0 - belief
 
     def infer(self, row: int, capability: int) -> tuple[int, float]:
         """Return the most believed type of a pair, tried or not, and the doubt."""

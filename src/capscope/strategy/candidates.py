@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capscope.model import LearnedModel, StateGraph
+from capscope.model import LearnedModel, PairStats, StateGraph
 from capscope.seeds import child_seed
 from capscope.statistics.arrays import Floats, Integers, Mask
 from capscope.strategy.hazard_search import HazardSearch
@@ -36,6 +36,7 @@ _ALIKE = 0.25  # what pairs like one in the batch are still worth
 _HIDDEN = 0.5  # how likely a type that was seen once is believed to have another outcome
 _CERTAIN = 0.01  # a type with one outcome is certain if it is believed to have others less often
 _CHECKED_AGAIN = 0.05  # the share of draws that certain types get while others are uncertain
+_OWN_DRAWS = 0.05  # the share that pairs with few draws of their own get when all were tried
 
 
 class Candidate(NamedTuple):
@@ -66,7 +67,7 @@ class Candidates:
         self._refreshed = 0
         self._rows: Integers = np.zeros(0, dtype=np.int64)
         self._place: dict[State, int] = {}
-        self._tried: Mask = np.zeros((0, 0), dtype=bool)
+        self._draws: Integers = np.zeros((0, 0), dtype=np.int64)
         self._doubt: Floats = np.zeros((0, 0))
         self._types: Integers = np.zeros((0, 0), dtype=np.int64)
         self._novelty: Floats = np.zeros((0, 0))
@@ -86,9 +87,10 @@ class Candidates:
         self._rows = np.array(model.matrix.rows(states), dtype=np.int64)
         self._place = {state: i for i, state in enumerate(states)}
         shape = len(graph.capabilities), len(states)
-        self._tried = np.zeros(shape, dtype=bool)
+        self._draws = np.zeros(shape, dtype=np.int64)
         for place, state in enumerate(states):
-            self._tried[:, place] = [pair is not None for pair in graph.nodes[state].pairs]
+            for capability, pair in enumerate(graph.nodes[state].pairs):
+                self._count_draws(capability, place, pair)
         self._doubt = np.ones(shape)
         self._types = np.zeros(shape, dtype=np.int64)
         self._novelty = np.ones(shape)
@@ -102,6 +104,15 @@ class Candidates:
         self._visits = visits / VISITS
         if self._hazards is not None:
             self._hazards.refresh(self._rows, self._types)
+
+    @property
+    def _tried(self) -> Mask:
+        flags: Mask = self._draws > 0
+        return flags
+
+    def _count_draws(self, capability: int, place: int, pair: PairStats | None) -> None:
+        if pair is not None and capability < len(self._draws):
+            self._draws[capability, place] = pair.total
 
     def recount(self) -> None:
         """Count literals from the beginning: pairs were tried that `observe` was not told of."""
@@ -129,9 +140,8 @@ class Candidates:
 
     def _predict(self, capability: int) -> None:
         if len(self._rows):
-            types, belief = self._model.experts.believed(capability, self._rows)
-            self._types[capability] = types
-            self._doubt[capability] = 1.0 - belief
+            types, doubt = self._model.types_of(capability, self._rows)
+            self._types[capability], self._doubt[capability] = types, doubt
 
     def _count_literals(self, capability: int) -> None:
         """Rate novelty; count first which literals a capability was tried with, if it is new."""
@@ -173,14 +183,17 @@ class Candidates:
         changed: Iterable[int],
     ) -> None:
         """Take in which pairs were executed, which of them first, and whose predictions changed."""
-        self._add_states(pairs)
+        executed = dict.fromkeys(pairs)
+        self._add_states(executed)
+        for state, capability in executed:
+            if state in self._place:
+                pair = self._graph.pair(state, capability)
+                self._count_draws(capability, self._place[state], pair)
         touched = dict.fromkeys(changed)
         for state, capability in first:
             if capability < len(self._ones):
                 self._count(capability, state)
                 self._rate_novelty(capability)
-            if state in self._place:
-                self._tried[capability, self._place[state]] = True
         for capability in touched:
             if capability < len(self._doubt):
                 self._predict(capability)
@@ -202,9 +215,11 @@ class Candidates:
             self._place[state] = len(self._place)
         added = len(self._doubt), len(fresh)
         rows = self._model.matrix.rows(fresh)
-        tried = np.array([[p is not None for p in self._graph.nodes[s].pairs] for s in fresh]).T
         self._rows = np.append(self._rows, rows)
-        self._tried = np.concatenate([self._tried, tried[: added[0]]], axis=1)
+        self._draws = np.concatenate([self._draws, np.zeros(added, dtype=np.int64)], axis=1)
+        for state in fresh:
+            for capability, pair in enumerate(self._graph.nodes[state].pairs):
+                self._count_draws(capability, self._place[state], pair)
         self._doubt = np.concatenate([self._doubt, np.full(added, _NEW_STATE_DOUBT)], axis=1)
         self._types = np.concatenate([self._types, np.zeros(added, dtype=np.int64)], axis=1)
         self._novelty = np.concatenate([self._novelty, np.ones(added)], axis=1)
@@ -213,7 +228,7 @@ class Candidates:
 
     def explore(self, most: int, random: np.random.Generator) -> list[Candidate]:
         """Draw untried pairs with probability ∝ score²: the highest score alone would be greedy."""
-        if not self._tried.size:
+        if not self._draws.size:
             return []
         scores = (self._doubt + _NOVELTY * self._novelty + _FLOOR) * self._relevance**_RELEVANCE
         scores[self._tried] = 0.0
@@ -222,7 +237,7 @@ class Candidates:
 
     def hazardous(self, most: int, random: np.random.Generator) -> list[Candidate]:
         """Draw pairs that may lead into a hazard, tried or not; none if there are no hazards."""
-        if self._hazards is None or not self._tried.size:
+        if self._hazards is None or not self._draws.size:
             return []
         worth = self._hazards.weights(self._rows, self._tried, self._doubt)
         return self._drawn(worth.ravel() ** 2, most, random)
@@ -231,7 +246,7 @@ class Candidates:
     def hazards_unexplored(self) -> bool:
         """Whether something was never tried that the search for hazards is about."""
         search = self._hazards
-        return search is not None and search.unfinished(self._rows, len(self._tried))
+        return search is not None and search.unfinished(self._rows, len(self._draws))
 
     def _drawn(self, weights: Floats, most: int, random: np.random.Generator) -> list[Candidate]:
         number = min(most, int(np.count_nonzero(weights)))
@@ -272,7 +287,12 @@ class Candidates:
 
         The gain of a type that always did the same falls faster than that of one that varies, but
         such types are many: left to the gains, a budget without a claim to end it goes to them.
+        Pairs of one type may differ: when everything was tried, some draws go to those that have
+        few of their own.
         """
+        if self._tried.all() and random.random() < _OWN_DRAWS:
+            fewest = (self._relevance / (self._draws + 1.0)) ** 2
+            return self._drawn(fewest.ravel(), most, random)
         errors = self._odds_errors()
         share = np.bincount(
             self._types.ravel(),
