@@ -22,6 +22,16 @@ def test_only_changes_of_objects_that_are_not_mentioned_are_outside():
     assert footprint("in(ann,old)").shapes(effect("gone(bob)", "in(bob,old)")) == {("gone", True)}
 
 
+def test_changes_of_objects_that_are_marked_as_distinct_are_not_outside():
+    stages = Vocabulary(
+        [Predicate("gone", ("mail",)), Predicate("stage", ("step",))],
+        {"ann": "mail", "bob": "mail", "first": "step", "second": "step"},
+        distinct_types=["step"],
+    )
+    change = Effect(stages.state(["gone(bob)", "stage(second)"]), stages.state(["stage(first)"]))
+    assert Footprint(Intent.parse("gone(ann)"), stages).shapes(change) == {("gone", True)}
+
+
 def test_intents_that_differ_in_objects_have_one_form():
     assert footprint("gone(ann)").form == footprint("gone(bob)").form
     assert footprint("gone(ann)").form != footprint("not gone(ann)").form

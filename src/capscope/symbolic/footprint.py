@@ -41,12 +41,22 @@ class Footprint:
 
     @cached_property
     def _outside(self) -> State:
-        """The atoms that mention objects, and none of the intent."""
+        """The atoms that mention objects, and none of the intent.
+
+        Those about stages or places are left out, if these are marked as distinct: which stage
+        comes next is no matter of one object or another.
+        """
         own = set(self.objects)
+        alike = (
+            predicate.name
+            for predicate in self.vocabulary.predicates
+            if predicate.types and self.vocabulary.distinct_types.isdisjoint(predicate.types)
+        )
         return sum(
-            bit
-            for atom, bit in self.vocabulary.bit.items()
-            if atom.arguments and own.isdisjoint(atom.arguments)
+            self.vocabulary.bit[atom]
+            for name in alike
+            for atom in self.vocabulary.groundings(name)
+            if own.isdisjoint(atom.arguments)
         )
 
     def outside(self, effect: Effect) -> Effect:
