@@ -50,7 +50,7 @@ def test_every_run_except_random_query_has_a_row_even_without_a_sequence(every_r
             assert (row["sequences"], row["consistent"], row["deviation"]) == ("0", "", "")
         else:
             # Of the 600 attempts about 0.8 % reach full length, as the next test computes.
-            assert row["sequences"] == {"0": "4", "1": "6"}[row["seed"]]
+            assert row["sequences"] == {"0": "6", "1": "3"}[row["seed"]]
             assert 0.5 < float(row["consistent"]) <= 1
         assert 0 < float(row["agreement"]) < 1
 
@@ -80,7 +80,7 @@ def test_the_table_pools_the_sequences_of_all_runs(section, every_run):
     row = cells(section.body, "tireworld", "exhaustive")
     shares = [float(run["consistent"]) for run in every_run if run["consistent"]]
     assert row["consistent"].split(" ± ")[0] == f"{statistics.fmean(shares):.1%}"
-    assert (row["sequences"], row["runs"]) == ("10", "2")
+    assert (row["sequences"], row["runs"]) == ("9", "2")
     nothing = cells(section.body, "tireworld", "mcqs-s")
     assert nothing["consistent"] == "no sequence of full length"
     assert (nothing["sequences"], nothing["runs"]) == ("0", "2")

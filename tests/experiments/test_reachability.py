@@ -148,6 +148,31 @@ def test_what_the_model_is_unsure_of_is_never_on_a_route():
     assert len(asked) == len(INTENTS) - 1
 
 
+def test_a_capability_is_left_out_if_the_agent_may_be_where_the_model_is_unsure_of_it():
+    # Asking for a sometimes lights c too, and nothing is known of what b does then.
+    lit_a, lit_b = Intent.parse("lit(a)"), Intent.parse("lit(b)")
+    model = board_model()
+    model.table[0b000, lit_a] = {0b001: 0.8, 0b101: 0.2}
+    grower = RouteGrower(model, WORDS)
+    belief = grower.follow({0b000: 1.0}, lit_a)
+    assert belief == pytest.approx({0b001: 0.8, 0b101: 0.2})
+    assert grower.follow(belief, lit_b) == pytest.approx({0b011: 0.8, 0b111: 0.2})
+    del model.table[0b101, lit_b]
+    assert RouteGrower(model, WORDS).follow(belief, lit_b) is None
+
+
+def test_what_may_have_an_outcome_never_seen_is_left_out():
+    unsafe = Intent.parse("lit(a)")
+    grower = RouteGrower(
+        board_model(), WORDS, lambda _, asked, __: 0.3 if asked == unsafe else 0.01
+    )
+    routes = list(grower.routes(list(STATES), 40, 3))
+    assert len(routes) == 40
+    assert unsafe not in {intent for route in routes for intent in route.intents}
+    for route in routes:
+        assert route.expected == pytest.approx(0.99**LENGTH)
+
+
 def test_the_achievable_intents_are_those_of_the_twin_that_asks_for_each_one():
     rng = random.Random(4)
     table = {

@@ -2,17 +2,19 @@
 
 A route is grown along the model: from a state that was seen, a capability that the model can
 achieve there, then a successor that it predicts, and so on. A capability whose intent holds already
-is not chosen: it would test nothing. Nor is one that the model is unsure of (by the doubt that a
-plan allows). The agent then executes the route many times from that state. An execution is
-consistent if the model gives every transition that happens a positive probability;
-one that leaves the route is compared with the predictions for the states it does reach.
+is not chosen: it would test nothing. Nor is one that the model is unsure of, in any of the states
+in which the agent may be by then: doubt is the probability that an inference is wrong or that a
+pair has an outcome that was never seen (`unseen_outcomes`), and may be as large as in a plan. The
+agent then executes the route many times from that state. An execution is consistent if the model
+gives every transition that happens a positive probability; one that leaves the route is compared
+with the predictions for the states it does reach.
 """
 
 from __future__ import annotations
 
 import random
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,6 +33,7 @@ from capscope_experiments.bench import Bench, Section, pooled
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.saved_runs import snapshots_of
 from capscope_experiments.table import markdown_table, write_csv
+from capscope_experiments.unseen_outcomes import UnseenOutcomes
 
 LENGTH = 5
 _SEED = 2_000_003
@@ -38,10 +41,13 @@ _TRIES_PER_ROUTE = 100  # many end too soon
 _TEXT = """
 For every run, {routes} sequences of {length} capabilities are grown along its final model, each
 from a state that the run saw: a capability whose intent does not hold yet and that the model can
-achieve, with a doubt of at most {doubt:g}, then a successor that it predicts, and so on. The agent
-executes each sequence {executions} times. An execution counts if the model gave every transition
-that happened a positive probability. Mean ± one standard deviation over the sequences of all runs;
-there are fewer sequences if hardly any reaches full length.
+achieve, then a successor that it predicts, and so on. In the states in which the agent may be by
+then, the model may be unsure of what happens with a probability of at most {doubt:g}: an inference
+may be wrong, or an outcome one that was never seen there. The agent executes each sequence
+{executions} times. An execution counts as consistent if the model gave every transition that
+happened a positive probability; *expected* is the share that this doubt leaves. Mean ± one standard
+deviation over the sequences of all runs; there are fewer sequences if hardly any reaches full
+length.
 """
 
 
@@ -59,6 +65,8 @@ class Route:
 
     start: State
     intents: tuple[Intent, ...]
+    expected: float = 1.0
+    """How likely an execution is consistent, by the model's own doubt."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +74,13 @@ class Reachability:
     """For each route, the share of its executions that were consistent with the model."""
 
     shares: tuple[float, ...]
+    expected: tuple[float, ...] = ()
+    """And the share that the model expected."""
 
     @property
     def mean(self) -> float | None:
         """The mean over routes; None if there are none."""
-        return statistics.fmean(self.shares) if self.shares else None
+        return _mean(self.shares)
 
     @property
     def deviation(self) -> float | None:
@@ -78,13 +88,26 @@ class Reachability:
         return statistics.pstdev(self.shares) if self.shares else None
 
 
+NewOutcome = Callable[[State, Intent, Mapping[State, float]], float]
+"""How likely a pair of a state and an intent has none of the outcomes that are predicted."""
+
+
+def _never(state: State, intent: Intent, predicted: Mapping[State, float]) -> float:
+    return 0.0
+
+
 class RouteGrower:
     """Grows routes along a model; caches what can be achieved in each state."""
 
-    def __init__(self, model: CapabilityModel, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, model: CapabilityModel, vocabulary: Vocabulary, new_outcome: NewOutcome = _never
+    ) -> None:
+        """Use a model; `new_outcome` is how likely it does not predict what happens."""
         self._model = model
         self._vocabulary = vocabulary
+        self._new_outcome = new_outcome
         self._achievable: dict[State, list[Intent]] = {}
+        self._foreseen: dict[tuple[State, Intent], dict[State, float]] = {}
 
     def achievable(self, state: State) -> list[Intent]:
         """List the intents that do not hold in a state and that the model can achieve there."""
@@ -93,26 +116,47 @@ class RouteGrower:
             found = self._achievable[state] = [
                 intent
                 for intent in self._model.capabilities
-                if not intent.holds(state, self._vocabulary) and self._achieves(state, intent)
+                if not intent.holds(state, self._vocabulary)
+                and achieves(self._model.predict(state, intent), intent, self._vocabulary)
             ]
         return found
 
-    def _achieves(self, state: State, intent: Intent) -> bool:
-        prediction = self._model.predict(state, intent)
-        sure = getattr(prediction, "doubt", 0.0) <= MOST_DOUBT
-        return sure and achieves(prediction, intent, self._vocabulary)
+    def foreseen(self, state: State, intent: Intent) -> dict[State, float]:
+        """Return the predicted outcomes; what is missing to a sum of 1 is the doubt."""
+        found = self._foreseen.get((state, intent))
+        if found is None:
+            prediction = self._model.predict(state, intent)
+            doubt = getattr(prediction, "doubt", 0.0)
+            sure = (1.0 - doubt) * (1.0 - self._new_outcome(state, intent, prediction))
+            found = {after: share * sure for after, share in prediction.items() if share > 0.0}
+            self._foreseen[state, intent] = found
+        return found
+
+    def follow(self, belief: Mapping[State, float], intent: Intent) -> dict[State, float] | None:
+        """Return where the agent may be after one more capability; None if that is too unsure."""
+        after: dict[State, float] = {}
+        for state, probability in belief.items():
+            for end, share in self.foreseen(state, intent).items():
+                after[end] = after.get(end, 0.0) + probability * share
+        least = (1.0 - MOST_DOUBT) * sum(belief.values())
+        return after if sum(after.values()) >= least else None
 
     def route(self, start: State, rng: random.Random) -> Route | None:
         """Grow a route from a state; None if it ends before its full length."""
-        state, intents = start, []
+        state, belief, intents = start, {start: 1.0}, []
         for _ in range(LENGTH):
             choices = self.achievable(state)
-            if not choices:
+            for intent in rng.sample(choices, len(choices)):
+                after = self.follow(belief, intent)
+                if after is not None:
+                    break
+            else:
                 return None
-            intents.append(rng.choice(choices))
-            prediction = self._model.predict(state, intents[-1])
+            intents.append(intent)
+            belief = after
+            prediction = self._model.predict(state, intent)
             state = rng.choices(list(prediction), list(prediction.values()))[0]
-        return Route(start, tuple(intents))
+        return Route(start, tuple(intents), sum(belief.values()))
 
     def routes(self, states: Sequence[State], count: int, seed: int) -> Iterator[Route]:
         """Yield routes from states drawn uniformly; fewer if nearly all of them end too soon."""
@@ -163,14 +207,16 @@ def reachability(
     snapshots: Mapping[State, Sequence[bytes]],
     counts: RouteCounts,
     seed: int,
+    new_outcome: NewOutcome = _never,
 ) -> Reachability:
     """Grow routes along a model and have the agent execute each of them many times."""
-    grower = RouteGrower(model, problem.vocabulary)
-    shares = []
+    grower = RouteGrower(model, problem.vocabulary, new_outcome)
+    shares, expected = [], []
     for number, route in enumerate(grower.routes(list(snapshots), counts.routes, seed)):
         seeds = (child_seed(seed, number, draw) for draw in range(counts.executions))
         shares.append(consistent_share(problem, model, route, snapshots[route.start], seeds))
-    return Reachability(tuple(shares))
+        expected.append(route.expected)
+    return Reachability(tuple(shares), tuple(expected))
 
 
 def check_run(path: Path, run: BenchRun, counts: RouteCounts) -> Reachability:
@@ -178,7 +224,8 @@ def check_run(path: Path, run: BenchRun, counts: RouteCounts) -> Reachability:
     made = load(path)
     snapshots = snapshots_of(made)
     problem = load_problem(run.problem)
-    return reachability(problem, made.model, snapshots, counts, _SEED)
+    unseen = UnseenOutcomes(made.graph)
+    return reachability(problem, made.model, snapshots, counts, _SEED, unseen.probability)
 
 
 def measure_reachability(bench: Bench, counts: RouteCounts | None = None) -> Section:
@@ -189,11 +236,14 @@ def measure_reachability(bench: Bench, counts: RouteCounts | None = None) -> Sec
     found: dict[BenchRun, Reachability] = bench.analyze(
         "reachability", runs, partial(check_run, counts=counts)
     )
-    heads = ["problem", "strategy", "seed", "sequences", "consistent", "deviation", "agreement"]
+    heads = [
+        *("problem", "strategy", "seed", "sequences", "consistent", "deviation"),
+        *("expected", "agreement"),
+    ]
     rows = [
         [
             run.problem, run.strategy, run.seed, len(result.shares), result.mean,
-            result.deviation, curves[run].last.agreement,
+            result.deviation, _mean(result.expected), curves[run].last.agreement,
         ]
         for run, result in found.items()
     ]  # fmt: skip
@@ -212,5 +262,12 @@ def _table(found: dict[BenchRun, Reachability]) -> str:
         consistent = "no sequence of full length"
         if shares:
             consistent = f"{statistics.fmean(shares):.1%} ± {statistics.pstdev(shares):.1%}"
-        rows.append([*key, consistent, len(shares), len(results)])
-    return markdown_table(["problem", "strategy", "consistent", "sequences", "runs"], rows)
+        mean = _mean([share for result in results for share in result.expected])
+        expected = "–" if mean is None else f"{mean:.1%}"
+        rows.append([*key, consistent, expected, len(shares), len(results)])
+    heads = ["problem", "strategy", "consistent", "expected", "sequences", "runs"]
+    return markdown_table(heads, rows)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
