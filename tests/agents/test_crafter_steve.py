@@ -19,7 +19,7 @@ from capscope.agents.crafter_steve import (
 )
 from capscope.agents.crafter_steve import scene as scenes
 from capscope.agents.crafter_steve.experts import INSTRUCTIONS, expert_for
-from capscope.agents.crafter_steve.network import LAYERS, one_hot
+from capscope.agents.crafter_steve.network import ITERATIONS, LAYERS, NOTHING
 from capscope.agents.crafter_steve.scene import MOVES, Scene
 from capscope.agents.crafter_steve.view import (
     CREATURES,
@@ -105,6 +105,27 @@ def test_own_features_say_which_amounts_are_reached(games):
 # The network.
 
 
+def naive_routes(plans, view):
+    """Compute the values of the four neighbours, cell by cell; maps are last in the result."""
+    cells = [(x, y) for x in range(-4, 5) for y in range(-3, 4)]
+    kinds = dict(zip(cells, view.tolist(), strict=True))
+    columns = []
+    for worth, bare in zip(*plans.reshape(2, -1, len(KINDS)), strict=True):
+        values = {cell: worth[kind] for cell, kind in kinds.items()}
+        for _ in range(ITERATIONS):
+            best = {
+                (x, y): max(values.get((x + dx, y + dy), NOTHING) for dx, dy in MOVES)
+                for x, y in cells
+            }
+            values = {
+                cell: max(worth[kind], best[cell] - np.log1p(np.exp(bare[kind])))
+                for cell, kind in kinds.items()
+            }
+        near = [values[cell] for cell in MOVES]
+        columns.append([*(value - max(near) for value in near), max(near)])
+    return np.array(columns).T.ravel()
+
+
 def naive_scores(network, view, own, instruction):
     """Compute the scores cell by cell, in double precision."""
     layers = {name: weights.astype(np.float64) for name, weights in network.layers.items()}
@@ -117,6 +138,8 @@ def naive_scores(network, view, own, instruction):
     looks = context @ layers["look"] + layers["look_bias"]
     size = len(looks) // len(KINDS)
     first = context @ layers["hint"] + layers["first_bias"]
+    plans = context @ layers["plan"] + layers["plan_bias"]
+    first = first + naive_routes(plans, view) @ layers["route"]
     for cell, kind in enumerate(view.tolist()):
         seen = looks[kind * size : (kind + 1) * size]
         first = first + seen @ layers["cells"][cell * size : (cell + 1) * size]
@@ -249,14 +272,14 @@ def test_an_unknown_phrase_has_no_expert():
 
 
 def test_the_gradient_is_the_slope_of_the_loss(games):
-    tiny = Training(words=3, context=5, look=2, first=6, second=4)
+    tiny = Training(words=3, context=5, look=2, plans=2, first=6, second=4)
     rng = np.random.default_rng(0)
     layers = script["initial_layers"](tiny, 6, rng)
     layers = {name: weights.astype(np.float64) for name, weights in layers.items()}
     seen = list(games(4))
     labels = rng.dirichlet(np.ones(len(ACTIONS)), (4, 2))
     batch = {
-        "views": one_hot([view_of(one) for one in seen]).astype(np.float64),
+        "views": np.array([view_of(one) for one in seen]),
         "own": np.array([own_features(one) for one in seen], np.float64),
         "bags": rng.dirichlet(np.ones(6), 8),
         "labels": labels,

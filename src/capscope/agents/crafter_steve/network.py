@@ -6,6 +6,11 @@ such as "a goal" or "in the way". Every cell in view is replaced by the numbers 
 layers turn them into actions. So the way to a tree and the way to water are the same skill; a first
 layer with weights for each kind had to learn them separately, and learned them badly.
 
+Two layers cannot follow a winding way. So some of the numbers of a kind are a worth and a cost, and
+value iteration over the cells in view finds how good it is to go to each of the four neighbours (a
+value iteration network, Tamar et al., 2016). That is one more input; what is worth going to, and
+what is worth avoiding, is learned.
+
 A word that was never learned counts as nothing; an instruction of such words is like an empty one.
 """
 
@@ -15,20 +20,27 @@ import hashlib
 import json
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from capscope.agents.crafter_steve.view import KINDS, Floats, Numbers
+from capscope.agents.crafter_steve.view import KINDS, REACH_X, REACH_Y, Floats, Numbers
 from capscope.errors import ProblemError
 
+ITERATIONS = 12
+"""Steps of value iteration: how long a way may be."""
+NOTHING = -20.0
+"""The value of a cell beyond the view."""
+_WIDTH, _HEIGHT = 2 * REACH_X + 1, 2 * REACH_Y + 1
+_COLUMN = _HEIGHT + 1
+_IMPASSABLE = 1e6
 _WORD = re.compile(r"[a-z]+")
 LAYERS = (
-    *("words", "context", "context_bias", "look", "look_bias"),
+    *("words", "context", "context_bias", "look", "look_bias", "plan", "plan_bias", "route"),
     *("cells", "hint", "first_bias", "second", "second_bias", "last", "last_bias"),
 )
 
@@ -68,8 +80,11 @@ class PolicyNetwork:
         known = np.concatenate((own, present.astype(np.float32)))
         context = np.maximum(meaning + known @ self._rest, 0)
         looks = (context @ layers["look"] + layers["look_bias"]).reshape(len(KINDS), -1)
+        plans = (context @ layers["plan"] + layers["plan_bias"]).reshape(2, -1, len(KINDS))
+        worth, cost = plans[0], np.logaddexp(plans[1], 0)
+        routes = best_routes(worth[:, view], cost[:, view])
         first = looks[view].ravel() @ layers["cells"] + context @ layers["hint"]
-        first = np.maximum(first + layers["first_bias"], 0)
+        first = np.maximum(first + routes @ layers["route"] + layers["first_bias"], 0)
         second = np.maximum(first @ layers["second"] + layers["second_bias"], 0)
         scores: Floats = second @ layers["last"] + layers["last_bias"]
         return scores
@@ -118,9 +133,44 @@ class PolicyNetwork:
             ) from error
 
 
-def one_hot(views: Sequence[Numbers] | Numbers) -> Floats:
-    """Encode many views for training: a row for each cell, a column for each kind."""
-    numbers = np.asarray(views, np.int64)[:, :, None]
-    encoded = np.zeros((*numbers.shape[:2], len(KINDS)), np.float32)
-    np.put_along_axis(encoded, numbers, 1, axis=2)
-    return encoded
+@cache
+def _layout(maps: int) -> tuple[Numbers, Numbers]:
+    """Return where the cells of all value maps are in one flat array, and those beside the player.
+
+    A cell follows the one above it. Columns and maps are separated by cells that nothing passes, so
+    that neighbours are at fixed distances: operations on slices of a flat array are fast.
+    """
+    cells = np.arange(_WIDTH)[:, None] * _COLUMN + np.arange(_HEIGHT) + _COLUMN
+    starts = np.arange(maps)[:, None] * (_WIDTH + 1) * _COLUMN
+    x, y = REACH_X, REACH_Y
+    near = [cells[x - 1, y], cells[x + 1, y], cells[x, y - 1], cells[x, y + 1]]
+    return starts + cells.ravel(), (starts + near).T
+
+
+def best_routes(worth: Floats, cost: Floats) -> Floats:
+    """Return how good each neighbour is, compared with the best of them, and how good that one is.
+
+    Both arguments have a row for each value map and a column for each cell in view. The value of a
+    cell is its worth or, if more, the best value around it minus its own cost.
+    """
+    places, beside = _layout(len(worth))
+    size = _COLUMN + len(worth) * (_WIDTH + 1) * _COLUMN
+    values = np.full(size, NOTHING, np.float32)
+    values[places] = worth
+    costs = np.full(size, _IMPASSABLE, np.float32)
+    costs[places] = cost
+    inner = slice(_COLUMN, -_COLUMN)
+    worths, costs, inside = values[inner].copy(), costs[inner], values[inner]
+    left, right = values[: -2 * _COLUMN], values[2 * _COLUMN :]
+    above, below = values[_COLUMN - 1 : -_COLUMN - 1], values[_COLUMN + 1 : 1 - _COLUMN]
+    best = np.empty_like(worths)
+    for _ in range(ITERATIONS):
+        np.maximum(left, right, out=best)
+        np.maximum(best, above, out=best)
+        np.maximum(best, below, out=best)
+        np.subtract(best, costs, out=best)
+        np.maximum(best, worths, out=inside)
+    near = values[beside]
+    top = near.max(axis=0)
+    routes: Floats = np.concatenate((near - top, top[None])).ravel()
+    return routes
