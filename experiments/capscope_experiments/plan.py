@@ -7,7 +7,7 @@ responders and the other planning problems of more than a thousand pairs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from capscope.record.usage import Budget
@@ -63,21 +63,51 @@ _CRAFTER: Mapping[str, Budget] = {
     "mcqs-e": Budget(simulator_steps=20_000),
     "random": Budget(simulator_steps=100_000),
 }
-_MEADOW_THINGS = ("water", "tree", "table", "plant")
-_MEADOW_TOOLS = ("wood_pickaxe", "wood_sword")
+_STOCHASTIC: Mapping[str, Budget] = {
+    "adaptive": Budget(simulator_steps=50_000),
+    "mcqs-s": Budget(simulator_steps=50_000),
+}
+_QUARRY: Mapping[str, Budget] = dict.fromkeys(("adaptive", "random"), _CRAFTER["adaptive"])
 _MEADOW_ACHIEVEMENTS = (
     *("collect_drink", "collect_sapling", "collect_wood", "eat_plant", "make_wood_pickaxe"),
     *("make_wood_sword", "place_plant", "place_table", "wake_up"),
 )
-_MEADOW_INTENTS = (
-    *(f"{p}({x})" for p in ("next_to", "close_to") for x in _MEADOW_THINGS),
-    *(f"not {p}({x})" for p in ("next_to", "close_to") for x in _MEADOW_THINGS),
-    *("not exists(tree)", "exists(table)", "exists(plant)", "is_sleeping()", "not is_sleeping()"),
-    *(f"{p}({x})" for p in ("has", "can_make", "not can_make") for x in _MEADOW_TOOLS),
-    *(f"{p}({x})" for p in ("can_build", "not can_build") for x in ("table", "plant")),
-    *(f"achieved({x})" for x in _MEADOW_ACHIEVEMENTS),
+_QUARRY_ACHIEVEMENTS = (
+    *("collect_coal", "collect_diamond", "collect_iron", "collect_stone", "make_iron_pickaxe"),
+    *("make_iron_sword", "make_stone_pickaxe", "make_stone_sword", "place_furnace", "place_stone"),
 )
-"""Everything that can be asked for on the meadow but death; walks find other parts of it each."""
+
+
+def _crafter_intents(
+    natural: Sequence[str],
+    structures: Sequence[str],
+    tools: Sequence[str],
+    achievements: Sequence[str],
+) -> tuple[str, ...]:
+    """Return all that can be asked for on a map but death; walks find other parts of it each."""
+    things = (*natural, *(thing for thing in structures if thing not in natural))
+    near = [f"{p}({x})" for p in ("next_to", "close_to") for x in things]
+    used_up = [f"not exists({x})" for x in natural if x not in ("water", "stone")]
+    built = [f"exists({x})" for x in structures if x not in natural]
+    return (
+        *near,
+        *(f"not {atom}" for atom in near),
+        *(*used_up, *built, "is_sleeping()", "not is_sleeping()"),
+        *(f"{p}({x})" for p in ("has", "can_make", "not can_make") for x in tools),
+        *(f"{p}({x})" for p in ("can_build", "not can_build") for x in structures),
+        *(f"achieved({x})" for x in achievements),
+    )
+
+
+_MEADOW_INTENTS = _crafter_intents(
+    ("water", "tree"), ("table", "plant"), ("wood_pickaxe", "wood_sword"), _MEADOW_ACHIEVEMENTS
+)
+_QUARRY_INTENTS = _crafter_intents(
+    ("water", "tree", "stone", "coal", "iron", "diamond"),
+    ("table", "plant", "stone", "furnace"),
+    tuple(f"{kind}_{tool}" for kind in ("wood", "stone", "iron") for tool in ("pickaxe", "sword")),
+    (*_MEADOW_ACHIEVEMENTS, *_QUARRY_ACHIEVEMENTS),
+)
 _KITCHEN: Mapping[str, Budget] = dict.fromkeys(
     ("adaptive", "mcqs-s", "mcqs-e", "random"), Budget(simulator_steps=10_000)
 )
@@ -117,6 +147,21 @@ CASES = (
     BenchCase("hanoi", tuple(_GENERATED), _GENERATED, max_seeds=_FEW),
     BenchCase("minigrid-q", budgets=_GRID, sequences=5000, as_printed=_PAPERS),
     BenchCase("crafter-steve", tuple(_CRAFTER), _CRAFTER, sequences=5000, intents=_MEADOW_INTENTS),
+    BenchCase(
+        "crafter-steve:map=quarry",
+        tuple(_QUARRY),
+        _QUARRY,
+        sequences=5000,
+        intents=_QUARRY_INTENTS,
+    ),
+    # As in the paper, to have sequences of five capabilities: Θ = 4 and drawn actions.
+    BenchCase(
+        "crafter-steve:stochastic=yes",
+        tuple(_STOCHASTIC),
+        _STOCHASTIC,
+        sequences=5000,
+        intents=_MEADOW_INTENTS,
+    ),
     BenchCase("overcooked-hrl", tuple(_KITCHEN), _KITCHEN, sequences=2000, as_printed=("mcqs-e",)),
     BenchCase("tabletop-affordance", budgets=_TABLE, sequences=400, intents=_STACKING),
 )
