@@ -199,9 +199,22 @@ def test_an_existing_file_is_not_overwritten(path):
 
 
 def test_what_a_kill_left_of_a_journal_under_creation_is_in_nobodys_way(path):
-    path.with_name(f".{path.name}.draft").write_text("half")
+    for end in ("", "-wal", "-shm"):
+        path.with_name(f".{path.name}.draft{end}").write_text("half")
     with closing(Journal.create(path, META)) as journal:
         assert journal.read_meta() == META
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_journal_is_write_ahead_as_soon_as_it_has_its_name(path, monkeypatch):
+    # Otherwise SQLite writes a rollback file when it is opened first; a run that was killed then
+    # could not be resumed, because nobody knows where such a file comes from.
+    versions = []
+    monkeypatch.setattr(
+        Journal, "open", classmethod(lambda _, at: versions.append(at.read_bytes()[18:20]))
+    )
+    Journal.create(path, META)
+    assert versions == [b"\x02\x02"]
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 

@@ -32,6 +32,8 @@ TESTS = Path(__file__).parents[3] / "tests"
 BOARD = f"{TESTS / 'support' / 'toy_worlds.py'}:slippery_board"
 BACKENDS = ("threads", "processes", "ray")
 SEEDS = 5
+ERRORS = Path(tempfile.gettempdir()) / f"killed-runs-{os.getpid()}.txt"
+"""What the command that was started last wrote to standard error."""
 MOST_SECONDS = 300.0
 """For one command; one that takes longer has failed."""
 
@@ -75,10 +77,10 @@ class Trial:
 
     def _once(self, moment: float | None) -> bool:
         self.resumed += self.begun
-        with _started(self.command()) as process:
+        command = self.command()
+        with _started(command) as process:
             if moment is None:
-                code = process.wait(MOST_SECONDS)
-                assert code == 0, f"exit code {code} of {self.command()}"
+                _require_success(process, command)
                 return True
             with suppress(subprocess.TimeoutExpired):
                 process.wait(moment)
@@ -142,6 +144,7 @@ def measure(kills: int, backends: tuple[str, ...] = BACKENDS, seed: int = 0) -> 
                     flush=True,
                 )
                 shutil.rmtree(run)
+    ERRORS.unlink(missing_ok=True)
     numbers = {f"{name}: kills": float(made[name]) for name in backends}
     numbers |= {f"{name}: times resumed": float(resumed[name]) for name in backends}
     numbers |= {f"{name}: kills of workers": float(workers[name]) for name in backends}
@@ -155,8 +158,9 @@ def _start(folder: Path, seed: int) -> list[str]:
 
 def _undisturbed(folder: Path, seed: int, rows: Any) -> Any:
     run = folder / f"whole-{seed}"
-    with _started(_start(run, seed)) as process:
-        assert process.wait(MOST_SECONDS) == 0
+    command = _start(run, seed)
+    with _started(command) as process:
+        _require_success(process, command)
     return _ended(run, rows)
 
 
@@ -169,13 +173,22 @@ def _started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command; whatever happens, it does not outlive the block."""
     environment = os.environ | {"PYTHONPATH": _path_with_tests()}
     command = [sys.executable, "-m", "capscope", *arguments]
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
+    with (
+        ERRORS.open("wb") as errors,
+        subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=errors
+        ) as process,
+    ):
         try:
             yield process
         finally:
             process.kill()
+
+
+def _require_success(process: subprocess.Popen[bytes], command: list[str]) -> None:
+    code = process.wait(MOST_SECONDS)
+    said = ERRORS.read_text(encoding="utf-8", errors="replace")[-2000:]
+    assert code == 0, f"exit code {code} of {command}: {said}"
 
 
 def _path_with_tests() -> str:

@@ -83,7 +83,9 @@ class Journal(JournalReader):
         draft = path.with_name(f".{path.name}.draft")
         with explained(path):
             try:
-                draft.unlink(missing_ok=True)
+                # A log that was left behind belongs to another file, yet SQLite would apply it.
+                for old in (draft, *companion_files(draft)):
+                    old.unlink(missing_ok=True)
                 with closing(sqlite3.connect(draft, isolation_level=None)) as db:
                     db.execute("PRAGMA journal_mode = MEMORY")
                     db.executescript(
@@ -91,13 +93,15 @@ class Journal(JournalReader):
                         f"PRAGMA user_version = {FORMAT_VERSION}; {SCHEMA}"
                     )
                     cls(draft, db)._write_meta(meta.as_stored())
-                # A log that was left behind belongs to another journal, yet SQLite would apply it.
-                for left_behind in companion_files(path):
-                    left_behind.unlink(missing_ok=True)
+                    # Once it has its name, a kill must not leave a file for undoing this change.
+                    db.execute("PRAGMA journal_mode = WAL")
+                for old in companion_files(path):
+                    old.unlink(missing_ok=True)
                 draft.replace(path)
             except BaseException:
-                with suppress(OSError):
-                    draft.unlink(missing_ok=True)
+                for made in (draft, *companion_files(draft)):
+                    with suppress(OSError):
+                        made.unlink(missing_ok=True)
                 raise
         return cls.open(path)
 
