@@ -15,9 +15,11 @@ from capscope.analysis.findings.finding import (
     Finding,
     Pairs,
     conditional,
+    first_few,
     joined,
 )
 from capscope.analysis.findings.lifted_intents import (
+    MOST_NAMED,
     Family,
     Instance,
     Rows,
@@ -105,9 +107,8 @@ class Case:
 
     def asked(self, context: FindingContext) -> str:
         """Write the first part of a sentence: what was asked for, and where."""
-        asked = joined(
-            dict.fromkeys(a for f in self.families for a in f.asked(context.intents)), "or"
-        )
+        requests = dict.fromkeys(a for f in self.families for a in f.asked(context.intents))
+        asked = joined(first_few(requests, MOST_NAMED), "or")
         return f"Asked for {asked}{conditional(self.when)}{self.family.bindings}"
 
     def sentence(self, context: FindingContext, what: str) -> str:

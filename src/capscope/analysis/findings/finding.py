@@ -109,10 +109,18 @@ def named(intents: Sequence[Intent]) -> str:
     'p() (also q() and r())'
     """
     first, *others = intents
-    names = [str(intent) for intent in others[:_MOST_NAMED]]
-    if len(others) > len(names):
-        names.append(f"{len(others) - len(names)} more")
+    names = first_few(others, _MOST_NAMED)
     return f"{first} (also {joined(names)})" if names else str(first)
+
+
+def first_few(names: Iterable[object], most: int) -> list[str]:
+    """Keep the first few names, and say how many more there are.
+
+    >>> first_few("abcde", 3)
+    ['a', 'b', 'c', '2 more']
+    """
+    every = [*map(str, names)]
+    return every if len(every) <= most else [*every[:most], f"{len(every) - most} more"]
 
 
 def joined(names: Iterable[object], word: str = "and") -> str:

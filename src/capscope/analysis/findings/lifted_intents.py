@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from capscope.analysis.findings.clause import Clause
-from capscope.analysis.findings.finding import joined
+from capscope.analysis.findings.finding import first_few, joined
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE
 from capscope.analysis.findings.splits import EventCounts
 from capscope.statistics.betting import evidence_of_difference
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 _LETTERS = "xyzuvw"
 _DISAGREEMENT = np.log(20)
-_MOST_NAMED = 4
+MOST_NAMED = 4
+"""Requests, or objects, in one sentence."""
 
 
 class Topic(NamedTuple):
@@ -102,10 +103,7 @@ class Family:
         values = [", ".join(i.objects[n] for n in names) for i in self.instances]
         if len(names) > 1:
             values = [f"({value})" for value in values]
-        known = list(dict.fromkeys(values))
-        shown = known[:_MOST_NAMED]
-        if len(known) > len(shown):
-            shown.append(f"{len(known) - len(shown)} more")
+        shown = first_few(dict.fromkeys(values), MOST_NAMED)
         left = names[0] if len(names) == 1 else "(" + ", ".join(names) + ")"
         return f" (for {left} = {joined(shown, 'or')})"
 
