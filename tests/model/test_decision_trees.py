@@ -186,3 +186,23 @@ def test_a_single_class_needs_a_single_leaf():
     bits, _ = random_examples(0)
     committee = Committee.grown(bits, np.zeros(len(bits), dtype=np.int64), 1, 4, 0)
     assert [len(tree.feature) for tree in committee.trees] == [1]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_renamed_columns_are_as_good_as_moved_ones(seed):
+    bits, labels = random_examples(seed)
+    committee = Committee.grown(bits, labels, 3, 4, seed)
+    columns = np.random.default_rng(seed).permutation(bits.shape[1])
+    moved = bits[:, columns]
+    assert np.array_equal(committee.shares(bits, columns), committee.shares(moved))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bits_that_never_vary_change_no_tree_but_its_numbering(seed):
+    bits, labels = random_examples(seed)
+    wider = np.insert(bits, [0, 3, 3], [1, 0, 1], axis=1)
+    plain, wide = grow(bits, labels, 3), grow(wider, labels, 3)
+    places = np.array([1, 2, 3, 6, 7, 8, 9])
+    inner = plain.feature >= 0
+    assert np.array_equal(wide.feature[inner], places[plain.feature[inner]])
+    assert np.array_equal(wide.counts, plain.counts)

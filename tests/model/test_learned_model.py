@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from capscope.model import LearnedModel, Provenance, StateGraph
+from capscope.model import LearnedModel, Provenance, StateGraph, learned_model
 from capscope.model.experts import PURSUIT
 from capscope.symbolic import Effect
 from support.chance_worlds import ASKED, BROKEN, DONE, LOST, NOTHING, ChanceWorld, X, succeeds
@@ -225,6 +225,17 @@ def test_an_agent_that_pursues_its_intents_is_trusted_to(live):
 def test_a_model_fitted_at_once_trusts_pursuit_as_one_that_watched():
     assert trust(fitted(PURSUED, 300)) > 0.7
     assert trust(fitted(PERMUTED, 500)) < 0.2
+
+
+def test_a_sample_of_many_pairs_is_enough_to_tell_whether_to_trust_pursuit(monkeypatch):
+    monkeypatch.setattr(learned_model, "_MANY_PAIRS", 300)
+    monkeypatch.setattr(learned_model, "_MOST_SCORED", 12)
+    pursuing, other = (
+        np.mean([m.experts.weights(i)[PURSUIT] for i in range(len(INTENTS))])
+        for m in (fitted(PURSUED, 600), fitted(PERMUTED, 600))
+    )
+    assert pursuing > 0.4
+    assert other < 0.2
 
 
 def test_weights_share_out_the_belief():

@@ -1,3 +1,4 @@
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,3 +56,18 @@ def test_a_world_without_atoms_has_one_state():
     matrix = matrix_of([0, 0], width=0)
     assert matrix.bits.shape == (1, 0)
     assert matrix.holding(0).tolist() == [True]
+
+
+@given(st.lists(STATES, min_size=1), STATES, STATES, st.data())
+def test_some_rows_are_answered_as_among_all(states, required, forbidden, data):
+    matrix = matrix_of(states)
+    rows = np.array(data.draw(st.lists(st.sampled_from(range(len(matrix))))), dtype=np.int64)
+    assert matrix.holding(required, forbidden, rows).tolist() == [
+        matrix.holding(required, forbidden)[row] for row in rows
+    ]
+    assert np.array_equal(matrix.part(rows), matrix.bits[rows])
+
+
+def test_consecutive_rows_are_not_copied():
+    matrix = matrix_of(range(9))
+    assert np.shares_memory(matrix.part(np.arange(2, 7)), matrix.bits)

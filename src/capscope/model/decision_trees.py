@@ -35,20 +35,21 @@ class Tree:
     counts: Floats
     """For each node the number of examples of each class."""
 
-    def leaves(self, bits: Bits) -> Integers:
-        """Return the leaf of each row."""
+    def leaves(self, bits: Bits, columns: Integers | None = None) -> Integers:
+        """Return the leaf of each row; with `columns`, bit i of a row is in column `columns[i]`."""
         node = np.zeros(len(bits), dtype=np.int64)
         inner = np.flatnonzero(self.feature[node] != _LEAF)
+        tested = self.feature if columns is None else columns[self.feature]
         while len(inner):
             at = node[inner]
-            node[inner] = self.child[at, bits[inner, self.feature[at]]]
+            node[inner] = self.child[at, bits[inner, tested[at]]]
             inner = inner[self.feature[node[inner]] != _LEAF]
         return node
 
-    def shares(self, bits: Bits) -> Floats:
+    def shares(self, bits: Bits, columns: Integers | None = None) -> Floats:
         """Return how much each class is believed for each row; a thin leaf leaves a rest."""
         believed = self.counts / (self.counts.sum(axis=1, keepdims=True) + _SMOOTHING)
-        shares: Floats = believed[self.leaves(bits)]
+        shares: Floats = believed[self.leaves(bits, columns)]
         return shares
 
 
@@ -56,7 +57,9 @@ def grow(
     bits: Bits, labels: Integers, classes: int, random: np.random.Generator | None = None
 ) -> Tree:
     """Grow a tree until its leaves are pure; with `random`, on random features and noisy gains."""
-    ones = bits.astype(np.float64)
+    # What is the same in all examples tells nothing; in a large world that is most of the atoms.
+    varying = np.flatnonzero(bits.any(axis=0) & ~bits.all(axis=0))
+    ones = bits[:, varying].astype(np.float64)
     examples = np.zeros((len(labels), classes))
     examples[np.arange(len(labels)), labels] = 1.0
     feature: list[int] = []
@@ -70,7 +73,11 @@ def grow(
             child[parent][side] = node
         counts.append(examples[rows].sum(axis=0))
         child.append([0, 0])
-        best = _best_feature(ones[rows], examples[rows], counts[-1], random)
+        best = _LEAF
+        if np.count_nonzero(counts[-1]) > 1:
+            gains = np.zeros(bits.shape[1])
+            gains[varying] = information_gains(ones[rows], examples[rows], counts[-1])
+            best = _best_feature(gains, random)
         feature.append(best)
         if best != _LEAF:
             on = bits[rows, best] > 0
@@ -78,12 +85,7 @@ def grow(
     return Tree(np.array(feature), np.array(child), np.array(counts))
 
 
-def _best_feature(
-    ones: Floats, examples: Floats, counts: Floats, random: np.random.Generator | None
-) -> int:
-    if np.count_nonzero(counts) < 2:
-        return _LEAF
-    gains = information_gains(ones, examples, counts)
+def _best_feature(gains: Floats, random: np.random.Generator | None) -> int:
     if random is not None:
         chosen = random.random(len(gains)) < 0.5
         noisy = gains * (1.0 + _NOISE * random.random(len(gains)))
@@ -126,7 +128,7 @@ class Committee:
         others = (grow(bits, labels, classes, random) for _ in range(size - 1))
         return cls((first, *others))
 
-    def shares(self, bits: Bits) -> Floats:
-        """Return the mean belief in each class for each row."""
-        total: Floats = np.mean([tree.shares(bits) for tree in self.trees], axis=0)
+    def shares(self, bits: Bits, columns: Integers | None = None) -> Floats:
+        """Return the mean belief in each class for each row; `columns` as for `Tree.leaves`."""
+        total: Floats = np.mean([tree.shares(bits, columns) for tree in self.trees], axis=0)
         return total

@@ -20,7 +20,8 @@ import numpy as np
 from capscope.model.decision_trees import Committee
 from capscope.model.lifting import Lifting
 from capscope.model.outcome_types import OutcomeTypes
-from capscope.model.pursuit import UNKNOWN, Pursuit
+from capscope.model.pursuit import Pursuit
+from capscope.model.shortest_ways import UNKNOWN
 from capscope.model.state_matrix import StateMatrix
 from capscope.seeds import child_seed
 from capscope.statistics.arrays import Floats, Integers, Mask
@@ -125,7 +126,7 @@ class Experts:
 
     def votes(self, capability: int, rows: Integers) -> Votes:
         """Return what the experts say; one that has nothing to say repeats the ground trees."""
-        trees, bits = self._trees[capability], self._matrix.bits[rows]
+        trees, bits = self._trees[capability], self._matrix.part(rows)
         assert trees.ground is not None, "the trees were grown"
         lifted_types, lifted = self._lifting.votes(capability, rows)
         steps = self.expected_step(capability, rows)

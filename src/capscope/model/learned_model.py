@@ -31,6 +31,8 @@ from capscope.symbolic import Effect, Intent, State
 
 _REFRESH = 1.05  # everything is fitted again when the executions have grown by this factor
 _FIRST_REFRESH = 40
+_MANY_PAIRS = 50_000  # for so many, one half is scored instead of both
+_MOST_SCORED = 1_200  # pairs of a capability that experts are fitted to and scored on
 _FORGET_DOUBTS = 0.99
 _PRIOR_FAILURES = 0.3
 _UNKNOWN_DOUBT = 0.5  # above this, a prediction is withheld
@@ -128,9 +130,9 @@ class LearnedModel:
         self._refresh_at = self._draws * _REFRESH + 5
         self._label_all()
         self._plan(self._labels)
-        for capability, labels in enumerate(self._labels):
-            if labels:
-                self._label(capability)
+        for capability, pairs in enumerate(self._tried_pairs()):
+            if pairs:
+                self._label(capability, pairs)
                 self._grow(capability)
         self._estimate_odds()
 
@@ -145,9 +147,12 @@ class LearnedModel:
         self.experts.plan(labels, [self.matrix.row[state] for state in sorted(self.graph.nodes)])
 
     def _cross_validate(self) -> None:
-        """Score the experts on each half of the pairs, fitted to the other half."""
+        """Score the experts on each half of the pairs, fitted to the other half.
+
+        Of many pairs a sample is enough, and one half: older scores are forgotten.
+        """
         self._label_all()
-        for half in (0, 1):
+        for half in (0, 1) if self.graph.pairs_tried < _MANY_PAIRS else (0,):
             known, asked = self._halves(half)
             self._plan(known)
             for capability, (own, others) in enumerate(zip(known, asked, strict=True)):
@@ -159,14 +164,17 @@ class LearnedModel:
                     )
 
     def _halves(self, half: int) -> tuple[list[dict[int, int]], list[dict[int, int]]]:
-        """Divide the labels by a hash of the pair."""
+        """Divide the labels, or so many for each capability, by a hash of the pair."""
         known: list[dict[int, int]] = []
         asked: list[dict[int, int]] = []
         for capability, labels in enumerate(self._labels):
             parts: tuple[dict[int, int], dict[int, int]] = ({}, {})
-            for row, number in labels.items():
-                side = child_seed(self.matrix.states[row], capability) & 1
-                parts[side == half][row] = number
+            hashes = {row: child_seed(self.matrix.states[row], capability) for row in labels}
+            if len(hashes) > _MOST_SCORED:
+                chosen = set(sorted(hashes, key=hashes.__getitem__)[:_MOST_SCORED])
+                hashes = {row: hash for row, hash in hashes.items() if row in chosen}
+            for row, hash in hashes.items():
+                parts[(hash & 1) == half][row] = labels[row]
             known.append(parts[1])
             asked.append(parts[0])
         return known, asked
@@ -236,13 +244,18 @@ class LearnedModel:
         expected = int(self.experts.expected_step(capability, np.array([row]))[0])
         return self.types.of(pair, max(expected, NOTHING))
 
-    def _label(self, capability: int) -> None:
+    def _tried_pairs(self) -> list[list[tuple[int, PairStats]]]:
+        """Return, for each capability, the rows in which it was tried."""
         # In the order of states, so that the order in which they were seen decides nothing.
-        tried = [
-            (self.matrix.row[state], pair)
-            for state in sorted(self.graph.nodes)
-            if (pair := self.graph.nodes[state].pairs[capability]) is not None
-        ]
+        tried: list[list[tuple[int, PairStats]]] = [[] for _ in self._labels]
+        for state in sorted(self.graph.nodes):
+            row = self.matrix.row[state]
+            for capability, pair in enumerate(self.graph.nodes[state].pairs):
+                if pair is not None:
+                    tried[capability].append((row, pair))
+        return tried
+
+    def _label(self, capability: int, tried: Sequence[tuple[int, PairStats]]) -> None:
         rows = np.array([row for row, _ in tried], dtype=np.int64)
         expected = np.maximum(self.experts.expected_step(capability, rows), NOTHING).tolist()
         self._labels[capability] = {
@@ -253,8 +266,8 @@ class LearnedModel:
     def _relabel(self) -> list[int]:
         """Give every tried pair its type again; return the capabilities with other types now."""
         before = list(self._labels)
-        for capability in range(len(self._labels)):
-            self._label(capability)
+        for capability, pairs in enumerate(self._tried_pairs()):
+            self._label(capability, pairs)
         self._estimate_odds()
         return [i for i, labels in enumerate(self._labels) if labels != before[i]]
 

@@ -126,7 +126,7 @@ class Lifting:
         if group is None or group.committee is None:
             return [], np.zeros((len(rows), 0))
         renaming = self._renaming[capability]
-        shares = group.committee.shares(self._matrix.bits[rows][:, renaming])
+        shares = group.committee.shares(self._matrix.part(rows), renaming)
         if capability not in self._numbers:
             self._numbers[capability] = [
                 self._types.number(_renamed(effects, renaming)) for effects in group.types

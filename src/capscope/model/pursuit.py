@@ -24,14 +24,18 @@ import numpy as np
 
 from capscope.model.decision_trees import Tree, grow
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
+from capscope.model.shortest_ways import (
+    FARTHEST,
+    UNKNOWN,
+    Edges,
+    expected_executions,
+    first_steps,
+    ties_of,
+)
 from capscope.model.state_matrix import StateMatrix
 from capscope.statistics.arrays import Floats, Integers, Mask
 from capscope.symbolic import ExactlyOne, LiteralTest, State, Vocabulary
 
-UNKNOWN = -1
-_FARTHEST = 60.0  # executions; what takes longer counts as out of reach
-_SWEEPS = 60
-_TIE = 0.1  # ways that differ by less than this many executions are equally short
 _BY_CHANCE = 0.3  # an atom that would always have held with this probability is no precondition
 _IMAGINED = 4  # unseen states to plan with, for each state seen, and a few hundred besides
 _IMAGINED_AT_LEAST = 500
@@ -71,11 +75,12 @@ class Pursuit:
         }
         self._imagine(seen)
         matrix = self._matrix
-        edges = self._edges(np.arange(len(matrix)), lambda state: matrix.row.get(state, UNKNOWN))
-        holds = self._holds()
-        self._distance = _distances(edges, holds)
+        every = np.arange(len(matrix))
+        edges = self._edges(every, lambda state: matrix.row.get(state, UNKNOWN))
+        holds = self._holds(every)
+        self._distance = expected_executions(edges, holds)
         self._rank_preferences(edges, holds, labels)
-        self.step = self._first_steps(edges, self._distance, holds, np.arange(len(matrix)))
+        self.step = self._first_steps(edges, self._distance, holds, every)
 
     def extend(self) -> None:
         """Find the first steps from the rows that were added since the last plan."""
@@ -96,14 +101,15 @@ class Pursuit:
         # such a state was met or not makes no difference.
         edges = self._edges(new, column)
         reached = np.array([margin.holding_any(tests) for tests in self._tests])
-        beyond = np.where(reached, 0.0, _FARTHEST)
+        beyond = np.where(reached, 0.0, FARTHEST)
         distance = np.concatenate([self._distance, beyond], axis=1)
-        steps = self._first_steps(edges, distance, self._holds(), new)
+        steps = self._first_steps(edges, distance, self._holds(new), new)
         self.step = np.concatenate([self.step, steps], axis=1)
 
-    def _holds(self) -> Mask:
-        tests = [self._matrix.holding_any(tests) for tests in self._tests]
-        return np.array(tests).reshape(len(self._tests), len(self._matrix))
+    def _holds(self, rows: Integers) -> Mask:
+        """Return for each intent whether it holds in each of some rows."""
+        tests = [self._matrix.holding_any(tests, rows) for tests in self._tests]
+        return np.array(tests).reshape(len(self._tests), len(rows))
 
     def _conditions(
         self, number: int, rows: Sequence[int], labels: Labels, seen: Integers
@@ -128,7 +134,7 @@ class Pursuit:
             examples = np.concatenate([shown, matrix.bits[refused]])
             outcome = np.repeat([1, 0], [len(where), len(refused)])
             tree = grow(examples, outcome, 2)
-        return _Conditions((deletes, adds & ~deletes), always, never, tree, frozenset(rows))
+        return _Conditions((deletes, adds & ~deletes), always, never, tree, where)
 
     def _concerned(self, changed: int) -> Mask:
         """Return the atoms whose objects are all among those of the atoms that change."""
@@ -182,32 +188,31 @@ class Pursuit:
     def _looks_like_those_seen(self, state: State) -> bool:
         return all((state & group).bit_count() == 1 for group in self._groups)
 
-    def _edges(self, rows: Integers, column: Callable[[State], int]) -> _PairEdges:
+    def _edges(self, rows: Integers, column: Callable[[State], int]) -> Edges:
         """List which behaviours are possible in which rows, and the columns they lead to."""
         matrix, types = self._matrix, self._types
-        found: list[tuple[int, int, list[tuple[int, float]]]] = []
+        parts = []
         for number, conditions in self._possible.items():
-            odds = types.odds[number].items()
-            for row in rows[conditions.hold(matrix, rows)].tolist():
-                state = matrix.states[row]
-                ends = [(column(effect.apply(state)), p) for effect, p in odds]
-                found.append((row, number, ends))
-        found.sort(key=lambda edge: edge[:2])
-        return _PairEdges.of(found)
+            odds = types.odds[number]
+            where = rows[conditions.hold(matrix, rows)]
+            states = [matrix.states[row] for row in where.tolist()]
+            ends = [[column(effect.apply(state)) for state in states] for effect in odds]
+            parts.append((where, number, np.array(ends).T, np.array(list(odds.values()))))
+        return Edges.joined([part for part in parts if len(part[0])])
 
-    def _rank_preferences(self, edges: _PairEdges, holds: Mask, labels: Labels) -> None:
+    def _rank_preferences(self, edges: Edges, holds: Mask, labels: Labels) -> None:
         """Learn which of several equally good behaviours comes first."""
         number = len(self._types)
+        asked = np.repeat(np.arange(len(labels)), [len(types) for types in labels])
+        rows = np.array([row for types in labels for row in types], dtype=np.int64)
+        done = np.array([done for types in labels for done in types.values()], dtype=np.int64)
+        chose = (done != NOTHING) & ~holds[asked, rows]
+        asked, rows, done = asked[chose], rows[chose], done[chose]
+        edge, place = ties_of(edges, self._distance, rows, asked)
+        was_done = edges.type[edge] == done[place]
+        compared = np.isin(place, place[was_done]) & ~was_done
         wins = np.zeros((number, number))
-        best = edges.shortest(self._distance)
-        for capability, types in enumerate(labels):
-            for row, chosen in types.items():
-                if chosen == NOTHING or holds[capability, row]:
-                    continue
-                span = edges.span(row)
-                ties = edges.type[span][best[capability, span]]
-                if chosen in ties:
-                    wins[chosen, ties[ties != chosen]] += 1.0
+        np.add.at(wins, (done[place[compared]], edges.type[edge[compared]]), 1.0)
         kinds = self._kinds()
         by_kind = np.zeros((kinds.max() + 1, kinds.max() + 1))
         np.add.at(by_kind, (kinds[:, None], kinds[None, :]), wins)
@@ -224,23 +229,14 @@ class Pursuit:
             kinds.append(numbers.setdefault(kind, len(numbers)))
         return np.array(kinds)
 
-    def _first_steps(
-        self, edges: _PairEdges, distance: Floats, holds: Mask, rows: Integers
-    ) -> Integers:
-        """Return the type of the first step from each of some rows; nothing if there is none."""
-        steps = np.full((len(self._tests), len(self._matrix)), NOTHING)
-        if len(edges.row):
-            best = edges.shortest(distance)
-            rank = np.append(self._rank, np.full(len(self._types) - len(self._rank), 1.0))
-            score = np.where(best, rank[edges.type], -1.0)
-            top = np.maximum.reduceat(score, edges.begins, axis=1)
-            chosen = best & (score == np.repeat(top, edges.lengths, axis=1))
-            # Of equal ranks the first type counts: it is assigned last.
-            capability, place = np.nonzero(chosen[:, ::-1])
-            edge = len(edges.row) - 1 - place
-            steps[capability, edges.row[edge]] = edges.type[edge]
+    def _first_steps(self, edges: Edges, distance: Floats, holds: Mask, rows: Integers) -> Integers:
+        """Return the type of the first step from consecutive rows; nothing if there is none."""
+        steps = np.full((len(self._tests), len(rows)), NOTHING)
+        rank = np.append(self._rank, np.full(len(self._types) - len(self._rank), 1.0))
+        places = edges.row[edges.begins] - rows[0]
+        steps[:, places] = first_steps(edges, distance, rank, NOTHING)
         steps[holds] = NOTHING
-        return steps[:, rows]
+        return steps
 
 
 class _Conditions:
@@ -252,7 +248,7 @@ class _Conditions:
         always: Mask,
         never: Mask,
         tree: Tree | None,
-        shown: frozenset[int],
+        shown: Integers,
     ) -> None:
         self.sense = sense
         self.always = np.flatnonzero(always)
@@ -262,97 +258,19 @@ class _Conditions:
 
     def hold(self, matrix: StateMatrix, rows: Integers) -> Mask:
         """Return in which of some rows it is possible."""
-        bits = matrix.bits[rows]
-        possible = matrix.holding(*self.sense)[rows]
-        possible &= bits[:, self.always].all(axis=1) & ~bits[:, self.never].any(axis=1)
-        if self.tree is not None and possible.any():
-            counts = self.tree.counts[self.tree.leaves(bits)]
-            possible &= counts[:, 1] > counts[:, 0]
+        possible = matrix.holding(*self.sense, rows)
+        sensible = np.flatnonzero(possible)
+        if len(sensible):
+            # In a large world a behaviour makes sense in few states.
+            bits = matrix.bits[rows[sensible]]
+            held = bits[:, self.always].all(axis=1) & ~bits[:, self.never].any(axis=1)
+            if self.tree is not None:
+                counts = self.tree.counts[self.tree.leaves(bits)]
+                held &= counts[:, 1] > counts[:, 0]
+            possible[sensible] = held
         if len(self.shown):
-            possible |= np.isin(rows, list(self.shown))
+            possible |= np.isin(rows, self.shown)
         return possible
-
-
-class _PairEdges:
-    """Behaviours that are possible in rows, sorted by row, with the rows they lead to."""
-
-    def __init__(self, row: Integers, type: Integers, end: Integers, odds: Floats) -> None:
-        self.row = row
-        self.type = type
-        self.end = end
-        self.odds = odds
-        self.begins = np.flatnonzero(np.diff(row, prepend=-1))
-        self.lengths = np.diff(np.append(self.begins, len(row)))
-        # Most edges have one or two ends, a few have many.
-        self._ends = [
-            (np.flatnonzero(share), end[share > 0, i], share[share > 0, None])
-            for i, share in enumerate(odds.T)
-        ]
-        self._first = dict(zip(row[self.begins].tolist(), range(len(self.begins)), strict=True))
-
-    @classmethod
-    def of(cls, found: Sequence[tuple[int, int, list[tuple[int, float]]]]) -> _PairEdges:
-        """Lay edges out as arrays; shorter lists of ends are filled up with odds of 0."""
-        most = max((len(ends) for *_, ends in found), default=1)
-        end = np.zeros((len(found), most), dtype=np.int64)
-        odds = np.zeros((len(found), most))
-        for i, (_, _, ends) in enumerate(found):
-            end[i, : len(ends)] = [row for row, _ in ends]
-            odds[i, : len(ends)] = [share for _, share in ends]
-        rows = np.array([row for row, _, _ in found], dtype=np.int64)
-        return cls(rows, np.array([t for _, t, _ in found], dtype=np.int64), end, odds)
-
-    def span(self, row: int) -> slice:
-        """Return the edges that begin in a row."""
-        place = self._first.get(row)
-        if place is None:
-            return slice(0, 0)
-        begin = int(self.begins[place])
-        return slice(begin, begin + int(self.lengths[place]))
-
-    def costs(self, known: Floats) -> Floats:
-        """Return, for each edge and capability, the expected executions if it comes first.
-
-        `known` has the distances from each row, and last, for the way out of the known states, as
-        far as can be. With a row for each end, numbers of all capabilities are side by side in
-        memory: that is several times as fast as a column for each.
-        """
-        cost: Floats = np.ones((len(self.row), known.shape[1]))
-        for edges, ends, odds in self._ends:
-            cost[edges] += known[ends] * odds
-        return cost
-
-    def shortest(self, distance: Floats) -> Mask:
-        """Return which edges begin a shortest way, for each capability."""
-        if not len(self.row):
-            return np.zeros((len(distance), 0), dtype=bool)
-        cost = self.costs(_by_row(distance))
-        least = np.repeat(np.minimum.reduceat(cost, self.begins, axis=0), self.lengths, axis=0)
-        best: Mask = (cost < least + _TIE) & (least < _FARTHEST - 1.0)
-        return best.T
-
-
-def _by_row(distance: Floats) -> Floats:
-    """Return the distances of each row side by side, with a last row for unknown states."""
-    return np.concatenate([distance.T, np.full((1, len(distance)), _FARTHEST)])
-
-
-def _distances(edges: _PairEdges, holds: Mask) -> Floats:
-    """Return the expected executions from each row to each intent (value iteration)."""
-    distance = np.where(holds, 0.0, _FARTHEST)
-    if not len(edges.row):
-        return distance
-    known = _by_row(distance)
-    rows = edges.row[edges.begins]
-    held = holds.T[rows]
-    for _ in range(_SWEEPS):
-        before = known[rows]
-        after = np.minimum(np.minimum.reduceat(edges.costs(known), edges.begins, axis=0), before)
-        after[held] = 0.0
-        known[rows] = after
-        if np.abs(after - before).max() < 1e-3:
-            break
-    return np.ascontiguousarray(known[:-1].T)
 
 
 def bradley_terry(wins: Floats, prior: Floats) -> Floats:

@@ -6,7 +6,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from capscope.statistics.arrays import Mask
+from capscope.statistics.arrays import Integers, Mask
 from capscope.symbolic import LiteralTest, State
 
 Bits = NDArray[np.uint8]
@@ -32,6 +32,13 @@ class StateMatrix:
         """One row for each state, one column for each atom."""
         return self._rows[: len(self.states)]
 
+    def part(self, rows: Integers) -> Bits:
+        """Return the bits of some rows, without a copy if they are consecutive."""
+        if len(rows) and (np.diff(rows) == 1).all():
+            return self.bits[int(rows[0]) : int(rows[-1]) + 1]
+        part: Bits = self.bits[rows]
+        return part
+
     def add(self, state: State) -> int:
         """Return the row of a state, which is appended if it is new."""
         row = self.row.get(state)
@@ -48,19 +55,26 @@ class StateMatrix:
         packed = np.frombuffer(state.to_bytes(self._bytes, "little"), dtype=np.uint8)
         return np.unpackbits(packed, count=self._width, bitorder="little")
 
-    def holding(self, required: int, forbidden: int = 0) -> Mask:
-        """Return, for each row, whether it has all the one bits and none of the others."""
-        bits = self.bits
-        held: Mask = np.ones(len(bits), dtype=bool)
+    def holding(self, required: int, forbidden: int = 0, rows: Integers | None = None) -> Mask:
+        """Return, for each row, whether it has all the one bits and none of the others.
+
+        For all rows, or for some.
+        """
+        number = len(self) if rows is None else len(rows)
+        held: Mask = np.ones(number, dtype=bool)
         if required:
-            held &= bits[:, self._columns(required)].all(axis=1)
+            held &= self._part(required, rows).all(axis=1)
         if forbidden:
-            held &= ~bits[:, self._columns(forbidden)].any(axis=1)
+            held &= ~self._part(forbidden, rows).any(axis=1)
         return held
 
-    def holding_any(self, tests: Iterable[LiteralTest]) -> Mask:
+    def holding_any(self, tests: Iterable[LiteralTest], rows: Integers | None = None) -> Mask:
         """Return, for each row, whether one of some conjunctions holds."""
-        return reduce(np.logical_or, (self.holding(*test) for test in tests))
+        return reduce(np.logical_or, (self.holding(*test, rows) for test in tests))
+
+    def _part(self, mask: int, rows: Integers | None) -> Bits:
+        columns = self._columns(mask)
+        return self.bits[:, columns] if rows is None else self.bits[rows[:, None], columns]
 
     def _columns(self, mask: int) -> list[int]:
         return [i for i in range(mask.bit_length()) if mask >> i & 1]
