@@ -136,7 +136,7 @@ def _crafter_parts(options: Mapping[str, str]) -> _CrafterParts:
 
 
 def _crafter_problem(name: str, parts: _CrafterParts, fingerprint: str, agent: Agent) -> Problem:
-    from capscope.environments.crafter import crafter_simulator
+    from capscope.environments.crafter import crafter_simulator, expected_consequences
 
     creatures = "-spawn" if parts.spawn else ""
     # A stochastic policy has more opportunities with a longer Θ, as in the paper.
@@ -148,6 +148,7 @@ def _crafter_problem(name: str, parts: _CrafterParts, fingerprint: str, agent: A
         abstraction=parts.steve.abstraction,
         limits=Limits(temporal_length=length, horizon=15, reset_every=100),
         description=f"an agent in Crafter on the map {parts.game_map.name}",
+        expected=expected_consequences(parts.steve.abstraction.vocabulary),
         fingerprint=f"{parts.game_map.fingerprint}{creatures}-{fingerprint}",
     )
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from capscope.analysis.findings import Finding
+from capscope.present.capability_table import table_lines, too_many_rules
 from capscope.present.hazards import hazard_headlines
 from capscope.present.notes import claim_text, coverage_text, run_notes, stop_text, verdict_document
 from capscope.present.text import (
+    CapabilityView,
     capability_lines,
     capability_views,
     counted,
@@ -115,9 +117,15 @@ def _heading_lines(run: Run) -> Iterator[str]:
 
 
 def model_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
-    """Describe the capabilities, or those that are wanted, up to a limit."""
+    """Describe the capabilities, or those that are wanted, up to a limit.
+
+    All of them are in a table if they have too many rules to read.
+    """
     views = [v for v in capability_views(run.graph) if wanted is None or v.intent in wanted]
     yield from _heading_lines(run)
+    if wanted is None and limit is None and too_many_rules(views):
+        yield from _table_lines(run, views)
+        return
     yield _LEGEND
     for view in views[:limit]:
         yield ""
@@ -126,6 +134,17 @@ def model_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) 
         vocabulary = run.graph.vocabulary
         yield from capability_lines(view, vocabulary, success=success, headline=headline)
     yield from _rest_lines(len(views), limit, f"capscope show {run.path}")
+
+
+def _table_lines(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
+    yield ""
+    vocabulary, length = run.graph.vocabulary, run.identity.temporal_length
+    yield from table_lines(views, run.rates, length, vocabulary)
+    yield ""
+    rules = sum(len(view.rules) for view in views)
+    yield f"the {counted(rules, 'rule')} of all: capscope show {run.path} '*'"
+    yield f"of one: capscope show {run.path} '{views[0].intent}'"
+    yield f"what is surprising: capscope show {run.path} --surprises"
 
 
 def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:

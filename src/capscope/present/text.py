@@ -201,17 +201,18 @@ def rates_text(rates: CapabilityRates, temporal_length: int | None) -> str:
     >>> rates_text(CapabilityRates(step, end, None, 90), temporal_length=None)
     'achieved: 0.11 [0.06, 0.20]  [8 states]'
     """
-    at_once, where = _rate_text(rates.at_once), f"[{counted(rates.at_once.states, 'state')}]"
+    at_once, where = rate_text(rates.at_once), f"[{counted(rates.at_once.states, 'state')}]"
     if temporal_length != 1:
         return f"achieved: {at_once}  {where}"
-    end = f"gets there: {_rate_text(rates.gets_there)} if asked until it holds"
+    end = f"gets there: {rate_text(rates.gets_there)} if asked until it holds"
     resets = rates.from_resets
     if resets is not None:
-        end += f", {_rate_text(resets)} over {counted(resets.states, 'reset')}"
+        end += f", {rate_text(resets)} over {counted(resets.states, 'reset')}"
     return f"{end}; at once {at_once}  {where}"
 
 
-def _rate_text(rate: AchievementRate) -> str:
+def rate_text(rate: AchievementRate) -> str:
+    """Return a rate with its interval."""
     return f"{rate.rate:.2f} [{rate.low:.2f}, {rate.high:.2f}]"
 
 

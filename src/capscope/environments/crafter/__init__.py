@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from capscope.environments.crafter.expected import expected_consequences
 from capscope.environments.crafter.game_map import GameMap, read_map, shipped_maps
 from capscope.environments.crafter.observation import (
     CrafterAbstraction,
@@ -32,6 +33,7 @@ __all__ = [
     "GameMap",
     "crafter_simulator",
     "crafter_vocabulary",
+    "expected_consequences",
     "read_map",
     "shipped_maps",
 ]
