@@ -70,7 +70,12 @@ def _language_model_in_grid(**options: str) -> Problem:
 
 def _learned_chef(temporal_length: str = "", **options: str) -> Problem:
     from capscope.agents.kitchen_hrl import KITCHEN_VALUES, KitchenHrlAgent, KitchenValues
-    from capscope.environments.overcooked import Kitchen, KitchenAbstraction, kitchen_simulator
+    from capscope.environments.overcooked import (
+        EXPECTED_IN_KITCHEN,
+        Kitchen,
+        KitchenAbstraction,
+        kitchen_simulator,
+    )
 
     kitchen, abstraction = Kitchen.of(options), KitchenAbstraction()
     agent = KitchenHrlAgent(KitchenValues.load(KITCHEN_VALUES), abstraction)
@@ -82,6 +87,7 @@ def _learned_chef(temporal_length: str = "", **options: str) -> Problem:
         limits=_changed_length(KITCHEN_LIMITS, temporal_length),
         description="a trained chef in a kitchen of Overcooked",
         fingerprint=f"{kitchen.fingerprint}-{agent.fingerprint}",
+        expected=EXPECTED_IN_KITCHEN,
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from capscope.environments.overcooked.kitchen import ACTIONS, FLOOR, PLACES, POT_STATES, Kitchen
 from capscope.environments.overcooked.observation import (
+    EXPECTED_IN_KITCHEN,
     KitchenAbstraction,
     KitchenObservation,
     kitchen_vocabulary,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTIONS",
+    "EXPECTED_IN_KITCHEN",
     "FLOOR",
     "PLACES",
     "POT_STATES",

@@ -31,6 +31,8 @@ from capscope.symbolic import Predicate, State, Vocabulary
 
 CHEF = "chef1"
 ITEMS = (ONION, DISH, SOUP)
+EXPECTED_IN_KITCHEN = ("*: pot-state(*) and not pot-state(*)",)
+"""Soup cooks by itself, whatever the chef does in the meantime: no side effect of a request."""
 
 
 class KitchenObservation(NamedTuple):
