@@ -196,7 +196,8 @@ def restricted(case: Case) -> Case:
     everywhere, inside = (
         replace(counts, members=renumbered[counts.members]) for counts in (everywhere, case.inside)
     )
-    when = shortened(case.when, everywhere)
+    # If the intents were left out by the condition alone, it is what they differ in.
+    when = shortened(case.when, everywhere) or shortened(case.when, case.everywhere)
     if len(kept) == 1 < len(case.family.instances):
         when = tuple(ground_clauses(kept[0], when))
         kept = (Instance(kept[0].topic, {}),)

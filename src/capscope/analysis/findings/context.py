@@ -36,6 +36,7 @@ from capscope.symbolic import Atom, Effect, ExactlyOne, State
 from capscope.symbolic.dnf import bit_matrix
 
 DISCOUNT = 0.95
+_MADE_UP_FOR = 0.01
 SHORT = 3
 """The most capabilities in a sequence that counts as another way to an intent."""
 
@@ -62,10 +63,13 @@ class Nearness:
         return self.at_worst[0][i], self.at_best[0][i]
 
     def at_least_as_near(self, state: State, other: State) -> bool:
-        """Return whether a state is known to be no farther from the intent than another."""
+        """Return whether a state is known to be no farther from the intent than another.
+
+        A difference that asking again makes up for does not count.
+        """
         i, j = self.position[state], self.position[other]
         (lucky, likely), (luckiest, likeliest) = self.at_worst, self.at_best
-        return lucky[i] >= luckiest[j] - 1e-9 and likely[i] >= likeliest[j] - 1e-9
+        return lucky[i] >= luckiest[j] - 1e-9 and likely[i] >= likeliest[j] - _MADE_UP_FOR
 
 
 class FindingContext:

@@ -3,7 +3,9 @@
 An execution may end before the intent is achieved (`temporal_length`), so that it takes several to
 get there. Then a change is a detour if the intent is no nearer after it, and a known sequence leads
 there without it that is as short as any. Both are known only as far as requests were made: a state
-counts if the capability was tried in the state after the change too.
+counts if the capability was tried in the state after the change too, and if any sequence is known
+that leads from it to the intent without the change. If there is none, it may just not have been
+tried.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from functools import partial
 import numpy as np
 
 from capscope.analysis.findings.case import Case, answered, merged
+from capscope.analysis.findings.caused_literals import CausedLiterals
 from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Finding, joined, pairs_of
 from capscope.analysis.findings.known_steps import FAR
@@ -26,13 +29,14 @@ from capscope.analysis.findings.lifted_intents import (
     families,
 )
 from capscope.analysis.findings.rate import LEAST_RATE
-from capscope.analysis.findings.side_effects import CausedLiterals, caused_literals, hits_of
+from capscope.analysis.findings.side_effects import caused_literals, hits_of
 from capscope.analysis.findings.splits import EventCounts, narrow_down
 from capscope.statistics.arrays import Integers
 from capscope.statistics.error_budget import Share
 from capscope.symbolic import Effect, Literal, State
 
 _MOSTLY = 0.8
+_LEAST_JUDGED = 3  # changes, if there are so many
 
 
 def find_detours(
@@ -92,13 +96,16 @@ def _case(
         return None
     case = Case(family, everywhere, inside, tuple(when))
     judged = list(_judged(context, case))
-    if not judged or sum(judged) < _MOSTLY * len(judged) or not agree(family, inside):
+    least = min(_LEAST_JUDGED, sum(1 for _ in _steps(context, case)))
+    if not judged or len(judged) < least or sum(judged) < _MOSTLY * len(judged):
+        return None
+    if not agree(family, inside):
         return None
     return case
 
 
 def _judged(context: FindingContext, case: Case) -> Iterator[bool]:
-    """Yield for each change after which the request was made again whether it was a detour."""
+    """Yield for each change of which that can be known whether it was a detour."""
     for topic, state, effect in _steps(context, case):
         assert topic.literal is not None
         after = effect.apply(state)
@@ -107,7 +114,8 @@ def _judged(context: FindingContext, case: Case) -> Iterator[bool]:
         here, there = (context.index[s] for s in (state, after))
         distance = context.distances(topic.capability)
         sparing = distance_without(context, topic.capability, topic.literal)
-        yield bool(distance[here] <= distance[there] and sparing[here] == distance[here] < FAR)
+        if sparing[here] < FAR:
+            yield bool(distance[here] <= distance[there] and sparing[here] == distance[here])
 
 
 def _steps(context: FindingContext, case: Case) -> Iterator[tuple[Topic, State, Effect]]:

@@ -10,11 +10,13 @@ side effect of a capability only by example, decided once for both:
 
 - **in the same state**: another outcome of any request achieved the intent without it, and changed
   nothing that the execution did not change. If the execution did not achieve the intent, this must
-  be another outcome of the same request, or of one that is reliable: if the intent is achieved at
-  once only by luck, a step towards a better place is no side effect;
-- **in sibling states**: without the condition, the same capability achieved the intent without it,
-  by a part of the same changes. That may be a needed step that removes the condition (a block on
-  top is put aside), so it is reported only if the condition remains, or nothing undoes the change.
+  be another outcome of the same request, or of one that is reliable, and the execution must have
+  led no nearer: if the intent is achieved at once only by luck, a step towards a better place is no
+  side effect;
+- **in sibling states**: without the condition, the same capability, or the same one for another
+  object, achieved the intent without it, by a part of the same changes. That may be a needed step
+  that removes the condition (a block on top is put aside), so it is reported only if the condition
+  remains, or nothing undoes the change.
 
 The rate counts all draws from the states in which the literal was false. Whether a single outcome
 was avoidable plays no part in it: otherwise luck in *showing* that would look like a condition.
@@ -23,12 +25,12 @@ was avoidable plays no part in it: otherwise luck in *showing* that would look l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from capscope.analysis.findings.case import Case, answered, merged
+from capscope.analysis.findings.caused_literals import CausedLiterals
 from capscope.analysis.findings.clause import Clause
 from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import Finding, joined
@@ -42,6 +44,7 @@ from capscope.analysis.findings.lifted_intents import (
     ground_clauses,
     negates,
 )
+from capscope.analysis.findings.other_objects import OtherObjects, borrowed_effects
 from capscope.analysis.findings.rate import LEAST_RATE
 from capscope.analysis.findings.splits import EventCounts, narrow_down
 from capscope.analysis.findings.success_rows import leads_reliably
@@ -51,32 +54,22 @@ from capscope.symbolic import Effect, Intent, Literal, State
 _MOST_CHECKED = 50
 
 
-@dataclass
-class CausedLiterals:
-    """What the executions of a capability changed beyond its intent."""
-
-    states: np.ndarray
-    """The states in which it was tried and did not hold, by index."""
-    draws: np.ndarray
-    hits: dict[Literal, dict[int, int]] = field(default_factory=dict)
-    """For each literal the rows in which it was caused, and how often."""
-    achieving: dict[Effect, tuple[State, State]] = field(default_factory=dict)
-    """Effects that achieved the intent: atoms that held before, and that did not, in some state."""
-
-
 def find_side_effects(
     context: FindingContext, share: Share, earlier: Sequence[Finding] = ()
 ) -> list[Finding]:
     """Find the changes that come with a request and were not needed."""
     caused = context.once(caused_literals)
-    topics = [
-        Topic(c, literal)
-        for c, own in enumerate(caused)
-        for literal in own.hits
-        if not _reported(earlier, context.intents[c], literal)
-        and _may_be_side_effect(context, c, own, literal)
-    ]
-    asked = families(context, topics)
+    others = OtherObjects(context, caused)
+    topics: dict[Topic, None] = {}
+    for c, own in enumerate(caused):
+        for literal in own.hits:
+            if _reported(earlier, context.intents[c], literal):
+                continue
+            if _may_be_side_effect(context, c, own, literal):
+                topics[Topic(c, literal)] = None
+            else:
+                topics |= dict.fromkeys(others.compared(c, literal))
+    asked = families(context, list(topics))
     thresholds = Thresholds.of(share, asked)
     rows_of = {
         topic: _rows(context, caused[topic.capability], topic)
@@ -187,16 +180,17 @@ def avoided_in(
     good = [t for t in context.successors(state) if context.holds(capability, t)]
     spared = [t for t in good if not (t ^ state) & bit]
     pair = context.pair(capability, state)
-    own = {t for t in spared if Effect.between(state, t) in pair.counts}
+    own = [t for t in spared if Effect.between(state, t) in pair.counts]
     for effect in pair.counts:
         after = effect.apply(state)
         if not _contains(effect, literal, bit):
             continue
         if not context.holds(capability, after):
-            reliable = (
-                t for t in spared if t in own or leads_reliably(context, capability, state, t)
-            )
-            if (other := next(reliable, None)) is not None:
+            if (other := next(iter(own), None)) is not None:
+                return other
+            others = (t for t in spared if leads_reliably(context, capability, state, t))
+            other = next(others, None)
+            if other is not None and context.nearness(capability).at_least_as_near(state, after):
                 return other
             continue
         for other in (*spared, *context.modest_ways(capability, state, after)):
@@ -259,7 +253,9 @@ def _spared_by_siblings(context: FindingContext, case: Case) -> Spared:
             achieved = context.holds(topic.capability, effect.apply(state))
             if achieved and not _contains(effect, topic.literal, bit):
                 spared.setdefault(topic, set()).add(effect)
-    return spared
+    lacking = {topic for topic, _ in case.topics_inside()} - spared.keys()
+    borrowed = {topic: borrowed_effects(context, case.family, topic, spared) for topic in lacking}
+    return {**spared, **borrowed}
 
 
 def _is_spared(hits: Sequence[Hit], spared: Spared) -> bool:
