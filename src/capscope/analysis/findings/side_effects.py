@@ -204,7 +204,9 @@ def _case(
 ) -> Case | None:
     """Answer the question about a family; None if there is nothing to report."""
     when, inside = narrow_down(everywhere, needed.condition, needed.later)
-    if not inside.rate.surely_above(LEAST_RATE, needed.rate) or not agree(family, inside):
+    if not inside.draws.any() or not inside.rate.surely_above(LEAST_RATE, needed.rate):
+        return None
+    if not agree(family, inside):
         return None
     case = Case(family, everywhere, inside, tuple(when))
     hits = list(_hits(context, case))
