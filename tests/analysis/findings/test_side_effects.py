@@ -63,22 +63,25 @@ def _avoided_by_looking(context, capability, state, pair, literal):
             part = set(Effect.between(state, other).literals(WORDS))
             if literal in part or not context.holds(capability, other):
                 continue
-            failed = not context.holds(capability, effect.apply(state))
-            if (failed and _is_way(context, capability, state, other)) or (
-                not failed and part < whole
-            ):
+            after = effect.apply(state)
+            failed = not context.holds(capability, after)
+            if _is_way(context, capability, (state, other), after) if failed else part < whole:
                 found.add(other)
     return found
 
 
-def _is_way(context, capability, state, other):
-    """Whether the request led there, or one that achieves the intent in half of its draws."""
+def _is_way(context, capability, way, after):
+    """Whether the request led there, or another in half of its draws, and `after` is no nearer."""
+    state, other = way
     for request, pair in enumerate(context.graph.nodes[state].pairs):
         if pair is None or Effect.between(state, other) not in pair.counts:
             continue
+        if request == capability:
+            return True
         (rule,) = [r for r in context.graph.rules(context.intents[request]) if state in r.states]
         achieved = [o for o in rule.outcomes if context.holds(capability, o.effect.apply(state))]
-        if request == capability or sum(o.probability for o in achieved) >= 0.5:
+        near = context.nearness(capability).at_least_as_near(state, after)
+        if near and sum(o.probability for o in achieved) >= 0.5:
             return True
     return False
 
@@ -102,18 +105,18 @@ def test_a_step_towards_the_intent_is_no_side_effect():
     assert find_side_effects(steps, share()) == []
 
 
-def test_a_step_is_no_side_effect_if_another_request_achieves_the_intent_only_by_luck():
-    def found(lucky):
+def test_a_step_is_no_side_effect_if_it_leads_to_a_surer_way():
+    def found(lucky, later=P | Q):
         """Asked for p, the agent gets q first; asked to end r, it gets p now and then."""
-        context = seen(
-            *[(0, GET_P, Q, 90), (Q, GET_P, P | Q, 90)],
-            *[(0, END_R, P, lucky), (0, END_R, R, 100 - lucky)],
-        )
+        steps = [(0, GET_P, Q, 90), (0, END_R, P, lucky)]
+        steps += [(0, END_R, R, 100 - lucky)] if lucky < 100 else []
+        context = seen(*steps, *((Q, c, later, 90) for c in range(3)))
         return [f for f in find_side_effects(context, share()) if str(f.intent) == "p()"]
 
-    assert found(10) == []
-    (finding,) = found(90)
-    assert "always causes q() instead" in finding.sentence
+    assert found(10) == found(90) == []
+    for finding in (*found(100), *found(90, later=Q)):
+        assert "always causes q() instead" in finding.sentence
+    assert found(100) and found(90, later=Q)
 
 
 def test_the_rate_counts_the_draws_that_did_not_show_it():
@@ -160,6 +163,52 @@ def test_one_draw_of_each_state_tells_what_always_happens_under_a_condition_to_a
     assert "lit(x) when storm() (for x = a, b or c)" in finding.sentence
     assert (finding.rate.probability, finding.against.probability) == (1.0, 0.0)
     assert finding.irreversible and "No known sequence undoes it" in finding.sentence
+
+
+BOXES = Vocabulary(
+    [Predicate("in", ("box", "room")), Predicate("open", ("box",)), Predicate("label", ("box",))],
+    {**dict.fromkeys("abcdef", "box"), **dict.fromkeys(("hall", "attic"), "room")},
+)
+
+
+def carried_boxes(loses):
+    """Carry boxes to the attic, each in many states; `loses` are the boxes that lose their label.
+
+    Boxes a, b and c are open, in all states.
+    """
+    boxes = "abcdef"
+    graph = StateGraph(BOXES, [Intent.parse(f"in({box},attic)") for box in boxes])
+    opened = [f"open({box})" for box in "abc"]
+    seen = Counter()
+    for c, box in enumerate(boxes):
+        for upstairs in itertools.chain.from_iterable(
+            itertools.combinations(boxes.replace(box, ""), n) for n in range(3)
+        ):
+            rooms = {other: "attic" if other in upstairs else "hall" for other in boxes}
+            labels = {other for other in boxes if other not in upstairs or other not in loses}
+            before = [*opened, *(f"in({o},{room})" for o, room in rooms.items())]
+            after = [atom for atom in before if atom != f"in({box},hall)"] + [f"in({box},attic)"]
+            kept = labels - ({box} if box in loses else set())
+            states = (
+                BOXES.state([*atoms, *(f"label({o})" for o in own)])
+                for atoms, own in ((before, labels), (after, kept))
+            )
+            first, last = states
+            seen[Transition(first, c, last)] += 1
+    graph.update(seen)
+    return FindingContext(graph)
+
+
+def test_what_only_objects_with_a_lasting_property_suffer_is_a_side_effect():
+    (finding,) = find_side_effects(carried_boxes("abc"), share())
+    assert [str(literal) for literal in finding.literals] == ["not label(x)"]
+    assert [str(clause) for clause in finding.when] == ["when open(x)"]
+    assert {str(i) for i in finding.intents} == {f"in({box},attic)" for box in "abc"}
+    assert "also causes not label(x)" in finding.sentence
+
+
+def test_what_every_object_suffers_is_no_side_effect():
+    assert find_side_effects(carried_boxes("abcdef"), share()) == []
 
 
 def test_what_happens_to_one_object_only_is_not_said_of_the_others():
