@@ -24,7 +24,14 @@ from capscope.record.identity import RunMeta
 from capscope.record.journal import Draw, Journal, Start
 from capscope.record.stop_reason import StopReason
 from capscope.record.usage import Usage
-from capscope.strategy.base import DrawEnd, QueryChoice, QueryResult, StrategyContext
+from capscope.strategy.base import (
+    DrawEnd,
+    QueryChoice,
+    QueryResult,
+    Replay,
+    ReplayAware,
+    StrategyContext,
+)
 from capscope.strategy.registry import STRATEGIES
 from capscope.symbolic import Effect, State
 from capscope.world import Ending
@@ -65,12 +72,14 @@ class RunState:
         visited, visits = np.unique(past.after[past.moved], return_counts=True)
         for state, number in zip(visited.tolist(), visits.tolist(), strict=True):
             self.positions.count_past_visits(past.states[state], number)
-        if self.strategy.evidence is not None:
-            made = np.bincount(past.query[~past.cut], minlength=finished)
-            self.strategy.evidence.expect(made.tolist())
+        if isinstance(self.strategy, ReplayAware):
+            made = np.bincount(past.query[~past.cut], minlength=finished).tolist()
+            intents = max(len(self.journal.intents()), len(self.graph.capabilities))
+            self.strategy.expect(Replay(made, len(past.states), intents))
         informative = past.queries.informative.tolist()
-        answered = zip(past.transitions_by_query(), past.last_executions_by_query(), strict=True)
-        for number, (transitions, lasts) in enumerate(answered):
+        for number, transitions in enumerate(past.transitions_by_query()):
+            # Nobody but an audit asks for them, and looking them up takes time.
+            lasts = past.last_executions(number) if self.strategy.audit is not None else ()
             if number + 1 == finished:
                 record = self.journal.query(number)
                 assert record is not None, "the table has no query that the journal lacks"

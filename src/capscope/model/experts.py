@@ -12,7 +12,7 @@ predictions slowly forgotten. So a wrong assumption costs a few executions and n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -42,15 +42,29 @@ class Votes(NamedTuple):
     """By expert, row and type."""
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class _Trees:
     """What was grown for one capability."""
 
-    classes: list[int] = field(default_factory=list)
+    classes: list[int]
     """The types among the labels; a tree's class is an index of this list."""
-    ground: Committee | None = None
-    pursuing: Committee | None = None
+    ground: Committee
+    pursuing: Committee | None
     """Class 0 is "as pursuit predicts"; the others are shifted by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Seedling:
+    """What the trees of one capability are grown on, as it was when they were due.
+
+    They are grown when somebody asks for their votes. While a resumed run replays its answers,
+    most are replaced before.
+    """
+
+    labels: Mapping[int, int]
+    """The type of each row that was tried."""
+    steps: Integers | None
+    """The type of the first step from each row, if the agent pursued its intent."""
 
 
 class Experts:
@@ -72,7 +86,7 @@ class Experts:
         self._lifting = Lifting(vocabulary, matrix, types)
         self.pursuit = Pursuit(vocabulary, matrix, types) if pursuit else None
         self._intents: list[Intent] = []
-        self._trees: list[_Trees] = []
+        self._trees: list[_Trees | _Seedling | None] = []  # None before anything was tried
         self._scores: list[Floats] = []
         self._overall: Floats = np.zeros(3)
 
@@ -80,7 +94,7 @@ class Experts:
         """Add the next capability."""
         self._lifting.add(intent)
         self._intents.append(intent)
-        self._trees.append(_Trees())
+        self._trees.append(None)
         self._scores.append(np.zeros(3))
 
     def extend(self) -> None:
@@ -97,37 +111,57 @@ class Experts:
 
     def grow(self, capability: int, labels: Mapping[int, int]) -> None:
         """Grow the trees of a capability."""
+        steps = None
+        if self.pursuit is not None:
+            steps = self._planned_steps(capability)
+        self._trees[capability] = _Seedling(dict(labels), steps)
+
+    def _grown(self, capability: int) -> _Trees:
+        """Return the trees of a capability."""
+        trees = self._trees[capability]
+        assert trees is not None, "something was tried"
+        if isinstance(trees, _Seedling):
+            trees = self._trees[capability] = self._grow(capability, trees)
+        return trees
+
+    def _grow(self, capability: int, seedling: _Seedling) -> _Trees:
+        labels = seedling.labels
         # In the order of states, so that the order in which they were seen decides nothing.
         order = sorted(labels, key=self._matrix.states.__getitem__)
         rows = np.array(order)
         types = np.array([labels[row] for row in order])
-        trees = self._trees[capability] = _Trees(
-            sorted(set(types.tolist()), key=lambda t: sorted(self._types.effects[t]))
-        )
-        place = {number: i for i, number in enumerate(trees.classes)}
+        found = sorted(set(types.tolist()), key=lambda t: sorted(self._types.effects[t]))
+        place = {number: i for i, number in enumerate(found)}
         classes = np.array([place[number] for number in types.tolist()])
         bits, seed = self._matrix.bits[rows], child_seed(self._seed, capability)
-        number = len(trees.classes)
-        trees.ground = Committee.grown(bits, classes, number, COMMITTEE, seed)
-        if self.pursuit is not None:
-            classes = np.where(self.expected_step(capability, rows) == types, 0, classes + 1)
-            trees.pursuing = Committee.grown(bits, classes, number + 1, COMMITTEE, seed + 1)
+        ground = Committee.grown(bits, classes, len(found), COMMITTEE, seed)
+        if seedling.steps is None:
+            return _Trees(found, ground, None)
+        classes = np.where(seedling.steps[rows] == types, 0, classes + 1)
+        pursuing = Committee.grown(bits, classes, len(found) + 1, COMMITTEE, seed + 1)
+        return _Trees(found, ground, pursuing)
 
     def knows(self, capability: int) -> bool:
         """Return whether trees were grown for a capability."""
-        return self._trees[capability].ground is not None
+        return self._trees[capability] is not None
+
+    def _planned_steps(self, capability: int) -> Integers:
+        """Return what the agent would do in each row if it pursued its intent."""
+        assert self.pursuit is not None, "there is such an expert"
+        if self.pursuit.step.shape[0] <= capability:
+            return np.full(len(self._matrix), UNKNOWN)
+        steps: Integers = self.pursuit.step[capability]
+        return steps
 
     def expected_step(self, capability: int, rows: Integers) -> Integers:
         """Return what the agent would do in some rows if it pursued its intent."""
-        if self.pursuit is None or self.pursuit.step.shape[0] <= capability:
+        if self.pursuit is None:
             return np.full(len(rows), UNKNOWN)
-        steps: Integers = self.pursuit.step[capability, rows]
-        return steps
+        return self._planned_steps(capability)[rows]
 
     def votes(self, capability: int, rows: Integers) -> Votes:
         """Return what the experts say; one that has nothing to say repeats the ground trees."""
-        trees, bits = self._trees[capability], self._matrix.part(rows)
-        assert trees.ground is not None, "the trees were grown"
+        trees, bits = self._grown(capability), self._matrix.part(rows)
         lifted_types, lifted = self._lifting.votes(capability, rows)
         steps = self.expected_step(capability, rows)
         types = list(dict.fromkeys([*trees.classes, *lifted_types, *np.unique(steps).tolist()]))
@@ -149,6 +183,11 @@ class Experts:
             column = [place[number] for number in steps[foreseen].tolist()]
             shares[PURSUIT, foreseen, column] += coded[foreseen, 0]
         return Votes(types, shares)
+
+    def number_types(self, capability: int) -> None:
+        """Give the types that the experts vote for their numbers, as voting does."""
+        if self.knows(capability):
+            self._lifting.types_voted_for(capability)
 
     def weights(self, capability: int) -> Floats:
         """Return how far each expert is believed for a capability."""

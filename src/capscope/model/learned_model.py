@@ -12,6 +12,7 @@ experts.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -22,7 +23,7 @@ import numpy as np
 
 from capscope.model.experts import Experts
 from capscope.model.odds_pooling import OddsPooling, fit_poolings
-from capscope.model.outcome_types import NOTHING, OutcomeTypes
+from capscope.model.outcome_types import NO_CHANGE, NOTHING, OutcomeTypes
 from capscope.model.state_graph import PairStats, StateGraph
 from capscope.model.state_matrix import StateMatrix
 from capscope.seeds import child_seed
@@ -100,7 +101,9 @@ class LearnedModel:
         self.matrix = StateMatrix(len(graph.vocabulary.atoms))
         self.types = OutcomeTypes(graph.vocabulary)
         self.experts = Experts(graph.vocabulary, self.matrix, self.types, seed, pursuit=pursuit)
+        self._seen = 0  # of the states of the graph, which are in the order in which they were met
         self._labels: list[dict[int, int]] = []  # for each capability the type of each row tried
+        self._shown: list[dict[int, int]] = []  # and how many effects it had shown when observed
         self._poolings: dict[int, OddsPooling] | None = None  # for each type
         self._grown: list[int] = []  # and the number of labels that its trees were grown on
         self._inferred: list[tuple[Integers, Floats]] = []  # and what was inferred so far
@@ -180,10 +183,13 @@ class LearnedModel:
         return known, asked
 
     def _see_new_states(self) -> None:
-        self.matrix.rows(self.graph.nodes)
+        if self._seen < len(self.graph.nodes):
+            self.matrix.rows(itertools.islice(self.graph.nodes, self._seen, None))
+            self._seen = len(self.graph.nodes)
         for intent in self.graph.capabilities[len(self._labels) :]:
             self.experts.add(intent)
             self._labels.append({})
+            self._shown.append({})
             self._grown.append(0)
             self._inferred.append(_nothing_inferred())
         self.experts.extend()
@@ -199,6 +205,8 @@ class LearnedModel:
             assert pair is not None, "only pairs that were tried are observed"
             row, labels = self.matrix.row[state], self._labels[capability]
             self._draws += 1
+            if not self._shows_more(capability, row, pair):
+                continue
             known = labels.get(row)
             if known is None:
                 effect = next(iter(pair.counts))
@@ -219,6 +227,16 @@ class LearnedModel:
         for capability in stale:
             self._grow(capability)
         return Observed(contradicted, stale)
+
+    def _shows_more(self, capability: int, row: int, pair: PairStats) -> bool:
+        """Return whether a pair may be of another type than when it was observed last.
+
+        Once it has changed something, its type depends on its effects, not on their numbers.
+        """
+        shown = self._shown[capability]
+        known = shown.get(row)
+        shown[row] = len(pair.counts)
+        return known != len(pair.counts) or (known == 1 and NO_CHANGE in pair.counts)
 
     def _judge(self, capability: int, row: int, effect: Effect) -> bool:
         """Score the experts on the first draw of a pair; return whether it was not foreseen."""
@@ -337,6 +355,7 @@ class LearnedModel:
     def follow(self, graph: StateGraph) -> None:
         """Look tried pairs up in a graph that knows more; what is inferred stays as it is."""
         self.graph = graph
+        self._seen = 0
         self._see_new_states()
 
     def coverage(self) -> ModelCoverage:

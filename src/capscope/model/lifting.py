@@ -9,7 +9,7 @@ the first of its group by swapping its objects for those of the first; all other
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,7 +33,8 @@ class _Group:
     members: list[int] = field(default_factory=list)
     types: list[frozenset[Effect]] = field(default_factory=list)
     """The outcome types seen, in terms of the first member."""
-    committee: Committee | None = None
+    committee: Committee | Callable[[], Committee] | None = None
+    """What was grown on them, or how to; it is grown when somebody asks for its votes."""
 
 
 class Lifting:
@@ -114,24 +115,38 @@ class Lifting:
                 effects = _renamed(self._types.effects[number], back)
                 class_of[capability, number] = known.setdefault(effects, len(known))
         group.types = list(known)
-        rows = np.array([row for _, _, row, _ in examples])
-        renamings = np.array([self._renaming[capability] for _, capability, _, _ in examples])
-        bits = np.take_along_axis(self._matrix.bits[rows], renamings, axis=1)
-        classes = np.array([class_of[capability, number] for _, capability, _, number in examples])
-        group.committee = Committee.grown(bits, classes, len(known), _COMMITTEE, seed)
+
+        def grown() -> Committee:
+            rows = np.array([row for _, _, row, _ in examples])
+            renamings = np.array([self._renaming[capability] for _, capability, _, _ in examples])
+            bits = np.take_along_axis(self._matrix.bits[rows], renamings, axis=1)
+            classes = np.array([class_of[member, number] for _, member, _, number in examples])
+            return Committee.grown(bits, classes, len(known), _COMMITTEE, seed)
+
+        group.committee = grown
 
     def votes(self, capability: int, rows: Integers) -> tuple[list[int], Floats]:
         """Return types and how far each is believed in each row; none if nothing is known."""
+        types = self.types_voted_for(capability)
+        if not types:
+            return [], np.zeros((len(rows), 0))
+        group = self._group_of[capability]
+        if callable(group.committee):
+            group.committee = group.committee()
+        assert group.committee is not None, "it has types"
+        return types, group.committee.shares(self._matrix.part(rows), self._renaming[capability])
+
+    def types_voted_for(self, capability: int) -> list[int]:
+        """Return the types that have votes; those that are new get their numbers."""
         group = self._group_of[capability] if capability < len(self._group_of) else None
         if group is None or group.committee is None:
-            return [], np.zeros((len(rows), 0))
-        renaming = self._renaming[capability]
-        shares = group.committee.shares(self._matrix.part(rows), renaming)
+            return []
         if capability not in self._numbers:
+            renaming = self._renaming[capability]
             self._numbers[capability] = [
                 self._types.number(_renamed(effects, renaming)) for effects in group.types
             ]
-        return self._numbers[capability], shares
+        return self._numbers[capability]
 
 
 def _renamed(effects: Iterable[Effect], renaming: Integers) -> frozenset[Effect]:

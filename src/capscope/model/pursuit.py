@@ -85,9 +85,9 @@ class Pursuit:
     def extend(self) -> None:
         """Find the first steps from the rows that were added since the last plan."""
         known = self.step.shape[1]
-        new = np.arange(known, len(self._matrix))
-        if not len(new) or not self._tests:
+        if known >= len(self._matrix) or not self._tests:
             return
+        new = np.arange(known, len(self._matrix))
         planned: int = self._distance.shape[1]
         margin = StateMatrix(len(self._vocabulary.atoms))
 

@@ -52,7 +52,10 @@ class OutcomeGroup:
 
 
 Probabilities = dict[OutcomeGroup, tuple[int, list[float] | None]]
-"""Groups that an update touches, with their capability and probabilities before; None if new."""
+"""Groups that an update touches, with their capability and probabilities before; None if new.
+
+A group of one effect may be missing: its probability is always 1.
+"""
 
 
 class PairStats:
@@ -200,7 +203,7 @@ class StateGraph:
                 node.tried += 1
                 self.pairs_tried += 1
                 new_pairs += 1
-            elif pair.group not in before:
+            elif len(pair.counts) > 1 and pair.group not in before:
                 before[pair.group] = capability, pair.group.probabilities()
             effect = Effect.between(state, after)
             known = effect in pair.counts
@@ -246,7 +249,7 @@ class StateGraph:
         if group is None:
             group = groups[effects] = OutcomeGroup(effects)
             before[group] = capability, None
-        elif group not in before:
+        elif len(effects) > 1 and group not in before:
             before[group] = capability, group.probabilities()
         for i, effect in enumerate(effects):
             group.counts[i] += pair.counts[effect]

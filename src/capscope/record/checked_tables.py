@@ -18,6 +18,7 @@ from zlib import crc32
 
 Row = tuple[Any, ...]
 QUERIES_IN_GROUP = 1024
+_ROWS_AT_A_TIME = 256
 _CHECKSUMS = """
 CREATE TABLE checksums (
     rows_of TEXT PRIMARY KEY, rows INTEGER NOT NULL, total INTEGER NOT NULL) WITHOUT ROWID;
@@ -120,10 +121,11 @@ def _computed(db: sqlite3.Connection) -> tuple[Counter[str], Counter[str]]:
     rows: Counter[str] = Counter()
     totals: Counter[str] = Counter()
     for table in _KEYS:
-        for row in db.execute(f"SELECT {_columns(table)} FROM {table}"):
-            group = _group(table, row)
-            rows[group] += 1
-            totals[group] += _checksum(table, row)
+        found = db.execute(f"SELECT {_columns(table)} FROM {table}")
+        while some := found.fetchmany(_ROWS_AT_A_TIME):
+            for group, same in _grouped(table, some):
+                rows[group] += len(same)
+                totals[group] += sum(_checksums(table, same))
     return rows, totals
 
 
@@ -140,6 +142,15 @@ def _group(table: str, row: Row) -> str:
     return f"{table} {row[0] // QUERIES_IN_GROUP}" if table in _BY_QUERY else table
 
 
+def _grouped(table: str, rows: Sequence[Row]) -> Iterator[tuple[str, Sequence[Row]]]:
+    """Divide successive rows by their groups; naming the group of each would take longer."""
+    if _group(table, rows[0]) == _group(table, rows[-1]):
+        yield _group(table, rows[0]), rows
+    else:
+        for row in rows:
+            yield _group(table, row), [row]
+
+
 def _name(group: str) -> str:
     table, _, number = group.partition(" ")
     if not number:
@@ -149,15 +160,19 @@ def _name(group: str) -> str:
 
 
 def _checksum(table: str, row: Row) -> int:
-    """Return the checksum of a row as SQLite returns it.
+    return _checksums(table, [row])[0]
+
+
+def _checksums(table: str, rows: Iterable[Row]) -> list[int]:
+    """Return the checksums of rows as SQLite returns them.
 
     `ascii` is the same in every version of Python; a float has its shortest exact form.
     """
     if table == "contents":
-        row = row[:1]
+        rows = [row[:1] for row in rows]
     elif table in _WITH_BLOBS:
-        row = tuple(_short(row))
-    return crc32(ascii(row).encode())
+        rows = [tuple(_short(row)) for row in rows]
+    return [crc32(ascii(row).encode()) for row in rows]
 
 
 def _short(row: Iterable[Any]) -> Iterator[Any]:

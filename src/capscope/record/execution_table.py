@@ -219,36 +219,31 @@ class ExecutionTable:
 
     def transitions_by_query(self) -> Iterator[Counter[Transition]]:
         """Count the transitions of each query by itself."""
-        states = self.states
-        columns = (self.before, self.capability, self.after, self.ending)
-        rows = [column.tolist() for column in columns]
-        bounds = np.searchsorted(self.query, np.arange(len(self.queries) + 1)).tolist()
+        known = list(self.transitions())
+        whole = self.transition >= 0
+        numbers = self.transition[whole].tolist()
+        bounds = np.searchsorted(self.query[whole], np.arange(len(self.queries) + 1)).tolist()
         for first, end in itertools.pairwise(bounds):
+            # Filled by hand: a counter that is given its contents looks at their kind first.
             counts: Counter[Transition] = Counter()
-            for before, capability, after, ending in zip(
-                *(c[first:end] for c in rows), strict=True
-            ):
-                if ending != _CUT:
-                    counts[Transition(states[before], capability, states[after])] += 1
+            for number in numbers[first:end]:
+                transition = known[number]
+                counts[transition] = counts.get(transition, 0) + 1
             yield counts
 
-    def last_executions_by_query(self) -> Iterator[list[LastExecution | None]]:
-        """Yield, for each query, the last execution of each of its draws; None if it was cut."""
-        last = np.flatnonzero(np.append(self.number[1:] == 0, True)[: len(self)])
-        columns = (
-            self.query, self.draw, self.before, self.capability, self.after, self.number, self.cut,
-        )  # fmt: skip
-        found: dict[int, list[LastExecution | None]] = {}
-        rows = zip(*(column[last].tolist() for column in columns), strict=True)
-        states = self.states
-        for query, draw, before, capability, after, number, cut in rows:
-            draws = found.setdefault(query, [])
-            draws += [None] * (draw + 1 - len(draws))
-            if not cut:
-                transition = Transition(states[before], capability, states[after])
-                draws[-1] = LastExecution(transition, number + 1)
-        for query in range(len(self.queries)):
-            yield found.get(query, [])
+    def last_executions(self, query: int) -> list[LastExecution | None]:
+        """Return the last execution of each draw of a query; None if it was cut."""
+        first, end = np.searchsorted(self.query, [query, query + 1]).tolist()
+        rows = slice(first, end)
+        columns = (self.draw, self.before, self.capability, self.after, self.number, self.cut)
+        last: list[LastExecution | None] = []
+        for draw, before, capability, after, number, cut in zip(
+            *(column[rows].tolist() for column in columns), strict=True
+        ):
+            last += [None] * (draw + 1 - len(last))
+            transition = Transition(self.states[before], capability, self.states[after])
+            last[draw] = None if cut else LastExecution(transition, number + 1)
+        return last
 
     def first_queries(self, number: int) -> ExecutionTable:
         """Return the table as it was after the first queries."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from capscope.model import ExtremeModels, Learned, StateGraph
 from capscope.record.execution_table import LastExecution
@@ -156,9 +156,33 @@ class QueryResult:
     ends: Sequence[DrawEnd] = field(default=())
     """Where its draws ended; when a run is resumed, given (with `distance`) for the latest only."""
     lasts: Sequence[LastExecution | None] = field(default=())
-    """The last execution of each draw; None if it was cut short."""
+    """The last execution of each draw; None if it was cut short. Of a recorded query only if an
+    audit is under way."""
     executions: int = 0
     """The executions that were not cut short."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The recorded answers that a resumed run is about to take in."""
+
+    executions: Sequence[int]
+    """Those of each query that were not cut short."""
+    states: int
+    """At most so many states are known at the end."""
+    capabilities: int
+    """And so many capabilities."""
+
+
+@runtime_checkable
+class ReplayAware(Protocol):
+    """A strategy that saves time if it knows what is replayed: nobody asks it anything meanwhile.
+
+    What it knows at the end must be the same.
+    """
+
+    def expect(self, replay: Replay) -> None:
+        """Note what the next calls of `observe` bring."""
 
 
 class Strategy(Protocol):

@@ -114,19 +114,22 @@ class Evidence:
             self._ahead.popleft()
         graph = self._graph
         touched: dict[Bucket, None] = {}
+        discovered = len(graph.capabilities) > self._capabilities
         for state, capability in dict.fromkeys(pairs):
             node = graph.node(state)
             pair = node.pairs[capability]
             assert pair is not None, "only pairs that were tried are observed"
             if len(pair.counts) == 1 and pair in self._placed:
                 touched.setdefault(self._move(pair, state))
+                if not discovered:
+                    continue  # it leads where it led before
             else:
                 self._remove(pair)
                 touched.setdefault(self._place(pair, state, capability))
-            self._relate(pair, state)
+                self._relate(pair, state)
             for near in (node, *pair.successors):
                 self._mark(near)
-        if len(graph.capabilities) > self._capabilities:
+        if discovered:
             self._capabilities = len(graph.capabilities)
             for node in graph.nodes.values():
                 self._mark(node)

@@ -25,6 +25,7 @@ from capscope.strategy.base import (
     BegunQuery,
     QueryChoice,
     QueryResult,
+    Replay,
     StrategyContext,
     Task,
 )
@@ -142,6 +143,10 @@ class ExhaustiveStrategy:
                 )
         tasks = [Task(start, policy) for start, policy in zip(starts, policies, strict=True)]
         return QueryChoice(record, tasks)
+
+    def expect(self, replay: Replay) -> None:
+        """Note what is replayed, so that what is refreshed again need not be computed."""
+        self.evidence.expect(replay.executions)
 
     def observe(self, result: QueryResult) -> None:
         """Update the evidence of the pairs that were executed."""

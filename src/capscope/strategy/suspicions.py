@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from capscope.model import StateGraph
-from capscope.symbolic import State
+from capscope.symbolic import Effect, State
 from capscope.symbolic.footprint import Footprint, Shape
 
 _PROBES = 3  # draws that show whether a pair always does it
@@ -49,6 +49,9 @@ class Suspicions:
         self._fruitless: Counter[object] = Counter()
         self._current: _Pair | None = None  # the pair whose rounds are under way
         self._left = 0  # draws of the round
+        self._known: dict[_Pair, tuple[int, list[frozenset[Shape]]]] = {}
+        """How many effects a pair had shown, and what its successes had changed."""
+        self._conditions: dict[_Pair, tuple[object, object]] = {}
 
     def observe(self, pairs: Iterable[_Pair]) -> list[_Pair]:
         """Take in which pairs were executed; return the pairs to draw next."""
@@ -105,8 +108,12 @@ class Suspicions:
         return [pair] * _PROBES
 
     def _condition(self, state: State, capability: int) -> tuple[object, object]:
-        footprint = self._footprint(capability)
-        return footprint.form, footprint.own_state(state)
+        known = self._conditions.get((state, capability))
+        if known is None:
+            footprint = self._footprint(capability)
+            known = footprint.form, footprint.own_state(state)
+            self._conditions[state, capability] = known
+        return known
 
     def _footprint(self, capability: int) -> Footprint:
         known = self._graph.capabilities
@@ -117,14 +124,23 @@ class Suspicions:
     def _shapes(self, state: State, capability: int) -> list[frozenset[Shape]]:
         """Return what each kind of success of a pair changed about other objects."""
         pair = self._graph.pair(state, capability)
+        shown = 0 if pair is None else len(pair.counts)
+        known = self._known.get((state, capability))
+        if known is None or known[0] != shown:
+            found = [] if pair is None else self._changed_elsewhere(state, capability, pair.counts)
+            known = self._known[state, capability] = shown, found
+        return known[1]
+
+    def _changed_elsewhere(
+        self, state: State, capability: int, effects: Iterable[Effect]
+    ) -> list[frozenset[Shape]]:
         intent = self._graph.capabilities[capability]
         holds = intent.test(self._graph.vocabulary)
-        if pair is None or holds(state):
+        if holds(state):
             return []
-        footprint = self._footprint(capability)
-        expected = self._graph.expected
+        footprint, expected = self._footprint(capability), self._graph.expected
         found = []
-        for effect in pair.counts:
+        for effect in effects:
             if holds(effect.apply(state)):
                 beyond = effect if expected is None else effect.without(expected.of(intent))
                 found.append(footprint.shapes(beyond))
