@@ -20,6 +20,7 @@ from capscope_experiments.benchmarks import (
     large_world,
     mail_assistant,
     mail_findings,
+    million_executions,
     minigrid_steps,
     pddl_steps,
     permuted_intents,
@@ -38,7 +39,9 @@ IN_SMALL = {
     "graph_updates": lambda: graph_updates.measure(queries=3),
     "minigrid_steps": lambda: minigrid_steps.measure(rounds=1),
     "worker_speedup": lambda: worker_speedup.measure(draws=2, latency=0.0),
-    "backend_speedup": lambda: backend_speedup.measure(16, 10, 1, "processes"),
+    "backend_speedup": lambda: backend_speedup.measure(
+        "exhaustive", 40, 1, "processes", backend_speedup.idle_problem
+    ),
 }
 
 
@@ -53,6 +56,12 @@ def test_a_speed_benchmark_gives_positive_numbers_with_a_ratio(name):
     numbers = IN_SMALL[name]()
     assert all(value > 0 for value in numbers.values())
     assert any("ratio" in measured or "times faster" in measured for measured in numbers)
+
+
+@pytest.mark.parametrize("strategy", ["adaptive", "exhaustive"])
+def test_a_long_run_is_measured_and_resumed(strategy):
+    numbers = million_executions.measure(strategy, 100, 2)
+    assert all(value > 0 for value in numbers.values())
 
 
 def test_benchmarks_are_chosen_by_name(monkeypatch, capsys):
