@@ -328,7 +328,7 @@ def grid_problem(
 
 def table_problem(agent: SayCanAgent, name: str, limits: Limits = TABLE_LIMITS) -> Problem:
     """Let an agent choose the skills of the robot at the table."""
-    from capscope.environments.tabletop import TableAbstraction, tabletop_simulator
+    from capscope.environments.tabletop import SKILLS, TableAbstraction, tabletop_simulator
 
     simulator = tabletop_simulator()
     return Problem(
@@ -339,4 +339,5 @@ def table_problem(agent: SayCanAgent, name: str, limits: Limits = TABLE_LIMITS) 
         limits=limits,
         description="a robot with four blocks and a cup",
         fingerprint=f"{simulator.fingerprint}-{agent.fingerprint}",
+        intents=[skill.intent for skill in SKILLS.values()],
     )

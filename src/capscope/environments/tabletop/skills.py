@@ -25,6 +25,13 @@ class Skill(NamedTuple):
         where = {CUP: "in the cup", TABLE: "on the table"}
         return f"put the {self.block} block {where.get(self.target, f'on the {self.target} block')}"
 
+    @property
+    def intent(self) -> str:
+        """What it is for, in the words of the table."""
+        return (
+            f"on-table({self.block})" if self.target == TABLE else f"on({self.block},{self.target})"
+        )
+
 
 SKILLS: Mapping[str, Skill] = {
     str(skill): skill
