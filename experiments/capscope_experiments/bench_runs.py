@@ -19,6 +19,7 @@ from typing import Any
 
 from capscope import load
 from capscope.assessment import Event, RunSpec, run_assessment
+from capscope.assessment.spec import with_declared
 from capscope.model import StateGraph
 from capscope.problems import load_problem, source_slug
 from capscope.record.journal import Journal
@@ -78,6 +79,7 @@ class BenchRun:
         if self.strategy == RANDOM:
             settings = replace(settings, patience=_UNLIMITED)
         problem = load_problem(self.problem)
+        settings = with_declared(settings, problem)
         return RunSpec(problem, self.problem, self.strategy, self.seed, settings, self.budget)
 
     def terms(self) -> dict[str, Any]:

@@ -55,6 +55,11 @@ def test_other_intents_are_other_runs_whose_names_can_be_folders():
     assert all("(" not in name and "/" not in name for name in names)
 
 
+def test_a_run_has_the_settings_that_its_problem_declares():
+    kitchen = BenchRun("overcooked-hrl", "adaptive", 0, Settings(), Budget())
+    assert kitchen.spec().settings.expected == tuple(load_problem("overcooked-hrl").expected) != ()
+
+
 def test_budget_and_level_are_not_part_of_the_name_since_a_run_may_continue():
     assert replace(SEARCHED, budget=Budget(), enough=0.5).name == SEARCHED.name
 
