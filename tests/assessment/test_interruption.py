@@ -196,7 +196,10 @@ def drive(tmp_path_factory):
         )
         assert done.returncode == 0, done.stderr
         codes, counts = zip(*json.loads(answer.read_text()), strict=True)
-        return list(codes), list(counts), done.stderr
+        # On a busy machine a command also says how far it is.
+        lines = done.stderr.splitlines(keepends=True)
+        errors = [line for line in lines if not line.startswith("world-worn_board: ")]
+        return list(codes), list(counts), "".join(errors)
 
     return run
 

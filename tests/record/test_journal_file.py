@@ -1,15 +1,18 @@
 """Files that are not intact journals: one line that says what to do, and not a byte changed."""
 
+import itertools
 import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.errors import JournalError
+from capscope.record import journal_file
 from capscope.record.journal import Journal
 from capscope.record.journal_file import FORMAT_VERSION
 from support.small_journals import META, QUERY, add_draw, change, everything, simple_draw, written
@@ -30,6 +33,16 @@ def refusal(path, **options):
     assert "\n" not in message
     assert str(path) in message
     return message
+
+
+def test_a_busy_machine_does_not_make_a_journal_suspicious(path, monkeypatch):
+    # Checking takes limited time, but of the processor: others may have it for minutes.
+    clock = SimpleNamespace(thread_time=lambda: 0.0, monotonic=itertools.count(0, 1e9).__next__)
+    monkeypatch.setattr(journal_file, "time", clock)
+    monkeypatch.setattr(journal_file, "_OPERATIONS_BETWEEN_LOOKS", 1)
+    Journal.open(written(path)).close()
+    clock.thread_time = itertools.count(0, 1e9).__next__
+    assert "checking it takes too long" in refusal(path)
 
 
 def test_a_missing_file_is_named(path):

@@ -149,8 +149,9 @@ def _read_only(path: Path, seconds: float = _SECONDS_TO_WAIT) -> sqlite3.Connect
 
 def _limit_time(db: sqlite3.Connection, path: Path) -> None:
     allowed = _SECONDS_TO_CHECK + _SECONDS_TO_CHECK_A_MEGABYTE * path.stat().st_size / 1e6
-    ends = time.monotonic() + allowed
-    db.set_progress_handler(lambda: time.monotonic() > ends, _OPERATIONS_BETWEEN_LOOKS)
+    # Of this thread's processor time: on a busy machine a journal in order takes minutes.
+    ends = time.thread_time() + allowed
+    db.set_progress_handler(lambda: time.thread_time() > ends, _OPERATIONS_BETWEEN_LOOKS)
 
 
 def _version(path: Path, seconds: float) -> int:
