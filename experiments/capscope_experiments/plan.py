@@ -45,6 +45,7 @@ _LARGE: Mapping[str, Budget] = {
     "mcqs-e": Budget(executions=300_000),
     "random": Budget(executions=300_000),
 }
+_DEPOT: Mapping[str, Budget] = {name: _LARGE[name] for name in ("adaptive", "mcqs-s", "random")}
 _GENERATED: Mapping[str, Budget] = {
     "adaptive": Budget(executions=15_000),
     "exhaustive": Budget(executions=50_000),
@@ -143,7 +144,7 @@ CASES = (
         max_printed_seeds=1,
     ),
     BenchCase("probabilistic-elevators", tuple(_LARGE), _LARGE, max_seeds=_FEWEST),
-    BenchCase("depot", ("adaptive", "mcqs-s", "random"), _LARGE, max_seeds=_FEWEST),
+    BenchCase("depot", tuple(_DEPOT), _DEPOT, max_seeds={"mcqs-s": 1, "random": 1}),
     BenchCase("couriers", tuple(_GENERATED), _GENERATED, max_seeds=_FEW),
     BenchCase("hanoi", tuple(_GENERATED), _GENERATED, max_seeds=_FEW),
     BenchCase("minigrid-q", budgets=_GRID, sequences=5000, as_printed=_PAPERS),

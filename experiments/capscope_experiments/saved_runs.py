@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from capscope import Budget, Usage, load
+from capscope import Budget, Problem, Usage, load
 from capscope.assessment import RunSpec
+from capscope.assessment.loop import recall
 from capscope.model import StateGraph
 from capscope.record.run_directory import JOURNAL, RunDirectory
 from capscope.run import Run
@@ -37,6 +38,13 @@ def open_or_create(path: Path, spec: RunSpec) -> RunDirectory:
         run.close()
         raise
     return run
+
+
+def choose_next(path: Path, problem: Problem) -> None:
+    """Recall a run and choose its next query, as a resumed run does before it asks anything."""
+    with RunDirectory.open(path) as run:
+        state = recall(run.journal, RunSpec.continuing(run.journal.read_meta(), problem))
+        state.strategy.next(state.usage.queries)
 
 
 def stages_within(path: Path, budget: Budget) -> Iterator[Stage]:

@@ -36,7 +36,7 @@ def log_likelihood(partition: Partition, theta: float, d: float) -> float:
 
     >>> log_likelihood((1,), 1.0, 0.0)
     0.0
-    >>> round(np.exp(log_likelihood((1, 1), 3.0, 0.0)), 2)
+    >>> round(float(np.exp(log_likelihood((1, 1), 3.0, 0.0))), 2)
     0.75
     """
     found = sum(log(theta + i * d) for i in range(1, len(partition)))

@@ -14,11 +14,10 @@ import time
 from pathlib import Path
 
 from capscope import Budget, Intent, Predicate, Problem, Settings, Vocabulary, assess
-from capscope.assessment import Event, RunSpec
-from capscope.assessment.loop import recall
-from capscope.record.run_directory import RunDirectory
+from capscope.assessment import Event
 from capscope_experiments.benchmarks.large_world import SWITCHES, outcomes
 from capscope_experiments.benchmarks.tabulated_world import tabulated_problem
+from capscope_experiments.saved_runs import choose_next
 
 EARLY = 10_000
 """Executions that the speed is compared with."""
@@ -89,9 +88,7 @@ def _resident() -> float:
 
 def _seconds_to_resume(run: Path, problem: Problem) -> float:
     begun = time.process_time()
-    with RunDirectory.open(run) as opened:
-        state = recall(opened.journal, RunSpec.continuing(opened.journal.read_meta(), problem))
-        state.strategy.next(state.usage.queries)
+    choose_next(run, problem)
     return time.process_time() - begun
 
 

@@ -28,8 +28,8 @@ from capscope.strategy.base import (
     DrawEnd,
     QueryChoice,
     QueryResult,
-    Replay,
     ReplayAware,
+    ReplayExtent,
     StrategyContext,
 )
 from capscope.strategy.registry import STRATEGIES
@@ -75,7 +75,7 @@ class RunState:
         if isinstance(self.strategy, ReplayAware):
             made = np.bincount(past.query[~past.cut], minlength=finished).tolist()
             intents = max(len(self.journal.intents()), len(self.graph.capabilities))
-            self.strategy.expect(Replay(made, len(past.states), intents))
+            self.strategy.expect(ReplayExtent(made, len(past.states), intents))
         informative = past.queries.informative.tolist()
         for number, transitions in enumerate(past.transitions_by_query()):
             # Nobody but an audit asks for them, and looking them up takes time.

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from capscope.record.run_directory import JOURNAL
 from capscope.symbolic import Effect, State
 from capscope.world import Attempt, Ending
 
@@ -27,7 +28,9 @@ def inspect_log(run: Run) -> str:
     """Return a run as an eval log in JSON."""
     samples = list(_samples(run))
     held = sum(sample["scores"][_SCORER]["value"] == "C" for sample in samples)
-    written = datetime.datetime.fromtimestamp(run.path.stat().st_mtime, datetime.UTC)
+    # The folder itself changes whenever something is read from the journal.
+    changed = (run.path / JOURNAL).stat().st_mtime
+    written = datetime.datetime.fromtimestamp(changed, datetime.UTC)
     created = written.isoformat(timespec="seconds")
     accuracy = {"name": "accuracy", "value": held / max(len(samples), 1)}
     log = {

@@ -37,7 +37,7 @@ from capscope.strategy.base import (
     BegunQuery,
     QueryChoice,
     QueryResult,
-    Replay,
+    ReplayExtent,
     StrategyContext,
     Task,
 )
@@ -188,7 +188,7 @@ class AdaptiveStrategy:
             return [rng.choice(positions.initial) for _ in range(most)]
         return [positions.choose(rng.choice(self._audited_states), rng) for _ in range(most)]
 
-    def expect(self, replay: Replay) -> None:
+    def expect(self, replay: ReplayExtent) -> None:
         """Note what is replayed, so that scores that nobody sees are not computed."""
         # The expected surprises decide when an audit begins. Beyond a number of pairs, the scores
         # also decide which states are candidates next.

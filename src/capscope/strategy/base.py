@@ -163,7 +163,7 @@ class QueryResult:
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayExtent:
     """The recorded answers that a resumed run is about to take in."""
 
     executions: Sequence[int]
@@ -181,7 +181,7 @@ class ReplayAware(Protocol):
     What it knows at the end must be the same.
     """
 
-    def expect(self, replay: Replay) -> None:
+    def expect(self, replay: ReplayExtent) -> None:
         """Note what the next calls of `observe` bring."""
 
 

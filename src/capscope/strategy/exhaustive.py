@@ -25,7 +25,7 @@ from capscope.strategy.base import (
     BegunQuery,
     QueryChoice,
     QueryResult,
-    Replay,
+    ReplayExtent,
     StrategyContext,
     Task,
 )
@@ -144,7 +144,7 @@ class ExhaustiveStrategy:
         tasks = [Task(start, policy) for start, policy in zip(starts, policies, strict=True)]
         return QueryChoice(record, tasks)
 
-    def expect(self, replay: Replay) -> None:
+    def expect(self, replay: ReplayExtent) -> None:
         """Note what is replayed, so that what is refreshed again need not be computed."""
         self.evidence.expect(replay.executions)
 
