@@ -28,6 +28,7 @@ from capscope_experiments.benchmarks import (
     planted_quirks,
     probability_accuracy,
     surprise_rate,
+    tower_findings,
     worker_speedup,
 )
 from capscope_experiments.benchmarks.diff_error_rates import CASES, DiffCase, runs_of
@@ -188,6 +189,23 @@ def test_a_bug_of_the_mail_assistant_is_the_first_finding_after_a_few_executions
     lines = list(mail_findings.measure_all(1, ["small"]))
     assert "attachment at rank 1, wrong mail at rank" in lines[0]
     assert lines[1].startswith("small: both among the first 3 in ")
+
+
+def test_the_lower_block_of_a_tower_is_moved_in_fresh_executions(monkeypatch):
+    monkeypatch.setattr(tower_findings, "EXECUTIONS", 60)
+    monkeypatch.setattr(tower_findings, "FRESH", 10)
+    lines = list(tower_findings.measure(0))
+    assert lines[0].startswith("seed 0: tower")
+    problem = load_problem(tower_findings.PROBLEM)
+    run = assess(problem, strategy="random", budget=Budget(executions=60))
+    towers = frozenset(
+        (capability, state)
+        for state in run.graph.nodes
+        for capability, intent in enumerate(run.graph.capabilities)
+        if tower_findings.block_below(intent, state, run) is not None
+    )
+    rate, executions = tower_findings.fresh_rate(problem, run, towers)
+    assert executions >= 10 and 0.1 < rate < 1
 
 
 def test_a_planted_quirk_is_found_and_a_clean_agent_has_none(monkeypatch):

@@ -15,9 +15,10 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from capscope import Atom, Budget, Effect, Intent, Problem, Run, State, assess
-from capscope.analysis.findings.finding import Example, Finding
+from capscope.analysis.findings.finding import Example, Finding, Pairs
 from capscope.problems import load_problem
 from capscope.world.attempt import Position, observed_state, pursue
+from capscope_experiments.saved_runs import snapshots_of
 
 PROBLEM = "tabletop-affordance"
 EXECUTIONS = 3_000
@@ -63,27 +64,26 @@ def tells_of_colours(finding: Finding, run: Run) -> bool:
     return finding.instead and all(map(is_mistake, finding.examples))
 
 
-def fresh_rate(problem: Problem, run: Run, finding: Finding) -> tuple[float, int]:
-    """Execute the requests of a finding again; return the mean rate of its states."""
-    pairs = [(run.graph.capabilities[number], state) for number, state in sorted(finding.pairs)]
+def fresh_rate(problem: Problem, run: Run, of: Pairs) -> tuple[float, int]:
+    """Make the requests of some pairs again; return the mean over them, and the executions."""
+    pairs = [(run.graph.capabilities[number], state) for number, state in sorted(of)]
     each = -(-FRESH // len(pairs))
+    snapshots = snapshots_of(run)
     rates = []
-    with run.open_journal() as journal:
-        for number, (intent, state) in enumerate(pairs):
-            moved = block_below(intent, state, run)
-            positions = journal.positions(state)
-            if moved is None or not positions:
-                continue
-            rng = random.Random(number)
-            hits = 0
-            for _ in range(each):
-                observation = problem.simulator.restore(
-                    rng.choice(positions).snapshot, rng.getrandbits(32)
-                )
-                start = Position(observation, observed_state(problem, observation))
-                attempt, _ = pursue(problem, intent, start, rng.getrandbits(32))
-                hits += bool(attempt.trajectory[-1] & run.graph.vocabulary.bit[moved])
-            rates.append(hits / each)
+    for number, (intent, state) in enumerate(pairs):
+        moved = block_below(intent, state, run)
+        if moved is None:
+            continue
+        rng = random.Random(number)
+        bit, hits = run.graph.vocabulary.bit[moved], 0
+        for _ in range(each):
+            observation = problem.simulator.restore(
+                rng.choice(snapshots[state]), rng.getrandbits(32)
+            )
+            start = Position(observation, observed_state(problem, observation))
+            attempt, _ = pursue(problem, intent, start, rng.getrandbits(32))
+            hits += bool(attempt.trajectory[-1] & bit)
+        rates.append(hits / each)
     return fmean(rates), each * len(rates)
 
 
@@ -95,7 +95,7 @@ def measure(seed: int) -> Iterator[str]:
         findings = run.findings()
         for rank, finding in enumerate(findings, 1):
             if tells_of_towers(finding, run) and finding.rate.draws >= LEAST_DRAWS:
-                rate, draws = fresh_rate(problem, run, finding)
+                rate, draws = fresh_rate(problem, run, finding.pairs)
                 low, high = finding.rate.interval
                 holds = "inside" if low <= rate <= high else "OUTSIDE"
                 yield f"seed {seed}: tower, finding {rank} of {len(findings)}: {finding.sentence}"

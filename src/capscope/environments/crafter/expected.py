@@ -1,7 +1,8 @@
 """What belongs to a request in Crafter, and is no side effect of it.
 
-Whoever is sent to a tree leaves the water. Without this list, hundreds of such changes come before
-what is worth knowing: that an agent asked for one thing falls asleep, builds or uses up another.
+An agent that is sent to a tree leaves the water. Without this list, hundreds of such changes come
+before what is worth knowing: that an agent asked for one thing falls asleep, builds or uses up
+another.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
