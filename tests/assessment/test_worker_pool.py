@@ -59,7 +59,7 @@ def test_workers_without_draws_to_share_are_refused(request):
 
 @pytest.mark.parametrize(
     ("strategy", "workers", "batch"),
-    [("adaptive", 1, 1), ("adaptive", 3, 12), ("exhaustive", 2, 8), ("mcqs-s", 2, 1)],
+    [("adaptive", 1, 1), ("adaptive", 3, 24), ("exhaustive", 2, 16), ("mcqs-s", 2, 1)],
 )
 def test_a_batch_that_was_not_given_is_chosen_for_the_workers_and_kept(
     strategy, workers, batch, tmp_path, request

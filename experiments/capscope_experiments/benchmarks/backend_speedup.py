@@ -44,7 +44,7 @@ from capscope_experiments.benchmarks.tabulated_world import tabulated_problem
 PROBLEM = "tabletop-affordance"
 SWITCHES = ("a", "b")
 INTENTS = tuple(f"{sign}{name}()" for name in SWITCHES for sign in ("", "not "))
-SETTINGS = Settings(batch=8, audit=0.0)
+SETTINGS = Settings(audit=0.0).with_batch_for(2)  # the same batch for one worker
 SECONDS_TO_SETTLE = 20.0
 
 
@@ -148,6 +148,9 @@ def _seconds_per_draw(workers: WorkerSettings, draws: int = 200) -> float:
 
 
 if __name__ == "__main__":
+    # What is defined in `__main__` cannot travel to other processes.
+    from capscope_experiments.benchmarks.backend_speedup import measure
+
     strategy, executions, rounds = [*sys.argv[1:], *("exhaustive", "400", "3")[len(sys.argv) - 1 :]]
     for measured, value in measure(strategy, int(executions), int(rounds)).items():
         print(f"{measured:<66} {value:12,.2f}", flush=True)

@@ -15,8 +15,9 @@ from typing import Any
 from capscope.errors import CapscopeError
 from capscope.record.stored_values import with_checked_types
 
-_BATCH_PER_WORKER = 4
-"""Draws differ in length: a worker that is done early takes another one of the same batch."""
+_BATCH_PER_WORKER = 8
+"""Draws differ in length: a worker that is done early takes another one of the same batch. At the
+end of a batch it waits: with 4, two workers were 1.6 times as fast as one, with 8 1.7 times."""
 
 
 def _setting(default: Any, text: str, minimum: float = 0, maximum: float = math.inf) -> Any:

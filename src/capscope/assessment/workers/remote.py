@@ -82,14 +82,14 @@ class RemoteWorker:
         new = tuple(intents[self._known_intents :])
         self._known_intents = len(intents)
         policy = order.task.policy
-        walk = None
-        sent = order
+        walk, first, sent = None, None, order
         if not isinstance(policy, SequencePolicy):
             # It may look at the graph, which stays here.
             walk = policy.walk()
+            first = walk.next(order.task.start.state)
             sent = replace(order, task=Task(order.task.start, None))  # type: ignore[arg-type]
         try:
-            self._link.send(MakeDraw(sent, new))
+            self._link.send(MakeDraw(sent, new, first))
             while True:
                 match self._link.receive(deadline - time.monotonic()):
                     case NextCapability(state):

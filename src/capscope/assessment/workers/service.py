@@ -1,9 +1,9 @@
 """The far side of a worker in another process: make draws, and ask back what is known there only.
 
-Policies look at the graph, which stays with the loop; so a draw asks for its next capability,
-unless the whole sequence was sent along. Allowances are shared by all workers, so every call of a
-language model asks whether it may be made, and says what it cost. Messages alternate: the near side
-speaks, then this one. Only `stop` comes in between.
+Policies look at the graph, which stays with the loop; so a draw comes with its first capability and
+asks for each further one, unless the whole sequence was sent along. Allowances are shared by all
+workers, so every call of a language model asks whether it may be made, and says what it cost.
+Messages alternate: the near side speaks, then this one. Only `stop` comes in between.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ class MakeDraw(NamedTuple):
     """Make a draw; answered by `Done` or `Failed`."""
 
     order: DrawOrder
-    """Its policy is None if the worker has to ask for each capability."""
+    """Its policy is None if the worker has to ask for each capability but the first."""
     new_intents: tuple[Intent, ...]
     """Those that the worker does not know yet."""
+    first: int | None = None
+    """What its policy chooses at the start, if the worker has to ask for the others."""
 
 
 class RunJob(NamedTuple):
@@ -86,18 +88,23 @@ def make_known(make: MakeProblem, problem: Problem) -> Mapping[str, str]:
     }
 
 
-@dataclass(frozen=True)
+@dataclass
 class _AskingPolicy:
-    """Ask the near side what comes next; both as a policy and as its only walk."""
+    """Ask the near side what comes after the first; both as a policy and as its only walk."""
 
+    first: int | None
     ask: Callable[[Any], Any]
+    begun: bool = False
 
     def walk(self) -> _AskingPolicy:
         return self
 
     def next(self, state: State) -> int | None:
-        capability: int | None = self.ask(NextCapability(state))
-        return capability
+        if self.begun:
+            capability: int | None = self.ask(NextCapability(state))
+            return capability
+        self.begun = True
+        return self.first
 
     def describe(self) -> Mapping[str, Any]:
         return {}
@@ -160,8 +167,8 @@ class WorkerService:
             case LoadProblem(make):
                 self._problem = make()
                 return make_known(make, self._problem)
-            case MakeDraw(order, new_intents):
-                return self._draw(order, new_intents)
+            case MakeDraw():
+                return self._draw(message)
             case RunJob(job):
                 assert self._problem is not None, "the problem is loaded first"
                 return job(self._problem)
@@ -169,11 +176,13 @@ class WorkerService:
                 raise error
         raise AssertionError(f"unknown message {message!r}")
 
-    def _draw(self, order: DrawOrder, new_intents: tuple[Intent, ...]) -> Any:
+    def _draw(self, message: MakeDraw) -> Any:
         assert self._problem is not None, "the problem is loaded first"
-        self._intents += new_intents
+        self._intents += message.new_intents
+        order = message.order
         if order.task.policy is None:
-            order = replace(order, task=Task(order.task.start, _AskingPolicy(self._ask)))
+            policy = _AskingPolicy(message.first, self._ask)
+            order = replace(order, task=Task(order.task.start, policy))
         common = _AskedAllowance(self._ask, self.stopped)
         return ask(self._problem, order, self._intents, common)
 
