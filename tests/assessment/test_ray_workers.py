@@ -1,8 +1,10 @@
 """Draws and jobs in a Ray cluster of two nodes on this machine; in the end one is killed."""
 
 import os
+import signal
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from capscope import Budget, Settings, WorkerSettings, assess
 from capscope.assessment.workers.ray_cluster import _connect
 from capscope.errors import CapscopeError, RunError
+from capscope_experiments.benchmarks.killed_runs import children_of
 from capscope_experiments.cluster_jobs import connected_cluster
 from capscope_experiments.jobs import run_jobs_in
 from support.journal_rows import dump
@@ -66,6 +69,16 @@ def test_a_node_that_has_another_file_is_refused_before_the_first_job(cluster, t
         pytest.fail("it was not refused")
 
 
+def power_off(nodes, node):
+    """Kill a node with its actors, which otherwise go on until they notice that it is gone."""
+    raylet = node.all_processes["raylet"][0].process.pid
+    actors = children_of(raylet)
+    nodes.remove_node(node, allow_graceful=False)
+    for pid in actors:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def test_a_cluster_leaves_the_same_journal_as_one_thread_although_a_node_is_killed(
     cluster, tmp_path
 ):
@@ -74,7 +87,7 @@ def test_a_cluster_leaves_the_same_journal_as_one_thread_although_a_node_is_kill
 
     def killed(event):
         if event.usage.queries == 5:
-            nodes.remove_node(other, allow_graceful=False)
+            power_off(nodes, other)
             at.append(event.usage.executions)
 
     given = {"strategy": "exhaustive", "settings": SETTINGS, "budget": Budget(executions=200)}

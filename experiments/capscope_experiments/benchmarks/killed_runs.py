@@ -101,9 +101,9 @@ class Trial:
     def _workers(self, run: int) -> list[int]:
         """Return the processes in which the draws of a run are made, if it has any."""
         if self.backend == "processes":
-            return _children(run)
+            return children_of(run)
         # The raylets of the cluster are children of this process, and actors are theirs.
-        ours = [pid for raylet in _children(os.getpid()) for pid in _children(raylet)]
+        ours = [pid for raylet in children_of(os.getpid()) for pid in children_of(raylet)]
         return [pid for pid in ours if _title(pid).startswith("ray::WorkerActor")]
 
 
@@ -195,7 +195,7 @@ def _path_with_tests() -> str:
     return os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
 
 
-def _children(pid: int) -> list[int]:
+def children_of(pid: int) -> list[int]:
     """Return the children of a process, by whichever of its threads they were started."""
     with suppress(OSError):
         lists = Path(f"/proc/{pid}/task").glob("*/children")
