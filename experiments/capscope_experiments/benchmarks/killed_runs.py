@@ -71,11 +71,12 @@ class Trial:
             moment = (
                 self.rng.uniform(0, 1.2 * usual) if attempt < 1 + self.rng.randrange(2) else None
             )
-            if self._once(moment):
+            if self.once(moment):
                 return
         raise AssertionError("the run was killed too often")
 
-    def _once(self, moment: float | None) -> bool:
+    def once(self, moment: float | None) -> bool:
+        """Run it, killed at a moment if one is given; return whether it ended by itself."""
         self.resumed += self.begun
         command = self.command()
         with _started(command) as process:
@@ -117,11 +118,9 @@ def measure(kills: int, backends: tuple[str, ...] = BACKENDS, seed: int = 0) -> 
     workers: Counter[str] = Counter()
     resumed: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder, _cluster("ray" in backends) as address:
-        begun = time.monotonic()
         whole = {s: _undisturbed(Path(folder), s, rows) for s in range(SEEDS)}
-        alone = (time.monotonic() - begun) / SEEDS
         for backend in backends:
-            usual = alone  # of one thread; what the backend takes more is learned
+            usual = _usual_seconds(Path(folder) / backend, backend, address, rng)
             share = kills // len(backends)
             for number in itertools.count():
                 if made[backend] >= share:
@@ -129,9 +128,7 @@ def measure(kills: int, backends: tuple[str, ...] = BACKENDS, seed: int = 0) -> 
                 run = Path(folder) / f"{backend}-{number}"
                 at = address if backend == "ray" else None
                 trial = Trial(run, backend, number % SEEDS, at, rng)
-                begun = time.monotonic()
                 trial.until_it_ends(usual)
-                usual = 0.8 * usual + 0.2 * (time.monotonic() - begun) / (trial.kills + 1)
                 made[backend] += trial.kills
                 workers[backend] += trial.workers_killed
                 resumed[backend] += trial.resumed
@@ -149,6 +146,14 @@ def measure(kills: int, backends: tuple[str, ...] = BACKENDS, seed: int = 0) -> 
     numbers |= {f"{name}: times resumed": float(resumed[name]) for name in backends}
     numbers |= {f"{name}: kills of workers": float(workers[name]) for name in backends}
     return numbers | {f"{name}: runs that ended differently": wrong[name] for name in backends}
+
+
+def _usual_seconds(folder: Path, backend: str, address: str | None, rng: random.Random) -> float:
+    """Return how long a run takes if nobody disturbs it; Ray takes most of it to start."""
+    trial = Trial(folder, backend, 0, address if backend == "ray" else None, rng)
+    begun = time.monotonic()
+    trial.once(None)
+    return time.monotonic() - begun
 
 
 def _start(folder: Path, seed: int) -> list[str]:
