@@ -15,12 +15,12 @@ from capscope.record.execution_table import ExecutionTable
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The number of executions of each kind."""
+    """The number, or the share, of the executions of each kind."""
 
-    new: int = 0
-    repeat: int = 0
-    walk: int = 0
-    nowhere: int = 0
+    new: float = 0
+    repeat: float = 0
+    walk: float = 0
+    nowhere: float = 0
 
 
 def where_executions_went(executions: ExecutionTable) -> Shares:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from capscope.assessment.workers import WorkerSettings
 from capscope.record.settings import Settings
-from capscope.strategy.registry import RANDOM
+from capscope.strategy.registry import RANDOM, STRATEGIES
 from capscope_experiments.bench_runs import BenchRun, RunJob, saved_curve
 from capscope_experiments.curve import Curve
+from capscope_experiments.figure import VARIANT
 from capscope_experiments.jobs import (
     Job,
     JobPlace,
@@ -25,7 +26,6 @@ from capscope_experiments.jobs import (
 from capscope_experiments.measure import DatasetJob, MeasuredProblem
 from capscope_experiments.plan import BenchCase
 
-T = TypeVar("T")
 _LINK = re.compile(r"\]\((?=[\w.-]+\.(?:png|svg|csv)\))")
 Analysis = Callable[[Path, BenchRun], Any]
 """Analyzes a run in a directory; a function of a module, so that it can be sent to a process."""
@@ -48,6 +48,20 @@ class Bench:
     """Where jobs run; None: in processes of this machine, or in this one if it is one at a time."""
     sampling: WorkerSettings = field(default_factory=WorkerSettings)
     """What executes the sequences of evaluation datasets."""
+    strategies: tuple[str, ...] = ()
+    """Measure only these, of each case; empty: all that it has."""
+    keep: bool = False
+    """Keep the rows in the output folder that are not measured again."""
+
+    def measures(self, row: Mapping[str, str]) -> bool:
+        """Return whether this bench measures what a row of results is about."""
+        if not row.get("problem"):
+            return bool(self.cases)
+        if all(case.problem != row["problem"] for case in self.cases):
+            return False
+        strategy = row_strategy(row)
+        # What is not one of the strategies, such as a method of AALpy, is measured with any.
+        return not self.strategies or strategy in self.strategies or strategy not in STRATEGIES.all
 
     def curves(self, runs: Sequence[BenchRun]) -> list[Curve]:
         """Return the curve of every run, in the same order; make the runs that are missing."""
@@ -130,12 +144,13 @@ class AnalysisJob:
         return self.run, self.analysis(self.path, self.run)
 
 
-def pooled(found: Mapping[BenchRun, T]) -> dict[tuple[str, str], list[T]]:
-    """Group results by problem and strategy, in the order of the runs."""
-    groups: dict[tuple[str, str], list[T]] = {}
-    for run, result in found.items():
-        groups.setdefault((run.problem, run.strategy), []).append(result)
-    return groups
+def row_strategy(row: Mapping[str, str]) -> str:
+    """Return the strategy or method of a row of results, without what a variant changes.
+
+    >>> row_strategy({"problem": "tireworld", "strategy": "mcqs-s, --paper"})
+    'mcqs-s'
+    """
+    return (row.get("strategy") or row.get("method", "")).partition(VARIANT)[0]
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ from capscope_experiments.plan import CASES, SEEDS, BenchCase, cases_of
 from capscope_experiments.results import SUITES, run_suite, write_results
 
 _LEVELS = "0.5,0.91,0.99"
-_NOT_REPEATED = ("--output", "--runs", "--write", "--workers", "--backend", "--address", "--json")
+_NOT_REPEATED = ("--output", "--runs", "--write", "--workers", "--backend", "--address")
+_FLAGS_NOT_REPEATED = ("--json", "--keep")
 _SECONDS_BETWEEN_LINES = 5.0
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -94,6 +95,18 @@ def bench_suite(
             metavar="DIR", help="Where runs are saved and reused; by default OUTPUT/runs."
         ),
     ] = None,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep", help="Keep the rows in the output folder of what is not measured now."
+        ),
+    ] = False,
+    render: Annotated[
+        bool,
+        typer.Option(
+            "--render", help="Measure nothing; make the sections again from their CSV files."
+        ),
+    ] = False,
     write: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Write all sections in the output folder to one file."),
@@ -106,6 +119,8 @@ def bench_suite(
     """
     if suite is not None and suite not in SUITES:
         raise CapscopeError(f"no suite {suite!r}; choose one of {', '.join(SUITES)}")
+    if render and (problem or strategy):
+        raise CapscopeError("--render measures nothing; use it without --problem and --strategy")
     budget = Budget(simulator_steps=max_steps, executions=max_executions)
     problems = list(dict.fromkeys(canonical_source([name]) for name in _listed(problem)))
     for source in problems:
@@ -125,10 +140,13 @@ def bench_suite(
         _levels(levels),
         workers or os.cpu_count() or 1,
         sampling=where,
+        strategies=tuple(strategies),
+        keep=keep or render,
     )
     with _place(where, bench.runs, problems) as place:
-        for name in [suite] if suite else SUITES:
-            cases = tuple(_bounded(case, strategies, budget) for case in _cases(name, problems))
+        for name in _measured_suites(suite, folder) if render else [suite] if suite else SUITES:
+            planned = () if render else _cases(name, problems)
+            cases = tuple(_bounded(case, strategies, budget) for case in planned)
             if seeds is not None:
                 cases = tuple(replace(case, max_seeds={}, max_printed_seeds=None) for case in cases)
             if sequences is not None:
@@ -189,6 +207,16 @@ def _levels(text: str) -> tuple[float, ...]:
     )
 
 
+def _measured_suites(suite: str | None, folder: Path) -> list[str]:
+    """Return the suite, or all suites, that a folder has the rows of."""
+    found = [name for name in ([suite] if suite else SUITES) if (folder / f"{name}.csv").exists()]
+    if not found:
+        raise CapscopeError(
+            f"{folder} has no rows of {suite or 'any suite'}; measure something first"
+        )
+    return found
+
+
 def _cases(suite: str, problems: list[str]) -> Sequence[BenchCase]:
     """Return the cases of the named problems; one without a plan gets every strategy, unlimited."""
     planned = {case.problem: case for case in CASES}
@@ -211,9 +239,9 @@ def _command(suite: str) -> str:
     repeated = []
     for word in given:
         if word.startswith(_NOT_REPEATED):
-            if "=" not in word and word != "--json":
+            if "=" not in word:
                 next(given, None)
-        elif word not in ("bench", *SUITES):
+        elif word not in ("bench", *SUITES, *_FLAGS_NOT_REPEATED):
             repeated.append(word)
     return shlex.join(["capscope", "bench", suite, *repeated])
 

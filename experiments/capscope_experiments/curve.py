@@ -69,6 +69,8 @@ class Curve:
     """The executions that any learner needs at least; 0 if that is unknown."""
     measure: str = "exact"
     """What the agreement is measured on: `exact` or `sampled`."""
+    step_budget: int | None = None
+    """The simulator steps that the plan allows, for comparisons after equally many."""
 
     @property
     def last(self) -> Point:

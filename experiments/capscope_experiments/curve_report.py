@@ -5,35 +5,20 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, fields
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capscope_experiments.curve import WEIGHTINGS, Curve, Point
+from capscope_experiments.curve import WEIGHTINGS, Curve
 from capscope_experiments.figure import opacity, pyplot, save, style_of
-from capscope_experiments.table import markdown_table, spread, spread_of_reached, write_csv
+from capscope_experiments.table import markdown_table, spread, spread_of_reached
 
 _BASELINE = "random"
 Cost = Literal["executions", "simulator_steps"]
 _COSTS: tuple[tuple[Cost, str], ...] = (("executions", "executions"), ("simulator_steps", "steps"))
-
-
-def write_points(curves: Sequence[Curve], path: Path) -> None:
-    """Write every recorded point of every run, to six places."""
-    heads = ["problem", "strategy", "seed", *(field.name for field in fields(Point))]
-    rows = (
-        [curve.problem, curve.strategy, curve.seed, *map(_rounded, astuple(point))]
-        for curve in curves
-        for point in curve.points
-    )
-    write_csv(path, heads, rows)
-
-
-def _rounded(value: Any) -> Any:
-    return round(value, 6) if isinstance(value, float) else value
 
 
 def group(curves: Sequence[Curve], problem: str, strategy: str) -> list[Curve]:
@@ -44,10 +29,9 @@ def group(curves: Sequence[Curve], problem: str, strategy: str) -> list[Curve]:
 def groups(curves: Sequence[Curve]) -> Iterator[tuple[str, str, list[Curve]]]:
     """Yield the runs of each strategy on each problem, in the order of the curves."""
     for problem in dict.fromkeys(curve.problem for curve in curves):
-        for strategy in dict.fromkeys(curve.strategy for curve in curves):
-            runs = group(curves, problem, strategy)
-            if runs:
-                yield problem, strategy, runs
+        own = [curve for curve in curves if curve.problem == problem]
+        for strategy in dict.fromkeys(curve.strategy for curve in own):
+            yield problem, strategy, group(own, problem, strategy)
 
 
 def ratio_to_baseline(
@@ -102,6 +86,14 @@ def _needed_rows(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[l
             spread([run.last.seconds for run in runs]),
             str(len(runs)),
         ]
+
+
+def same_steps_problems(curves: Sequence[Curve]) -> list[str]:
+    """List the problems on which all runs had the same budget of simulator steps."""
+    budgets: dict[str, set[int | None]] = {}
+    for curve in curves:
+        budgets.setdefault(curve.problem, set()).add(curve.step_budget)
+    return [name for name, steps in budgets.items() if len(steps) == 1 and steps != {None}]
 
 
 def same_steps_table(curves: Sequence[Curve], problems: Sequence[str]) -> str:

@@ -11,6 +11,13 @@ from urllib.parse import quote
 from capscope.errors import CapscopeError
 from capscope.record.run_directory import versions, write_atomically
 from capscope_experiments.bench import Bench, Section, linked_from
+from capscope_experiments.row_origins import (
+    combined_origins,
+    commands_text,
+    machines_text,
+    origins_file,
+    require_origins,
+)
 from capscope_experiments.suites.ablation import ablation
 from capscope_experiments.suites.agreement import measure_agreement
 from capscope_experiments.suites.efficiency import efficiency
@@ -67,9 +74,13 @@ def run_suite(name: str, bench: Bench, command: str) -> Section:
         bench.output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CapscopeError(f"cannot create the folder {bench.output}: {error.strerror}") from error
+    require_origins(bench, name)
     section = SUITES[name](bench)
-    body = f"```\n{command}\n```\n\n{section.body.strip()}\n\n*{measured_with(bench)}*"
-    section = Section(section.title, body, (*section.files, f"{name}.md"))
+    origins = combined_origins(bench, name, command, measured_with(bench))
+    commands, machines = commands_text(origins), machines_text(origins)
+    body = f"```\n{commands}\n```\n\n{section.body.strip()}\n\n{machines}"
+    files = (*section.files, origins_file(name), f"{name}.md")
+    section = Section(section.title, body, files)
     write_atomically(bench.output / f"{name}.md", section.text())
     return section
 

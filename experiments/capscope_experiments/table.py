@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from capscope.record.run_directory import write_atomically
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -26,10 +29,11 @@ def _line(cells: Iterable[object]) -> str:
 
 def write_csv(path: Path, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a CSV file."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(heads)
-        writer.writerows(rows)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(heads)
+    writer.writerows(rows)
+    write_atomically(path, text.getvalue())
 
 
 def spread(values: Sequence[float], form: str = "{:,.0f}") -> str:

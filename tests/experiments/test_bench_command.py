@@ -56,6 +56,7 @@ def tiny(suite, problem="tireworld", strategy="mcqs-s", levels="0.02,0.05", most
         (["efficiency", "--backend", "threads"], "--backend is processes or ray, not threads"),
         (["efficiency", "--address", "auto"], "--address is for --backend ray, not processes"),
         (["ablation", "--strategy", "random"], "choose mcqs-s or mcqs-e, which use it"),
+        (["efficiency", "--render"], "--render measures nothing; use it without --problem"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -86,8 +87,9 @@ def test_a_suite_prints_its_section_and_saves_its_runs(capscope, monkeypatch):
     done = capscope(*command)
     assert (done.code, done.err) == (0, "")
     section = Path("results/efficiency.md").read_text("utf-8")
-    names = ["efficiency.csv", "efficiency.png", "efficiency.svg"]
-    names += ["efficiency-weightings.png", "efficiency-weightings.svg", "efficiency.md"]
+    names = ["efficiency.csv", "efficiency-runs.csv", "efficiency.png", "efficiency.svg"]
+    names += ["efficiency-weightings.png", "efficiency-weightings.svg"]
+    names += ["efficiency-commands.csv", "efficiency.md"]
     written = ", ".join(f"results/{name}" for name in names)
     assert done.out == f"{section}\nwritten: {written}\n"
     assert cells(section, "tireworld", "mcqs-s")["seeds"] == "1"
@@ -120,10 +122,33 @@ def test_the_section_repeats_the_command_without_its_output_options(capscope):
     assert Path("kept").is_dir()
 
 
+def test_problems_measured_one_by_one_are_kept_and_rendered_without_measuring(capscope):
+    for problem in ("tireworld", "blocksworld"):
+        done = capscope(*tiny("reachability", problem=problem), "--keep")
+        assert done.code == 0, done.err
+    section = Path("results/reachability.md")
+    text = section.read_text("utf-8")
+    assert all(cells(text, problem, "mcqs-s") for problem in ("tireworld", "blocksworld"))
+    commands = text.split("```")[1].strip().splitlines()
+    assert [shlex.split(line)[4] for line in commands] == ["tireworld", "blocksworld"]
+    assert "--keep" not in text
+    section.unlink()
+    done = capscope("bench", "--render", "--write", "ALL.md")
+    assert (done.code, section.read_text("utf-8")) == (0, text)
+    assert "capscope bench reachability --problem tireworld" in Path("ALL.md").read_text("utf-8")
+
+
+def test_there_is_nothing_to_render_before_something_was_measured(refusal):
+    assert "results has no rows of any suite; measure something first" in refusal(
+        "bench", "--render"
+    )
+
+
 def test_json_is_one_object_that_names_the_files(capscope):
     done = capscope(*tiny("reachability"), "--json", "--write", "RESULTS.md")
     assert done.out.count("\n") == 1
-    names = ["results/reachability.csv", "results/reachability.md", "RESULTS.md"]
+    kinds = (".csv", "-commands.csv", ".md")
+    names = [*(f"results/reachability{kind}" for kind in kinds), "RESULTS.md"]
     assert json.loads(done.out) == {"suite": "reachability", "written": names}
     assert all(Path(name).is_file() for name in names)
 

@@ -1,4 +1,3 @@
-import csv
 import dataclasses
 
 import pytest
@@ -10,10 +9,10 @@ from capscope_experiments.curve_report import (
     group,
     needed_table,
     ratio_to_baseline,
+    same_steps_problems,
     same_steps_table,
     shares_table,
     weightings_table,
-    write_points,
 )
 from support.markdown_rows import cells
 
@@ -66,6 +65,15 @@ def test_agreement_after_the_same_steps_is_compared_with_random_query():
     assert row["agreement"].startswith("0.600 ±")
     assert cells(table, "blocks", "random")["of Random Query's"] == "–"
     assert "other" not in table
+
+
+def test_runs_are_compared_after_the_same_steps_if_all_were_given_them():
+    def budgets(problem, *steps):
+        made = curve("mcqs-e", 0, (10, 0.5), problem=problem)
+        return [dataclasses.replace(made, step_budget=step) for step in steps]
+
+    curves = [*budgets("same", 9, 9), *budgets("other", 9, 8), *budgets("some", 9, None)]
+    assert same_steps_problems([*curves, *budgets("none", None)]) == ["same"]
 
 
 def test_executions_are_compared_with_the_baseline_and_with_the_lower_bound():
@@ -146,18 +154,6 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_header():
 def test_one_run_has_no_spread():
     row = cells(needed(CURVES[:1]), "blocks", "mcqs-s")
     assert row["steps to 0.9"] == "100"
-
-
-def test_the_csv_holds_every_point_of_every_run(tmp_path):
-    write_points(CURVES, tmp_path / "all.csv")
-    with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == sum(len(c.points) for c in CURVES)
-    assert list(rows[0]) == [
-        "problem", "strategy", "seed", *(field.name for field in dataclasses.fields(Point)),
-    ]  # fmt: skip
-    assert rows[1]["simulator_steps"] == "100"
-    assert float(rows[2]["agreement"]) == 0.995
 
 
 def test_runs_are_grouped_by_problem_and_strategy():

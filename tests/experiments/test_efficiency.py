@@ -13,6 +13,7 @@ from capscope_experiments.plan import CASES, BenchCase
 from capscope_experiments.suites.efficiency import (
     AS_PRINTED,
     _cut,
+    audits_table,
     efficiency,
     efficiency_curves,
     executions_without_audit,
@@ -57,13 +58,13 @@ def of(curves, problem, strategy):
     return [curve for curve in curves if (curve.problem, curve.strategy) == (problem, strategy)]
 
 
-def test_curves_come_problem_by_problem_strategy_by_strategy_seed_by_seed(curves, bench):
-    assert [(curve.problem, curve.strategy, curve.seed) for curve in curves] == [
+def test_every_planned_run_has_a_curve(curves, bench):
+    assert sorted((curve.problem, curve.strategy, curve.seed) for curve in curves) == sorted(
         (case.problem, strategy, seed)
         for case in bench.cases
         for strategy in rows_of(case)
         for seed in bench.seeds
-    ]
+    )
 
 
 def test_runs_as_printed_have_no_departure_from_the_paper(bench, curves):
@@ -178,9 +179,33 @@ def test_beside_one_of_the_papers_strategies_ours_do_not_set_the_cut(strategy):
 def test_what_adaptive_runs_need_is_measured_without_an_audit(tmp_path):
     case = BenchCase("tireworld", ("adaptive",), {"adaptive": Budget(executions=80)}, sequences=20)
     bench = tiny_bench(tmp_path, cases=(case,), levels=(0.2, 0.5))
-    needed = executions_without_audit(bench)["tireworld"]
-    assert len(needed) == 2 and all(1 <= n < 80 for n in needed)
-    assert executions_without_audit(replace(bench, levels=(1.0,)))["tireworld"] == [None, None]
+    needed = executions_without_audit(bench)
+    assert needed.keys() == {("tireworld", 0), ("tireworld", 1)}
+    assert all(1 <= n < 80 for n in needed.values())
+    never = executions_without_audit(replace(bench, levels=(1.0,)))
+    assert list(never.values()) == [None, None]
+
+
+def audit(problem, passed, rate, needed, level=0.99):
+    return {
+        "problem": problem, "strategy": "adaptive", "seed": "0", "passed": str(passed),
+        "audited": "0.01", "executions": "500", "rate": rate, "level": str(level),
+        "executions_without_audit": needed,
+    }  # fmt: skip
+
+
+def test_only_statements_whose_truth_is_known_count_as_true_or_not():
+    audits = [audit("a", True, "", "90"), audit("a", True, "0.02", "110")]
+    audits += [audit("a", True, "0.01", ""), audit("a", False, "0.5", "100")]
+    row = cells(audits_table(audits, 0.99), "a")
+    assert (row["passed"], row["true"], row["stated after"]) == ("3 of 4", "1 of 2", "500 ± 0")
+    assert row["executions to 0.99"] == "3 of 4 runs"
+    assert row["surprises"].startswith("1.500 % ± ")
+
+
+def test_executions_to_another_level_are_not_shown():
+    row = cells(audits_table([audit("a", True, "", "90", 0.9)], 0.99), "a")
+    assert row["executions to 0.99"] == "–"
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +228,8 @@ def test_the_section_shows_the_numbers_of_the_curves(bench, curves, section):
     assert f"({sum(base) / sum(needed):,.1f}×)" in row["steps to 0.02"]
     rows = [line.split("|")[1:3] for line in section.body.splitlines() if line.startswith("| ")]
     table = [(problem.strip(), strategy.strip()) for problem, strategy in rows]
-    pairs = [(case.problem, strategy) for case in bench.cases for strategy in rows_of(case)]
+    blocks, tires = sorted(bench.cases, key=lambda case: case.problem)
+    pairs = [(case.problem, name) for case in (blocks, tires) for name in rows_of(case)]
     head = ("problem", "strategy")
     assert table == 3 * [head, *pairs]
 
@@ -211,13 +237,15 @@ def test_the_section_shows_the_numbers_of_the_curves(bench, curves, section):
 def test_the_section_lists_the_files_that_it_shows(bench, curves, section):
     figures = ("efficiency", "efficiency-weightings")
     pictures = tuple(f"{name}.{kind}" for name in figures for kind in ("png", "svg"))
-    assert section.files == ("efficiency.csv", *pictures)
-    assert set(links(section.body)) == {"efficiency.csv", *pictures[::2]}
+    tables = ("efficiency.csv", "efficiency-runs.csv")
+    assert section.files == (*tables, *pictures)
+    assert set(links(section.body)) == {*tables, *pictures[::2]}
     assert all((bench.output / name).stat().st_size for name in section.files)
     with (bench.output / "efficiency.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == sum(len(curve.points) for curve in curves)
-    assert float(rows[-1]["agreement"]) == round(curves[-1].last.agreement, 6)
+    last = of(curves, "tireworld", "random")[-1].last
+    assert float(rows[-1]["agreement"]) == round(last.agreement, 6)
 
 
 def test_the_plan_names_known_strategies_and_limits_only_those_it_runs():

@@ -14,6 +14,7 @@ from capscope_experiments.results import (
     run_suite,
     write_results,
 )
+from capscope_experiments.table import write_csv
 from support.markdown_rows import links
 from support.tiny_bench import tiny_bench
 
@@ -125,8 +126,11 @@ def test_without_a_section_there_are_no_results(tmp_path):
 
 
 def test_sections_are_copied_unchanged(bench, tmp_path, monkeypatch):
-    section = Section("Made", "| n |\n|---|\n| 123.456 |", ())
-    monkeypatch.setattr(results, "SUITES", {"made": lambda bench: section})
+    def made(bench):
+        write_csv(bench.output / "made.csv", ["n"], [[123.456]])
+        return Section("Made", "| n |\n|---|\n| 123.456 |", ("made.csv",))
+
+    monkeypatch.setattr(results, "SUITES", {"made": made})
     run_suite("made", bench, "capscope bench made")
     text = written(tmp_path / "RESULTS.md", bench.output)
     section = (bench.output / "made.md").read_text("utf-8")

@@ -22,8 +22,8 @@ from capscope_experiments.curve_report import (
     ratio_text,
     ratio_to_baseline,
     weightings_table,
-    write_points,
 )
+from capscope_experiments.curve_rows import combined_curves
 from capscope_experiments.figure import opacity, pyplot, save, style_of
 from capscope_experiments.suites.efficiency import (
     AS_PRINTED,
@@ -53,7 +53,7 @@ def ablation(bench: Bench) -> Section:
         replace(case, strategies=tuple(filter(_repeats_policy, case.strategies)))
         for case in bench.cases
     )
-    if not any(set(case.strategies) - {RANDOM} for case in cases):
+    if cases and not any(set(case.strategies) - {RANDOM} for case in cases):
         raise CapscopeError("the ablation switches ξ off; choose mcqs-s or mcqs-e, which use it")
     if not bench.settings.xi:
         raise CapscopeError("the ablation switches ξ off; with --xi 0 it is off already")
@@ -64,8 +64,7 @@ def ablation(bench: Bench) -> Section:
         replace(curve, strategy=curve.strategy + _WITHOUT)
         for curve in without.curves(without.planned_runs())
     ]
-    curves = [*with_bonus, *ablated]
-    write_points(curves, bench.output / "ablation.csv")
+    curves = combined_curves(bench, "ablation", [*with_bonus, *ablated])
     figures = draw_curves(curves, (LEVEL,), bench.output, "ablation")
     figures += _draw_ratios(curves, bench.output)
     figures += draw_weightings(curves, (LEVEL,), bench.output, "ablation-weightings")
@@ -80,7 +79,9 @@ def ablation(bench: Bench) -> Section:
             weightings_table(curves, (LEVEL,)),
         ]
     )
-    return Section("E4: without the revisitation bonus", body, ("ablation.csv", *figures))
+    return Section(
+        "E4: without the revisitation bonus", body, ("ablation.csv", "ablation-runs.csv", *figures)
+    )
 
 
 def _table(curves: Sequence[Curve]) -> str:

@@ -12,10 +12,11 @@ from capscope.analysis.evaluation.evaluate import Measure, evaluated_model
 from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
-from capscope_experiments.bench import Bench, Section, pooled
+from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.fidelity import fidelity
-from capscope_experiments.table import markdown_table, spread, write_csv
+from capscope_experiments.result_rows import Row, grouped, numbers, write_rows
+from capscope_experiments.table import markdown_table, spread
 
 _COLUMNS = {
     "model_agreement": "exact",
@@ -32,7 +33,7 @@ _COLUMNS = {
 }
 _TEXT = """
 The final models of the runs of E1. *Exact*: agreement over all reachable transitions. *Sampled*:
-agreement on an independent dataset of {sequences:,} random sequences of 10 to 30 capabilities,
+agreement on an independent dataset of {sequences} random sequences of 10 to 30 capabilities,
 weighted by that dataset; *by own counts* is weighted by what the learner itself observed, as the
 paper's formula is printed, which gives no weight to what it never explored. *Achievable only*: with
 the paper's filter, which omits rules and capabilities that never achieve their intent. *Calibration
@@ -76,22 +77,29 @@ def measure_agreement(bench: Bench) -> Section:
     bench.curves(runs)  # makes the runs that are missing
     bench.build_datasets(run.measured for run in runs)
     found: dict[BenchRun, dict[str, Any]] = bench.analyze("agreement", runs, evaluate_run)
-    heads = ["problem", "strategy", "seed", *_COLUMNS]
-    rows = [[r.problem, r.strategy, r.seed, *row.values()] for r, row in found.items()]
-    write_csv(bench.output / "agreement.csv", heads, rows)
-    text = _TEXT.format(sequences=bench.cases[0].sequences).strip()
-    body = f"{text}\n\n{_table(found)}\n\nEvery run: [agreement.csv](agreement.csv)."
+    heads = ["problem", "strategy", "seed", *_COLUMNS, "sequences"]
+    measured = [
+        [run.problem, run.strategy, run.seed, *row.values(), run.sequences]
+        for run, row in found.items()
+    ]
+    rows = write_rows(bench, "agreement.csv", heads, measured)
+    text = _TEXT.format(sequences=_range(numbers(rows, "sequences"))).strip()
+    body = f"{text}\n\n{_table(rows)}\n\nEvery run: [agreement.csv](agreement.csv)."
     return Section("How good the final models are", body, ("agreement.csv",))
 
 
-def _table(found: dict[BenchRun, dict[str, Any]]) -> str:
+def _range(values: Sequence[float]) -> str:
+    """Format the least and the greatest number, or the one that all are."""
+    return " to ".join(f"{value:,.0f}" for value in dict.fromkeys([min(values), max(values)]))
+
+
+def _table(rows: Sequence[Row]) -> str:
     lines = [
-        [*key, *(_cell([row[name] for row in rows]) for name in _COLUMNS), len(rows)]
-        for key, rows in pooled(found).items()
+        [*key, *(_cell(numbers(runs, name)) for name in _COLUMNS), len(runs)]
+        for key, runs in grouped(rows).items()
     ]
     return markdown_table(["problem", "strategy", *_COLUMNS.values(), "seeds"], lines)
 
 
-def _cell(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return spread(known, "{:.4f}") if known else "–"
+def _cell(values: Sequence[float]) -> str:
+    return spread(values, "{:.4f}") if values else "–"

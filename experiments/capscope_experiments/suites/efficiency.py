@@ -21,23 +21,31 @@ from capscope.record.settings import PAPER
 from capscope.record.usage import Budget
 from capscope.strategy.registry import DEFAULT_STRATEGY, RANDOM, STRATEGIES
 from capscope_experiments.audit_truth import surprise_rate
-from capscope_experiments.bench import Bench, Section, pooled
+from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.curve import Curve
 from capscope_experiments.curve_report import (
     draw_curves,
     draw_weightings,
     needed_table,
+    same_steps_problems,
     same_steps_table,
     shares_table,
     weightings_table,
-    write_points,
 )
+from capscope_experiments.curve_rows import combined_curves
 from capscope_experiments.figure import VARIANT
+from capscope_experiments.plan import BenchCase
+from capscope_experiments.result_rows import Row, grouped, number, numbers, write_rows
 from capscope_experiments.table import markdown_table, spread, spread_of_reached
 
 CUT = 25
 AS_PRINTED = f"{VARIANT} --paper"
+_AUDITS_FILE = "efficiency-audits.csv"
+_AUDIT_HEADS = (
+    *("problem", "strategy", "seed", "passed", "audited", "executions", "rate"),
+    *("level", "executions_without_audit"),
+)
 _UNAUDITED = Budget(executions=20_000)
 """For runs without an audit, which do not end by themselves."""
 _TEXT = """
@@ -49,7 +57,7 @@ for an exact model with standard errors of 0.05. That is more than an agreement 
 the ratio can be slightly below 1; far below it for the adaptive strategy, which infers most pairs.
 "Ended by" is why the runs ended; a run that ended by a budget did not reach its own stop. "--paper"
 marks runs without any departure from the paper. All points are in
-[efficiency.csv](efficiency.csv).
+[efficiency.csv](efficiency.csv), and the runs in [efficiency-runs.csv](efficiency-runs.csv).
 """
 WEIGHTINGS_TEXT = """
 What a transition weighs changes how fast a strategy looks. *By the evaluation data*: weighted by an
@@ -84,8 +92,8 @@ found on minigrid-q; the other problems are held out.
 
 def efficiency(bench: Bench) -> Section:
     """Run every strategy on every problem and compare what they needed."""
-    curves = efficiency_curves(bench)
-    write_points(curves, bench.output / "efficiency.csv")
+    curves = combined_curves(bench, "efficiency", efficiency_curves(bench))
+    audits = combined_audits(bench)
     figures = draw_curves(curves, bench.levels, bench.output, "efficiency")
     figures += draw_weightings(curves, bench.levels, bench.output, "efficiency-weightings")
     body = "\n\n".join(
@@ -93,75 +101,83 @@ def efficiency(bench: Bench) -> Section:
             _TEXT.strip(),
             "![agreement over simulator steps](efficiency.png)",
             needed_table(curves, bench.levels),
-            *_same_steps(bench, curves),
+            *_same_steps(curves),
             WEIGHTINGS_TEXT.strip(),
             "![agreement under three weightings](efficiency-weightings.png)",
             weightings_table(curves, bench.levels[-2:]),
-            *_audits(bench),
+            *([_AUDITS.strip(), audits_table(audits, bench.levels[-1])] if audits else []),
             _SHARES.strip(),
             shares_table(curves),
         ]
     )
-    return Section("E1: learning efficiency", body, ("efficiency.csv", *figures))
+    files = ("efficiency.csv", "efficiency-runs.csv", *([_AUDITS_FILE] if audits else []))
+    return Section("E1: learning efficiency", body, (*files, *figures))
 
 
-def _same_steps(bench: Bench, curves: Sequence[Curve]) -> list[str]:
+def _same_steps(curves: Sequence[Curve]) -> list[str]:
     """Compare problems on which every strategy has the same budget of steps; nothing without."""
-    problems = []
-    for case in bench.cases:
-        steps = {case.budget(strategy).simulator_steps for strategy in case.strategies}
-        if len(steps) == 1 and steps != {None}:
-            problems.append(case.problem)
+    problems = same_steps_problems(curves)
     return [_SAME_STEPS.strip(), same_steps_table(curves, problems)] if problems else []
 
 
-def _audits(bench: Bench) -> list[str]:
-    """Return the part about audits; nothing without a strategy that makes them."""
+def combined_audits(bench: Bench) -> list[Row]:
+    """Compare the statement of each audited run with the truth; return all rows, kept ones too."""
     # A budget of steps, for comparisons, ends a run before its audit.
     cases = tuple(c for c in bench.cases if c.budget(DEFAULT_STRATEGY).simulator_steps is None)
-    if not any(DEFAULT_STRATEGY in case.strategies for case in cases):
-        return []
-    return [_AUDITS.strip(), audits_table(replace(bench, cases=cases))]
+    audited = replace(bench, cases=cases)
+    runs = audited.planned_runs((DEFAULT_STRATEGY,))
+    found: dict[BenchRun, dict[str, Any]] = audited.analyze("audits", runs, audited_rate)
+    level, needed = bench.levels[-1], executions_without_audit(audited)
+    measured = [
+        [
+            *(run.problem, run.strategy, run.seed),
+            *(row["passed"], row["audited"], row["executions"], row["rate"]),
+            *(level, needed[run.problem, run.seed]),
+        ]
+        for run, row in found.items()
+    ]
+    return write_rows(bench, _AUDITS_FILE, _AUDIT_HEADS, measured, optional=True)
 
 
-def audits_table(bench: Bench) -> str:
-    """Compare the statement of each audited run with the truth."""
-    found: dict[BenchRun, dict[str, Any]] = bench.analyze(
-        "audits", bench.planned_runs((DEFAULT_STRATEGY,)), audited_rate
-    )
-    needed = executions_without_audit(bench)
+def audits_table(audits: Sequence[Row], level: float) -> str:
+    """Show what audited runs state, and whether it is true."""
     rows = []
-    for (problem, _), results in pooled(found).items():
-        passed = [row for row in results if row["passed"]]
-        rates = [row["rate"] for row in passed if row["rate"] is not None]
-        true = sum(rate <= row["audited"] for rate, row in zip(rates, passed, strict=False))
+    for (problem, _), runs in grouped(audits).items():
+        passed = [run for run in runs if run["passed"] == str(True)]
+        known = [run for run in passed if run["rate"]]
+        true = sum(float(run["rate"]) <= float(run["audited"]) for run in known)
+        rates = [100 * rate for rate in numbers(known, "rate")]
         rows.append(
             [
                 problem,
-                spread_of_reached(needed[problem]),
-                f"{len(passed)} of {len(results)}",
-                spread([row["executions"] for row in passed], "{:,.0f}") if passed else "–",
-                spread([100 * rate for rate in rates], "{:.3f} %") if rates else "–",
+                _executions_to(level, runs),
+                f"{len(passed)} of {len(runs)}",
+                spread(numbers(passed, "executions")) if passed else "–",
+                spread(rates, "{:.3f} %") if rates else "–",
                 f"{true} of {len(rates)}" if rates else "–",
             ]
         )
-    heads = [f"executions to {bench.levels[-1]:g}", "passed", "stated after", "surprises", "true"]
+    heads = [f"executions to {level:g}", "passed", "stated after", "surprises", "true"]
     return markdown_table(["problem", *heads], rows)
 
 
-def executions_without_audit(bench: Bench) -> dict[str, list[int | None]]:
-    """Return by problem what each run needed for the highest level if there is no audit."""
+def _executions_to(level: float, runs: Sequence[Row]) -> str:
+    """Show what was needed without an audit, unless another level was measured."""
+    if any(float(run["level"]) != level for run in runs):
+        return "–"
+    return spread_of_reached([number(run["executions_without_audit"]) for run in runs])
+
+
+def executions_without_audit(bench: Bench) -> dict[tuple[str, int], int | None]:
+    """Return by problem and seed what runs need for the highest level if there is no audit."""
     level = bench.levels[-1]
     unaudited = replace(bench, settings=replace(bench.settings, audit=0.0))
     runs = [
         replace(run, enough=level, budget=_UNAUDITED if run.budget == Budget() else run.budget)
         for run in unaudited.planned_runs((DEFAULT_STRATEGY,))
     ]
-    needed: dict[str, list[int | None]] = {}
-    for curve in unaudited.curves(runs):
-        point = curve.first_at(level)
-        needed.setdefault(curve.problem, []).append(point.executions if point else None)
-    return needed
+    reached = [(curve, curve.first_at(level)) for curve in unaudited.curves(runs)]
+    return {(c.problem, c.seed): point.executions if point else None for c, point in reached}
 
 
 def audited_rate(path: Path, run: BenchRun) -> dict[str, Any]:
@@ -182,15 +198,14 @@ def efficiency_curves(bench: Bench) -> list[Curve]:
     """Make all runs, first those that determine how far Random Query goes."""
     searched = bench.curves(bench.planned_runs()) + printed_curves(bench)
     random = bench.curves(list(_random_runs(bench, searched)))
-    places = {
-        (case.problem, name): (i, j)
-        for i, case in enumerate(bench.cases)
-        for j, strategy in enumerate(case.strategies)
-        for name in (strategy, strategy + AS_PRINTED)
-    }
-    return sorted(
-        [*searched, *random], key=lambda c: (*places[c.problem, c.strategy], c.strategy, c.seed)
-    )
+    cases = {case.problem: case for case in bench.cases}
+    return [
+        replace(c, step_budget=_planned_steps(cases[c.problem], c)) for c in [*searched, *random]
+    ]
+
+
+def _planned_steps(case: BenchCase, curve: Curve) -> int | None:
+    return case.budget(curve.strategy.partition(VARIANT)[0]).simulator_steps
 
 
 def printed_curves(bench: Bench) -> list[Curve]:

@@ -11,7 +11,8 @@ from capscope import load
 from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
-from capscope_experiments.table import markdown_table, write_csv
+from capscope_experiments.result_rows import Row, write_rows
+from capscope_experiments.table import markdown_table
 
 _MOST = 12
 _TEXT = f"""
@@ -49,18 +50,23 @@ def measure_findings(bench: Bench) -> Section:
     runs = bench.planned_runs((DEFAULT_STRATEGY,))
     bench.curves(runs)  # makes the runs that are missing
     found: dict[BenchRun, list[dict[str, Any]]] = bench.analyze("surprises", runs, find_in_run)
-    findings = [
-        finding
-        for case in bench.cases
-        for finding in pool_findings(
-            case.problem, [found[run] for run in runs if run.problem == case.problem]
-        )
+    findings: list[PooledFinding] = []
+    for problem in dict.fromkeys(run.problem for run in runs):
+        own = [found[run] for run in runs if run.problem == problem]
+        findings += pool_findings(problem, own) or [_nothing_found(problem, len(own))]
+    heads = ["problem", "strategy", "kind", "finding", "strength", "seen in", "runs"]
+    measured = [
+        [f.problem, DEFAULT_STRATEGY, f.kind, f.sentence, f.strength, f.seen, f.runs]
+        for f in findings
     ]
-    heads = ["problem", "kind", "finding", "strength", "seen in", "runs"]
-    rows = [[f.problem, f.kind, f.sentence, f.strength, f.seen, f.runs] for f in findings]
-    write_csv(bench.output / "findings.csv", heads, rows)
-    body = f"{_TEXT.strip()}\n\n{_table(bench, findings)}"
+    rows = write_rows(bench, "findings.csv", heads, measured)
+    body = f"{_TEXT.strip()}\n\n{_table(rows)}"
     return Section("E2: what was found", body, ("findings.csv",))
+
+
+def _nothing_found(problem: str, runs: int) -> PooledFinding:
+    """Return a row for a problem without findings; otherwise it would look unmeasured."""
+    return PooledFinding(problem, "–", "nothing surprising", 0.0, 0, runs)
 
 
 def pool_findings(problem: str, runs: Sequence[list[dict[str, Any]]]) -> list[PooledFinding]:
@@ -82,11 +88,13 @@ def _key(finding: dict[str, Any]) -> tuple[Any, ...]:
     return finding["kind"], finding["intent"], tuple(finding["literals"])
 
 
-def _table(bench: Bench, findings: Sequence[PooledFinding]) -> str:
-    rows: list[list[Any]] = []
-    for case in bench.cases:
-        own = [f for f in findings if f.problem == case.problem]
-        rows += [[f.problem, f.kind, f.sentence, f"{f.seen} of {f.runs}"] for f in own[:_MOST]]
-        if not own:
-            rows.append([case.problem, "–", "nothing surprising", "–"])
-    return markdown_table(["problem", "kind", "finding", "found in"], rows)
+def _table(rows: Sequence[Row]) -> str:
+    shown: list[list[str]] = []
+    for problem in dict.fromkeys(row["problem"] for row in rows):
+        own = [row for row in rows if row["problem"] == problem]
+        shown += [[problem, row["kind"], row["finding"], _found_in(row)] for row in own[:_MOST]]
+    return markdown_table(["problem", "kind", "finding", "found in"], shown)
+
+
+def _found_in(row: Row) -> str:
+    return f"{row['seen in']} of {row['runs']}" if row["seen in"] != "0" else "–"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,8 @@ from capscope_experiments.curve import Evaluation, learning_points
 from capscope_experiments.exact_distances import mean_total_variation
 from capscope_experiments.jobs import Report
 from capscope_experiments.result_cache import load_result, save_result
-from capscope_experiments.table import markdown_table, spread, spread_of_reached, write_csv
+from capscope_experiments.result_rows import Row, number, numbers, write_rows
+from capscope_experiments.table import markdown_table, spread, spread_of_reached
 
 _OURS = (DEFAULT_STRATEGY, "exhaustive", "mcqs-s")
 _NEAR, _EXACT = 0.01, 1e-9
@@ -129,37 +129,35 @@ def measure_peers(bench: Bench) -> Section:
         for method in METHODS
         for seed in bench.seeds
     ]
-    rows: list[PeerRow] = [
+    found: list[PeerRow] = [
         replace(row, ended_by=curve.stopped_because) for row, curve in zip(own, curves, strict=True)
     ]
-    rows += bench.run_jobs(jobs)
+    found += bench.run_jobs(jobs)
     names = [*_OURS, *METHODS]
-    rows.sort(key=lambda row: (row.problem, names.index(row.method), row.seed))
-    values = [list(asdict(row).values()) for row in rows]
-    write_csv(bench.output / "peers.csv", list(asdict(rows[0])), values)
+    found.sort(key=lambda row: names.index(row.method))  # jobs end in any order
+    heads = [field.name for field in fields(PeerRow)]
+    rows = write_rows(bench, "peers.csv", heads, map(astuple, found))
     text = _TEXT.format(note=NOTE).strip()
     body = f"{text}\n\n{_table(rows)}\n\nEvery run: [peers.csv](peers.csv)."
     return Section("AALpy on the same agents", body, ("peers.csv",))
 
 
-def _table(rows: Sequence[PeerRow]) -> str:
+def _table(rows: Sequence[Row]) -> str:
     heads = ["problem", "method", "executions to TV 0.01", "executions to the exact model"]
     heads += ["executions in all", "resets", "seconds", "mean TV at the end", "ended by", "seeds"]
-    lines: list[list[Any]] = []
-    for (problem, method), found in itertools.groupby(rows, lambda r: (r.problem, r.method)):
-        group = list(found)
-        lines.append(
-            [
-                problem,
-                method,
-                spread_of_reached([row.executions_near for row in group]),
-                spread_of_reached([row.executions_exact for row in group]),
-                spread([row.executions for row in group]),
-                spread([row.resets for row in group]),
-                spread([row.seconds for row in group]),
-                spread([row.mean_tv for row in group], "{:.4f}"),
-                ", ".join(dict.fromkeys(row.ended_by for row in group)),
-                len(group),
-            ]
-        )
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["problem"], row["method"]), []).append(row)
+    lines: list[list[Any]] = [
+        [
+            *key,
+            spread_of_reached([number(run["executions_near"]) for run in runs]),
+            spread_of_reached([number(run["executions_exact"]) for run in runs]),
+            *(spread(numbers(runs, name)) for name in ("executions", "resets", "seconds")),
+            spread(numbers(runs, "mean_tv"), "{:.4f}"),
+            ", ".join(dict.fromkeys(run["ended_by"] for run in runs)),
+            len(runs),
+        ]
+        for key, runs in groups.items()
+    ]
     return markdown_table(heads, lines)

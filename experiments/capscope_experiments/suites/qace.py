@@ -22,7 +22,8 @@ from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.exact_distances import exact_distance
 from capscope_experiments.jobs import Report
 from capscope_experiments.result_cache import load_result, save_result
-from capscope_experiments.table import markdown_table, write_csv
+from capscope_experiments.result_rows import Row, write_rows
+from capscope_experiments.table import markdown_table
 
 SECONDS = 60.0
 _TEXT = """
@@ -39,6 +40,11 @@ was learned, complete or not. QACE must set states, including unreachable ones; 
 problem where that is impossible.
 """
 
+_COLUMNS = (
+    *("problem", "outcome", "reason", "capabilities", "disjuncts", "idle", "learned", "parts"),
+    *("queries", "executions", "simulator_steps", "seconds", "states_asked", "states_unseen"),
+    *("conditions", "agreement"),
+)
 _BUDGET = Budget(seconds=SECONDS)
 VARIANTS = {
     "compiled": QaceSettings(split=False, budget=_BUDGET),
@@ -101,14 +107,14 @@ def measure_qace(bench: Bench) -> Section:
     bench.curves(runs)  # makes the runs that are missing
     jobs = [QaceJob(bench.runs, run, variant) for run in runs for variant in VARIANTS]
     found = dict(bench.run_jobs(jobs))
-    rows = [found[job] for job in jobs]
-    write_csv(bench.output / "qace.csv", list(rows[0]), [list(row.values()) for row in rows])
+    measured = [[found[job][name] for name in _COLUMNS] for job in jobs]
+    rows = write_rows(bench, "qace.csv", _COLUMNS, measured)
     text = _TEXT.format(limit=f"{SECONDS:g}").strip()
     body = f"{text}\n\n{_table(rows)}\n\nEvery number: [qace.csv](qace.csv)."
     return Section("QACE on the same agents", body, ("qace.csv",))
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> str:
+def _table(rows: Sequence[Row]) -> str:
     heads = ["problem", "conditions", "outcome", "why", "|C|", "|C_DNF|", "learned"]
     heads += ["agreement", "executions", "steps", "seconds"]
     return markdown_table(
@@ -122,10 +128,10 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
                 row["capabilities"],
                 row["disjuncts"],
                 row["learned"],
-                "–" if row["agreement"] is None else f"{row['agreement']:.4f}",
-                f"{row['executions']:,}",
-                f"{row['simulator_steps']:,}",
-                f"{row['seconds']:,.0f}",
+                f"{float(row['agreement']):.4f}" if row["agreement"] else "–",
+                f"{int(row['executions']):,}",
+                f"{int(row['simulator_steps']):,}",
+                f"{float(row['seconds']):,.0f}",
             ]
             for row in rows
         ],

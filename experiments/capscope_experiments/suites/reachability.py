@@ -12,6 +12,7 @@ with the predictions for the states it does reach.
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,10 +30,11 @@ from capscope.seeds import child_seed
 from capscope.symbolic import Intent, State, Vocabulary
 from capscope.world import Position, Problem
 from capscope.world.attempt import pursue
-from capscope_experiments.bench import Bench, Section, pooled
+from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
+from capscope_experiments.result_rows import Row, grouped, write_rows
 from capscope_experiments.saved_runs import snapshots_of
-from capscope_experiments.table import markdown_table, write_csv
+from capscope_experiments.table import markdown_table
 from capscope_experiments.unseen_outcomes import UnseenOutcomes
 
 LENGTH = 5
@@ -48,6 +50,9 @@ may be wrong, or an outcome one that was never seen there. The agent executes ea
 happened a positive probability; *expected* is the share that this doubt leaves. Mean ± one standard
 deviation over the sequences of all runs; there are fewer sequences if hardly any reaches full
 length.
+"""
+_UNLIMITED_DOUBT = """
+Rows without *expected* are from an earlier version, which did not limit the doubt.
 """
 
 
@@ -240,33 +245,55 @@ def measure_reachability(bench: Bench, counts: RouteCounts | None = None) -> Sec
         *("problem", "strategy", "seed", "sequences", "consistent", "deviation"),
         *("expected", "agreement"),
     ]
-    rows = [
+    measured = [
         [
             run.problem, run.strategy, run.seed, len(result.shares), result.mean,
             result.deviation, _mean(result.expected), curves[run].last.agreement,
         ]
         for run, result in found.items()
     ]  # fmt: skip
-    write_csv(bench.output / "reachability.csv", heads, rows)
+    rows = write_rows(bench, "reachability.csv", heads, measured)
     text = _TEXT.format(
         routes=counts.routes, length=LENGTH, executions=counts.executions, doubt=MOST_DOUBT
     )
-    body = f"{text.strip()}\n\n{_table(found)}\n\nEvery run: [reachability.csv](reachability.csv)."
+    if any(int(row["sequences"]) and not row["expected"] for row in rows):
+        text = f"{text.strip()}\n{_UNLIMITED_DOUBT}"
+    body = f"{text.strip()}\n\n{_table(rows)}\n\nEvery run: [reachability.csv](reachability.csv)."
     return Section("E3: reachability", body, ("reachability.csv",))
 
 
-def _table(found: dict[BenchRun, Reachability]) -> str:
-    rows: list[list[object]] = []
-    for key, results in pooled(found).items():
-        shares = [share for result in results for share in result.shares]
+def _table(rows: Sequence[Row]) -> str:
+    lines: list[list[object]] = []
+    for key, runs in grouped(rows).items():
+        sequences = sum(int(run["sequences"]) for run in runs)
         consistent = "no sequence of full length"
-        if shares:
-            consistent = f"{statistics.fmean(shares):.1%} ± {statistics.pstdev(shares):.1%}"
-        mean = _mean([share for result in results for share in result.expected])
-        expected = "–" if mean is None else f"{mean:.1%}"
-        rows.append([*key, consistent, expected, len(shares), len(results)])
+        if sequences:
+            consistent = "{:.1%} ± {:.1%}".format(*pooled_spread(runs))
+        tested = [run for run in runs if run["expected"]]
+        expected = f"{_weighted_mean(tested, 'expected'):.1%}" if tested else "–"
+        lines.append([*key, consistent, expected, sequences, len(runs)])
     heads = ["problem", "strategy", "consistent", "expected", "sequences", "runs"]
-    return markdown_table(heads, rows)
+    return markdown_table(heads, lines)
+
+
+def pooled_spread(runs: Sequence[Row]) -> tuple[float, float]:
+    """Return the mean and the standard deviation over the sequences of all runs.
+
+    The variance is that within the runs, plus that between their means.
+    """
+    tested = [run for run in runs if int(run["sequences"])]
+    mean = _weighted_mean(tested, "consistent")
+    squares = sum(
+        int(run["sequences"])
+        * (float(run["deviation"]) ** 2 + (float(run["consistent"]) - mean) ** 2)
+        for run in tested
+    )
+    return mean, math.sqrt(squares / sum(int(run["sequences"]) for run in tested))
+
+
+def _weighted_mean(runs: Sequence[Row], column: str) -> float:
+    counts = [int(run["sequences"]) for run in runs]
+    return statistics.fmean([float(run[column]) for run in runs], counts)
 
 
 def _mean(values: Sequence[float]) -> float | None:

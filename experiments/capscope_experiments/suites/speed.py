@@ -21,7 +21,8 @@ from capscope.strategy.mcqs_s import McqsSampled
 from capscope.symbolic import State
 from capscope.world import KnownTruth, Problem
 from capscope_experiments.bench import Bench, Section
-from capscope_experiments.table import markdown_table, write_csv
+from capscope_experiments.result_rows import write_rows
+from capscope_experiments.table import markdown_table
 
 PROBLEM = "first-responders"
 _STARTS = 30
@@ -34,11 +35,11 @@ The ratios are of times measured in turn, so that a slow moment of the machine a
 
 def speed(bench: Bench) -> Section:
     """Measure the time of queries on half-known models, and how it grows with the data."""
-    numbers = measure_speed(load_problem(PROBLEM), bench.settings)
-    write_csv(bench.output / "speed.csv", ["measured", "value"], list(numbers.items()))
-    rows = [[name, f"{value:.3f}"] for name, value in numbers.items()]
+    numbers = measure_speed(load_problem(PROBLEM), bench.settings) if bench.cases else {}
+    rows = write_rows(bench, "speed.csv", ["measured", "value"], numbers.items())
+    shown = [[row["measured"], f"{float(row['value']):.3f}"] for row in rows]
     text = _TEXT.format(problem=PROBLEM).strip()
-    body = f"{text}\n\n{markdown_table(['measured', ''], rows)}"
+    body = f"{text}\n\n{markdown_table(['measured', ''], shown)}"
     return Section("Speed of the search", body, ("speed.csv",))
 
 

@@ -1,0 +1,100 @@
+"""The rows of an experiment in CSV files: those measured now, and those kept from before.
+
+The CSV files in the output folder have everything that the tables and figures of a section show.
+So one problem can be measured again without the others (`--keep`): its rows are replaced, all
+others are kept, and the section is made from both.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from capscope.errors import CapscopeError
+from capscope.strategy.registry import STRATEGIES
+from capscope_experiments.bench import Bench, row_strategy
+from capscope_experiments.plan import CASES
+from capscope_experiments.table import write_csv
+
+Row = Mapping[str, str]
+"""A row of a CSV file, by the names of its columns."""
+Order = Callable[[Iterable[Row]], list[Row]]
+
+
+def in_plan_order(rows: Iterable[Row]) -> list[Row]:
+    """Sort rows by problem as planned, by strategy as registered, and by seed; else keep order."""
+    rows = list(rows)
+    problems = [case.problem for case in CASES]
+    problems += sorted({row.get("problem", "") for row in rows} - set(problems))
+    strategies = list(dict.fromkeys([*STRATEGIES.all, *map(row_strategy, rows)]))
+    problem_places = {name: place for place, name in enumerate(problems)}
+    strategy_places = {name: place for place, name in enumerate(strategies)}
+    return sorted(
+        rows,
+        key=lambda row: (
+            problem_places[row.get("problem", "")],
+            strategy_places[row_strategy(row)],
+            row.get("strategy", ""),  # a variant comes after what it varies
+            int(row.get("seed") or 0),
+        ),
+    )
+
+
+def write_rows(
+    bench: Bench,
+    name: str,
+    heads: Sequence[str],
+    measured: Iterable[Sequence[object]],
+    order: Order = in_plan_order,
+    optional: bool = False,
+) -> list[Row]:
+    """Write rows to a CSV file of the output folder, with those that it keeps; return them all.
+
+    Without rows there is an error or, if they are optional, no file, not even an old one.
+    """
+    path = bench.output / name
+    kept = [row for row in read_rows(path) if not bench.measures(row)] if bench.keep else []
+    new = [dict(zip(heads, map(_text, values), strict=True)) for values in measured]
+    # A column that is new since a kept row was measured is empty there.
+    rows = order({head: row.get(head, "") for head in heads} for row in [*kept, *new])
+    if rows:
+        write_csv(path, heads, (list(row.values()) for row in rows))
+    elif optional:
+        path.unlink(missing_ok=True)
+    else:
+        raise CapscopeError(f"there are no rows for {name}; choose strategies that it is about")
+    return rows
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read the rows of a CSV file; none if there is no such file."""
+    if not path.exists():
+        return []
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file, restval=""))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise CapscopeError(f"cannot read {path}: {error}") from error
+
+
+def grouped(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Group rows by problem and strategy, in their order."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["problem"], row["strategy"]), []).append(row)
+    return groups
+
+
+def number(text: str) -> float | None:
+    """Read a number; None if the cell is empty."""
+    return float(text) if text else None
+
+
+def numbers(rows: Iterable[Row], column: str) -> list[float]:
+    """Return the numbers in a column, without empty cells."""
+    return [float(row[column]) for row in rows if row[column]]
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
