@@ -97,6 +97,30 @@ def test_a_change_is_seen_in_pairs_drawn_once_before_it_among_many_that_are_new(
     assert log_evidence(draws, [0] * 600) > math.log(1000)
 
 
+@pytest.mark.parametrize(("before", "after", "again"), [(1.0, 0.3, 30), (0.95, 0.25, 60)])
+def test_a_drop_to_a_low_rate_is_seen_in_arms_drawn_once_before_it(before, after, again):
+    found = 0
+    for seed in range(10):
+        rng = random.Random(seed)
+        draws = [(arm, rng.random() < before) for arm in range(400)]
+        draws += [(arm, rng.random() < after) for arm in range(again) for _ in range(1 + arm % 6)]
+        found += log_evidence(draws, [0] * 400) > math.log(400)
+    assert found >= 9
+
+
+@pytest.mark.parametrize("chance", [0.2, 0.35, 0.5])
+def test_arms_that_seldom_hit_and_are_drawn_again_if_they_did_do_not_look_changed(chance):
+    # A test that compares early with late draws of the same arms sees a drop from 1 to `chance`.
+    false_alarms = 0
+    for seed in range(40):
+        rng = random.Random(seed)
+        chances = [chance if arm % 3 else 1.0 for arm in range(500)]
+        draws = [(arm, rng.random() < chances[arm]) for arm in range(500)]
+        draws += [(arm, rng.random() < chance) for arm, hit in draws if arm % 3 and hit]
+        false_alarms += log_evidence(draws, [arm % 3 for arm in range(500)]) > ENOUGH
+    assert false_alarms <= 1
+
+
 def test_a_change_of_everything_is_not_ascribed_to_one_family():
     found = evidence_of_change(arm_draws([(t % 12, t < 300) for t in range(600)], [*range(12)]))
     assert found.family is None

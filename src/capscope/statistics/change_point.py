@@ -26,6 +26,11 @@ a change; it takes no part, which is known when that time comes. And hence famil
 capabilities of an agent): half of the weight is on a change of all arms, half on a change within
 one family.
 
+**Its limit.** A miss of an arm that is never drawn again costs as much as a hit may win later, and
+must: a strategy that knows which arms seldom hit and draws only those of them again that happened
+to hit once would make any agent look worse. So if arms are drawn once or twice and often miss, a
+change cannot be shown from draws that a strategy chose.
+
 The mean is over change times (eight in each octave of the number of draws, so that none depends on
 when the run ends), pairs of priors, weights w and families. Leaving terms out only lowers it, so
 of many change times a few are tried first and then those around the best.
@@ -66,17 +71,21 @@ _CONSTANT, _STEADY = _Prior(1.0, 0.002), _Prior(1.0, 0.05)
 _USUALLY, _ANY, _GONE = _Prior(5.0, 2.0), _Prior(0.5, 0.5), _Prior(0.05, 1.0)
 # All arms alike: none of them has to pay for what the others have shown.
 _MOSTLY, _OFTEN, _HALF = _Prior(45.0, 5.0), _Prior(35.0, 15.0), _Prior(25.0, 25.0)
+_SOMETIMES, _SELDOM = _Prior(15.0, 35.0), _Prior(5.0, 45.0)
 _CHANGES = (
     (_CONSTANT, _GONE),
     (_CONSTANT, _USUALLY),
     (_CONSTANT, _MOSTLY),
     (_CONSTANT, _OFTEN),
     (_CONSTANT, _HALF),
+    (_CONSTANT, _SOMETIMES),
+    (_CONSTANT, _SELDOM),
     (_STEADY, _USUALLY),
     (_ANY, _ANY),
     (_ANY, _GONE),
     (_USUALLY, _CONSTANT),
     (_OFTEN, _CONSTANT),
+    (_SOMETIMES, _CONSTANT),
 )
 """Early and late priors."""
 _TAKING_PART = (0.02, 0.3, 0.97)
