@@ -1,5 +1,8 @@
+import random
+from collections import Counter
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,3 +68,45 @@ def test_pairs_of_another_finding_are_not_reported_again():
 def test_a_fact_that_distinguishes_the_lamps_leaves_nothing_to_compare():
     far = WORDS.bit[next(x for x in WORDS.atoms if str(x) == "far(a)")]
     assert find_unequal_success(lamps((far, 0, 30, 30), (far, 1, 60, 0)), share()) == []
+
+
+WEATHER = Vocabulary(
+    [Predicate("lit", ("lamp",)), *(Predicate(f"weather{i}") for i in range(6))],
+    {"a": "lamp", "b": "lamp", "c": "lamp"},
+)
+
+
+def lit_in_all_weathers(rng, chances):
+    """Learn from one draw of each lamp in each weather, and another after a miss."""
+    intents = [Intent.parse(f"lit({lamp})") for lamp in "abc"]
+    graph, seen = StateGraph(WEATHER, intents), Counter()
+    lit = sum(WEATHER.bit[atom] for atom in WEATHER.atoms if atom.predicate == "lit")
+    for state in (s for s in range(WEATHER.mask + 1) if not s & lit):
+        for lamp, intent in enumerate(intents):
+            on = achieved_from(intent, state, WEATHER)
+            first = on if rng.random() < chances[lamp] else state
+            again = on if rng.random() < chances[lamp] else state
+            seen.update(Transition(state, lamp, s) for s in (first, again)[: 1 + (first == state)])
+    graph.update(seen)
+    return FindingContext(graph)
+
+
+@pytest.mark.parametrize("usual", [1.0, 0.85])
+def test_a_lamp_that_is_seldom_lit_is_judged_also_in_the_states_in_which_it_never_was(usual):
+    for seed in range(5):
+        context = lit_in_all_weathers(random.Random(seed), (0.3, usual, usual))
+        findings = find_unequal_success(context, share())
+        assert {str(f.intents[0]) for f in findings} == {"lit(a)"}
+        for finding in findings:
+            assert finding.rate.states == 64
+            low, high = finding.rate.interval
+            assert low <= 0.3 <= high
+
+
+@pytest.mark.parametrize("chance", [0.3, 0.6, 0.85])
+def test_lamps_that_are_lit_equally_often_are_rarely_reported(chance):
+    alarms = 0
+    for seed in range(40):
+        context = lit_in_all_weathers(random.Random(seed), [chance] * 3)
+        alarms += bool(find_unequal_success(context, share()))
+    assert alarms <= 1

@@ -22,11 +22,7 @@ from capscope.analysis.findings.lifted_intents import (
 )
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE
 from capscope.analysis.findings.splits import EventCounts, best_split
-from capscope.analysis.findings.success_rows import (
-    achieved_by_others,
-    failure_rows,
-    states_of_achieving_rules,
-)
+from capscope.analysis.findings.success_rows import failure_rows, fair_states
 from capscope.statistics.error_budget import Share
 
 _LEAST_SUCCESSES = 2
@@ -39,8 +35,7 @@ def find_drops(
     topics = [Topic(c) for c in range(len(context.intents)) if len(context.tried[c]) > 1]
     rows_of = {}
     for topic in topics:
-        fair = set(states_of_achieving_rules(context, topic.capability))
-        fair |= achieved_by_others(context, topic.capability).keys()
+        fair = context.once(fair_states)(topic.capability)
         rows_of[topic] = failure_rows(context, topic.capability, fair)
     topics = [topic for topic in topics if 0 < rows_of[topic][1].sum() < rows_of[topic][2].sum()]
     asked = families(context, topics)

@@ -8,7 +8,8 @@ the learned rules: a rule belongs to all of its states, whatever each of them sh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
+from functools import cache
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def _is_reliable(context: FindingContext, request: int, state: State, goal: int)
     return context.once(rule_index).achieving(request, state, goal) >= _RELIABLE
 
 
-def failure_rows(context: FindingContext, capability: int, states: set[State]) -> Rows:
+def failure_rows(context: FindingContext, capability: int, states: Set[State]) -> Rows:
     """Return how often a capability failed in some of the states in which it was tried."""
     rows = [
         (context.index[node.state], _failures(context, capability, node.state), pair.total)
@@ -89,7 +90,22 @@ def _failures(context: FindingContext, capability: int, state: State) -> int:
     return sum(n for e, n in counts.items() if not context.holds(capability, e.apply(state)))
 
 
-def states_of_achieving_rules(context: FindingContext, capability: int) -> Iterator[State]:
+def fair_states(context: FindingContext) -> Callable[[int], frozenset[State]]:
+    """Return, for `FindingContext.once`, in which states success of a capability can be expected.
+
+    These are the states of a rule by which it achieves its intent, and those in which another
+    request does.
+    """
+
+    @cache
+    def of(capability: int) -> frozenset[State]:
+        others = achieved_by_others(context, capability)
+        return frozenset(_states_of_achieving_rules(context, capability)).union(others)
+
+    return of
+
+
+def _states_of_achieving_rules(context: FindingContext, capability: int) -> Iterator[State]:
     """Yield the states of the rules by which the capability achieves its intent."""
     for rule in context.graph.rules(context.intents[capability]):
         for state in rule.states:

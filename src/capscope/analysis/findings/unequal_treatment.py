@@ -1,8 +1,10 @@
 """Objects of one type that the agent treats differently, although nothing seen distinguishes them.
 
 **Unequal success.** Two events are compared over pairs and their mirror images (`object_swap`), for
-all intents of one schema: success if one execution can achieve it in both states, and doing
-anything at all if the intent is farther away. Counts are compared within each mirror pair
+all intents of one schema: success if it can be expected in both states, and doing anything at all
+if the intent is farther away. Whether it can be expected is decided by rules and by other requests
+(`success_rows`), not by whether the pair itself ever succeeded: then an object with which the agent
+often fails would be judged only where it does not. Counts are compared within each mirror pair
 (`odds_ratio`). Pairs of earlier findings are left out.
 
 **Unequal steps.** An agent that succeeds with both may always set out with the first of two trucks.
@@ -25,13 +27,14 @@ from capscope.analysis.findings.finding import Finding, Pairs, joined, pairs_of
 from capscope.analysis.findings.object_swap import MirrorPair, ObjectSwap, mirrored
 from capscope.analysis.findings.preferences import PREFERENCE
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE, Rate
+from capscope.analysis.findings.success_rows import fair_states
 from capscope.statistics.categorical import evidence_of_imbalance, evidence_of_two_distributions
 from capscope.statistics.error_budget import Share
 from capscope.statistics.odds_ratio import PairedCounts, evidence_of_odds_ratio
 from capscope.statistics.stratified_test import evidence_of_some
 from capscope.symbolic import Effect, Literal
 
-SUCCESS = "achieves the intent where one execution can"
+SUCCESS = "achieves the intent at once"
 EFFORT = "does anything where the intent is farther away"
 _WEIGHTS = (0.02, 0.1, 0.5)
 _MOST_EVIDENCE = 500.0
@@ -106,7 +109,8 @@ def _comparisons(context: FindingContext, reported: Pairs) -> Iterator[MirrorCom
 
 def _event_to_count(context: FindingContext, pair: MirrorPair) -> str | None:
     """Return which event is informative about a mirror pair; None if none is."""
-    at_once = [context.possible_at_once(c, state) for c, state in pair.sides]
+    fair = context.once(fair_states)
+    at_once = [state in fair(c) for c, state in pair.sides]
     if all(at_once):
         return SUCCESS
     within_reach = all(context.nearness(c).reachable(state) for c, state in pair.sides)
