@@ -204,7 +204,7 @@ def test_the_lower_block_of_a_tower_is_moved_in_fresh_executions(monkeypatch):
         for capability, intent in enumerate(run.graph.capabilities)
         if tower_findings.block_below(intent, state, run) is not None
     )
-    rate, executions = tower_findings.fresh_rate(problem, run, towers)
+    rate, executions = tower_findings.fresh_rate(problem, run, towers, tower_findings.lifted(run))
     assert executions >= 10 and 0.1 < rate < 1
 
 

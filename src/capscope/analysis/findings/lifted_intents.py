@@ -194,7 +194,7 @@ def _without_constants(context: FindingContext, members: Sequence[Instance]) -> 
         for variable, name in members[0].objects.items()
         if any(member.objects[variable] != name for member in members)
     ]
-    names = dict(zip(kept, _names(context), strict=False))
+    names = dict(zip(kept, variable_names(context), strict=False))
     return Family(
         tuple(
             Instance(m.topic, {o: names[v] for o, v in m.variables.items() if v in names})
@@ -250,10 +250,11 @@ def _instance(
     context: FindingContext, topic: Topic, objects: Sequence[str], types: Sequence[str]
 ) -> Instance:
     chosen = [o for o in objects if context.vocabulary.objects[o] in types]
-    return Instance(topic, dict(zip(chosen, _names(context), strict=False)))
+    return Instance(topic, dict(zip(chosen, variable_names(context), strict=False)))
 
 
-def _names(context: FindingContext) -> Iterator[str]:
+def variable_names(context: FindingContext) -> Iterator[str]:
+    """Yield names for variables that no object has."""
     taken = context.vocabulary.objects
     number = 0
     while True:
@@ -333,13 +334,16 @@ def overlap(context: FindingContext, family: Family) -> int:
 
 def agree(family: Family, counts: EventCounts) -> bool:
     """Return whether no capability of a family differs from the others by enough to matter."""
-    if len(family.instances) == 1:
-        return True
     asked = np.array([capability for capability, _ in counts.pairs])
+    return len(family.instances) == 1 or groups_agree(counts, asked)
+
+
+def groups_agree(counts: EventCounts, groups: np.ndarray) -> bool:
+    """Return whether no group of rows differs from the others by enough to matter."""
     hits, draws = counts.pooled
     shares = counts.hits / np.maximum(counts.draws, 1)
-    for capability in np.unique(asked).tolist():
-        own = asked == capability
+    for group in np.unique(groups).tolist():
+        own = groups == group
         h, n = int(counts.hits[own].sum()), int(counts.draws[own].sum())
         if n == draws or abs(shares[own].mean() - shares[~own].mean()) < LEAST_DIFFERENCE:
             continue

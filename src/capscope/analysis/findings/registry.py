@@ -13,6 +13,7 @@ from capscope.analysis.findings.context import FindingKind
 from capscope.analysis.findings.detours import DETOUR
 from capscope.analysis.findings.drops import DROP
 from capscope.analysis.findings.failures import FAILURE
+from capscope.analysis.findings.mistaken_objects import MISTAKEN_OBJECT
 from capscope.analysis.findings.preferences import PREFERENCE
 from capscope.analysis.findings.side_effects import SIDE_EFFECT
 from capscope.analysis.findings.unequal_treatment import UNEQUAL_STEPS, UNEQUAL_SUCCESS
@@ -27,6 +28,7 @@ _BUILT_IN = (
     CHANGE,
     DETOUR,
     PREFERENCE,
+    MISTAKEN_OBJECT,
     UNEQUAL_SUCCESS,
     UNEQUAL_STEPS,
 )
