@@ -71,7 +71,7 @@ def _point(row: Row) -> Point:
 def _curve(run: Row, points: Sequence[Point]) -> Curve:
     return Curve(
         *(run["problem"], run["strategy"], int(run["seed"]), tuple(points), run["stopped_because"]),
-        shares=Shares(*(float(run[name]) for name in _SHARES)),
+        shares=Shares(*(number(run[name]) or 0.0 for name in _SHARES)),
         least=int(run["least"]),
         measure=run["measure"],
         step_budget=int(run["step_budget"]) if run["step_budget"] else None,

@@ -46,6 +46,19 @@ def spread(values: Sequence[float], form: str = "{:,.0f}") -> str:
     return middle if len(values) < 2 else f"{middle} ± {form.format(statistics.stdev(values))}"
 
 
+def spread_of_cells(cells: Sequence[str], form: str = "{:,.0f}", scale: float = 1.0) -> str:
+    """Format the mean and the deviation of numbers in CSV cells.
+
+    Of runs that are known only together, each cell has the mean and the deviation of all.
+
+    >>> spread_of_cells(["1000", "3000"]), spread_of_cells(["2000 ± 1414", "2000 ± 1414"])
+    ('2,000 ± 1,414', '2,000 ± 1,414')
+    """
+    if "±" in cells[0]:
+        return " ± ".join(form.format(scale * float(part)) for part in cells[0].split("±"))
+    return spread([scale * float(cell) for cell in cells], form)
+
+
 def spread_of_reached(values: Sequence[float | None]) -> str:
     """Format a mean if every run has a value, else how many have one.
 

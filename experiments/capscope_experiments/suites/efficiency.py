@@ -37,7 +37,12 @@ from capscope_experiments.curve_rows import combined_curves
 from capscope_experiments.figure import VARIANT
 from capscope_experiments.plan import BenchCase
 from capscope_experiments.result_rows import Row, grouped, number, numbers, write_rows
-from capscope_experiments.table import markdown_table, spread, spread_of_reached
+from capscope_experiments.table import (
+    markdown_table,
+    spread,
+    spread_of_cells,
+    spread_of_reached,
+)
 
 CUT = 25
 AS_PRINTED = f"{VARIANT} --paper"
@@ -145,15 +150,15 @@ def audits_table(audits: Sequence[Row], level: float) -> str:
     for (problem, _), runs in grouped(audits).items():
         passed = [run for run in runs if run["passed"] == str(True)]
         known = [run for run in passed if run["rate"]]
-        true = sum(float(run["rate"]) <= float(run["audited"]) for run in known)
-        rates = [100 * rate for rate in numbers(known, "rate")]
+        rates = [run["rate"] for run in known]
+        true = sum(_highest_rate(run["rate"], len(known)) <= float(run["audited"]) for run in known)
         rows.append(
             [
                 problem,
                 _executions_to(level, runs),
                 f"{len(passed)} of {len(runs)}",
                 spread(numbers(passed, "executions")) if passed else "–",
-                spread(rates, "{:.3f} %") if rates else "–",
+                spread_of_cells(rates, "{:.3f} %", 100) if rates else "–",
                 f"{true} of {len(rates)}" if rates else "–",
             ]
         )
@@ -161,11 +166,20 @@ def audits_table(audits: Sequence[Row], level: float) -> str:
     return markdown_table(["problem", *heads], rows)
 
 
+def _highest_rate(cell: str, runs: int) -> float:
+    """Return the rate of a run; if only the mean of some runs is known, what none can exceed."""
+    mean, together, _ = cell.partition("±")
+    return float(mean) * (runs if together else 1)
+
+
 def _executions_to(level: float, runs: Sequence[Row]) -> str:
     """Show what was needed without an audit, unless another level was measured."""
     if any(float(run["level"]) != level for run in runs):
         return "–"
-    return spread_of_reached([number(run["executions_without_audit"]) for run in runs])
+    cells = [run["executions_without_audit"] for run in runs]
+    if all(cells):
+        return spread_of_cells(cells)
+    return spread_of_reached([number(cell) for cell in cells])
 
 
 def executions_without_audit(bench: Bench) -> dict[tuple[str, int], int | None]:
