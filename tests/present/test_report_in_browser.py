@@ -247,6 +247,60 @@ def test_nothing_overflows_a_narrow_screen(visiting, digest):
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+NARROW = {"width": 400, "height": 800}
+
+
+def smallest_text(page):
+    """Return the smallest size of text in the section of the map, in pixels."""
+    return page.locator("#map *:visible").evaluate_all(
+        """all => Math.min(...all.filter(e => [...e.childNodes].some(c => c.nodeType === 3
+        && c.textContent.trim())).map(e => parseFloat(getComputedStyle(e).fontSize)))"""
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_narrow_screen_a_large_map_is_a_list(visiting, scheme):
+    digest = replace(big(capabilities=10, states=1000), overview=DIGEST.overview)
+    page = visiting(viewport=NARROW, color_scheme=scheme).open(report_page(digest))
+    entries = page.locator("#map-list details")
+    assert not page.locator("#map-chart, .zoom").filter(visible=True).count()
+    assert entries.locator(".map-name").all_inner_texts() == [
+        "none of the atoms (the beginning)",
+        "broken(lamp)",
+    ]
+    entries.first.locator("summary").click()
+    assert entries.first.locator("tbody tr").count() == 1
+    page.click('[data-view="states"]')
+    assert 10 < entries.count() <= 30
+    assert page.get_by_text(f"{1000 - entries.count()} more can be chosen below.").is_visible()
+    assert smallest_text(page) >= 11
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+def test_the_list_follows_links_and_choices(visiting):
+    page = visiting(viewport=NARROW).open(REPORT, "#group-0")
+    entries = page.locator("#map-list details")
+    assert entries.first.get_attribute("open") is not None
+    entries.first.get_by_role("link", name="broken").click()
+    assert entries.last.locator("tbody tr").count() == 1
+    assert entries.last.get_attribute("open") is not None
+    page.select_option("#map-state", "0")
+    assert entries.first.locator("tbody tr").is_visible()
+
+
+def test_a_map_that_fits_and_a_wide_screen_have_no_list(visiting):
+    page = visiting(viewport=NARROW).open(REPORT)
+    page.click('[data-view="states"]')
+    assert drawn(page)
+    assert not page.locator("#map-list").is_visible()
+    page.click('[data-view="groups"]')
+    assert page.locator("#map-list").is_visible()
+    page.set_viewport_size({"width": 1200, "height": 800})
+    assert drawn(page)
+    assert page.locator("#map-chart").is_visible()
+    assert not page.locator("#map-list").is_visible()
+
+
 def test_hostile_text_runs_nothing_and_is_shown_literally(visiting):
     digest = hostile()
     page = visiting().open(report_page(digest))

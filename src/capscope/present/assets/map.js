@@ -2,14 +2,17 @@
 // On a canvas: with thousands of lines, SVG is several times slower when zooming.
 "use strict";
 (() => {
-  const { element, share, painted, mapViews } = capscope;
+  const { element, share, painted, mapViews, mapList } = capscope;
   const place = document.getElementById("map-chart");
   if (!place) return;
   const capabilityChoice = document.getElementById("map-capability");
   const stateChoice = document.getElementById("map-state");
   const panel = document.getElementById("state");
   const viewButtons = [...document.querySelectorAll("[data-view]")];
+  const list = document.getElementById("map-list");
+  const narrow = matchMedia("(max-width: 40rem)");
   const MOST_LABELS = 60;
+  const MOST_IF_NARROW = 16;
   const COLOURS = ["accent", "good", "ink", "line-strong", "odd", "raised", "soft"];
   let drawn, nodes, colours;
   let name = viewButtons.find((b) => b.ariaPressed === "true")?.dataset.view ?? "states";
@@ -68,6 +71,10 @@
     }
     return [...best.values()];
   }
+
+  /** Return whether labels would lie on top of each other, so that a list is shown instead. */
+  const isListed = () =>
+    narrow.matches && (name === "groups" || view().points.length > MOST_IF_NARROW);
 
   // --- drawing ---
 
@@ -171,8 +178,18 @@
     drawn.setOption(wanted);
   }
 
+  /** Show the list instead of the chart, or the other way round. */
+  function arrange() {
+    const listed = isListed();
+    document.getElementById("map").classList.toggle("listed", listed);
+    if (!listed) return;
+    const capability = numbered(capabilityChoice.value);
+    const touched = new Set(lines(capability).flatMap(([source, target]) => [source, target]));
+    mapList.fill(list, view(), (id) => capability === null || touched.has(id));
+  }
+
   function begin() {
-    if (drawn) return;
+    if (drawn || isListed()) return;
     nodes = laidOut();
     drawn = libraries.init(place, null, { renderer: "canvas" });
     draw();
@@ -184,13 +201,17 @@
       "click",
       ({ dataType, data }) => dataType === "node" && choose(Number(data.id), false),
     );
-    new ResizeObserver(() => drawn.resize()).observe(place);
+    new ResizeObserver(() => place.clientWidth && drawn.resize()).observe(place);
   }
 
   // --- choosing ---
 
   function choose(id, centred = true) {
     stateChoice.value = String(id);
+    if (isListed() && mapList.open(list, id)) {
+      panel.replaceChildren();
+      return;
+    }
     panel.replaceChildren(...view().described(id).filter(Boolean));
     // When zoomed in, the point may be out of sight.
     draw(centred && zoom > 1 ? nodes?.find((node) => node.id === id) : undefined);
@@ -207,6 +228,7 @@
       drawn.clear();
     }
     fillChoices();
+    arrange();
     choose(0);
   }
 
@@ -217,7 +239,8 @@
     begin();
     if (name !== wanted) show(wanted);
     choose(Number(id));
-    document.getElementById("map").scrollIntoView();
+    const entry = isListed() ? mapList.open(list, id) : null;
+    (entry ?? document.getElementById("map")).scrollIntoView();
     stateChoice.focus({ preventScroll: true });
   }
 
@@ -252,13 +275,22 @@
   }
   for (const button of viewButtons)
     button.addEventListener("click", () => show(button.dataset.view));
-  capabilityChoice.addEventListener("change", () => draw());
+  capabilityChoice.addEventListener("change", () => {
+    arrange();
+    draw();
+  });
+  narrow.addEventListener("change", () => {
+    arrange();
+    begin();
+    choose(Number(stateChoice.value));
+  });
   stateChoice.addEventListener("change", () => choose(Number(stateChoice.value)));
   document.addEventListener("themechange", () => draw());
   addEventListener("hashchange", follow);
   addEventListener("beforeprint", begin);
 
   fillChoices();
+  arrange();
   choose(0);
   // The layout takes a moment, so it is computed when the map comes into view.
   new IntersectionObserver((seen) => seen.some((entry) => entry.isIntersecting) && begin(), {

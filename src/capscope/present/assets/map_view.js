@@ -57,6 +57,11 @@ capscope.mapViews = (() => {
     get edges() {
       return capscope.data.map.edges;
     },
+    /** What an entry of a list says. */
+    entry(id) {
+      const [name, holding] = capscope.data.states[id];
+      return { title: `${name}: `, unit: "execution", holding };
+    },
     tooltip(id) {
       const [name, atoms, executions] = capscope.data.states[id];
       return [`${name}: ${counted(executions, "execution")}`, ...listed(atoms)].join("\n");
@@ -110,6 +115,10 @@ capscope.mapViews = (() => {
     },
     get edges() {
       return capscope.data.overview.edges;
+    },
+    entry(id) {
+      const [literals] = capscope.data.overview.groups[id];
+      return { title: literals.length ? "" : "none of the atoms ", unit: "state", holding: literals };
     },
     tooltip(id) {
       const [literals, number] = capscope.data.overview.groups[id];

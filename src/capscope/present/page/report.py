@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _SCRIPTS = (
     *("libraries.js", "dom.js", "table.js", "heat.js", "draws.js", "cards.js"),
-    *("charts.js", "map_view.js", "map.js"),
+    *("charts.js", "map_view.js", "map_list.js", "map.js"),
 )
 
 
