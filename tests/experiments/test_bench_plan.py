@@ -5,7 +5,7 @@ import pytest
 from capscope import Settings
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
-from capscope_experiments.plan import CASES, BenchCase
+from capscope_experiments.plan import CASES, BenchCase, cases_of
 from support.tiny_bench import SETTINGS, tiny_bench
 
 
@@ -29,3 +29,10 @@ def test_the_intents_of_the_plan_are_in_the_vocabulary_of_their_problem():
         assert len(set(case.intents)) == len(case.intents)
         for intent in case.intents:
             vocabulary.literal_masks(Intent.parse(intent).literals)  # raises for an unknown atom
+
+
+def test_an_agent_that_asks_a_language_model_is_measured_for_its_findings_only():
+    problems = {
+        suite: {case.problem for case in cases_of(suite)} for suite in ("findings", "efficiency")
+    }
+    assert problems["findings"] - problems["efficiency"] == {"tabletop-saycan"}
