@@ -110,7 +110,7 @@ def test_a_tried_pair_is_its_counts_drawn_towards_those_of_its_type():
             low, high = sorted([own, of_type])
             assert low - 1e-9 <= prediction[effect.apply(state)] <= high + 1e-9
         assert prediction.provenance is Provenance.TRIED
-        assert prediction.doubt == 0.0
+        assert 0.0 < prediction.doubt < 0.5
         assert prediction.support.own_draws == counts.total()
         assert prediction.support.draws == pooled.total()
         assert set(prediction.support.rule) <= {DONE, BROKEN, LOST}
@@ -150,10 +150,9 @@ def test_each_prediction_says_what_it_rests_on(truth, number):
         assert all(0.0 <= share <= 1.0 for share in prediction.values())
         if prediction.provenance is Provenance.UNKNOWN:
             assert not prediction
-            assert prediction.doubt > 0.5
+            assert prediction.doubt == 1.0
         else:
             assert sum(prediction.values()) == pytest.approx(1)
-            assert prediction.doubt <= 0.5
         assert bool(prediction.support.own_draws) == (pair in tried)
 
 

@@ -1,7 +1,6 @@
 """A learned model that is written down: what it infers of each pair."""
 
-from capscope.model import LearnedPrediction, Provenance
-from capscope.model.learned_model import Support
+from capscope.model import LearnedPrediction, Provenance, Support
 from capscope.symbolic import Effect
 
 
@@ -24,4 +23,4 @@ class WrittenModel:
         changes = {Effect.between(state, after) for after in ends if after != state}
         support = Support(tuple(sorted(self.effects or changes)), self.draws, 0)
         provenance = Provenance.INFERRED if ends else Provenance.UNKNOWN
-        return LearnedPrediction(ends, provenance, doubt, support)
+        return LearnedPrediction(ends, provenance, lambda: doubt, support)

@@ -11,8 +11,7 @@ from capscope import Budget, Problem, Settings, Vocabulary, assess
 from capscope.analysis.evaluation.metrics import compare, distance
 from capscope.analysis.evaluation.reference import Reference, TrueModel, enumerate_truth
 from capscope.assessment import Event
-from capscope.model import LearnedModel, StateGraph
-from capscope.model.learned_model import Provenance
+from capscope.model import LearnedModel, Provenance, StateGraph
 
 GROWTH = 1.15
 """The model is evaluated whenever there are this many times the executions."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,6 @@ from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.result_rows import Row, grouped, write_rows
 from capscope_experiments.saved_runs import snapshots_of
 from capscope_experiments.table import markdown_table
-from capscope_experiments.unseen_outcomes import UnseenOutcomes
 
 LENGTH = 5
 _SEED = 2_000_003
@@ -93,24 +92,12 @@ class Reachability:
         return statistics.pstdev(self.shares) if self.shares else None
 
 
-NewOutcome = Callable[[State, Intent, Mapping[State, float]], float]
-"""How likely a pair of a state and an intent has none of the outcomes that are predicted."""
-
-
-def _never(state: State, intent: Intent, predicted: Mapping[State, float]) -> float:
-    return 0.0
-
-
 class RouteGrower:
     """Grows routes along a model; caches what can be achieved in each state."""
 
-    def __init__(
-        self, model: CapabilityModel, vocabulary: Vocabulary, new_outcome: NewOutcome = _never
-    ) -> None:
-        """Use a model; `new_outcome` is how likely it does not predict what happens."""
+    def __init__(self, model: CapabilityModel, vocabulary: Vocabulary) -> None:
         self._model = model
         self._vocabulary = vocabulary
-        self._new_outcome = new_outcome
         self._achievable: dict[State, list[Intent]] = {}
         self._foreseen: dict[tuple[State, Intent], dict[State, float]] = {}
 
@@ -131,8 +118,7 @@ class RouteGrower:
         found = self._foreseen.get((state, intent))
         if found is None:
             prediction = self._model.predict(state, intent)
-            doubt = getattr(prediction, "doubt", 0.0)
-            sure = (1.0 - doubt) * (1.0 - self._new_outcome(state, intent, prediction))
+            sure = 1.0 - getattr(prediction, "doubt", 0.0)
             found = {after: share * sure for after, share in prediction.items() if share > 0.0}
             self._foreseen[state, intent] = found
         return found
@@ -212,10 +198,9 @@ def reachability(
     snapshots: Mapping[State, Sequence[bytes]],
     counts: RouteCounts,
     seed: int,
-    new_outcome: NewOutcome = _never,
 ) -> Reachability:
     """Grow routes along a model and have the agent execute each of them many times."""
-    grower = RouteGrower(model, problem.vocabulary, new_outcome)
+    grower = RouteGrower(model, problem.vocabulary)
     shares, expected = [], []
     for number, route in enumerate(grower.routes(list(snapshots), counts.routes, seed)):
         seeds = (child_seed(seed, number, draw) for draw in range(counts.executions))
@@ -229,8 +214,7 @@ def check_run(path: Path, run: BenchRun, counts: RouteCounts) -> Reachability:
     made = load(path)
     snapshots = snapshots_of(made)
     problem = load_problem(run.problem)
-    unseen = UnseenOutcomes(made.graph)
-    return reachability(problem, made.model, snapshots, counts, _SEED, unseen.probability)
+    return reachability(problem, made.model, snapshots, counts, _SEED)
 
 
 def measure_reachability(bench: Bench, counts: RouteCounts | None = None) -> Section:

@@ -97,6 +97,12 @@ class Experts:
         self._trees.append(None)
         self._scores.append(np.zeros(3))
 
+    def believe_as(self, other: Experts) -> None:
+        """Believe each expert as far as others do of the same capabilities."""
+        shared = len(self._scores)
+        self._scores = [score.copy() for score in other._scores[:shared]]
+        self._overall = other._overall.copy()
+
     def extend(self) -> None:
         """Take in the rows that were added to the matrix."""
         if self.pursuit is not None:

@@ -6,26 +6,30 @@ are sorted into outcome types (`outcome_types`), and experts predict the type of
 never tried (`experts`). Everything is fitted again whenever the executions have grown by 5 %; in
 between, only the trees of capabilities whose predictions failed or whose pairs changed their type.
 
-`doubt` is the probability that the predicted type is wrong: 1 minus the weighted agreement of the
-experts.
+The experts' *disagreement* is 1 minus their weighted agreement. It says what is worth trying, and
+above one half the pair is unknown, but it is no probability. The *doubt* of a prediction is one: of
+a tried pair, that an outcome was never seen (`unseen_outcomes`); of an inferred one, how often such
+predictions fail where they can be checked (`doubt_calibration`).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
+from capscope.model.doubt_calibration import DoubtCalibration, HeldOutPrediction
 from capscope.model.experts import Experts
 from capscope.model.odds_pooling import OddsPooling, fit_poolings
 from capscope.model.outcome_types import NO_CHANGE, NOTHING, OutcomeTypes
+from capscope.model.prediction import LearnedPrediction, Provenance, Support
 from capscope.model.state_graph import PairStats, StateGraph
 from capscope.model.state_matrix import StateMatrix
+from capscope.model.unseen_outcomes import UnseenOutcomes
 from capscope.seeds import child_seed
 from capscope.statistics.arrays import Floats, Integers
 from capscope.symbolic import Effect, Intent, State
@@ -36,26 +40,14 @@ _MANY_PAIRS = 50_000  # for so many, one half is scored instead of both
 _MOST_SCORED = 1_200  # pairs of a capability that experts are fitted to and scored on
 _FORGET_DOUBTS = 0.99
 _PRIOR_FAILURES = 0.3
-_UNKNOWN_DOUBT = 0.5  # above this, a prediction is withheld
+_UNKNOWN = 0.5  # disagreement above this: a prediction is withheld
+_FOLD = -11  # the place that seeds the division of states
+_FOLDS = 5  # parts of the states, each held out once to see how often predictions fail
+_MANY_HELD_OUT = 5_000
 
 
-class Provenance(StrEnum):
-    """What a prediction rests on."""
-
-    TRIED = "tried"
-    INFERRED = "inferred"
-    UNKNOWN = "unknown"
-
-
-class Support(NamedTuple):
-    """The evidence behind a prediction."""
-
-    rule: tuple[Effect, ...]
-    """The effects of the outcome type."""
-    draws: int
-    """The executions that showed this type, of any pair."""
-    own_draws: int
-    """Those of the pair itself."""
+IsAsked = Callable[[State, int], bool]
+"""Whether a pair of a state and a capability is held out."""
 
 
 class ModelCoverage(NamedTuple):
@@ -66,33 +58,6 @@ class ModelCoverage(NamedTuple):
     unknown: int
 
 
-class LearnedPrediction(Mapping[State, float]):
-    """Successor → probability, with what it rests on; empty if nothing is predicted."""
-
-    __slots__ = ("_shares", "doubt", "provenance", "support")
-
-    def __init__(
-        self, shares: Mapping[State, float], provenance: Provenance, doubt: float, support: Support
-    ) -> None:
-        self._shares = shares
-        self.provenance = provenance
-        self.doubt = doubt
-        """The probability that the type of the outcome is another; 0 for a tried pair."""
-        self.support = support
-
-    def __getitem__(self, state: State) -> float:
-        return self._shares[state]
-
-    def __iter__(self) -> Iterator[State]:
-        return iter(self._shares)
-
-    def __len__(self) -> int:
-        return len(self._shares)
-
-    def __repr__(self) -> str:
-        return f"<{self.provenance}, doubt {self.doubt:.2g}: {dict(self._shares)}>"
-
-
 class LearnedModel:
     """Fitted to a state graph; follows its updates by `observe`."""
 
@@ -101,6 +66,8 @@ class LearnedModel:
         self.matrix = StateMatrix(len(graph.vocabulary.atoms))
         self.types = OutcomeTypes(graph.vocabulary)
         self.experts = Experts(graph.vocabulary, self.matrix, self.types, seed, pursuit=pursuit)
+        self._seed = seed
+        self._fitted_to = graph
         self._seen = 0  # of the states of the graph, which are in the order in which they were met
         self._labels: list[dict[int, int]] = []  # for each capability the type of each row tried
         self._shown: list[dict[int, int]] = []  # and how many effects it had shown when observed
@@ -129,6 +96,7 @@ class LearnedModel:
 
     def refresh(self) -> None:
         """Fit everything again to the present graph."""
+        self._forget_doubts()
         self._see_new_states()
         self._refresh_at = self._draws * _REFRESH + 5
         self._label_all()
@@ -156,31 +124,76 @@ class LearnedModel:
         """
         self._label_all()
         for half in (0, 1) if self.graph.pairs_tried < _MANY_PAIRS else (0,):
-            known, asked = self._halves(half)
-            self._plan(known)
-            for capability, (own, others) in enumerate(zip(known, asked, strict=True)):
-                if own and others:
-                    self.experts.grow(capability, own)
-                    numbers = np.array(list(others.values()))[:, None]
-                    self.experts.score(
-                        capability, np.array(list(others)), partial(np.equal, numbers)
-                    )
+            for capability, asked in self._grown_without(_in_half(1 - half)):
+                numbers = np.array(list(asked.values()))[:, None]
+                self.experts.score(capability, np.array(list(asked)), partial(np.equal, numbers))
 
-    def _halves(self, half: int) -> tuple[list[dict[int, int]], list[dict[int, int]]]:
-        """Divide the labels, or so many for each capability, by a hash of the pair."""
+    def _grown_without(self, is_asked: IsAsked) -> Iterator[tuple[int, dict[int, int]]]:
+        """Fit the experts to some pairs; yield each capability and the labels of the others."""
+        known, asked = self._divided(is_asked)
+        self._plan(known)
+        for capability, (own, others) in enumerate(zip(known, asked, strict=True)):
+            if own and others:
+                self.experts.grow(capability, own)
+                yield capability, others
+
+    def _divided(self, is_asked: IsAsked) -> tuple[list[dict[int, int]], list[dict[int, int]]]:
+        """Divide the labels, or so many for each capability, into known ones and asked ones."""
         known: list[dict[int, int]] = []
         asked: list[dict[int, int]] = []
         for capability, labels in enumerate(self._labels):
+            pairs = {row: (self.matrix.states[row], capability) for row in labels}
+            if len(pairs) > _MOST_SCORED:
+                chosen = set(sorted(pairs, key=lambda row: child_seed(*pairs[row]))[:_MOST_SCORED])
+                pairs = {row: pair for row, pair in pairs.items() if row in chosen}
             parts: tuple[dict[int, int], dict[int, int]] = ({}, {})
-            hashes = {row: child_seed(self.matrix.states[row], capability) for row in labels}
-            if len(hashes) > _MOST_SCORED:
-                chosen = set(sorted(hashes, key=hashes.__getitem__)[:_MOST_SCORED])
-                hashes = {row: hash for row, hash in hashes.items() if row in chosen}
-            for row, hash in hashes.items():
-                parts[(hash & 1) == half][row] = labels[row]
-            known.append(parts[1])
-            asked.append(parts[0])
+            for row, pair in pairs.items():
+                parts[is_asked(*pair)][row] = labels[row]
+            known.append(parts[False])
+            asked.append(parts[True])
         return known, asked
+
+    @cached_property
+    def _calibration(self) -> DoubtCalibration:
+        graph, pursuit = self._fitted_to, self.experts.pursuit is not None
+        twin = LearnedModel(graph, self._seed, pursuit=pursuit)
+        twin.experts.believe_as(self.experts)
+        return DoubtCalibration(twin._held_out())
+
+    def _held_out(self) -> Iterator[HeldOutPrediction]:
+        """Predict what was tried in each state from what was tried in others.
+
+        What would be unknown is left out. Of many pairs, a part of the states is enough.
+        """
+        self._label_all()
+        made = 0
+        for fold in range(_FOLDS):
+            for capability, asked in self._grown_without(_in_fold(fold)):
+                types, belief = self.experts.believed(capability, np.array(list(asked)))
+                for row, number, share in zip(asked, types.tolist(), belief.tolist(), strict=True):
+                    if 1.0 - share <= _UNKNOWN:
+                        missed = self._missed(row, capability, number)
+                        yield HeldOutPrediction(capability, number != NOTHING, 1.0 - share, missed)
+                made += len(asked)
+            if made > _MANY_HELD_OUT:
+                return
+
+    def _missed(self, row: int, capability: int, number: int) -> float:
+        """Return the share of a pair's executions that a type does not have among its outcomes."""
+        state = self.matrix.states[row]
+        pair = self.graph.pair(state, capability)
+        assert pair is not None, "only tried pairs have labels"
+        predicted = _applied(self.types.odds[number], state)
+        missed = sum(n for effect, n in pair.counts.items() if effect.apply(state) not in predicted)
+        return missed / pair.total
+
+    @cached_property
+    def _unseen(self) -> UnseenOutcomes:
+        return UnseenOutcomes(self.graph)
+
+    def _forget_doubts(self) -> None:
+        self.__dict__.pop("_unseen", None)
+        self.__dict__.pop("_calibration", None)
 
     def _see_new_states(self) -> None:
         if self._seen < len(self.graph.nodes):
@@ -196,6 +209,7 @@ class LearnedModel:
 
     def observe(self, pairs: Iterable[tuple[State, int]]) -> Observed:
         """Take in what the graph learned about some pairs."""
+        self._forget_doubts()
         self._see_new_states()
         contradicted: list[tuple[State, int]] = []
         stale: dict[int, None] = {}
@@ -255,7 +269,7 @@ class LearnedModel:
 
     @property
     def calibration(self) -> float:
-        """How often predictions failed lately, as a multiple of their doubt; at most 1."""
+        """How often predictions failed lately, relative to the disagreement; at most 1."""
         return min((self._wrong + _PRIOR_FAILURES) / (self._doubted + _PRIOR_FAILURES), 1.0)
 
     def _type_of(self, capability: int, row: int, pair: PairStats) -> int:
@@ -324,15 +338,15 @@ class LearnedModel:
         row = self.matrix.add(state)
         number = self._labels[capability].get(row)
         if number is None:
-            number, doubt = self.infer(row, capability)
-            if doubt > _UNKNOWN_DOUBT:
+            number, disagreement = self.infer(row, capability)
+            if disagreement > _UNKNOWN:
                 return False
         # As states: an effect that adds what holds already changes less than it does elsewhere.
         possible = {*self.types.effects[number], *self.types.odds[number]}
         return any(effect.apply(state) == after for effect in possible)
 
     def types_of(self, capability: int, rows: Integers) -> tuple[Integers, Floats]:
-        """Return the type of some pairs, and the doubt that untried pairs are of another one."""
+        """Return the type of some pairs, and the experts' disagreement about the untried ones."""
         types, belief = self.experts.believed(capability, rows)
         own = np.full(len(self.matrix), -1, dtype=np.int64)
         labels = self._labels[capability]
@@ -340,7 +354,7 @@ class LearnedModel:
         return np.where(own[rows] < 0, types, own[rows]), 1.0 - belief
 
     def infer(self, row: int, capability: int) -> tuple[int, float]:
-        """Return the most believed type of a pair, tried or not, and the doubt."""
+        """Return the most believed type of a pair, tried or not, and the experts' disagreement."""
         if capability >= len(self._labels):
             self._see_new_states()
         self.experts.extend()
@@ -355,6 +369,7 @@ class LearnedModel:
     def follow(self, graph: StateGraph) -> None:
         """Look tried pairs up in a graph that knows more; what is inferred stays as it is."""
         self.graph = graph
+        self.__dict__.pop("_unseen", None)
         self._seen = 0
         self._see_new_states()
 
@@ -382,7 +397,7 @@ class LearnedModel:
             if open_rows:
                 self.infer(max(open_rows), capability)
                 belief = self._inferred[capability][1][open_rows]
-                inferred = int((1.0 - belief <= _UNKNOWN_DOUBT).sum())
+                inferred = int((1.0 - belief <= _UNKNOWN).sum())
             tried = len(states) - len(open_rows)
             covered.append(ModelCoverage(tried, inferred, len(open_rows) - inferred))
         return covered
@@ -401,12 +416,16 @@ class LearnedModel:
 
     def predict_untried(self, state: State, capability: Intent) -> LearnedPrediction:
         """Return what is inferred of a pair, as if it had never been tried."""
-        number, doubt = self.infer(self.matrix.add(state), self.graph.index[capability])
+        index = self.graph.index[capability]
+        number, disagreement = self.infer(self.matrix.add(state), index)
         support = Support(tuple(sorted(self.types.effects[number])), self.types.draws[number], 0)
-        if doubt > _UNKNOWN_DOUBT:
-            return LearnedPrediction({}, Provenance.UNKNOWN, doubt, support)
+        if disagreement > _UNKNOWN:
+            return LearnedPrediction({}, Provenance.UNKNOWN, lambda: 1.0, support)
         return LearnedPrediction(
-            _applied(self.types.odds[number], state), Provenance.INFERRED, doubt, support
+            _applied(self.types.odds[number], state),
+            Provenance.INFERRED,
+            lambda: self._calibration.doubt(index, number != NOTHING, disagreement),
+            support,
         )
 
     def _tried(self, state: State, pair: PairStats, capability: int) -> LearnedPrediction:
@@ -415,7 +434,12 @@ class LearnedModel:
         support = Support(
             tuple(sorted(self.types.effects[number])), self.types.draws[number], pair.total
         )
-        return LearnedPrediction(_applied(odds, state), Provenance.TRIED, 0.0, support)
+        return LearnedPrediction(
+            _applied(odds, state),
+            Provenance.TRIED,
+            lambda: self._unseen.probability(state, capability),
+            support,
+        )
 
 
 class Observed(NamedTuple):
@@ -425,6 +449,14 @@ class Observed(NamedTuple):
     """Pairs whose first outcome was not foreseen."""
     changed: Iterable[int]
     """Capabilities whose predictions may have changed."""
+
+
+def _in_half(half: int) -> IsAsked:
+    return lambda state, capability: (child_seed(state, capability) & 1) == half
+
+
+def _in_fold(fold: int) -> IsAsked:
+    return lambda state, capability: child_seed(_FOLD, state) % _FOLDS == fold
 
 
 def _nothing_inferred() -> tuple[Integers, Floats]:
