@@ -169,7 +169,6 @@ CASES = (
         tuple(_LANGUAGE),
         _LANGUAGE,
         sequences=20,
-        max_seeds={"adaptive": 1},
         intents=_STACKING,
         only_for=("findings",),
     ),

@@ -283,6 +283,27 @@ def lights_another(intent, state, rng, step):
     return f"surge {lamp}{rng.choice(dark)}" if dark and not true(state, text, LAMPS) else None
 
 
+SWITCHES = World(
+    "switches",
+    [("on", "switch")],
+    dict.fromkeys("abcde", "switch"),
+    {
+        **{f"press {x}": (f"not on({x})", f"on({x})") for x in "abcde"},
+        **{f"release {x}": (f"on({x})", f"not on({x})") for x in "abcde"},
+    },
+    "",
+)
+
+
+def takes_a_for_b(intent, state, rng, step):
+    """Take one of two switches for the other in half of the attempts."""
+    text = str(intent)
+    other = text.translate(str.maketrans("ab", "ba")) if "(a)" in text or "(b)" in text else text
+    if other == text or true(state, other, SWITCHES) or rng.random() > 0.5:
+        return None
+    return f"{'release' if text.startswith('not') else 'press'} {other[-2]}"
+
+
 class TiringPlanner(Planner):
     """An agent that stops doing anything after a number of attempts."""
 
