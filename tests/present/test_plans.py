@@ -209,3 +209,17 @@ def test_a_goal_that_is_reached_in_a_state_never_seen_says_so():
         "seen" in " ".join(text(made).split())
     )
     assert plan_document(made, "toy")["success_unseen"] == pytest.approx(0.9)
+
+
+def test_a_way_that_the_model_doubts_is_named_with_the_reason_why_it_is_not_offered():
+    models = ExtremeModels(learned({Transition(0, 0, 1): 20}))
+    model = WrittenModel({(1, Q): ({3: 1.0}, 0.65)})
+    made = plan_for(models, Goal.parse("p and q", WORDS), [0], inferred=model)
+    assert (
+        "The model infers a way: p(), q(). It is not offered, because the doubt about q() in 0x1 "
+        "(p()) is 0.65, and at most 0.1 is planned with."
+    ) in " ".join(text(made).split())
+    assert plan_document(made, "toy")["declined"] == [
+        {"ask_for": "p()", "state": "0x0", "doubt": 0.0},
+        {"ask_for": "q()", "state": "0x1", "doubt": 0.65},
+    ]

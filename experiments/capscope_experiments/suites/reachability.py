@@ -2,12 +2,12 @@
 
 A route is grown along the model: from a state that was seen, a capability that the model can
 achieve there, then a successor that it predicts, and so on. A capability whose intent holds already
-is not chosen: it would test nothing. Nor is one that the model is unsure of, in any of the states
-in which the agent may be by then: doubt is the probability that an inference is wrong or that a
-pair has an outcome that was never seen (`unseen_outcomes`), and may be as large as in a plan. The
-agent then executes the route many times from that state. An execution is consistent if the model
-gives every transition that happens a positive probability; one that leaves the route is compared
-with the predictions for the states it does reach.
+is not chosen: it would test nothing. Nor is one that the model is unsure of, in the states in which
+the agent may be by then: its doubt there may be as large as in a plan. If that leaves no route,
+there is none: a model that knows how little it knows offers nothing. The agent then executes the
+route many times from that state. An execution is consistent if the model gives every transition
+that happens a positive probability; one that leaves the route is compared with the predictions for
+the states it does reach.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _TEXT = """
 For every run, {routes} sequences of {length} capabilities are grown along its final model, each
 from a state that the run saw: a capability whose intent does not hold yet and that the model can
 achieve, then a successor that it predicts, and so on. In the states in which the agent may be by
-then, the model may be unsure of what happens with a probability of at most {doubt:g}: an inference
-may be wrong, or an outcome one that was never seen there. The agent executes each sequence
-{executions} times. An execution counts as consistent if the model gave every transition that
-happened a positive probability; *expected* is the share that this doubt leaves. Mean ± one standard
-deviation over the sequences of all runs; there are fewer sequences if hardly any reaches full
-length.
+then, the model's doubt may be at most {doubt:g}: an inference may be wrong, or an outcome one that
+was never seen there. A model that is too unsure of everything that leads on offers no sequence;
+*sequences* has how many all runs offered, and *runs offering any* how many runs did. The agent
+executes each sequence {executions} times. An execution counts as consistent if the model gave every
+transition that happened a positive probability; *expected* is the share that the doubt leaves. Mean
+± one standard deviation over the sequences of all runs.
 """
 _UNLIMITED_DOUBT = """
 Rows without *expected* are from an earlier version, which did not limit the doubt.
@@ -250,13 +250,17 @@ def _table(rows: Sequence[Row]) -> str:
     lines: list[list[object]] = []
     for key, runs in grouped(rows).items():
         sequences = sum(int(run["sequences"]) for run in runs)
-        consistent = "no sequence of full length"
+        consistent = "none offered"
         if sequences:
             consistent = "{:.1%} ± {:.1%}".format(*pooled_spread(runs))
         tested = [run for run in runs if run["expected"]]
         expected = f"{_weighted_mean(tested, 'expected'):.1%}" if tested else "–"
-        lines.append([*key, consistent, expected, sequences, len(runs)])
-    heads = ["problem", "strategy", "consistent", "expected", "sequences", "runs"]
+        offering = sum(run["sequences"] != "0" for run in runs)
+        lines.append([*key, consistent, expected, sequences, offering, len(runs)])
+    heads = [
+        *("problem", "strategy", "consistent", "expected"),
+        *("sequences", "runs offering any", "runs"),
+    ]
     return markdown_table(heads, lines)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -24,30 +24,23 @@ import numpy as np
 
 from capscope.model.doubt_calibration import DoubtCalibration, HeldOutPrediction
 from capscope.model.experts import Experts
+from capscope.model.held_out_pairs import FOLDS, IsAsked, divided, in_fold, in_half
 from capscope.model.odds_pooling import OddsPooling, fit_poolings
 from capscope.model.outcome_types import NO_CHANGE, NOTHING, OutcomeTypes
 from capscope.model.prediction import LearnedPrediction, Provenance, Support
 from capscope.model.state_graph import PairStats, StateGraph
 from capscope.model.state_matrix import StateMatrix
 from capscope.model.unseen_outcomes import UnseenOutcomes
-from capscope.seeds import child_seed
 from capscope.statistics.arrays import Floats, Integers
 from capscope.symbolic import Effect, Intent, State
 
 _REFRESH = 1.05  # everything is fitted again when the executions have grown by this factor
 _FIRST_REFRESH = 40
 _MANY_PAIRS = 50_000  # for so many, one half is scored instead of both
-_MOST_SCORED = 1_200  # pairs of a capability that experts are fitted to and scored on
 _FORGET_DOUBTS = 0.99
 _PRIOR_FAILURES = 0.3
 _UNKNOWN = 0.5  # disagreement above this: a prediction is withheld
-_FOLD = -11  # the place that seeds the division of states
-_FOLDS = 5  # parts of the states, each held out once to see how often predictions fail
 _MANY_HELD_OUT = 5_000
-
-
-IsAsked = Callable[[State, int], bool]
-"""Whether a pair of a state and a capability is held out."""
 
 
 class ModelCoverage(NamedTuple):
@@ -124,34 +117,18 @@ class LearnedModel:
         """
         self._label_all()
         for half in (0, 1) if self.graph.pairs_tried < _MANY_PAIRS else (0,):
-            for capability, asked in self._grown_without(_in_half(1 - half)):
+            for capability, asked in self._grown_without(in_half(1 - half)):
                 numbers = np.array(list(asked.values()))[:, None]
                 self.experts.score(capability, np.array(list(asked)), partial(np.equal, numbers))
 
     def _grown_without(self, is_asked: IsAsked) -> Iterator[tuple[int, dict[int, int]]]:
         """Fit the experts to some pairs; yield each capability and the labels of the others."""
-        known, asked = self._divided(is_asked)
+        known, asked = divided(self._labels, self.matrix.states, is_asked)
         self._plan(known)
         for capability, (own, others) in enumerate(zip(known, asked, strict=True)):
             if own and others:
                 self.experts.grow(capability, own)
                 yield capability, others
-
-    def _divided(self, is_asked: IsAsked) -> tuple[list[dict[int, int]], list[dict[int, int]]]:
-        """Divide the labels, or so many for each capability, into known ones and asked ones."""
-        known: list[dict[int, int]] = []
-        asked: list[dict[int, int]] = []
-        for capability, labels in enumerate(self._labels):
-            pairs = {row: (self.matrix.states[row], capability) for row in labels}
-            if len(pairs) > _MOST_SCORED:
-                chosen = set(sorted(pairs, key=lambda row: child_seed(*pairs[row]))[:_MOST_SCORED])
-                pairs = {row: pair for row, pair in pairs.items() if row in chosen}
-            parts: tuple[dict[int, int], dict[int, int]] = ({}, {})
-            for row, pair in pairs.items():
-                parts[is_asked(*pair)][row] = labels[row]
-            known.append(parts[False])
-            asked.append(parts[True])
-        return known, asked
 
     @cached_property
     def _calibration(self) -> DoubtCalibration:
@@ -167,8 +144,8 @@ class LearnedModel:
         """
         self._label_all()
         made = 0
-        for fold in range(_FOLDS):
-            for capability, asked in self._grown_without(_in_fold(fold)):
+        for fold in range(FOLDS):
+            for capability, asked in self._grown_without(in_fold(fold)):
                 types, belief = self.experts.believed(capability, np.array(list(asked)))
                 for row, number, share in zip(asked, types.tolist(), belief.tolist(), strict=True):
                     if 1.0 - share <= _UNKNOWN:
@@ -449,14 +426,6 @@ class Observed(NamedTuple):
     """Pairs whose first outcome was not foreseen."""
     changed: Iterable[int]
     """Capabilities whose predictions may have changed."""
-
-
-def _in_half(half: int) -> IsAsked:
-    return lambda state, capability: (child_seed(state, capability) & 1) == half
-
-
-def _in_fold(fold: int) -> IsAsked:
-    return lambda state, capability: child_seed(_FOLD, state) % _FOLDS == fold
 
 
 def _nothing_inferred() -> tuple[Integers, Floats]:

@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from capscope.analysis.planning import Plan, PlanBranch, PlanStep, Trial
+from capscope.analysis.planning.inferred import MOST_DOUBT
 from capscope.analysis.planning.trial import PlanAttemptEnd, PlanExecution, TrialVerdict
 from capscope.model import Provenance
 from capscope.present.text import changes_text, counted, wrapped
@@ -97,7 +98,23 @@ def _why_not(plan: Plan) -> str:
     if plan.goal_seen:
         known = "tried or inferred" if plan.inference_allowed else "tried"
         reason = f"the goal was seen to hold elsewhere, but nothing that was {known} leads there. "
-    return f"{reason}Whether the agent can achieve it is unknown. {_optimistic_path_text(plan)}"
+    return (
+        f"{reason}Whether the agent can achieve it is unknown. {_declined_text(plan)}"
+        f"{_optimistic_path_text(plan)}"
+    )
+
+
+def _declined_text(plan: Plan) -> str:
+    """Say which way the model infers and does not offer, and why."""
+    if not plan.declined:
+        return ""
+    worst = max(plan.declined, key=lambda step: step.doubt)
+    return (
+        f"The model infers a way: {', '.join(str(step.capability) for step in plan.declined)}. It "
+        f"is not offered, because the doubt about {worst.capability} in {worst.state:#x} "
+        f"({_from_start(plan, worst.state)}) is {worst.doubt:.2f}, and at most {MOST_DOUBT:g} is "
+        "planned with. "
+    )
 
 
 def _optimistic_path_text(plan: Plan) -> str:
@@ -243,6 +260,10 @@ def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[st
             for state, probability in plan.dead_ends.items()
         ],
         "why_not": None if plan.found else _why_not(plan),
+        "declined": [
+            {"ask_for": str(step.capability), "state": hex(step.state), "doubt": step.doubt}
+            for step in plan.declined
+        ],
         "optimistic_way": _optimistic_way(plan),
     }
 

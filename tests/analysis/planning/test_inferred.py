@@ -6,8 +6,7 @@ from capscope import Budget, assess
 from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.analysis.planning import Goal, plan_for
 from capscope.analysis.planning.inferred import MOST_DOUBT, believed_mdp
-from capscope.model import ExtremeModels, LearnedPrediction, Provenance, StateGraph
-from capscope.model.learned_model import Support
+from capscope.model import ExtremeModels, LearnedPrediction, Provenance, StateGraph, Support
 from capscope.problems import load_problem
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Effect, Intent, Predicate, Vocabulary
@@ -74,6 +73,16 @@ def test_a_state_that_breaks_a_group_of_which_one_always_held_is_not_planned_wit
     for after, allowed in ((at_c, True), (at_a | at_c, False)):
         model = WrittenModel({(at_a, intents[2]): ({after: 1.0}, 0.01)})
         assert (2 in choices_in(believed_mdp(graph, model), at_a)) is allowed
+
+
+def test_a_way_that_is_too_doubtful_is_declined_and_kept_with_its_doubt():
+    plan = planned(WrittenModel({(1, Q): ({3: 1.0}, 0.65)}), "p and q")
+    assert not plan.found
+    assert [(step.state, step.doubt) for step in plan.declined] == [(0, 0.0), (1, 0.65)]
+    # Nothing is declined if there is no way at all, or a way that can be offered.
+    assert planned(WrittenModel({}), "p and q").declined == ()
+    assert planned(WrittenModel({(1, Q): ({3: 1.0}, 0.05)}), "p and q").declined == ()
+    assert planned(None, "p and q").declined == ()
 
 
 def test_what_is_inferred_goes_on_from_states_that_were_never_seen():

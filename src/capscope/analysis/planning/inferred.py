@@ -27,17 +27,18 @@ _MOST_UNSEEN = 2_000
 """States never seen from which to plan on; beyond, a plan ends."""
 
 
-def believed_mdp(graph: StateGraph, model: LearnedModel) -> Mdp:
+def believed_mdp(graph: StateGraph, model: LearnedModel, most_doubt: float = MOST_DOUBT) -> Mdp:
     """Return the decision process of everything that was observed or is inferred."""
-    return _Expansion(graph, model).mdp()
+    return _Expansion(graph, model, most_doubt).mdp()
 
 
 class _Expansion:
     """Adds inferred choices, and the states they lead to, until there is nothing more to add."""
 
-    def __init__(self, graph: StateGraph, model: LearnedModel) -> None:
+    def __init__(self, graph: StateGraph, model: LearnedModel, most_doubt: float) -> None:
         self._graph = graph
         self._model = model
+        self._most_doubt = most_doubt
         self._groups = graph.exactly_one.groups
         self._tests = [intent.test(graph.vocabulary) for intent in graph.capabilities]
         tried = fitted_mdp(graph)
@@ -70,9 +71,9 @@ class _Expansion:
     def _is_usable(self, state: State, predicted: LearnedPrediction) -> bool:
         return (
             predicted.provenance is Provenance.INFERRED
-            and predicted.doubt <= MOST_DOUBT
             and predicted.support.draws > 0
             and any(after != state for after in predicted)
+            and predicted.doubt <= self._most_doubt
             and all(
                 after == state or self._is_plausible(state, after, predicted) for after in predicted
             )

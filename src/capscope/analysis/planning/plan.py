@@ -91,6 +91,8 @@ class Plan:
     """Whether the optimistic model has a path, if there is no plan."""
     goal_seen: bool = True
     """Whether the goal holds in any observed state."""
+    declined: tuple[PlanStep, ...] = ()
+    """If there is no plan, a way that the model infers, with more doubt than is planned with."""
     inference_allowed: bool = False
     """Whether steps that were never tried could be used."""
     unseen: frozenset[State] = frozenset()
@@ -190,12 +192,22 @@ def plan_for(
         # Zero is what the model says; the observations do not exclude any other value.
         unknown, seen = (0.0, 1.0), any(map(goal.holds, graph.nodes))
         plan = Plan(goal, start, {}, 0.0, unknown, math.inf, {}, {}, success, search, seen)
+        if inferred is not None:
+            plan = replace(plan, declined=_doubtful_way(plan, graph, inferred))
     else:
         chain = MarkovChain.of(policy, index[start])
         plan = _evaluated(_steps(graph, policy), goal, chain, mdp.states, success, seed)
     ends = {branch.after for step in plan.steps.values() for branch in step.branches}
     unseen = frozenset(ends - graph.nodes.keys())
     return replace(plan, inference_allowed=inferred is not None, unseen=unseen)
+
+
+def _doubtful_way(plan: Plan, graph: StateGraph, model: LearnedModel) -> tuple[PlanStep, ...]:
+    """Return the most likely way to the goal if any doubt were allowed; empty if there is none."""
+    mdp = believed_mdp(graph, model, most_doubt=1.0)
+    goals = [i for i, state in enumerate(mdp.states) if plan.goal.holds(state)]
+    policy = most_reliable_policy(mdp, goals)
+    return replace(plan, steps=_steps(graph, policy)).most_likely_way()
 
 
 def _steps(graph: StateGraph, policy: GoalPolicy) -> dict[State, PlanStep]:
