@@ -1,6 +1,7 @@
 """A small version of every benchmark."""
 
 import random
+import statistics
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from capscope_experiments.benchmarks import (
     planted_deviations,
     planted_quirks,
     probability_accuracy,
+    stated_doubts,
     surprise_rate,
     tower_findings,
     worker_speedup,
@@ -116,6 +118,19 @@ def test_deviations_are_planted_just_above_the_claimed_rate(monkeypatch, cluster
     low, high = planted_deviations.PLANTED
     assert not run.passed
     assert low <= run.rates[0] <= high
+
+
+def test_stated_doubts_are_true_in_a_world_that_its_predicates_capture():
+    run = assess("blocksworld", budget=Budget(executions=300))
+    checked = list(stated_doubts.check_doubts(run, load_problem("blocksworld"), 300, 1))
+    for provenance in ("tried", "inferred"):
+        here = [one for one in checked if one.provenance == provenance]
+        assert len(here) > 30
+        stated = statistics.fmean(one.doubt for one in here)
+        assert stated == pytest.approx(statistics.fmean(one.missed for one in here), abs=0.1)
+    table = stated_doubts.table(checked)
+    assert "| tried | a change | 0 to 0.03 |" in table
+    assert sum(int(line.split(" | ")[3]) for line in table.splitlines()[2:]) == len(checked)
 
 
 def test_the_surprise_rate_of_a_model_is_that_of_simulated_audits():
