@@ -117,7 +117,7 @@ _KITCHEN: Mapping[str, Budget] = dict.fromkeys(
 _TABLE: Mapping[str, Budget] = dict.fromkeys(
     ("adaptive", "mcqs-s", "mcqs-e", "random"), Budget(simulator_steps=2_500)
 )
-"""Fewer than 3,000 executions: a step is a skill, and most executions are one."""
+"""A step is a skill. The adaptive strategy makes fewer than 3,000 executions of so many."""
 _LANGUAGE: Mapping[str, Budget] = {"adaptive": Budget(executions=200)}
 """For findings about an agent that asks a language model."""
 _BLOCKS = ("red", "blue", "green", "yellow")
