@@ -6,6 +6,7 @@ import pytest
 from capscope.errors import ProblemError
 from capscope.symbolic import Intent
 from capscope_experiments.suites.reachability import (
+    LEAST_EXPECTED,
     LENGTH,
     Reachability,
     Route,
@@ -142,13 +143,23 @@ def test_what_the_model_is_unsure_of_is_never_on_a_route():
     unsure = Intent.parse("lit(a)")
     for pair, ends in model.table.items():
         model.table[pair] = Doubted(ends)
-        model.table[pair].doubt = 0.2 if pair[1] == unsure else 0.05
+        model.table[pair].doubt = 0.12 if pair[1] == unsure else 0.02
     routes = routes_of(model)
     asked = {intent for route in routes for intent in route.intents}
     assert unsure not in asked
     assert len(asked) == len(INTENTS) - 1
     for route in routes:
-        assert route.expected == pytest.approx(0.95**LENGTH)
+        assert route.expected == pytest.approx(0.98**LENGTH)
+
+
+def test_a_route_is_not_offered_if_its_doubts_add_up_although_each_is_small():
+    model = board_model()
+    for doubt, offered in ((0.04, 40), (0.05, 0)):
+        for pair, ends in model.table.items():
+            model.table[pair] = Doubted(ends)
+            model.table[pair].doubt = doubt
+        assert ((1 - doubt) ** LENGTH >= LEAST_EXPECTED) == bool(offered)
+        assert len(routes_of(model)) == offered
 
 
 def test_a_capability_is_left_out_if_the_agent_may_be_where_the_model_is_unsure_of_it():

@@ -3,11 +3,11 @@
 A route is grown along the model: from a state that was seen, a capability that the model can
 achieve there, then a successor that it predicts, and so on. A capability whose intent holds already
 is not chosen: it would test nothing. Nor is one that the model is unsure of, in the states in which
-the agent may be by then: its doubt there may be as large as in a plan. If that leaves no route,
-there is none: a model that knows how little it knows offers nothing. The agent then executes the
-route many times from that state. An execution is consistent if the model gives every transition
-that happens a positive probability; one that leaves the route is compared with the predictions for
-the states it does reach.
+the agent may be by then: its doubt there may be as large as in a plan, and all doubts together must
+leave `LEAST_EXPECTED`. If that leaves no route, there is none: a model that knows how little it
+knows offers nothing. The agent then executes the route many times from that state. An execution is
+consistent if the model gives every transition that happens a positive probability; one that leaves
+the route is compared with the predictions for the states it does reach.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ from capscope_experiments.saved_runs import snapshots_of
 from capscope_experiments.table import markdown_table
 
 LENGTH = 5
+LEAST_EXPECTED = 0.8
+"""A sequence is offered if the model expects at least this share of executions to be consistent."""
 _SEED = 2_000_003
 _TRIES_PER_ROUTE = 100  # many end too soon
 _TEXT = """
@@ -44,7 +46,8 @@ For every run, {routes} sequences of {length} capabilities are grown along its f
 from a state that the run saw: a capability whose intent does not hold yet and that the model can
 achieve, then a successor that it predicts, and so on. In the states in which the agent may be by
 then, the model's doubt may be at most {doubt:g}: an inference may be wrong, or an outcome one that
-was never seen there. A model that is too unsure of everything that leads on offers no sequence;
+was never seen there; and of the whole sequence it must expect at least {expected:.0%} of the
+executions to be consistent. A model that is too unsure of everything that leads on offers none;
 *sequences* has how many all runs offered, and *runs offering any* how many runs did. The agent
 executes each sequence {executions} times. An execution counts as consistent if the model gave every
 transition that happened a positive probability; *expected* is the share that the doubt leaves. Mean
@@ -129,7 +132,7 @@ class RouteGrower:
         for state, probability in belief.items():
             for end, share in self.foreseen(state, intent).items():
                 after[end] = after.get(end, 0.0) + probability * share
-        least = (1.0 - MOST_DOUBT) * sum(belief.values())
+        least = max((1.0 - MOST_DOUBT) * sum(belief.values()), LEAST_EXPECTED)
         return after if sum(after.values()) >= least else None
 
     def route(self, start: State, rng: random.Random) -> Route | None:
@@ -238,7 +241,11 @@ def measure_reachability(bench: Bench, counts: RouteCounts | None = None) -> Sec
     ]  # fmt: skip
     rows = write_rows(bench, "reachability.csv", heads, measured)
     text = _TEXT.format(
-        routes=counts.routes, length=LENGTH, executions=counts.executions, doubt=MOST_DOUBT
+        routes=counts.routes,
+        length=LENGTH,
+        executions=counts.executions,
+        doubt=MOST_DOUBT,
+        expected=LEAST_EXPECTED,
     )
     if any(int(row["sequences"]) and not row["expected"] for row in rows):
         text = f"{text.strip()}\n{_UNLIMITED_DOUBT}"
