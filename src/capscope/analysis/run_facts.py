@@ -112,13 +112,14 @@ class RunFacts:
         The model of an audited run is the one that was audited: the draws of the audit count only
         for the pairs that they are about.
         """
-        if self._model is not None:
-            return self._model
         seed, audit = self.identity.seed, self.meta.audit
         if audit is None:
-            return LearnedModel.fitted(self.graph, seed)
+            return self._model or LearnedModel.fitted(self.graph, seed)
         before = initial_graph(self.meta, self.capabilities)
         before.update(self.executions.first_queries(audit.since_query).transitions())
+        if self._model is not None:
+            self._model.estimate_doubts_from(before)
+            return self._model
         model = LearnedModel.fitted(before, seed)
         model.follow(self.graph)
         return model

@@ -99,8 +99,8 @@ class Experts:
 
     def believe_as(self, other: Experts) -> None:
         """Believe each expert as far as others do of the same capabilities."""
-        shared = len(self._scores)
-        self._scores = [score.copy() for score in other._scores[:shared]]
+        shared = min(len(self._scores), len(other._scores))
+        self._scores[:shared] = [score.copy() for score in other._scores[:shared]]
         self._overall = other._overall.copy()
 
     def extend(self) -> None:

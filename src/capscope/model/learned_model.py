@@ -168,6 +168,11 @@ class LearnedModel:
     def _unseen(self) -> UnseenOutcomes:
         return UnseenOutcomes(self.graph)
 
+    def estimate_doubts_from(self, graph: StateGraph) -> None:
+        """Use the graph as it was when the model was fitted; its own may have grown since."""
+        self._fitted_to = graph
+        self._forget_doubts()
+
     def _forget_doubts(self) -> None:
         self.__dict__.pop("_unseen", None)
         self.__dict__.pop("_calibration", None)
