@@ -94,8 +94,9 @@ def test_two_mails_that_are_mistaken_for_each_other_are_told_once():
     assert example.after == example.state | filed(taken) != example.state | filed(asked)
 
 
-def test_a_mail_that_is_mistaken_for_one_other_only_is_told_so():
-    agent = MailAgent(lambda name, state: [("bob", 0.2)] if name == "ann" else [])
+@pytest.mark.parametrize("probability", [0.2, 0.4])
+def test_a_mail_that_is_mistaken_for_one_other_only_is_told_so(probability):
+    agent = MailAgent(lambda name, state: [("bob", probability)] if name == "ann" else [])
     (graph,) = worst_first(agent, 1500, seed=0)
     (found,) = mistaken(graph)
     assert found.sentence.startswith(
@@ -228,3 +229,10 @@ def test_one_state_alone_does_not_show_that_mails_are_mistaken():
     (graph,) = worst_first(agent, 600, seed=0)
     draws = graph.pair(empty, 0).counts
     assert sum(draws.values()) > 50 and mistaken(graph) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_was_never_seen_in_one_direction_is_not_said_of_both(seed):
+    agent = MailAgent(lambda name, state: [("bob", 0.1)] if name == "ann" else [])
+    (graph,) = worst_first(agent, 1500, seed)
+    assert not any("for each other" in found.sentence for found in mistaken(graph))

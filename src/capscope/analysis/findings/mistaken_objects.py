@@ -46,6 +46,7 @@ from capscope.statistics.sign_test import log_evidence, log_evidence_of_strata
 from capscope.symbolic import Effect, State
 
 _SHOWN_BY_STATES = -math.log(ERROR_RATE)
+"""The log score that the states must reach, each counted once."""
 _LEAST_RATIO = 2
 """How many times as often as the others together an object must be taken."""
 
@@ -163,7 +164,8 @@ def _case(context: FindingContext, question: MistakeQuestion, needed: Thresholds
         return None
     case = restricted(Case(family, everywhere, inside, tuple(when), instead=True))
     sides = np.array([question.pairs.index(question.pair_of[c]) for c, _ in case.inside.pairs])
-    if len(set(sides.tolist())) < len(question.pairs) or not groups_agree(case.inside, sides):
+    shown = set(sides[case.inside.hits > 0].tolist())
+    if len(shown) < len(question.pairs) or not groups_agree(case.inside, sides):
         return None
     others = _others(question, case)
     if case.rate.probability < _LEAST_RATIO * others.probability:
