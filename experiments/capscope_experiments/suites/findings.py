@@ -19,12 +19,11 @@ _TEXT = f"""
 What `capscope show DIR --surprises` reports about the runs of the default strategy,
 `{DEFAULT_STRATEGY}`: unnecessary side effects, failures where another request works, conditions
 that lower success, breakdowns, changes of the agent, needless detours, preferences among outcomes
-that would do equally well, objects of one type that are treated differently. Probabilities are
-means over states, with 95 % intervals and the number of draws; all comparisons of a run share an
-error rate of 0.05. The
-sentence is from the first run with the finding; the last column counts the runs that have it. At
-most {_MOST} per problem, the most frequent and strongest first; all are in
-[findings.csv](findings.csv).
+that would do equally well, objects of one type that are treated differently or mistaken for each
+other. Probabilities are means over states, with 95 % intervals and the number of draws; all
+comparisons of a run share an error rate of 0.05. The sentence is from the first run with the
+finding; the last column counts the runs that have it. At most {_MOST} per problem, the most
+frequent and strongest first; all are in [findings.csv](findings.csv).
 """
 
 
