@@ -24,8 +24,3 @@ def log_mean_exp(logs: Sequence[float]) -> float:
 def log_beta(a: float, b: float) -> float:
     """Return the logarithm of the beta function."""
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-
-
-def log_choose(n: int, k: int) -> float:
-    """Return the logarithm of the number of ways to choose k of n."""
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

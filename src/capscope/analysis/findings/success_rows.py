@@ -105,6 +105,25 @@ def fair_states(context: FindingContext) -> Callable[[int], frozenset[State]]:
     return of
 
 
+def chosen_by_rules(context: FindingContext) -> Callable[[int], bool]:
+    """Return, for `FindingContext.once`, whether its fair states do not depend on what they showed.
+
+    If no rule of a capability has several outcomes, each state always showed the same, and rules
+    are divided by what that was. Then some states are fair because the capability succeeded there,
+    unless all are.
+    """
+
+    @cache
+    def of(capability: int) -> bool:
+        rules = context.graph.rules(context.intents[capability])
+        if any(len(rule.outcomes) > 1 for rule in rules):
+            return True
+        fair = context.once(fair_states)(capability)
+        return all(node.state in fair for node, _ in context.tried[capability])
+
+    return of
+
+
 def _states_of_achieving_rules(context: FindingContext, capability: int) -> Iterator[State]:
     """Yield the states of the rules by which the capability achieves its intent."""
     for rule in context.graph.rules(context.intents[capability]):

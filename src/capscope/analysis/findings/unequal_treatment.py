@@ -4,8 +4,9 @@
 all intents of one schema: success if it can be expected in both states, and doing anything at all
 if the intent is farther away. Whether it can be expected is decided by rules and by other requests
 (`success_rows`), not by whether the pair itself ever succeeded: then an object with which the agent
-often fails would be judged only where it does not. Counts are compared within each mirror pair
-(`odds_ratio`). Pairs of earlier findings are left out.
+often fails would be judged only where it does not. If rules do depend on that, because each state
+always showed the same, one execution must have achieved the intent in both states. Counts are
+compared within each mirror pair (`paired_rates`). Pairs of earlier findings are left out.
 
 **Unequal steps.** An agent that succeeds with both may always set out with the first of two trucks.
 So each mirror pair is compared by its whole distribution of outcomes (`categorical`). Most pairs
@@ -27,10 +28,10 @@ from capscope.analysis.findings.finding import Finding, Pairs, joined, pairs_of
 from capscope.analysis.findings.object_swap import MirrorPair, ObjectSwap, mirrored
 from capscope.analysis.findings.preferences import PREFERENCE
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE, Rate
-from capscope.analysis.findings.success_rows import fair_states
+from capscope.analysis.findings.success_rows import chosen_by_rules, fair_states
 from capscope.statistics.categorical import evidence_of_imbalance, evidence_of_two_distributions
 from capscope.statistics.error_budget import Share
-from capscope.statistics.odds_ratio import PairedCounts, evidence_of_odds_ratio
+from capscope.statistics.paired_rates import PairedCounts, evidence_of_unequal_rates
 from capscope.statistics.stratified_test import evidence_of_some
 from capscope.symbolic import Effect, Literal
 
@@ -71,7 +72,7 @@ def find_unequal_success(
         one, other = comparison.rates
         if abs(one.probability - other.probability) < LEAST_DIFFERENCE:
             continue
-        if evidence_of_odds_ratio(comparison.counts) >= threshold:
+        if evidence_of_unequal_rates(comparison.counts) >= threshold:
             # Once for each swap and schema; success is more informative than effort.
             key = comparison.swap, comparison.schema
             if key not in reported or comparison.event == SUCCESS:
@@ -110,7 +111,11 @@ def _comparisons(context: FindingContext, reported: Pairs) -> Iterator[MirrorCom
 def _event_to_count(context: FindingContext, pair: MirrorPair) -> str | None:
     """Return which event is informative about a mirror pair; None if none is."""
     fair = context.once(fair_states)
-    at_once = [state in fair(c) for c, state in pair.sides]
+    if all(context.once(chosen_by_rules)(c) for c, _ in pair.sides):
+        at_once = [state in fair(c) for c, state in pair.sides]
+    else:
+        # Both sides must be chosen in the same way.
+        at_once = [context.possible_at_once(c, state) for c, state in pair.sides]
     if all(at_once):
         return SUCCESS
     within_reach = all(context.nearness(c).reachable(state) for c, state in pair.sides)
