@@ -48,6 +48,17 @@ import numpy as np
 from capscope.statistics.arrays import Floats, Integers, Mask
 from capscope.statistics.betting import log_best_likelihood
 from capscope.statistics.log_space import log_sum_exp
+from capscope.statistics.rate_priors import (
+    ALWAYS,
+    ANY,
+    HALF,
+    MOSTLY,
+    NEVER,
+    OFTEN,
+    SELDOM,
+    SOMETIMES,
+    RatePrior,
+)
 
 _FIRST_OCTAVE = 4
 _OCTAVES = 18
@@ -59,33 +70,21 @@ _MOST_TIMES_AROUND = 8
 _LARGEST_LOG_RATIO = 600.0
 _LARGEST_CODE = 2**62
 
-
-class _Prior(NamedTuple):
-    """A beta distribution of an arm's probability."""
-
-    hits: float
-    misses: float
-
-
-_CONSTANT, _STEADY = _Prior(1.0, 0.002), _Prior(1.0, 0.05)
-_USUALLY, _ANY, _GONE = _Prior(5.0, 2.0), _Prior(0.5, 0.5), _Prior(0.05, 1.0)
-# All arms alike: none of them has to pay for what the others have shown.
-_MOSTLY, _OFTEN, _HALF = _Prior(45.0, 5.0), _Prior(35.0, 15.0), _Prior(25.0, 25.0)
-_SOMETIMES, _SELDOM = _Prior(15.0, 35.0), _Prior(5.0, 45.0)
+_STEADY, _USUALLY = RatePrior(1.0, 0.05), RatePrior(5.0, 2.0)
 _CHANGES = (
-    (_CONSTANT, _GONE),
-    (_CONSTANT, _USUALLY),
-    (_CONSTANT, _MOSTLY),
-    (_CONSTANT, _OFTEN),
-    (_CONSTANT, _HALF),
-    (_CONSTANT, _SOMETIMES),
-    (_CONSTANT, _SELDOM),
+    (ALWAYS, NEVER),
+    (ALWAYS, _USUALLY),
+    (ALWAYS, MOSTLY),
+    (ALWAYS, OFTEN),
+    (ALWAYS, HALF),
+    (ALWAYS, SOMETIMES),
+    (ALWAYS, SELDOM),
     (_STEADY, _USUALLY),
-    (_ANY, _ANY),
-    (_ANY, _GONE),
-    (_USUALLY, _CONSTANT),
-    (_OFTEN, _CONSTANT),
-    (_SOMETIMES, _CONSTANT),
+    (ANY, ANY),
+    (ANY, NEVER),
+    (_USUALLY, ALWAYS),
+    (OFTEN, ALWAYS),
+    (SOMETIMES, ALWAYS),
 )
 """Early and late priors."""
 _TAKING_PART = (0.02, 0.3, 0.97)
@@ -227,7 +226,7 @@ class _Likelihoods:
             rows += [np.log(1 - w + w * ratio) for w in _TAKING_PART]
         return np.where(early > 0, np.array(rows), 0.0)
 
-    def _log_mixture(self, prior: _Prior, hits: Integers, draws: Integers) -> Floats:
+    def _log_mixture(self, prior: RatePrior, hits: Integers, draws: Integers) -> Floats:
         """Return the log likelihood of the draws of each arm, averaged over the prior."""
         rising = self.log_rising
         likelihood: Floats = rising[prior.hits][hits] + rising[prior.misses][draws - hits]

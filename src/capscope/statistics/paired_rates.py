@@ -18,7 +18,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capscope.statistics.log_space import log_beta, log_mean_exp
+from capscope.statistics.log_space import log_mean_exp
+from capscope.statistics.rate_priors import (
+    ALWAYS,
+    ANY,
+    HALF,
+    MOSTLY,
+    NEVER,
+    OFTEN,
+    SELDOM,
+    SOMETIMES,
+)
 
 
 class PairedCounts(NamedTuple):
@@ -30,26 +40,11 @@ class PairedCounts(NamedTuple):
     other_draws: int
 
 
-class _Prior(NamedTuple):
-    """A beta distribution of a probability."""
-
-    hits: float
-    misses: float
-
-    def log_likelihood(self, hits: int, draws: int) -> float:
-        """Return the log likelihood of a sequence of draws, averaged over the prior."""
-        misses = draws - hits
-        return log_beta(self.hits + hits, self.misses + misses) - log_beta(self.hits, self.misses)
-
-
-_ALWAYS, _MOSTLY, _OFTEN = _Prior(1.0, 0.002), _Prior(45.0, 5.0), _Prior(35.0, 15.0)
-_HALF, _SOMETIMES, _SELDOM = _Prior(25.0, 25.0), _Prior(15.0, 35.0), _Prior(5.0, 45.0)
-_NEVER, _ANY = _Prior(0.05, 1.0), _Prior(0.5, 0.5)
 _DIFFERENCES = (
-    *((_ALWAYS, _HALF), (_ALWAYS, _SOMETIMES), (_ALWAYS, _SELDOM), (_ALWAYS, _NEVER)),
-    *((_MOSTLY, _HALF), (_MOSTLY, _SOMETIMES), (_MOSTLY, _SELDOM), (_OFTEN, _SELDOM)),
+    *((ALWAYS, HALF), (ALWAYS, SOMETIMES), (ALWAYS, SELDOM), (ALWAYS, NEVER)),
+    *((MOSTLY, HALF), (MOSTLY, SOMETIMES), (MOSTLY, SELDOM), (OFTEN, SELDOM)),
 )
-_BETS = ((_ANY, _ANY), *_DIFFERENCES, *((low, high) for high, low in _DIFFERENCES))
+_BETS = ((ANY, ANY), *_DIFFERENCES, *((low, high) for high, low in _DIFFERENCES))
 """The priors of the two groups."""
 _TAKING_PART = (0.1, 0.4, 0.97)
 """The weights w."""
