@@ -18,17 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from capscope.statistics import rate_priors as priors
 from capscope.statistics.log_space import log_mean_exp
-from capscope.statistics.rate_priors import (
-    ALWAYS,
-    ANY,
-    HALF,
-    MOSTLY,
-    NEVER,
-    OFTEN,
-    SELDOM,
-    SOMETIMES,
-)
 
 
 class PairedCounts(NamedTuple):
@@ -41,10 +32,20 @@ class PairedCounts(NamedTuple):
 
 
 _DIFFERENCES = (
-    *((ALWAYS, HALF), (ALWAYS, SOMETIMES), (ALWAYS, SELDOM), (ALWAYS, NEVER)),
-    *((MOSTLY, HALF), (MOSTLY, SOMETIMES), (MOSTLY, SELDOM), (OFTEN, SELDOM)),
+    *(
+        (priors.ALWAYS, priors.HALF),
+        (priors.ALWAYS, priors.SOMETIMES),
+        (priors.ALWAYS, priors.SELDOM),
+        (priors.ALWAYS, priors.NEVER),
+    ),
+    *(
+        (priors.MOSTLY, priors.HALF),
+        (priors.MOSTLY, priors.SOMETIMES),
+        (priors.MOSTLY, priors.SELDOM),
+        (priors.OFTEN, priors.SELDOM),
+    ),
 )
-_BETS = ((ANY, ANY), *_DIFFERENCES, *((low, high) for high, low in _DIFFERENCES))
+_BETS = ((priors.ANY, priors.ANY), *_DIFFERENCES, *((low, high) for high, low in _DIFFERENCES))
 """The priors of the two groups."""
 _TAKING_PART = (0.1, 0.4, 0.97)
 """The weights w."""
