@@ -115,12 +115,16 @@ class RunFacts:
         seed, audit = self.identity.seed, self.meta.audit
         if audit is None:
             return self._model or LearnedModel.fitted(self.graph, seed)
-        before = initial_graph(self.meta, self.capabilities)
-        before.update(self.executions.first_queries(audit.since_query).transitions())
+
+        def before_audit() -> StateGraph:
+            graph = initial_graph(self.meta, self.capabilities)
+            graph.update(self.executions.first_queries(audit.since_query).transitions())
+            return graph
+
         if self._model is not None:
-            self._model.estimate_doubts_from(before)
+            self._model.estimate_doubts_from(before_audit)
             return self._model
-        model = LearnedModel.fitted(before, seed)
+        model = LearnedModel.fitted(before_audit(), seed)
         model.follow(self.graph)
         return model
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -60,7 +60,7 @@ class LearnedModel:
         self.types = OutcomeTypes(graph.vocabulary)
         self.experts = Experts(graph.vocabulary, self.matrix, self.types, seed, pursuit=pursuit)
         self._seed = seed
-        self._fitted_to = graph
+        self._fitted_to: Callable[[], StateGraph] = lambda: graph
         self._seen = 0  # of the states of the graph, which are in the order in which they were met
         self._labels: list[dict[int, int]] = []  # for each capability the type of each row tried
         self._shown: list[dict[int, int]] = []  # and how many effects it had shown when observed
@@ -132,8 +132,8 @@ class LearnedModel:
 
     @cached_property
     def _calibration(self) -> DoubtCalibration:
-        graph, pursuit = self._fitted_to, self.experts.pursuit is not None
-        twin = LearnedModel(graph, self._seed, pursuit=pursuit)
+        pursuit = self.experts.pursuit is not None
+        twin = LearnedModel(self._fitted_to(), self._seed, pursuit=pursuit)
         twin.experts.believe_as(self.experts)
         return DoubtCalibration(twin._held_out())
 
@@ -168,9 +168,12 @@ class LearnedModel:
     def _unseen(self) -> UnseenOutcomes:
         return UnseenOutcomes(self.graph)
 
-    def estimate_doubts_from(self, graph: StateGraph) -> None:
-        """Use the graph as it was when the model was fitted; its own may have grown since."""
-        self._fitted_to = graph
+    def estimate_doubts_from(self, fitted_to: Callable[[], StateGraph]) -> None:
+        """Use the graph as it was when the model was fitted; its own may have grown since.
+
+        It is made when a doubt is first asked for.
+        """
+        self._fitted_to = fitted_to
         self._forget_doubts()
 
     def _forget_doubts(self) -> None:
