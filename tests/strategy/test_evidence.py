@@ -93,8 +93,8 @@ class Recount:
             total = sum(counts.values())
             for count in sorted(counts.values())[:-1]:
                 # The probability of 33 more draws without the outcome, one after another.
-                seldom = math.prod((total - count + 0.5 + i) / (total + 1 + i) for i in range(33))
-                weights[capability].append(min(seldom / 0.9**33, 1.0))
+                rarely = math.prod((total - count + 0.5 + i) / (total + 1 + i) for i in range(33))
+                weights[capability].append(min(rarely / 0.9**33, 1.0))
         return weights
 
     def classes(self):

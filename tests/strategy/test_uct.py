@@ -52,9 +52,9 @@ def test_without_exploration_the_highest_value_wins_and_then_the_first():
 
 
 def test_the_more_exploration_the_more_seldom_followed_edges_count():
-    often, seldom = edge(99, 0.9), edge(1, 0.5)
-    assert best_edge([often, seldom], 100, 0.1) is often
-    assert best_edge([often, seldom], 100, 1.0) is seldom
+    often, rarely = edge(99, 0.9), edge(1, 0.5)
+    assert best_edge([often, rarely], 100, 0.1) is often
+    assert best_edge([often, rarely], 100, 1.0) is rarely
 
 
 class Ladder:

@@ -27,7 +27,7 @@ capabilities of an agent): half of the weight is on a change of all arms, half o
 one family.
 
 **Its limit.** A miss of an arm that is never drawn again costs as much as a hit may win later, and
-must: a strategy that knows which arms seldom hit and draws only those of them again that happened
+must: a strategy that knows which arms rarely hit and draws only those of them again that happened
 to hit once would make any agent look worse. So if arms are drawn once or twice and often miss, a
 change cannot be shown from draws that a strategy chose.
 
@@ -55,7 +55,7 @@ from capscope.statistics.rate_priors import (
     MOSTLY,
     NEVER,
     OFTEN,
-    SELDOM,
+    RARELY,
     SOMETIMES,
     RatePrior,
 )
@@ -78,7 +78,7 @@ _CHANGES = (
     (ALWAYS, OFTEN),
     (ALWAYS, HALF),
     (ALWAYS, SOMETIMES),
-    (ALWAYS, SELDOM),
+    (ALWAYS, RARELY),
     (_STEADY, _USUALLY),
     (ANY, ANY),
     (ANY, NEVER),

@@ -34,12 +34,12 @@ class PairedCounts(NamedTuple):
 _DIFFERENCES = (
     (priors.ALWAYS, priors.HALF),
     (priors.ALWAYS, priors.SOMETIMES),
-    (priors.ALWAYS, priors.SELDOM),
+    (priors.ALWAYS, priors.RARELY),
     (priors.ALWAYS, priors.NEVER),
     (priors.MOSTLY, priors.HALF),
     (priors.MOSTLY, priors.SOMETIMES),
-    (priors.MOSTLY, priors.SELDOM),
-    (priors.OFTEN, priors.SELDOM),
+    (priors.MOSTLY, priors.RARELY),
+    (priors.OFTEN, priors.RARELY),
 )
 _BETS = ((priors.ANY, priors.ANY), *_DIFFERENCES, *((low, high) for high, low in _DIFFERENCES))
 """The priors of the two groups."""

@@ -20,4 +20,4 @@ class RatePrior(NamedTuple):
 ALWAYS, NEVER, ANY = RatePrior(1.0, 0.002), RatePrior(0.05, 1.0), RatePrior(0.5, 0.5)
 # Narrow: if many probabilities are alike, none of them has to pay for what the others have shown.
 MOSTLY, OFTEN, HALF = RatePrior(45.0, 5.0), RatePrior(35.0, 15.0), RatePrior(25.0, 25.0)
-SOMETIMES, SELDOM = RatePrior(15.0, 35.0), RatePrior(5.0, 45.0)
+SOMETIMES, RARELY = RatePrior(15.0, 35.0), RatePrior(5.0, 45.0)
