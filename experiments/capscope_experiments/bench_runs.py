@@ -142,7 +142,7 @@ def make_run(folder: Path, run: BenchRun, report: Report) -> Curve:
     path = folder / run.name
     measure = measure_of(run.measured, folder)
     first = measure.least // _PAIRS_PER_EXECUTION if run.strategy == DEFAULT_STRATEGY else 0
-    evaluation = Evaluation(measure.agreement, run.strategy, run.seed, measure.weightings, first)
+    evaluation = Evaluation(measure.agreements, run.strategy, run.seed, first)
     with open_or_create(path, spec) as directory:
         reason = _complete(directory.journal, spec, run, evaluation, report)
         report("computing the learning curve")

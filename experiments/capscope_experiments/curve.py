@@ -9,7 +9,7 @@ generalizes), which is the resolution of every number taken from a curve.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,21 +23,14 @@ _GROWTH = 1.02
 _LEARNED_GROWTH = 1.1  # fitting a model that generalizes takes longer than looking pairs up
 ModelOf = Callable[[StateGraph], CapabilityModel]
 """What is evaluated at a stage of a run."""
-Agreement = Callable[[CapabilityModel], float]
-"""How well a model agrees with the agent, from 0 to 1."""
 WEIGHTINGS = {
     "by_data": "by the evaluation data",
     "filtered": "with the paper's filter",
     "once": "each transition once",
 }
 """What transitions weigh in an agreement: the field of a point, and what it is called."""
-Weightings = Callable[[CapabilityModel], dict[str, float]]
-"""The agreement of a model under each of the weightings."""
-
-
-def no_weightings(model: CapabilityModel) -> dict[str, float]:
-    """Measure nothing besides the agreement."""
-    return {}
+Agreements = Callable[[CapabilityModel], Mapping[str, float]]
+"""How well a model agrees with the agent, from 0 to 1: `agreement`, and under each weighting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +120,12 @@ class Evaluation:
 
     def __init__(
         self,
-        agreement: Agreement,
+        agreements: Agreements,
         strategy: str = "",
         seed: int = 0,
-        weightings: Weightings = no_weightings,
         first: int = 0,
     ) -> None:
-        self._agreement = agreement
-        self._weightings = weightings
+        self._agreements = agreements
         self._model = model_of(strategy, seed)
         self._points: dict[int, Point] = {}
         self.milestones = partial(Milestones, strategy, first)
@@ -143,11 +134,9 @@ class Evaluation:
     def at(self, usage: Usage, graph: StateGraph) -> Point:
         """Return what was spent at a stage, and the agreement of the model."""
         if usage.queries not in self._points:
-            model = self._model(graph)
             spent = usage.queries, usage.executions, usage.simulator_steps
-            values: dict[str, Any] = self._weightings(model)
-            point = Point(*spent, self._agreement(model), usage.seconds, **values)
-            self._points[usage.queries] = point
+            found: Mapping[str, Any] = self._agreements(self._model(graph))
+            self._points[usage.queries] = Point(*spent, seconds=usage.seconds, **found)
         return self._points[usage.queries]
 
 

@@ -8,7 +8,7 @@ point of a curve also has the agreement under each weighting.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +25,7 @@ from capscope.problems import ProblemLoader, load_problem
 from capscope.record.settings import Settings
 from capscope.symbolic import Effect, Intent
 from capscope.world import Problem
-from capscope_experiments.curve import Agreement, Weightings, no_weightings
-from capscope_experiments.exact_distances import exact_distance
+from capscope_experiments.curve import Agreements
 from capscope_experiments.jobs import Report
 
 SEQUENCES = EvaluationSettings.sequences
@@ -49,32 +48,21 @@ class AgreementMeasure:
     """A measure of agreement, and the lower bound that goes with it."""
 
     name: str
-    agreement: Agreement
+    agreements: Agreements
     least: int = 0
-    weightings: Weightings = no_weightings
 
 
 def measure_of(measured: MeasuredProblem, folder: Path) -> AgreementMeasure:
     """Return the measure for the runs on a problem; datasets are saved in the folder."""
     # A problem of its own computes the truth, so that the agent of a run starts without a cache.
     known = load_problem(measured.problem).truth
-    reference = build_dataset(measured, folder)
-    if known is not None:
-        truth = enumerate_truth(known, _own_intents(measured) or None)
-        exact = Reference.of_truth(truth, reference.vocabulary)
-        return AgreementMeasure(
-            "exact",
-            lambda model: 1 - exact_distance(model, truth),
-            least_executions(truth),
-            lambda model: weighted_agreements(model, reference, exact),
-        )
-
-    def agreement(model: CapabilityModel) -> float:
-        return 1 - (distance(compare(model, reference)) or 0.0)
-
-    return AgreementMeasure(
-        "sampled", agreement, weightings=lambda model: weighted_agreements(model, reference)
-    )
+    sample = build_dataset(measured, folder)
+    if known is None:
+        return AgreementMeasure("sampled", partial(agreements, sample=sample))
+    truth = enumerate_truth(known, _own_intents(measured) or None)
+    exact = Reference.of_truth(truth, sample.vocabulary)
+    measure = partial(agreements, sample=sample, truth=exact)
+    return AgreementMeasure("exact", measure, least_executions(truth))
 
 
 class RememberedPredictions:
@@ -85,10 +73,10 @@ class RememberedPredictions:
         self.predict = cache(model.predict)
 
 
-def weighted_agreements(
+def agreements(
     model: CapabilityModel, sample: Reference, truth: Reference | None = None
 ) -> dict[str, float]:
-    """Return the agreement under each weighting; without the truth, on the sample."""
+    """Return the agreement with the truth, else with the sample, and under each weighting."""
     if isinstance(model, LearnedModel):
         model.anticipate((truth or sample).states)
     model = RememberedPredictions(model)
@@ -97,6 +85,7 @@ def weighted_agreements(
     whole = compared if truth is None else compare(model, truth)
     once = np.ones(len(whole.predicted))
     return {
+        "agreement": 1 - (distance(whole) or 0.0),
         "by_data": 1 - (distance(compared) or 0.0),
         "filtered": 1 - (distance(achieving) or 0.0),
         "once": 1 - (distance(whole, once) or 0.0),

@@ -59,7 +59,7 @@ class Grown:
 
 
 def stages_seen(model):
-    return model.graph.seen
+    return {"agreement": model.graph.seen}
 
 
 def growing(spent):
@@ -81,7 +81,7 @@ def test_a_last_stage_that_is_a_milestone_is_evaluated_once():
 
 
 def test_a_run_without_queries_has_no_points():
-    assert list(learning_points([], Evaluation(lambda model: 1.0))) == []
+    assert list(learning_points([], Evaluation(lambda model: {"agreement": 1.0}))) == []
 
 
 def test_each_stage_is_evaluated_before_the_next_one_is_requested():
@@ -93,11 +93,11 @@ def test_each_stage_is_evaluated_before_the_next_one_is_requested():
 def test_a_stage_is_evaluated_once_however_often_it_is_wanted():
     evaluated = []
 
-    def agreement(model):
+    def agreements(model):
         evaluated.append(model)
-        return 0.5
+        return {"agreement": 0.5}
 
-    evaluation = Evaluation(agreement)
+    evaluation = Evaluation(agreements)
     [stage] = growing([(10, 10)])
     assert evaluation.at(*stage) == evaluation.at(*stage)
     assert len(evaluated) == 1
@@ -111,19 +111,19 @@ def made(tmp_path_factory):
     heard = []
     milestones = Milestones()
 
-    def agreement(model):
-        return 1 - exact_distance(model, truth)
+    def agreements(model):
+        return {"agreement": 1 - exact_distance(model, truth)}
 
     def listen(event):
         usage, model = event.usage, ExtremeModels(event.graph).pessimistic
         spent = usage.queries, usage.executions, usage.simulator_steps
-        point = Point(*spent, agreement(model), usage.seconds)
+        point = Point(*spent, **agreements(model), seconds=usage.seconds)
         heard.append((point, milestones.due(usage)))
 
     budget = Budget(executions=900)
     assess("tireworld", strategy="mcqs-s", settings=SETTINGS, budget=budget, run=path,
            listener=listen)  # fmt: skip
-    points = list(learning_points(load(path).replay(), Evaluation(agreement)))
+    points = list(learning_points(load(path).replay(), Evaluation(agreements)))
     return heard, points
 
 

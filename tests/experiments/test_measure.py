@@ -14,9 +14,9 @@ from capscope_experiments import measure
 from capscope_experiments.exact_distances import exact_distance
 from capscope_experiments.measure import (
     MeasuredProblem,
+    agreements,
     build_dataset,
     least_executions,
-    weighted_agreements,
 )
 
 INTENTS = tuple(map(Intent.parse, ("p()", "not p()", "q()")))
@@ -85,8 +85,9 @@ def test_each_transition_once_is_the_exact_agreement():
     reference = Reference.of_truth(truth, problem.vocabulary)
     half = dict(list(truth.table.items())[::2])
     model = TrueModel(truth.capabilities, truth.states, half)
-    found = weighted_agreements(model, reference, reference)
-    assert found["once"] == pytest.approx(1 - exact_distance(model, truth))
+    found = agreements(model, reference, reference)
+    assert found["agreement"] == pytest.approx(1 - exact_distance(model, truth))
+    assert found["once"] == pytest.approx(found["agreement"])
     # Here the data weigh each transition once, too; the filter keeps what achieves its intent.
     assert found["by_data"] == pytest.approx(found["once"])
     kept = reference.achieving()

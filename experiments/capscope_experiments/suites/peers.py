@@ -97,7 +97,7 @@ class PeerJob:
 def evaluate_own_run(path: Path, run: BenchRun) -> PeerRow:
     """Evaluate one of our runs as those of AALpy are."""
     truth, made = _truth(run.problem), load(path)
-    evaluation = Evaluation(lambda model: 1 - mean_total_variation(model, truth))
+    evaluation = Evaluation(lambda model: {"agreement": 1 - mean_total_variation(model, truth)})
     points = list(learning_points(made.replay(), evaluation))
     near, exact = (
         next((p.executions for p in points if p.agreement >= 1 - tv), None)
