@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from capscope import Budget, Settings, assess
 from capscope.analysis.rates import achievement_rates
-from capscope.analysis.repeated_requests import PATIENCE, outcomes_tried, persistence
+from capscope.analysis.repeated_requests import PATIENCE, outcomes_tried, persistences
 from capscope.model import StateGraph
 from capscope.present.text import rates_text
 from capscope.record.identity import InitialPosition, InitialPositions
@@ -34,7 +34,8 @@ def asked(rows):
 def rates_of(rows, initial=()):
     graph, table = asked(rows)
     each = tuple(InitialPosition(str(i), state, n) for i, (state, n) in enumerate(initial))
-    return achievement_rates(graph, table, InitialPositions(each=each))[P]
+    initial_positions = InitialPositions(each=each)
+    return achievement_rates(graph, table, initial_positions, persistences(graph))[P]
 
 
 def test_a_planner_that_walks_three_steps_gets_there_though_rarely_at_once():
@@ -51,10 +52,13 @@ def test_a_planner_that_walks_three_steps_gets_there_though_rarely_at_once():
 def test_what_was_never_tried_on_the_way_widens_the_interval_to_both_sides():
     known = rates_of([(0b000, 0b001)] * 200)
     assert known.gets_there.low > 0.9
-    unknown = rates_of([(0b000, 0b001), (0b000, 0b010)] * 100)
-    assert unknown.gets_there.rate == pytest.approx(0.5)
-    assert unknown.gets_there.low < 0.5
+    # Half of the ways from one state are open; the other two states lead to each other.
+    unknown = rates_of([(0b000, 0b001), (0b000, 0b110), (0b010, 0b100), (0b100, 0b010)] * 100)
+    assert unknown.gets_there.rate == pytest.approx(0.5 / 2.5)
+    assert unknown.gets_there.low < 0.5 / 3
     assert unknown.gets_there.high == pytest.approx(1.0)
+    lost = rates_of([(0b000, 0b010)] * 100)
+    assert (lost.gets_there.rate, lost.gets_there.low, lost.gets_there.high) == (0.0, 0.0, 1.0)
 
 
 def test_one_stops_asking_after_three_executions_that_change_nothing():
@@ -120,7 +124,7 @@ def naive_values(graph, unknown, best):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_bounds_are_those_of_linear_programs(seed):
     graph, _ = asked(random_rows(random.Random(seed)))
-    found = persistence(graph, P)
+    found = persistences(graph)[P]
     for column, unknown, best in ((found.low, 0.0, False), (found.high, 1.0, True)):
         naive = naive_values(graph, unknown, best)
         assert column == pytest.approx([naive[state] for state in found.states], abs=1e-4)
@@ -130,7 +134,7 @@ def test_the_bounds_are_those_of_linear_programs(seed):
 def test_the_rate_is_that_of_asking_again_and_again(seed):
     rng = random.Random(seed)
     graph, _ = asked(random_rows(rng))
-    found = persistence(graph, P)
+    found = persistences(graph)[P]
     effects = {
         one.state: ([o.effect for o in one.outcomes], [o.share for o in one.outcomes])
         for one in outcomes_tried(graph, P, 0.95)

@@ -17,6 +17,7 @@ from capscope_experiments.benchmarks import (
     exact_agreement,
     findings_speed,
     generated_domains,
+    gets_there,
     graph_updates,
     large_world,
     mail_assistant,
@@ -131,6 +132,18 @@ def test_stated_doubts_are_true_in_a_world_that_its_predicates_capture():
     table = stated_doubts.table(checked)
     assert "| tried | a change | 0 to 0.03 |" in table
     assert sum(int(line.split(" | ")[3]) for line in table.splitlines()[2:]) == len(checked)
+
+
+def test_the_agent_gets_there_as_often_as_a_run_says():
+    run = assess("blocksworld", budget=Budget(executions=150))
+    checked = list(gets_there.check_rates(run, load_problem("blocksworld"), 10))
+    assert len(checked) > 20 and all(one.inside for one in checked)
+    stated, plain = (
+        statistics.fmean(abs(value - one.true) for value, one in zip(values, checked, strict=True))
+        for values in ([c.stated for c in checked], [c.measured for c in checked])
+    )
+    assert stated < 0.1 < plain
+    assert f"{len(checked)} are inside their intervals" in gets_there.table(checked)
 
 
 def test_the_surprise_rate_of_a_model_is_that_of_simulated_audits():

@@ -40,7 +40,7 @@ RATES = {
 
 
 def test_what_is_certain_comes_first_and_what_always_held_last():
-    lines = list(table_lines(views_of(VIEWS_SEEN), RATES, 1, WORDS))
+    lines = list(table_lines(views_of(VIEWS_SEEN), RATES, 1, WORDS, inferred=False))
     assert lines[:4] == [
         "gets there           at once            asked for  what else changes most often",
         "0.40 [0.30, 0.50]    0.25 [0.20, 0.30]  lit(b)",
@@ -49,11 +49,17 @@ def test_what_is_certain_comes_first_and_what_always_held_last():
     ]
 
 
-def test_longer_attempts_have_one_rate():
-    lines = list(table_lines(views_of(VIEWS_SEEN), RATES, 4, WORDS))
+def test_attempts_that_end_by_themselves_have_one_rate():
+    lines = list(table_lines(views_of(VIEWS_SEEN), RATES, None, WORDS, inferred=True))
     assert lines[0].split("  ")[0] == "achieved"
     assert lines[1].startswith("0.25 [0.20, 0.30]    lit(b)")
     assert not any("gets there" in line for line in lines)
+
+
+@pytest.mark.parametrize(("inferred", "said"), [(True, "or inferred are"), (False, "known are")])
+def test_a_reader_learns_what_is_left_out(inferred, said):
+    lines = list(table_lines(views_of(VIEWS_SEEN), RATES, 4, WORDS, inferred=inferred))
+    assert said in " ".join(lines[-3:])
 
 
 def test_few_rules_are_all_shown(monkeypatch):

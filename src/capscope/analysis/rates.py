@@ -14,13 +14,13 @@ often a strategy happened to draw them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from capscope.analysis.repeated_requests import Persistence, persistence
+from capscope.analysis.repeated_requests import Persistence
 from capscope.model import StateGraph
 from capscope.record.execution_table import ExecutionTable
 from capscope.record.identity import InitialPositions
@@ -61,9 +61,15 @@ class CapabilityRates:
 
 
 def achievement_rates(
-    graph: StateGraph, executions: ExecutionTable, initial: InitialPositions
+    graph: StateGraph,
+    executions: ExecutionTable,
+    initial: InitialPositions,
+    chains: Mapping[Intent, Persistence],
 ) -> dict[Intent, CapabilityRates]:
-    """Return the rates of each capability that was tried where its intent did not hold."""
+    """Return the rates of each capability that was tried where its intent did not hold.
+
+    `chains` are those of asking for each intent until it holds.
+    """
     found = {}
     answers = _answers(graph, executions.complete)
     for capability, intent in enumerate(graph.capabilities):
@@ -73,8 +79,8 @@ def achievement_rates(
             if graph.pair(state, capability) is not None
         }
         if own:
-            chain = persistence(graph, intent, _CONFIDENCE)
-            counted = _counted(graph, own)
+            chain = chains[intent]
+            counted = without_sinks(graph, own)
             at_once = _at_once([Stratum(1, np.array(own[state])) for state in counted])
             gets_there = _mean(chain, dict.fromkeys(counted, 1))
             found[intent] = CapabilityRates(
@@ -106,9 +112,10 @@ def _answers(graph: StateGraph, table: ExecutionTable) -> list[dict[State, list[
     return found
 
 
-def _counted(graph: StateGraph, answers: dict[State, list[bool]]) -> list[State]:
-    alive = [state for state in answers if not graph.nodes[state].sink]
-    return alive or list(answers)
+def without_sinks(graph: StateGraph, states: Iterable[State]) -> list[State]:
+    """Leave out the states in which nothing ever changes, unless there are no others."""
+    every = list(states)
+    return [state for state in every if not graph.nodes[state].sink] or every
 
 
 def _at_once(strata: Sequence[Stratum]) -> AchievementRate:
@@ -116,17 +123,16 @@ def _at_once(strata: Sequence[Stratum]) -> AchievementRate:
     return AchievementRate(mean_of_tried(strata) or 0.0, low, high, len(strata))
 
 
-def _mean(chain: Persistence, weights: dict[State, int]) -> AchievementRate:
+def _mean(chain: Persistence, weights: Mapping[State, int]) -> AchievementRate:
     """Take the mean over some states; one never tried may have any probability."""
     row = {state: i for i, state in enumerate(chain.states)}
     known = [(row[state], weight) for state, weight in weights.items() if state in row]
     whole, tried = sum(weights.values()), sum(weight for _, weight in known)
-    rate, low, high = (
-        sum(weight * float(column[i]) for i, weight in known)
-        for column in (chain.share, chain.low, chain.high)
+    low, high = (
+        sum(weight * float(column[i]) for i, weight in known) for column in (chain.low, chain.high)
     )
     high += whole - tried
-    return AchievementRate(rate / max(tried, 1), low / whole, high / whole, whole)
+    return AchievementRate(chain.mean(weights), low / whole, high / whole, whole)
 
 
 def _from_resets(

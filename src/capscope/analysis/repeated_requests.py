@@ -6,13 +6,19 @@ outcomes of the capability alone: they are the transitions of a Markov chain ove
 which it was tried. One stops asking when the intent holds, or when three executions in a row
 changed nothing; without that, an agent with any chance at all would get there.
 
+A chain often leads into states in which the capability was never tried. If the model infers what
+happens there, its predictions continue the chain. Where it infers nothing, the end of the way is
+open: a mean over states leaves such ways out (`Persistence.mean`). Counted as failure, planners
+that always get there seemed to from 0.6 of the states, as in all worlds in which few of the pairs
+are tried.
+
 How sure that is. The naive way is to solve the chain by its frequencies and to say nothing more; a
 state drawn once then counts as known. Here each outcome of a rule has an interval that is valid at
 any time, and the chain is solved for the least and the most favorable probabilities within them
 (an interval Markov chain): in each round, a state gives the probability that is free to its worst,
 or best, outcomes. What was never seen, be it an outcome or a state in which the capability was not
-tried, is failure in one case and success in the other. The rounds begin with failure, or success,
-everywhere, so that bounds hold whenever they end.
+tried, is failure in one case and success in the other, whatever the model infers. The rounds begin
+with failure, or success, everywhere, so that bounds hold whenever they end.
 
 States of one rule are taken to have the same probabilities, unless the draws show that they differ
 (`Outcome.spread`); then each has its own.
@@ -20,23 +26,37 @@ States of one rule are taken to have the same probabilities, unless the draws sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from capscope.model import Rule, StateGraph
 from capscope.statistics.arrays import Floats, Integers
 from capscope.statistics.stratified_mean import single_interval
-from capscope.symbolic import Effect, Intent, State
+from capscope.symbolic import Effect, Intent, State, StateTest
 
 PATIENCE = 3
 """Executions in a row without a change after which one stops asking."""
+MOST_INFERRED = 50_000
+"""Pairs that are inferred for all capabilities of a run together."""
 _ROUNDS = 1_000
 _SMALLEST_CHANGE = 1e-7
 _FAILURE, _SUCCESS, _UNKNOWN = 0, 1, 2
 _TARGETS = 3
-"""Where outcomes lead besides states that were tried: failure, success, anything never seen."""
+"""Where outcomes lead besides states of the chain: failure, success, anything never seen."""
+
+
+class Inference(Protocol):
+    """A model that infers what happens in untried pairs."""
+
+    def anticipate(self, states: Iterable[State], /) -> None:
+        """Prepare for questions about some states."""
+
+    def predict(self, state: State, capability: Intent, /) -> Mapping[State, float]:
+        """Return the outcomes of a pair with their probabilities; empty if nothing is inferred."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +69,9 @@ class OutcomeBounds:
     high: float
 
 
+_Outcomes = tuple[tuple[OutcomeBounds, ...], float]
+
+
 @dataclass(frozen=True)
 class StateOutcomes:
     """What a capability does in one state."""
@@ -59,15 +82,46 @@ class StateOutcomes:
     """An upper bound on the probability of everything that was never seen."""
 
 
-@dataclass(frozen=True)
 class Persistence:
-    """For each state, the probability that the intent holds in the end if it is asked for."""
+    """For each state tried, the probability that the intent holds in the end if it is asked for."""
 
-    states: tuple[State, ...]
-    share: Floats
-    """By the frequencies; a state never tried counts as failure."""
-    low: Floats
-    high: Floats
+    def __init__(self, chain: _Chain, tried: list[StateOutcomes]) -> None:
+        self._chain = chain
+        self.states = tuple(one.state for one in tried)
+
+    @cached_property
+    def share(self) -> Floats:
+        """By the frequencies and, in states never tried, by what is inferred; open is failure."""
+        return self._of_tried(self._chain.solved())
+
+    @cached_property
+    def open(self) -> Floats:
+        """The probability that the way leads to where nothing is known or inferred."""
+        return self._of_tried(self._chain.lost())
+
+    @cached_property
+    def measured(self) -> Floats:
+        """By the frequencies alone; a state never tried counts as failure."""
+        return self._of_tried(self._chain.solved(len(self.states)))
+
+    @cached_property
+    def low(self) -> Floats:
+        """In the least favorable case, or less."""
+        return self._of_tried(self._chain.least())
+
+    @cached_property
+    def high(self) -> Floats:
+        """In the most favorable case, or more."""
+        return self._of_tried(self._chain.most())
+
+    def mean(self, weights: Mapping[State, int]) -> float:
+        """Return the mean over states, of the ways whose ends are known; 0 if none are."""
+        each = np.array([weights.get(state, 0) for state in self.states], dtype=np.float64)
+        known = float(each @ (1 - self.open))
+        return float(each @ self.share) / known if known > _SMALLEST_CHANGE else 0.0
+
+    def _of_tried(self, values: Floats) -> Floats:
+        return values[: len(self.states)]
 
 
 def outcomes_tried(graph: StateGraph, intent: Intent, confidence: float) -> list[StateOutcomes]:
@@ -88,11 +142,14 @@ def outcomes_tried(graph: StateGraph, intent: Intent, confidence: float) -> list
     found = []
     for rule, states, differ in rules:
         pooled = {outcome.effect: outcome.count for outcome in rule.outcomes}
+        known: dict[frozenset[tuple[Effect, int]], _Outcomes] = {}
         for state in states:
             pair = graph.pair(state, capability)
             own: Mapping[Effect, int] = pair.counts if pair else {}
-            shares = rule.distribution(own)
-            found.append(_bounded(state, shares, own if differ else pooled, each))
+            key = frozenset(own.items())
+            if key not in known:
+                known[key] = _bounded(rule.distribution(own), own if differ else pooled, each)
+            found.append(StateOutcomes(state, *known[key]))
     return found
 
 
@@ -101,26 +158,77 @@ def _states_differ(rule: Rule) -> bool:
 
 
 def _bounded(
-    state: State, shares: Mapping[Effect, float], counts: Mapping[Effect, int], confidence: float
-) -> StateOutcomes:
+    shares: Mapping[Effect, float], counts: Mapping[Effect, int], confidence: float
+) -> _Outcomes:
     draws = sum(counts.values())
     bounds = {e: single_interval(counts.get(e, 0), draws, confidence) for e in shares}
     outcomes = tuple(OutcomeBounds(e, share, *bounds[e]) for e, share in shares.items())
-    return StateOutcomes(state, outcomes, single_interval(0, draws, confidence)[1])
+    return outcomes, single_interval(0, draws, confidence)[1]
 
 
-def persistence(graph: StateGraph, intent: Intent, confidence: float = 0.95) -> Persistence:
-    """Solve the chain of asking for one intent until it holds."""
-    tried = outcomes_tried(graph, intent, confidence)
-    chain = _Chain.of(tried, graph, intent)
-    return Persistence(
-        tuple(one.state for one in tried), chain.solved(), chain.least(), chain.most()
+def persistences(
+    graph: StateGraph, inference: Inference | None = None, confidence: float = 0.95
+) -> dict[Intent, Persistence]:
+    """Solve the chain of asking for one intent until it holds, for each capability."""
+    tried = {intent: outcomes_tried(graph, intent, confidence) for intent in graph.capabilities}
+    rows = {intent: list(own) for intent, own in tried.items()}
+    if inference is not None:
+        _continue(rows, graph, inference)
+    return {
+        intent: Persistence(_Chain.of(rows[intent], graph, intent), own)
+        for intent, own in tried.items()
+    }
+
+
+def _continue(
+    rows: Mapping[Intent, list[StateOutcomes]], graph: StateGraph, inference: Inference
+) -> None:
+    """Add what is inferred about the untried states that the chains lead into, level by level.
+
+    It says nothing about the bounds: all that is certain is left to what was never seen.
+    """
+    met = {intent: {one.state for one in own} for intent, own in rows.items()}
+    newest, left = rows, MOST_INFERRED
+    while any(newest.values()):
+        ahead = {
+            intent: _untried_after(newest[intent], known, intent.test(graph.vocabulary))
+            for intent, known in met.items()
+        }
+        # Asked about one by one, states that are new to the model take long.
+        inference.anticipate(state for states in ahead.values() for state in states)
+        newest = {}
+        for intent, states in ahead.items():
+            newest[intent] = [_inferred(state, intent, inference) for state in states[:left]]
+            left -= len(newest[intent])
+            rows[intent].extend(newest[intent])
+
+
+def _untried_after(rows: Sequence[StateOutcomes], met: set[State], holds: StateTest) -> list[State]:
+    """Return the states that some rows lead into and that were not met before."""
+    found = []
+    for one in rows:
+        for outcome in one.outcomes:
+            after = outcome.effect.apply(one.state)
+            if after not in met and not holds(after):
+                met.add(after)
+                found.append(after)
+    return found
+
+
+def _inferred(state: State, intent: Intent, inference: Inference) -> StateOutcomes:
+    outcomes = tuple(
+        OutcomeBounds(Effect.between(state, end), share, 0.0, 0.0)
+        for end, share in inference.predict(state, intent).items()
     )
+    return StateOutcomes(state, outcomes, 1.0)
 
 
 @dataclass(frozen=True)
 class _Chain:
-    """The outcomes of all states as arrays: a row for each state, padded to the same length."""
+    """The outcomes of all states as arrays: a row for each state, padded to the same length.
+
+    The states that were tried are the first rows.
+    """
 
     target: Integers
     """Where an outcome leads: a state by its row, after the three other targets."""
@@ -130,33 +238,47 @@ class _Chain:
     """Zero in the padding."""
 
     @classmethod
-    def of(cls, tried: list[StateOutcomes], graph: StateGraph, intent: Intent) -> _Chain:
+    def of(cls, rows: list[StateOutcomes], graph: StateGraph, intent: Intent) -> _Chain:
         holds = intent.test(graph.vocabulary)
-        row = {one.state: _TARGETS + i for i, one in enumerate(tried)}
+        row = {one.state: _TARGETS + i for i, one in enumerate(rows)}
         # The last column is for all that was never seen.
-        size = len(tried), 1 + max((len(one.outcomes) for one in tried), default=0)
+        size = len(rows), 1 + max((len(one.outcomes) for one in rows), default=0)
         target = np.zeros(size, dtype=np.int64)
         share, low, high = np.zeros(size), np.zeros(size), np.zeros(size)
-        for i, one in enumerate(tried):
+        for i, one in enumerate(rows):
             for k, outcome in enumerate(one.outcomes):
                 after = outcome.effect.apply(one.state)
                 target[i, k] = _SUCCESS if holds(after) else row.get(after, _UNKNOWN)
                 share[i, k] = outcome.share
                 low[i, k], high[i, k] = outcome.low, outcome.high
             target[i, -1], high[i, -1] = _UNKNOWN, one.unseen
+            share[i, -1] = max(0.0, 1 - share[i].sum())
         return cls(target, share, low, high)
 
-    def solved(self) -> Floats:
-        """Solve by the frequencies; each round allows one more execution."""
-        return self._iterated(lambda values: self.share, 0.0)
+    def solved(self, first: int | None = None) -> Floats:
+        """Solve by the shares; in rows after the first ones all is failure."""
+        share = self.share.copy()
+        share[len(share) if first is None else first :] = 0.0
+        return self._iterated(lambda values: share, self._values(success=1.0))
+
+    def lost(self) -> Floats:
+        """Return the probability of getting to what was never seen, by the shares."""
+        return self._iterated(lambda values: self.share, self._values(unknown=1.0))
 
     def least(self) -> Floats:
         """Return the probability in the least favorable case, or less."""
-        return self._iterated(self._allotted, 0.0)
+        return self._iterated(self._allotted, self._values(success=1.0))
 
     def most(self) -> Floats:
         """Return the probability in the most favorable case, or more."""
-        return self._iterated(lambda values: self._allotted(-values), 1.0)
+        start = self._values(success=1.0, unknown=1.0, states=1.0)
+        return self._iterated(lambda values: self._allotted(-values), start)
+
+    def _values(self, *, success: float = 0.0, unknown: float = 0.0, states: float = 0.0) -> Floats:
+        """Return what each target is worth before the first round."""
+        values = np.full(_TARGETS + len(self.target), states)
+        values[_FAILURE], values[_SUCCESS], values[_UNKNOWN] = 0.0, success, unknown
+        return values
 
     def _allotted(self, rank: Floats) -> Floats:
         """Give each outcome its lower bound, and what is free to those of the lowest rank."""
@@ -169,11 +291,9 @@ class _Chain:
         allotted: Floats = self.low + extra
         return allotted
 
-    def _iterated(self, choose: Callable[[Floats], Floats], unknown: float) -> Floats:
+    def _iterated(self, choose: Callable[[Floats], Floats], values: Floats) -> Floats:
         """Repeat until nothing changes; `choose` gives the probabilities at the present values."""
         states = len(self.target)
-        values = np.full(_TARGETS + states, unknown)
-        values[_FAILURE], values[_SUCCESS] = 0.0, 1.0
         stays = self.target == np.arange(states)[:, None] + _TARGETS
         for _ in range(_ROUNDS):
             ahead, left = values[self.target], np.zeros(states)

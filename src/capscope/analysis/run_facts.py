@@ -17,6 +17,7 @@ from capscope.analysis.findings import Finding, find_findings
 from capscope.analysis.findings.pair_endings import pair_endings
 from capscope.analysis.hazards import HazardResult, find_hazards
 from capscope.analysis.rates import CapabilityRates, achievement_rates
+from capscope.analysis.repeated_requests import Persistence, persistences
 from capscope.analysis.success import ResetSuccess, success_from_resets
 from capscope.errors import RunError
 from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
@@ -31,6 +32,7 @@ from capscope.record.stop_reason import StopReason
 from capscope.record.usage import Budget, Usage
 from capscope.statistics.audit import AuditResult
 from capscope.strategy.evidence import Evidence
+from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope.strategy.verdict import Verdict
 from capscope.symbolic import ExpectedEffects, Intent, State
 from capscope.world import Hazard
@@ -129,6 +131,14 @@ class RunFacts:
         return model
 
     @property
+    def infers(self) -> bool:
+        """Whether statements about the run use what the model infers.
+
+        Only the default strategy chooses its draws so that inference can be audited.
+        """
+        return self.identity.strategy == DEFAULT_STRATEGY and self.graph.pairs_tried > 0
+
+    @property
     def audit(self) -> AuditResult | None:
         """How far an audit of the model got; None if none was begun."""
         return self.meta.audit
@@ -217,7 +227,15 @@ class RunFacts:
         From the states in which it was asked for and did not hold; intents without such a state are
         missing.
         """
-        return achievement_rates(self.graph, self.executions, self.initial_positions)
+        return achievement_rates(
+            self.graph, self.executions, self.initial_positions, self.persistences
+        )
+
+    @cached_property
+    def persistences(self) -> Mapping[Intent, Persistence]:
+        """For each state tried, how probable it is that an intent holds in the end if asked for."""
+        begin_phase("following repeated requests")
+        return persistences(self.graph, self.model if self.infers else None)
 
     @property
     def claim_withheld(self) -> str | None:

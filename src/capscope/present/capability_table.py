@@ -20,8 +20,8 @@ MOST_RULES = 100
 _LEAST_SHARE = 0.1  # of a change that is named
 _MOST_NAMED = 2
 _EVENTUAL = (
-    "gets there: in the end, if asked until it holds or nothing changes; ways into states in which",
-    "  it was never asked count as failure, and in the upper end of the interval as success",
+    "gets there: in the end, if asked until it holds or three executions change nothing; ways to",
+    "  where nothing is known {inferred}are left out, and widen the interval to both sides",
 )
 _NO_RATE = "held wherever asked"
 
@@ -36,9 +36,11 @@ def table_lines(
     rates: Mapping[Intent, CapabilityRates],
     temporal_length: int | None,
     vocabulary: Vocabulary,
+    *,
+    inferred: bool,
 ) -> Iterator[str]:
     """List the capabilities with their rates, what is achieved for certain first."""
-    eventual = temporal_length == 1
+    eventual = temporal_length is not None
     rows: list[tuple[str, ...]] = [("gets there", "at once") if eventual else ("achieved",)]
     ordered = sorted(views, key=lambda view: _rank(rates.get(view.intent), eventual))
     for view in ordered:
@@ -53,7 +55,8 @@ def table_lines(
     yield ""
     yield "means over the states in which it was asked and did not hold yet  [95 % interval]"
     if eventual:
-        yield from _EVENTUAL
+        for line in _EVENTUAL:
+            yield line.format(inferred="or inferred " if inferred else "")
 
 
 def _rank(rates: CapabilityRates | None, eventual: bool) -> tuple[float, float, float]:

@@ -139,7 +139,7 @@ def model_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) 
 def _table_lines(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
     yield ""
     vocabulary, length = run.graph.vocabulary, run.identity.temporal_length
-    yield from table_lines(views, run.rates, length, vocabulary)
+    yield from table_lines(views, run.rates, length, vocabulary, inferred=run.infers)
     yield ""
     rules = sum(len(view.rules) for view in views)
     yield f"the {counted(rules, 'rule')} of all: capscope show {run.path} '*'"

@@ -193,7 +193,7 @@ def capability_lines(
 
 
 def rates_text(rates: CapabilityRates, temporal_length: int | None) -> str:
-    """Return the rate that people mean first: the one in the end, if executions are single steps.
+    """Return the rate that people mean first: that in the end, if executions end with changes.
 
     >>> step, end = AchievementRate(0.11, 0.06, 0.2, 8), AchievementRate(1.0, 0.8, 1.0, 8)
     >>> rates_text(CapabilityRates(step, end, None, 90), temporal_length=1)
@@ -202,7 +202,7 @@ def rates_text(rates: CapabilityRates, temporal_length: int | None) -> str:
     'achieved: 0.11 [0.06, 0.20]  [8 states]'
     """
     at_once, where = rate_text(rates.at_once), f"[{counted(rates.at_once.states, 'state')}]"
-    if temporal_length != 1:
+    if temporal_length is None:
         return f"achieved: {at_once}  {where}"
     end = f"gets there: {rate_text(rates.gets_there)} if asked until it holds"
     resets = rates.from_resets

@@ -63,9 +63,10 @@ def test_the_story_of_a_small_run():
         "1 was achieved by some executions and not by others. For example, lit(b) when lit(a) (9 "
         "executions in 1 state) never failed.",
         "1 was never seen to be achieved: broken() (5 executions in 1 state).",
-        "If the same intent is requested until it holds, the agent almost certainly achieves it "
-        "(with probability 0.99 or more, by the observed frequencies) from every state tried for 1 "
-        "of these 3 capabilities, and from some states for 1 more.",
+        "If the same intent is requested until it holds or three executions change nothing, the "
+        "agent almost certainly achieves it (with probability 0.99 or more, by the observed "
+        "frequencies) from every state tried for 1 of these 3 capabilities, and from some states "
+        "for 1 more.",
     ]
     unknown = said["What is unknown"]
     assert unknown[:3] == [

@@ -9,23 +9,14 @@ from typing import TYPE_CHECKING
 from capscope.model import ModelCoverage
 from capscope.present.digest.shape import CapabilityDigest
 from capscope.sanitize import sanitize
-from capscope.strategy.registry import DEFAULT_STRATEGY
 
 if TYPE_CHECKING:
     from capscope.run import Run
 
 
-def infers(run: Run) -> bool:
-    """Return whether statements about a run use what the model infers.
-
-    Only the default strategy chooses its draws so that inference can be audited.
-    """
-    return run.identity.strategy == DEFAULT_STRATEGY and run.graph.pairs_tried > 0
-
-
 def basis_of(run: Run) -> ModelCoverage:
     """Return the pairs tried, inferred and unknown."""
-    if infers(run):
+    if run.infers:
         return run.coverage
     tried = run.graph.pairs_tried
     pairs = len(run.graph.nodes) * len(run.graph.capabilities)
@@ -34,7 +25,7 @@ def basis_of(run: Run) -> ModelCoverage:
 
 def with_basis(run: Run, capabilities: Sequence[CapabilityDigest]) -> list[CapabilityDigest]:
     """Add to each capability in how many states the model infers what happens."""
-    if not infers(run):
+    if not run.infers:
         return list(capabilities)
     by_intent = zip(run.graph.capabilities, run.model.coverage_by_capability(), strict=True)
     inferred = {sanitize(str(intent)): own.inferred for intent, own in by_intent}

@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from capscope.analysis.findings.finding import joined
+from capscope.analysis.rates import without_sinks
+from capscope.analysis.repeated_requests import Persistence
 from capscope.analysis.success import ResetSuccess
 from capscope.model import Outcome, StateGraph
-from capscope.present.digest.basis import infers
 from capscope.present.digest.card import CardDigest, Tone
-from capscope.present.digest.eventual import ALMOST_CERTAIN, eventual_success, mean_eventual
 from capscope.present.digest.shape import (
     CapabilityDigest,
     LiteralChange,
@@ -31,11 +31,13 @@ from capscope.present.text import (
     success_text,
 )
 from capscope.sanitize import sanitize
+from capscope.statistics.arrays import Floats
 from capscope.symbolic import Effect, ExactlyOne, Intent, State, Vocabulary
 
 if TYPE_CHECKING:
     from capscope.run import Run
 
+ALMOST_CERTAIN = 0.99
 MOST_STATES = 24
 """States listed for one rule."""
 _LARGE_INDEX = 99_999
@@ -56,7 +58,9 @@ class Standings:
     each: tuple[Standing, ...]
     """Parallel to the views."""
     eventual: tuple[Mapping[State, float], ...] | None
-    """Parallel to the views, see `eventual_success`; None if executions are not single steps."""
+    """Parallel to the views, see `Persistence`; None if executions do not end with changes."""
+    gets_there: tuple[float | None, ...] = ()
+    """Parallel to the views: the mean over the states tried; None if there are none."""
     inferred: frozenset[Intent] = frozenset()
     """Those whose standing would be lower without what the model infers."""
 
@@ -68,18 +72,15 @@ class Standings:
     @classmethod
     def of_run(cls, run: Run, views: Sequence[CapabilityView]) -> Standings:
         """Judge each capability."""
-        graph = run.graph
         if run.identity.temporal_length is None:
             return cls.at_once(views)
-        order = [graph.index[view.intent] for view in views]
-        seen = measured = eventual_success(graph)
-        if infers(run):
-            seen = eventual_success(graph, run.model.predict)
-        own = tuple(seen[i] for i in order)
+        chains = [run.persistences[view.intent] for view in views]
+        own = tuple(_by_state(chain.states, chain.share) for chain in chains)
         each = tuple(map(_eventual_standing, own))
-        plain = [_eventual_standing(measured[i]) for i in order]
-        by_model = (v.intent for v, a, b in zip(views, each, plain, strict=True) if a is not b)
-        return cls(tuple(views), each, own, frozenset(by_model))
+        measured = [_eventual_standing(_by_state(c.states, c.measured)) for c in chains]
+        by_model = (v.intent for v, a, b in zip(views, each, measured, strict=True) if a is not b)
+        means = tuple(_mean(run.graph, chain) for chain in chains)
+        return cls(tuple(views), each, own, means, frozenset(by_model))
 
     @property
     def repeated(self) -> bool:
@@ -91,6 +92,15 @@ class Standings:
         pairs = zip(self.views, self.each, strict=True)
         own = [view for view, each in pairs if each is standing]
         return sorted(own, key=lambda view: -view.executions)
+
+
+def _mean(graph: StateGraph, chain: Persistence) -> float | None:
+    counted = without_sinks(graph, chain.states)
+    return chain.mean(dict.fromkeys(counted, 1)) if counted else None
+
+
+def _by_state(states: Sequence[State], shares: Floats) -> Mapping[State, float]:
+    return dict(zip(states, shares.tolist(), strict=True))
 
 
 def _eventual_standing(probabilities: Mapping[State, float]) -> Standing:
@@ -115,7 +125,7 @@ def capability_digests(
             one,
             standing=standing,
             standing_inferred=views[number].intent in standings.inferred,
-            gets_there=_gets_there(standings, number, graph),
+            gets_there=_gets_there(standings, number),
         )
         for number, (one, standing) in enumerate(zip(plain, standings.each, strict=True))
     ]
@@ -135,10 +145,8 @@ def capability_digests(
     ]
 
 
-def _gets_there(standings: Standings, number: int, graph: StateGraph) -> float | None:
-    if standings.eventual is None:
-        return None
-    mean = mean_eventual(graph, standings.eventual[number])
+def _gets_there(standings: Standings, number: int) -> float | None:
+    mean = standings.gets_there[number] if standings.repeated else None
     return None if mean is None else brief(mean)
 
 

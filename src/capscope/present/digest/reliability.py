@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from capscope.analysis.findings.finding import joined
-from capscope.present.digest.capabilities import Standings, standing_of
-from capscope.present.digest.eventual import ALMOST_CERTAIN
+from capscope.present.digest.capabilities import ALMOST_CERTAIN, Standings, standing_of
 from capscope.present.digest.shape import Standing
 from capscope.present.text import CapabilityView, RuleView, counted
 from capscope.symbolic import Intent, State
@@ -88,7 +87,8 @@ def _repeated(eventual: Sequence[Mapping[State, float]], tried: int, *, inferred
     if inferred:
         basis += " and, where a step on the way was not tried, by what the model infers"
     return (
-        "If the same intent is requested until it holds, the agent almost certainly achieves it "
+        "If the same intent is requested until it holds or three executions change nothing, the "
+        "agent almost certainly achieves it "
         f"(with probability {ALMOST_CERTAIN:g} or more, by {basis}) from every "
         f"state tried for {number}{some}."
     )

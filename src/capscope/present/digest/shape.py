@@ -126,8 +126,8 @@ class CapabilityDigest:
     """The most side effects of an outcome."""
     rules: tuple[RuleDigest, ...]
     gets_there: float | None = None
-    """The mean probability that the intent holds eventually if it is requested until it does, over
-    the same states as `success`; None if an execution is not a single step."""
+    """The mean probability that the intent holds in the end if it is requested until it does, over
+    the same states as `success`; None if an execution does not end with a change."""
     standing_inferred: bool = False
     """Whether the standing would be lower without what the model infers about untried pairs."""
     inferred: int = 0
