@@ -11,7 +11,7 @@ from typing import Any
 from capscope.assessment.workers import WorkerSettings
 from capscope.record.settings import Settings
 from capscope.strategy.registry import RANDOM, STRATEGIES
-from capscope_experiments.bench_runs import BenchRun, RunJob, saved_curve
+from capscope_experiments.bench_runs import BenchRun, RunJob, finish_run, saved_curve
 from capscope_experiments.curve import Curve
 from capscope_experiments.figure import VARIANT
 from capscope_experiments.jobs import (
@@ -83,7 +83,7 @@ class Bench:
     def analyze(
         self, title: str, runs: Sequence[BenchRun], analysis: Analysis
     ) -> dict[BenchRun, Any]:
-        """Analyze finished runs in parallel; return the results in the order of the runs."""
+        """Analyze runs in parallel, made if missing; return the results in their order."""
         jobs = [AnalysisJob(title, self.runs / run.name, run, analysis) for run in runs]
         found = dict(self.run_jobs(jobs))
         return {run: found[run] for run in runs}
@@ -122,7 +122,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class AnalysisJob:
-    """Analyze a finished run."""
+    """Analyze a run; it is made first if it is missing or was interrupted."""
 
     title: str
     path: Path
@@ -141,6 +141,7 @@ class AnalysisJob:
 
     def __call__(self, report: Report) -> tuple[BenchRun, Any]:
         """Analyze it."""
+        finish_run(self.path.parent, self.run, report)
         return self.run, self.analysis(self.path, self.run)
 
 

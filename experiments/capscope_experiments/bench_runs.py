@@ -27,7 +27,7 @@ from capscope.record.settings import Settings
 from capscope.record.usage import Budget, Usage
 from capscope.strategy.registry import DEFAULT_STRATEGY, RANDOM
 from capscope_experiments.accounting import where_executions_went
-from capscope_experiments.curve import Curve, Evaluation, Point, learning_points
+from capscope_experiments.curve import Curve, Evaluation, Milestones, Point, learning_points
 from capscope_experiments.jobs import Report
 from capscope_experiments.measure import SEQUENCES, MeasuredProblem, measure_of
 from capscope_experiments.result_cache import load_result, save_result
@@ -138,15 +138,13 @@ def make_run(folder: Path, run: BenchRun, report: Report) -> Curve:
     saved = saved_curve(folder, run)
     if saved is not None:
         return saved
-    spec = run.spec()
-    path = folder / run.name
     measure = measure_of(run.measured, folder)
     first = measure.least // _PAIRS_PER_EXECUTION if run.strategy == DEFAULT_STRATEGY else 0
     evaluation = Evaluation(measure.agreements, run.strategy, run.seed, first)
-    with open_or_create(path, spec) as directory:
-        reason = _complete(directory.journal, spec, run, evaluation, report)
-        report("computing the learning curve")
-        points = tuple(_points(path, run, evaluation))
+    reason = finish_run(folder, run, report, evaluation)
+    report("computing the learning curve")
+    path = folder / run.name
+    points = tuple(_points(path, run, evaluation))
     made = load(path).executions.first_queries(points[-1].queries)
     shares = where_executions_went(made)
     curve = Curve(
@@ -156,17 +154,28 @@ def make_run(folder: Path, run: BenchRun, report: Report) -> Curve:
     return curve
 
 
-def _complete(
-    journal: Journal, spec: RunSpec, run: BenchRun, evaluation: Evaluation, report: Report
+def finish_run(
+    folder: Path, run: BenchRun, report: Report, evaluation: Evaluation | None = None
 ) -> str:
-    """Continue a run until it ends, and return why it ended."""
+    """Make a run, or continue it, until it ends, and return why it ended.
+
+    A run that may end when it has learned enough needs the evaluation.
+    """
+    spec = run.spec()
+    with open_or_create(folder / run.name, spec) as directory:
+        return _complete(directory.journal, spec, run, evaluation, report)
+
+
+def _complete(
+    journal: Journal, spec: RunSpec, run: BenchRun, evaluation: Evaluation | None, report: Report
+) -> str:
     stopped = journal.read_meta().stop_reason
     if run.enough is None and stopped is not None:
         return str(stopped)
-    milestones = evaluation.milestones()
+    milestones = evaluation.milestones() if evaluation else Milestones()
 
     def check(usage: Usage, graph: StateGraph) -> None:
-        if run.enough is None or not milestones.due(usage):
+        if run.enough is None or evaluation is None or not milestones.due(usage):
             return
         if evaluation.at(usage, graph).agreement >= run.enough:
             raise _Enough

@@ -74,7 +74,6 @@ def _stochastic_pairs(model: CapabilityModel, problem: str) -> dict[str, float |
 def measure_agreement(bench: Bench) -> Section:
     """Evaluate the final models of all strategies but Random Query."""
     runs = bench.planned_runs()
-    bench.curves(runs)  # makes the runs that are missing
     bench.build_datasets(run.measured for run in runs)
     found: dict[BenchRun, dict[str, Any]] = bench.analyze("agreement", runs, evaluate_run)
     heads = ["problem", "strategy", "seed", *_COLUMNS, "sequences"]

@@ -47,7 +47,6 @@ class PooledFinding:
 def measure_findings(bench: Bench) -> Section:
     """Find surprises in the runs of the default strategy and count the runs that agree."""
     runs = bench.planned_runs((DEFAULT_STRATEGY,))
-    bench.curves(runs)  # makes the runs that are missing
     found: dict[BenchRun, list[dict[str, Any]]] = bench.analyze("surprises", runs, find_in_run)
     findings: list[PooledFinding] = []
     for problem in dict.fromkeys(run.problem for run in runs):
