@@ -58,7 +58,7 @@ def test_what_was_never_tried_on_the_way_widens_the_interval_to_both_sides():
     assert unknown.gets_there.low < 0.5 / 3
     assert unknown.gets_there.high == pytest.approx(1.0)
     lost = rates_of([(0b000, 0b010)] * 100)
-    assert (lost.gets_there.rate, lost.gets_there.low, lost.gets_there.high) == (0.0, 0.0, 1.0)
+    assert (lost.gets_there.rate, lost.gets_there.low, lost.gets_there.high) == (None, 0.0, 1.0)
 
 
 def test_one_stops_asking_after_three_executions_that_change_nothing():

@@ -138,11 +138,10 @@ def test_the_agent_gets_there_as_often_as_a_run_says():
     run = assess("blocksworld", budget=Budget(executions=150))
     checked = list(gets_there.check_rates(run, load_problem("blocksworld"), 10))
     assert len(checked) > 20 and all(one.inside for one in checked)
-    stated, plain = (
-        statistics.fmean(abs(value - one.true) for value, one in zip(values, checked, strict=True))
-        for values in ([c.stated for c in checked], [c.measured for c in checked])
-    )
-    assert stated < 0.1 < plain
+    known = [one for one in checked if one.stated is not None]
+    assert len(known) > len(checked) / 2
+    assert statistics.fmean(abs(one.stated - one.true) for one in known) < 0.1
+    assert statistics.fmean(abs(one.measured - one.true) for one in known) > 0.1
     assert f"{len(checked)} are inside their intervals" in gets_there.table(checked)
 
 

@@ -39,7 +39,8 @@ class CheckedRate(NamedTuple):
     """What a run says about one capability, and what is true."""
 
     intent: Intent
-    stated: float
+    stated: float | None
+    """None if most ways lead to where nothing is known."""
     measured: float
     """By the frequencies alone; a state never tried counts as failure."""
     true: float
@@ -94,15 +95,16 @@ def gets_there(problem: Problem, intent: Intent, position: Position, seed: int) 
 
 def table(checked: list[CheckedRate]) -> str:
     """List the capabilities whose rates are farthest off, and the means of all."""
-    errors = [abs(one.stated - one.true) for one in checked]
-    without = [abs(one.measured - one.true) for one in checked]
+    errors = {one: abs(one.stated - one.true) for one in checked if one.stated is not None}
+    plain = [abs(one.measured - one.true) for one in errors]
     rows: list[list[object]] = [
         [one.intent, f"{one.stated:.2f}", f"{one.measured:.2f}", f"{one.true:.2f}", one.inside]
-        for one in sorted(checked, key=lambda one: -abs(one.stated - one.true))[:10]
+        for one in sorted(errors, key=lambda one: -errors[one])[:10]
     ]
     summary = (
-        f"{len(checked)} capabilities: off by {statistics.fmean(errors):.3f} on average, plain "
-        f"frequencies by {statistics.fmean(without):.3f}; "
+        f"{len(errors)} of {len(checked)} capabilities have a rate: off by "
+        f"{statistics.fmean(errors.values()):.3f} on average, plain frequencies by "
+        f"{statistics.fmean(plain):.3f}; "
         f"{sum(one.inside for one in checked)} are inside their intervals"
     )
     head = ["asked for", "gets there", "plain frequencies", "true", "inside"]

@@ -34,7 +34,8 @@ _CONFIDENCE = 0.95
 class AchievementRate:
     """A mean probability with an interval that is valid for any strategy."""
 
-    rate: float
+    rate: float | None
+    """None if most of the ways lead to where nothing is known."""
     low: float
     high: float
     """The ends of the 95 % interval."""

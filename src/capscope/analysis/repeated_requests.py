@@ -8,9 +8,9 @@ changed nothing; without that, an agent with any chance at all would get there.
 
 A chain often leads into states in which the capability was never tried. If the model infers what
 happens there, its predictions continue the chain. Where it infers nothing, the end of the way is
-open: a mean over states leaves such ways out (`Persistence.mean`). Counted as failure, planners
-that always get there seemed to from 0.6 of the states, as in all worlds in which few of the pairs
-are tried.
+open: a mean over states leaves such ways out, and if they are the most there is none
+(`Persistence.mean`). Counted as failure, planners that always get there seemed to from 0.6 of the
+states, as in all worlds in which few of the pairs are tried.
 
 How sure that is. The naive way is to solve the chain by its frequencies and to say nothing more; a
 state drawn once then counts as known. Here each outcome of a rule has an interval that is valid at
@@ -42,6 +42,8 @@ PATIENCE = 3
 """Executions in a row without a change after which one stops asking."""
 MOST_INFERRED = 50_000
 """Pairs that are inferred for all capabilities of a run together."""
+_LEAST_KNOWN = 0.5
+"""Of the ways whose ends must be known, for a statement about all."""
 _ROUNDS = 1_000
 _SMALLEST_CHANGE = 1e-7
 _FAILURE, _SUCCESS, _UNKNOWN = 0, 1, 2
@@ -114,11 +116,11 @@ class Persistence:
         """In the most favorable case, or more."""
         return self._of_tried(self._chain.most())
 
-    def mean(self, weights: Mapping[State, int]) -> float:
-        """Return the mean over states, of the ways whose ends are known; 0 if none are."""
+    def mean(self, weights: Mapping[State, int]) -> float | None:
+        """Return the mean over states, of the ways whose ends are known; None if most are open."""
         each = np.array([weights.get(state, 0) for state in self.states], dtype=np.float64)
         known = float(each @ (1 - self.open))
-        return float(each @ self.share) / known if known > _SMALLEST_CHANGE else 0.0
+        return float(each @ self.share) / known if known >= _LEAST_KNOWN * each.sum() > 0 else None
 
     def _of_tried(self, values: Floats) -> Floats:
         return values[: len(self.states)]

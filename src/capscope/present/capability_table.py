@@ -21,7 +21,7 @@ _LEAST_SHARE = 0.1  # of a change that is named
 _MOST_NAMED = 2
 _EVENTUAL = (
     "gets there: in the end, if asked until it holds or three executions change nothing; ways to",
-    "  where nothing is known {inferred}are left out, and widen the interval to both sides",
+    "  where nothing is known {inferred}are left out (?: most are), and widen the interval",
 )
 _NO_RATE = "held wherever asked"
 
@@ -64,7 +64,7 @@ def _rank(rates: CapabilityRates | None, eventual: bool) -> tuple[float, float, 
     if rates is None:
         return 2.0, 0.0, 0.0
     rate = rates.gets_there if eventual else rates.at_once
-    return -round(rate.low, 2), -rate.rate, -rates.at_once.rate
+    return -round(rate.low, 2), -(rate.rate or 0.0), -(rates.at_once.rate or 0.0)
 
 
 def _cells(rates: CapabilityRates | None, eventual: bool) -> tuple[str, ...]:

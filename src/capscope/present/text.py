@@ -212,8 +212,13 @@ def rates_text(rates: CapabilityRates, temporal_length: int | None) -> str:
 
 
 def rate_text(rate: AchievementRate) -> str:
-    """Return a rate with its interval."""
-    return f"{rate.rate:.2f} [{rate.low:.2f}, {rate.high:.2f}]"
+    """Return a rate with its interval; only this if no rate is known.
+
+    >>> rate_text(AchievementRate(None, 0.02, 1.0, 8))
+    '?    [0.02, 1.00]'
+    """
+    shown = "?   " if rate.rate is None else f"{rate.rate:.2f}"
+    return f"{shown} [{rate.low:.2f}, {rate.high:.2f}]"
 
 
 def success_text(success: ResetSuccess) -> str:
