@@ -7,10 +7,10 @@ which it was tried. One stops asking when the intent holds, or when three execut
 changed nothing; without that, an agent with any chance at all would get there.
 
 A chain often leads into states in which the capability was never tried. If the model infers what
-happens there, its predictions continue the chain. Where it infers nothing, the end of the way is
-open: a mean over states leaves such ways out, and if they are the most there is none
-(`Persistence.mean`). Counted as failure, planners that always get there seemed to from 0.6 of the
-states, as in all worlds in which few of the pairs are tried.
+happens there, its predictions continue the chain, as far as they are not doubted. Beyond that, the
+end of the way is open: a mean over states leaves such ways out, and if they are the most there is
+none (`Persistence.mean`). Counted as failure, planners that always get there seemed to from 0.6 of
+the states, as in all worlds in which few of the pairs are tried.
 
 How sure that is. The naive way is to solve the chain by its frequencies and to say nothing more; a
 state drawn once then counts as known. Here each outcome of a rule has an interval that is valid at
@@ -33,7 +33,7 @@ from typing import Protocol
 
 import numpy as np
 
-from capscope.model import Rule, StateGraph
+from capscope.model import LearnedPrediction, Rule, StateGraph
 from capscope.statistics.arrays import Floats, Integers
 from capscope.statistics.stratified_mean import single_interval
 from capscope.symbolic import Effect, Intent, State, StateTest
@@ -57,7 +57,7 @@ class Inference(Protocol):
     def anticipate(self, states: Iterable[State], /) -> None:
         """Prepare for questions about some states."""
 
-    def predict(self, state: State, capability: Intent, /) -> Mapping[State, float]:
+    def predict(self, state: State, capability: Intent, /) -> LearnedPrediction:
         """Return the outcomes of a pair with their probabilities; empty if nothing is inferred."""
 
 
@@ -218,9 +218,12 @@ def _untried_after(rows: Sequence[StateOutcomes], met: set[State], holds: StateT
 
 
 def _inferred(state: State, intent: Intent, inference: Inference) -> StateOutcomes:
+    """Return what is inferred, as far as it is not doubted."""
+    predicted = inference.predict(state, intent)
+    believed = 1 - predicted.doubt
     outcomes = tuple(
-        OutcomeBounds(Effect.between(state, end), share, 0.0, 0.0)
-        for end, share in inference.predict(state, intent).items()
+        OutcomeBounds(Effect.between(state, end), believed * share, 0.0, 0.0)
+        for end, share in predicted.items()
     )
     return StateOutcomes(state, outcomes, 1.0)
 
