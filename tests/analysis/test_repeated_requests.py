@@ -120,7 +120,8 @@ def test_a_way_to_where_the_model_infers_nothing_is_open():
 
 def test_what_is_doubted_is_open():
     chain = chain_of({Transition(0, 0, 2): 1}, switched_on, doubt=0.25)
-    assert (chain.share.tolist(), chain.open.tolist()) == ([0.75], [0.25])
+    assert (chain.share.tolist(), chain.believed.tolist()) == ([1.0], [0.75])
+    assert (chain.open.tolist(), chain.mean({0: 1})) == ([0.25], 1.0)
 
 
 @given(TRANSITIONS)

@@ -82,6 +82,8 @@ class StateOutcomes:
     outcomes: tuple[OutcomeBounds, ...]
     unseen: float
     """An upper bound on the probability of everything that was never seen."""
+    doubt: float = 0.0
+    """Of what is inferred: the probability that none of it happens."""
 
 
 class Persistence:
@@ -94,17 +96,24 @@ class Persistence:
     @cached_property
     def share(self) -> Floats:
         """By the frequencies and, in states never tried, by what is inferred; open is failure."""
-        return self._of_tried(self._chain.solved())
+        return self._of_tried(self._chain.solved(self._chain.share))
+
+    @cached_property
+    def believed(self) -> Floats:
+        """The same, but what is doubted is open, too."""
+        return self._of_tried(self._chain.solved(self._chain.believed))
 
     @cached_property
     def open(self) -> Floats:
-        """The probability that the way leads to where nothing is known or inferred."""
-        return self._of_tried(self._chain.lost())
+        """The probability that the way leads to where nothing is known, or inferred for sure."""
+        return self._of_tried(self._chain.lost(self._chain.believed))
 
     @cached_property
     def measured(self) -> Floats:
         """By the frequencies alone; a state never tried counts as failure."""
-        return self._of_tried(self._chain.solved(len(self.states)))
+        share = self._chain.share.copy()
+        share[len(self.states) :] = 0.0
+        return self._of_tried(self._chain.solved(share))
 
     @cached_property
     def low(self) -> Floats:
@@ -120,7 +129,9 @@ class Persistence:
         """Return the mean over states, of the ways whose ends are known; None if most are open."""
         each = np.array([weights.get(state, 0) for state in self.states], dtype=np.float64)
         known = float(each @ (1 - self.open))
-        return float(each @ self.share) / known if known >= _LEAST_KNOWN * each.sum() > 0 else None
+        if not 0 < _LEAST_KNOWN * each.sum() <= known:
+            return None
+        return float(each @ self.believed) / known
 
     def _of_tried(self, values: Floats) -> Floats:
         return values[: len(self.states)]
@@ -218,14 +229,12 @@ def _untried_after(rows: Sequence[StateOutcomes], met: set[State], holds: StateT
 
 
 def _inferred(state: State, intent: Intent, inference: Inference) -> StateOutcomes:
-    """Return what is inferred, as far as it is not doubted."""
     predicted = inference.predict(state, intent)
-    believed = 1 - predicted.doubt
     outcomes = tuple(
-        OutcomeBounds(Effect.between(state, end), believed * share, 0.0, 0.0)
+        OutcomeBounds(Effect.between(state, end), share, 0.0, 0.0)
         for end, share in predicted.items()
     )
-    return StateOutcomes(state, outcomes, 1.0)
+    return StateOutcomes(state, outcomes, 1.0, predicted.doubt)
 
 
 @dataclass(frozen=True)
@@ -241,6 +250,8 @@ class _Chain:
     low: Floats
     high: Floats
     """Zero in the padding."""
+    doubt: Floats
+    """Of each row."""
 
     @classmethod
     def of(cls, rows: list[StateOutcomes], graph: StateGraph, intent: Intent) -> _Chain:
@@ -258,17 +269,22 @@ class _Chain:
                 low[i, k], high[i, k] = outcome.low, outcome.high
             target[i, -1], high[i, -1] = _UNKNOWN, one.unseen
             share[i, -1] = max(0.0, 1 - share[i].sum())
-        return cls(target, share, low, high)
+        return cls(target, share, low, high, np.array([one.doubt for one in rows]))
 
-    def solved(self, first: int | None = None) -> Floats:
-        """Solve by the shares; in rows after the first ones all is failure."""
-        share = self.share.copy()
-        share[len(share) if first is None else first :] = 0.0
+    @cached_property
+    def believed(self) -> Floats:
+        """The shares as far as they are not doubted; the rest leads to what was never seen."""
+        believed: Floats = self.share * (1 - self.doubt[:, None])
+        believed[:, -1] = 1 - believed[:, :-1].sum(axis=1)
+        return believed
+
+    def solved(self, share: Floats) -> Floats:
+        """Return the probability of success by some shares."""
         return self._iterated(lambda values: share, self._values(success=1.0))
 
-    def lost(self) -> Floats:
-        """Return the probability of getting to what was never seen, by the shares."""
-        return self._iterated(lambda values: self.share, self._values(unknown=1.0))
+    def lost(self, share: Floats) -> Floats:
+        """Return the probability of getting to what was never seen, by some shares."""
+        return self._iterated(lambda values: share, self._values(unknown=1.0))
 
     def least(self) -> Floats:
         """Return the probability in the least favorable case, or less."""
