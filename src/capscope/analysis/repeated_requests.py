@@ -40,7 +40,7 @@ from capscope.symbolic import Effect, Intent, State, StateTest
 
 PATIENCE = 3
 """Executions in a row without a change after which one stops asking."""
-MOST_INFERRED = 50_000
+MOST_INFERRED = 20_000
 """Pairs that are inferred for all capabilities of a run together."""
 _LEAST_KNOWN = 0.5
 """Of the ways whose ends must be known, for a statement about all."""
