@@ -124,6 +124,13 @@ def test_what_is_doubted_is_open():
     assert (chain.open.tolist(), chain.mean({0: 1})) == ([0.25], 1.0)
 
 
+def test_a_model_that_passed_its_audit_is_not_doubted():
+    graph = StateGraph(LAMPS, [WISH])
+    graph.update({Transition(0, 0, 2): 1})
+    chain = persistences(graph, Guesses(switched_on, 0.25), doubted=False)[WISH]
+    assert (chain.believed.tolist(), chain.open.tolist()) == ([1.0], [0.0])
+
+
 @given(TRANSITIONS)
 def test_ends_add_up_and_the_mean_is_between_its_bounds(transitions):
     graph = StateGraph(LAMPS, WISHES[:2])

@@ -180,13 +180,21 @@ def _bounded(
 
 
 def persistences(
-    graph: StateGraph, inference: Inference | None = None, confidence: float = 0.95
+    graph: StateGraph,
+    inference: Inference | None = None,
+    *,
+    doubted: bool = True,
+    confidence: float = 0.95,
 ) -> dict[Intent, Persistence]:
-    """Solve the chain of asking for one intent until it holds, for each capability."""
+    """Solve the chain of asking for one intent until it holds, for each capability.
+
+    What is inferred is followed as far as it is not `doubted`; estimating doubts takes long, and a
+    model that passed its audit needs none.
+    """
     tried = {intent: outcomes_tried(graph, intent, confidence) for intent in graph.capabilities}
     rows = {intent: list(own) for intent, own in tried.items()}
     if inference is not None:
-        _continue(rows, graph, inference)
+        _continue(rows, graph, inference, doubted=doubted)
     return {
         intent: Persistence(_Chain.of(rows[intent], graph, intent), own)
         for intent, own in tried.items()
@@ -194,7 +202,11 @@ def persistences(
 
 
 def _continue(
-    rows: Mapping[Intent, list[StateOutcomes]], graph: StateGraph, inference: Inference
+    rows: Mapping[Intent, list[StateOutcomes]],
+    graph: StateGraph,
+    inference: Inference,
+    *,
+    doubted: bool,
 ) -> None:
     """Add what is inferred about the untried states that the chains lead into, level by level.
 
@@ -211,8 +223,9 @@ def _continue(
         inference.anticipate(state for states in ahead.values() for state in states)
         newest = {}
         for intent, states in ahead.items():
-            newest[intent] = [_inferred(state, intent, inference) for state in states[:left]]
-            left -= len(newest[intent])
+            predicted = [(state, inference.predict(state, intent)) for state in states[:left]]
+            newest[intent] = [_inferred(*one, doubted=doubted) for one in predicted]
+            left -= len(predicted)
             rows[intent].extend(newest[intent])
 
 
@@ -228,13 +241,12 @@ def _untried_after(rows: Sequence[StateOutcomes], met: set[State], holds: StateT
     return found
 
 
-def _inferred(state: State, intent: Intent, inference: Inference) -> StateOutcomes:
-    predicted = inference.predict(state, intent)
+def _inferred(state: State, predicted: LearnedPrediction, *, doubted: bool) -> StateOutcomes:
     outcomes = tuple(
         OutcomeBounds(Effect.between(state, end), share, 0.0, 0.0)
         for end, share in predicted.items()
     )
-    return StateOutcomes(state, outcomes, 1.0, predicted.doubt)
+    return StateOutcomes(state, outcomes, 1.0, predicted.doubt if doubted else 0.0)
 
 
 @dataclass(frozen=True)
