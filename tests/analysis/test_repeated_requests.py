@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from capscope.analysis import repeated_requests
 from capscope.analysis.repeated_requests import PATIENCE, persistences
-from capscope.model import LearnedPrediction, Provenance, StateGraph, Support
+from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
 from support.small_runs import LAMPS, WISHES
 
@@ -23,8 +23,8 @@ WISH = WISHES[0]
 class Guesses:
     """Infers the outcomes that a function returns, and notes which states it is asked about."""
 
-    def __init__(self, guess, doubt=0.0):
-        self._guess, self._doubt = guess, doubt
+    def __init__(self, guess):
+        self._guess = guess
         self.anticipated, self.asked = set(), []
 
     def anticipate(self, states):
@@ -33,10 +33,7 @@ class Guesses:
     def predict(self, state, intent):
         assert state in self.anticipated
         self.asked.append(state)
-        support = Support((), 1, 0)
-        return LearnedPrediction(
-            self._guess(state), Provenance.INFERRED, lambda: self._doubt, support
-        )
+        return self._guess(state)
 
 
 def after_asking(outcomes, holds, state, times, unchanged, memory):
@@ -80,10 +77,10 @@ def test_shares_are_those_of_very_many_requests(transitions, guess):
         assert found[intent].share.tolist() == pytest.approx(expected, abs=1e-3)
 
 
-def chain_of(transitions, guess=None, doubt=0.0):
+def chain_of(transitions, guess=None):
     graph = StateGraph(LAMPS, [WISH])
     graph.update(transitions)
-    return persistences(graph, guess and Guesses(guess, doubt))[WISH]
+    return persistences(graph, guess and Guesses(guess))[WISH]
 
 
 def switched_on(state):
@@ -116,19 +113,6 @@ def test_a_way_to_where_the_model_infers_nothing_is_open():
     assert chain.mean({0: 1}) == pytest.approx(1.0)
     assert chain_of({Transition(0, 0, 2): 1}).mean({0: 1}) is None
     assert chain.mean({}) is None
-
-
-def test_what_is_doubted_is_open():
-    chain = chain_of({Transition(0, 0, 2): 1}, switched_on, doubt=0.25)
-    assert (chain.share.tolist(), chain.believed.tolist()) == ([1.0], [0.75])
-    assert (chain.open.tolist(), chain.mean({0: 1})) == ([0.25], 1.0)
-
-
-def test_a_model_that_passed_its_audit_is_not_doubted():
-    graph = StateGraph(LAMPS, [WISH])
-    graph.update({Transition(0, 0, 2): 1})
-    chain = persistences(graph, Guesses(switched_on, 0.25), doubted=False)[WISH]
-    assert (chain.believed.tolist(), chain.open.tolist()) == ([1.0], [0.0])
 
 
 @given(TRANSITIONS)

@@ -7,10 +7,11 @@ which it was tried. One stops asking when the intent holds, or when three execut
 changed nothing; without that, an agent with any chance at all would get there.
 
 A chain often leads into states in which the capability was never tried. If the model infers what
-happens there, its predictions continue the chain, as far as they are not doubted. Beyond that, the
-end of the way is open: a mean over states leaves such ways out, and if they are the most there is
-none (`Persistence.mean`). Counted as failure, planners that always get there seemed to from 0.6 of
-the states, as in all worlds in which few of the pairs are tried.
+happens there, its predictions continue the chain. Where it infers nothing, the end of the way is
+open: a mean over states leaves such ways out, and if they are the most there is none
+(`Persistence.mean`). Counted as failure, planners that always get there seemed to from 0.6 of the
+states, as in all worlds in which few of the pairs are tried. Weighing what is inferred by its doubt
+was tried; the rates were no better, and estimating doubts takes several times as long as the model.
 
 How sure that is. The naive way is to solve the chain by its frequencies and to say nothing more; a
 state drawn once then counts as known. Here each outcome of a rule has an interval that is valid at
@@ -33,7 +34,7 @@ from typing import Protocol
 
 import numpy as np
 
-from capscope.model import LearnedPrediction, Rule, StateGraph
+from capscope.model import Rule, StateGraph
 from capscope.statistics.arrays import Floats, Integers
 from capscope.statistics.stratified_mean import single_interval
 from capscope.symbolic import Effect, Intent, State, StateTest
@@ -57,7 +58,7 @@ class Inference(Protocol):
     def anticipate(self, states: Iterable[State], /) -> None:
         """Prepare for questions about some states."""
 
-    def predict(self, state: State, capability: Intent, /) -> LearnedPrediction:
+    def predict(self, state: State, capability: Intent, /) -> Mapping[State, float]:
         """Return the outcomes of a pair with their probabilities; empty if nothing is inferred."""
 
 
@@ -82,8 +83,6 @@ class StateOutcomes:
     outcomes: tuple[OutcomeBounds, ...]
     unseen: float
     """An upper bound on the probability of everything that was never seen."""
-    doubt: float = 0.0
-    """Of what is inferred: the probability that none of it happens."""
 
 
 class Persistence:
@@ -96,24 +95,17 @@ class Persistence:
     @cached_property
     def share(self) -> Floats:
         """By the frequencies and, in states never tried, by what is inferred; open is failure."""
-        return self._of_tried(self._chain.solved(self._chain.share))
-
-    @cached_property
-    def believed(self) -> Floats:
-        """The same, but what is doubted is open, too."""
-        return self._of_tried(self._chain.solved(self._chain.believed))
+        return self._of_tried(self._chain.solved())
 
     @cached_property
     def open(self) -> Floats:
-        """The probability that the way leads to where nothing is known, or inferred for sure."""
-        return self._of_tried(self._chain.lost(self._chain.believed))
+        """The probability that the way leads to where nothing is known or inferred."""
+        return self._of_tried(self._chain.lost())
 
     @cached_property
     def measured(self) -> Floats:
         """By the frequencies alone; a state never tried counts as failure."""
-        share = self._chain.share.copy()
-        share[len(self.states) :] = 0.0
-        return self._of_tried(self._chain.solved(share))
+        return self._of_tried(self._chain.solved(len(self.states)))
 
     @cached_property
     def low(self) -> Floats:
@@ -131,7 +123,7 @@ class Persistence:
         known = float(each @ (1 - self.open))
         if not 0 < _LEAST_KNOWN * each.sum() <= known:
             return None
-        return float(each @ self.believed) / known
+        return float(each @ self.share) / known
 
     def _of_tried(self, values: Floats) -> Floats:
         return values[: len(self.states)]
@@ -180,21 +172,13 @@ def _bounded(
 
 
 def persistences(
-    graph: StateGraph,
-    inference: Inference | None = None,
-    *,
-    doubted: bool = True,
-    confidence: float = 0.95,
+    graph: StateGraph, inference: Inference | None = None, confidence: float = 0.95
 ) -> dict[Intent, Persistence]:
-    """Solve the chain of asking for one intent until it holds, for each capability.
-
-    What is inferred is followed as far as it is not `doubted`; estimating doubts takes long, and a
-    model that passed its audit needs none.
-    """
+    """Solve the chain of asking for one intent until it holds, for each capability."""
     tried = {intent: outcomes_tried(graph, intent, confidence) for intent in graph.capabilities}
     rows = {intent: list(own) for intent, own in tried.items()}
     if inference is not None:
-        _continue(rows, graph, inference, doubted=doubted)
+        _continue(rows, graph, inference)
     return {
         intent: Persistence(_Chain.of(rows[intent], graph, intent), own)
         for intent, own in tried.items()
@@ -202,11 +186,7 @@ def persistences(
 
 
 def _continue(
-    rows: Mapping[Intent, list[StateOutcomes]],
-    graph: StateGraph,
-    inference: Inference,
-    *,
-    doubted: bool,
+    rows: Mapping[Intent, list[StateOutcomes]], graph: StateGraph, inference: Inference
 ) -> None:
     """Add what is inferred about the untried states that the chains lead into, level by level.
 
@@ -223,9 +203,8 @@ def _continue(
         inference.anticipate(state for states in ahead.values() for state in states)
         newest = {}
         for intent, states in ahead.items():
-            predicted = [(state, inference.predict(state, intent)) for state in states[:left]]
-            newest[intent] = [_inferred(*one, doubted=doubted) for one in predicted]
-            left -= len(predicted)
+            newest[intent] = [_inferred(state, intent, inference) for state in states[:left]]
+            left -= len(newest[intent])
             rows[intent].extend(newest[intent])
 
 
@@ -241,12 +220,12 @@ def _untried_after(rows: Sequence[StateOutcomes], met: set[State], holds: StateT
     return found
 
 
-def _inferred(state: State, predicted: LearnedPrediction, *, doubted: bool) -> StateOutcomes:
+def _inferred(state: State, intent: Intent, inference: Inference) -> StateOutcomes:
     outcomes = tuple(
         OutcomeBounds(Effect.between(state, end), share, 0.0, 0.0)
-        for end, share in predicted.items()
+        for end, share in inference.predict(state, intent).items()
     )
-    return StateOutcomes(state, outcomes, 1.0, predicted.doubt if doubted else 0.0)
+    return StateOutcomes(state, outcomes, 1.0)
 
 
 @dataclass(frozen=True)
@@ -262,8 +241,6 @@ class _Chain:
     low: Floats
     high: Floats
     """Zero in the padding."""
-    doubt: Floats
-    """Of each row."""
 
     @classmethod
     def of(cls, rows: list[StateOutcomes], graph: StateGraph, intent: Intent) -> _Chain:
@@ -281,22 +258,17 @@ class _Chain:
                 low[i, k], high[i, k] = outcome.low, outcome.high
             target[i, -1], high[i, -1] = _UNKNOWN, one.unseen
             share[i, -1] = max(0.0, 1 - share[i].sum())
-        return cls(target, share, low, high, np.array([one.doubt for one in rows]))
+        return cls(target, share, low, high)
 
-    @cached_property
-    def believed(self) -> Floats:
-        """The shares as far as they are not doubted; the rest leads to what was never seen."""
-        believed: Floats = self.share * (1 - self.doubt[:, None])
-        believed[:, -1] = 1 - believed[:, :-1].sum(axis=1)
-        return believed
-
-    def solved(self, share: Floats) -> Floats:
-        """Return the probability of success by some shares."""
+    def solved(self, first: int | None = None) -> Floats:
+        """Return the probability of success by the shares; rows after the first ones fail."""
+        share = self.share.copy()
+        share[len(share) if first is None else first :] = 0.0
         return self._iterated(lambda values: share, self._values(success=1.0))
 
-    def lost(self, share: Floats) -> Floats:
-        """Return the probability of getting to what was never seen, by some shares."""
-        return self._iterated(lambda values: share, self._values(unknown=1.0))
+    def lost(self) -> Floats:
+        """Return the probability of getting to what was never seen, by the shares."""
+        return self._iterated(lambda values: self.share, self._values(unknown=1.0))
 
     def least(self) -> Floats:
         """Return the probability in the least favorable case, or less."""

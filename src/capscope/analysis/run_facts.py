@@ -235,8 +235,7 @@ class RunFacts:
     def persistences(self) -> Mapping[Intent, Persistence]:
         """For each state tried, how probable it is that an intent holds in the end if asked for."""
         begin_phase("following repeated requests")
-        passed = self.audit is not None and self.audit.passed
-        return persistences(self.graph, self.model if self.infers else None, doubted=not passed)
+        return persistences(self.graph, self.model if self.infers else None)
 
     @property
     def claim_withheld(self) -> str | None:
