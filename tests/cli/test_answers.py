@@ -357,13 +357,15 @@ def test_a_command_that_takes_long_tells_each_phase(capscope, monkeypatch):
         found = re.findall(r"^(?:[^:\n]+: )?(.*) \(\d+ s so far\)$", done.err, re.MULTILINE)
         return [re.sub(r" /.*", " FILE", phase) for phase in found]
 
-    report = ["writing the report", "looking for surprises", "writing the page"]
+    following = "following repeated requests"
+    report = ["writing the report", following, "looking for surprises", "writing the page"]
     writing = ["summing up", "writing model.json", *report]
     started = told("assess", f"{TOYS}:slippery_board", *SMALL, "--max-queries", 2, "--run", "a")
     assert started == ["loading FILE", "discovering intents", "asking", *writing]
     resumed = told("resume", "a", "--trust", "--max-queries", 3)
     assert resumed == ["loading FILE", "reading what was asked before", "asking", *writing]
     assert told("report", "a") == ["reading a", *report]
+    assert told("show", "a") == ["reading a", following]
     assert told("show", "a", "--surprises") == ["reading a", "looking for surprises"]
     assert told("export", "a") == ["reading a", "exporting to json"]
     assert told("diff", "a", "a", "--html", "d.html") == [
