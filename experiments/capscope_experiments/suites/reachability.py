@@ -24,7 +24,7 @@ from capscope import load
 from capscope.analysis.evaluation.metrics import achieves
 from capscope.analysis.planning.inferred import MOST_DOUBT
 from capscope.assessment.simulator_errors import report_simulator_errors
-from capscope.model import CapabilityModel
+from capscope.model import CapabilityModel, LearnedModel
 from capscope.problems import load_problem
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, State, Vocabulary
@@ -128,6 +128,8 @@ class RouteGrower:
 
     def follow(self, belief: Mapping[State, float], intent: Intent) -> dict[State, float] | None:
         """Return where the agent may be after one more capability; None if that is too unsure."""
+        if isinstance(self._model, LearnedModel):
+            self._model.anticipate(belief)
         after: dict[State, float] = {}
         for state, probability in belief.items():
             for end, share in self.foreseen(state, intent).items():
