@@ -12,7 +12,6 @@ import random
 import statistics
 import sys
 from collections.abc import Iterator
-from itertools import count
 from math import sqrt
 from pathlib import Path
 from typing import NamedTuple
@@ -82,15 +81,13 @@ def standard_error(hits: int, draws: int) -> float:
 def gets_there(problem: Problem, intent: Intent, position: Position, seed: int) -> bool:
     """Ask for an intent until it holds, or nothing changes any more."""
     holds, unchanged = intent.test(problem.vocabulary), 0
-    for number in count():
-        if holds(position.state):
-            return True
-        if unchanged == PATIENCE or number == _MOST_REQUESTS:
-            return False
+    for number in range(_MOST_REQUESTS):
+        if holds(position.state) or unchanged == PATIENCE:
+            break
         before = position.state
         _, position = pursue(problem, intent, position, child_seed(seed, number))
         unchanged = unchanged + 1 if position.state == before else 0
-    raise AssertionError
+    return holds(position.state)
 
 
 def table(checked: list[CheckedRate]) -> str:

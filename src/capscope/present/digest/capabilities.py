@@ -48,7 +48,7 @@ _MOST_CONDITIONS = 8
 
 @dataclass(frozen=True)
 class Standings:
-    """How reliable each capability is: asked once or, if executions are single steps, repeatedly.
+    """How reliable each capability is: asked once or, if executions end with changes, repeatedly.
 
     A planner whose executions end with the first change achieves most intents only at the end of
     several; what counts is whether it gets there.

@@ -13,7 +13,7 @@ from capscope.present.digest.card import CardDigest, Tone
 class Standing(StrEnum):
     """How often an intent held after executions from states in which it did not hold.
 
-    If executions are single steps: how probable it is when it is requested until it holds.
+    If executions end with changes: how probable it is when it is requested until it holds.
     """
 
     UNTRIED = "untried"
