@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,10 +9,9 @@ from typing import Any
 
 from capscope.assessment.workers import WorkerSettings
 from capscope.record.settings import Settings
-from capscope.strategy.registry import RANDOM, STRATEGIES
+from capscope.strategy.registry import STRATEGIES
 from capscope_experiments.bench_runs import BenchRun, RunJob, finish_run, saved_curve
 from capscope_experiments.curve import Curve
-from capscope_experiments.figure import VARIANT
 from capscope_experiments.jobs import (
     Job,
     JobPlace,
@@ -24,9 +22,9 @@ from capscope_experiments.jobs import (
     show_nothing,
 )
 from capscope_experiments.measure import DatasetJob, MeasuredProblem
-from capscope_experiments.plan import BenchCase
+from capscope_experiments.plan import BASELINES, BenchCase
+from capscope_experiments.variant import Variant, strategy_of
 
-_LINK = re.compile(r"\]\((?=[\w.-]+\.(?:png|svg|csv)\))")
 Analysis = Callable[[Path, BenchRun], Any]
 """Analyzes a run in a directory; a function of a module, so that it can be sent to a process."""
 
@@ -48,8 +46,6 @@ class Bench:
     """Where jobs run; None: in processes of this machine, or in this one if it is one at a time."""
     sampling: WorkerSettings = field(default_factory=WorkerSettings)
     """What executes the sequences of evaluation datasets."""
-    strategies: tuple[str, ...] = ()
-    """Measure only these, of each case; empty: all that it has."""
     keep: bool = False
     """Keep the rows in the output folder that are not measured again."""
 
@@ -57,11 +53,10 @@ class Bench:
         """Return whether this bench measures what a row of results is about."""
         if not row.get("problem"):
             return bool(self.cases)
-        if all(case.problem != row["problem"] for case in self.cases):
-            return False
-        strategy = row_strategy(row)
+        label = row_label(row)
+        measured = [case.strategies for case in self.cases if case.problem == row["problem"]]
         # What is not one of the strategies, such as a method of AALpy, is measured with any.
-        return not self.strategies or strategy in self.strategies or strategy not in STRATEGIES.all
+        return any(label in labels or not is_strategy(label) for labels in measured)
 
     def curves(self, runs: Sequence[BenchRun]) -> list[Curve]:
         """Return the curve of every run, in the same order; make the runs that are missing."""
@@ -70,7 +65,8 @@ class Bench:
         self.build_datasets(run.measured for run in missing)
         for run, curve in self.run_jobs([RunJob(self.runs, run) for run in missing]):
             curves[run] = curve
-        return [curve for run in runs if (curve := curves[run]) is not None]
+        found = ((run, curves[run]) for run in runs)
+        return [replace(curve, strategy=run.label) for run, curve in found if curve is not None]
 
     def build_datasets(self, problems: Iterable[MeasuredProblem]) -> None:
         """Build the datasets that are missing; two runs must not build one at the same time.
@@ -94,30 +90,35 @@ class Bench:
             return run_jobs(jobs, self.workers, self.show)
         return run_jobs_in(self.place, jobs, self.workers, self.show)
 
-    def planned_runs(self, strategies: Collection[str] | None = None) -> list[BenchRun]:
-        """Return the runs of every case, strategy and seed, but not those of Random Query.
+    def planned_runs(self, labels: Collection[str] | None = None) -> list[BenchRun]:
+        """Return the runs of every case, strategy and seed, by default without the baselines.
 
         Seed by seed, so that an interrupted bench has something of everything.
         """
         return [
-            self.planned_run(case, strategy, seed)
+            self.planned_run(case, label, seed)
             for seed in self.seeds
             for case in self.cases
-            for strategy in case.strategies
-            if strategy != RANDOM and (strategies is None or strategy in strategies)
-            if seed in self.seeds_of(case, strategy)
+            for label in case.strategies
+            if (label not in BASELINES if labels is None else label in labels)
+            if seed in self.seeds_of(case, label)
+            if Variant.parse(label).possible_with(self.settings)
         ]
 
-    def seeds_of(self, case: BenchCase, strategy: str) -> Sequence[int]:
+    def seeds_of(self, case: BenchCase, label: str) -> Sequence[int]:
         """Return the seeds of a strategy; the plan may have fewer for long runs."""
-        return self.seeds[: case.max_seeds.get(strategy, len(self.seeds))]
+        return self.seeds[: case.max_seeds.get(label, len(self.seeds))]
 
-    def planned_run(self, case: BenchCase, strategy: str, seed: int) -> BenchRun:
+    def planned_run(self, case: BenchCase, label: str, seed: int) -> BenchRun:
         """Return a run of a case with the settings of the bench."""
-        budget, settings = case.budget(strategy), self.settings
+        variant, settings = Variant.parse(label), self.settings
         if case.intents and not settings.intents:
             settings = replace(settings, intents=case.intents)
-        return BenchRun(case.problem, strategy, seed, settings, budget, sequences=case.sequences)
+        return BenchRun(
+            *(case.problem, variant.strategy, seed, variant.applied(settings), case.budget(label)),
+            sequences=case.sequences,
+            label=label,
+        )
 
 
 @dataclass(frozen=True)
@@ -145,13 +146,14 @@ class AnalysisJob:
         return self.run, self.analysis(self.path, self.run)
 
 
-def row_strategy(row: Mapping[str, str]) -> str:
-    """Return the strategy or method of a row of results, without what a variant changes.
+def row_label(row: Mapping[str, str]) -> str:
+    """Return the strategy or method that a row of results is about."""
+    return row.get("strategy") or row.get("method", "")
 
-    >>> row_strategy({"problem": "tireworld", "strategy": "mcqs-s, --paper"})
-    'mcqs-s'
-    """
-    return (row.get("strategy") or row.get("method", "")).partition(VARIANT)[0]
+
+def is_strategy(label: str) -> bool:
+    """Return whether a label names a strategy, or a variant of one."""
+    return STRATEGIES.get(strategy_of(label)) is not None
 
 
 @dataclass(frozen=True)
@@ -163,14 +165,5 @@ class Section:
     files: tuple[str, ...]
 
     def text(self) -> str:
-        """Return the section with its heading."""
-        return f"## {self.title}\n\n{self.body.strip()}\n"
-
-
-def linked_from(text: str, prefix: str) -> str:
-    """Make the links of a section point to its files from another folder.
-
-    >>> linked_from("![curve](efficiency.png)", "docs/results/")
-    '![curve](docs/results/efficiency.png)'
-    """
-    return _LINK.sub(lambda match: match[0] + prefix, text)
+        """Return the section as a page."""
+        return f"# {self.title}\n\n{self.body.strip()}\n"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,23 @@ from capscope.record.journal import Journal
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget, Usage
 from capscope.strategy.registry import DEFAULT_STRATEGY, RANDOM
-from capscope_experiments.accounting import where_executions_went
-from capscope_experiments.curve import Curve, Evaluation, Milestones, Point, learning_points
+from capscope_experiments.curve import (
+    Curve,
+    Evaluation,
+    Milestones,
+    Point,
+    learning_points,
+    where_executions_went,
+)
 from capscope_experiments.jobs import Report
 from capscope_experiments.measure import SEQUENCES, MeasuredProblem, measure_of
-from capscope_experiments.result_cache import load_result, save_result
-from capscope_experiments.saved_runs import finished_stages, open_or_create, stages_within
+from capscope_experiments.saved_runs import (
+    finished_stages,
+    load_result,
+    open_or_create,
+    save_result,
+    stages_within,
+)
 
 CURVE = "curve.json"
 _UNLIMITED = 10**9
@@ -56,6 +67,11 @@ class BenchRun:
     """The agreement at which the run may end."""
     sequences: int = SEQUENCES
     """In the dataset that it is evaluated on, if the truth is not known."""
+    label: str = ""
+    """What tables call it; empty: its strategy."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", self.label or self.strategy)
 
     @property
     def name(self) -> str:
@@ -66,7 +82,7 @@ class BenchRun:
     @property
     def kind(self) -> str:
         """Runs of the same kind take about the same time."""
-        return f"{self.problem} {self.strategy}"
+        return f"{self.problem} {self.label}"
 
     @property
     def measured(self) -> MeasuredProblem:
@@ -89,6 +105,7 @@ class BenchRun:
             "budget": self.budget.as_dict(),
             "enough": self.enough,
             "sequences": self.sequences,
+            "measured": [field.name for field in fields(Point)],
         }
 
 
@@ -129,8 +146,8 @@ def saved_curve(folder: Path, run: BenchRun) -> Curve | None:
         curve = Curve.from_dict(values)
     except (KeyError, TypeError):
         return None  # written by another version: it is computed from the journal again
-    # Problems in two folders may share the name of a run; old curves have one weighting only.
-    return curve if curve.problem == run.problem and curve.last.once is not None else None
+    # Problems in two folders may share the name of a run.
+    return curve if curve.problem == run.problem else None
 
 
 def make_run(folder: Path, run: BenchRun, report: Report) -> Curve:

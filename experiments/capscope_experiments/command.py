@@ -24,12 +24,12 @@ from capscope.errors import CapscopeError
 from capscope.problems import canonical_source, load_problem, source_files
 from capscope.record.settings import Settings
 from capscope.record.usage import Budget
-from capscope.strategy.registry import RANDOM, STRATEGIES
 from capscope_experiments.bench import Bench
 from capscope_experiments.cluster_jobs import RayCluster, connected_cluster
 from capscope_experiments.jobs import BenchProgress, ShowProgress
-from capscope_experiments.plan import CASES, SEEDS, BenchCase, cases_of
+from capscope_experiments.plan import BASELINES, SEEDS, BenchCase, cases_of
 from capscope_experiments.results import SUITES, run_suite, write_results
+from capscope_experiments.variant import Variant
 
 _LEVELS = "0.5,0.91,0.99"
 _NOT_REPEATED = ("--output", "--runs", "--write", "--workers", "--backend", "--address")
@@ -54,7 +54,10 @@ def bench_suite(
     strategy: Annotated[
         list[str] | None,
         typer.Option(
-            "--strategy", "--strategies", help="Strategies, separated by commas or repeated."
+            "--strategy",
+            "--strategies",
+            help="Strategies, separated by commas or repeated; options after the name of one, as "
+            "in 'mcqs-s --paper,random --draws 1', change its settings.",
         ),
     ] = None,
     seeds: Annotated[
@@ -125,9 +128,7 @@ def bench_suite(
     problems = list(dict.fromkeys(canonical_source([name]) for name in _listed(problem)))
     for source in problems:
         load_problem(source)  # a wrong name is reported before anything is written
-    strategies = _listed(strategy)
-    for name in strategies:
-        STRATEGIES.find(name)
+    strategies = [Variant.parse(text).check().label for text in _listed(strategy)]
     where = _where(workers or os.cpu_count() or 1, backend, address)
     folder = Path(output)
     written: list[str] = []
@@ -140,15 +141,14 @@ def bench_suite(
         _levels(levels),
         workers or os.cpu_count() or 1,
         sampling=where,
-        strategies=tuple(strategies),
         keep=keep or render,
     )
     with _place(where, bench.runs, problems) as place:
         for name in _measured_suites(suite, folder) if render else [suite] if suite else SUITES:
-            planned = () if render else _cases(name, problems)
-            cases = tuple(_bounded(case, strategies, budget) for case in planned)
+            planned = () if render else cases_of(name, problems, strategies)
+            cases = tuple(_bounded(case, budget) for case in planned)
             if seeds is not None:
-                cases = tuple(replace(case, max_seeds={}, max_printed_seeds=None) for case in cases)
+                cases = tuple(replace(case, max_seeds={}) for case in cases)
             if sequences is not None:
                 cases = tuple(replace(case, sequences=sequences) for case in cases)
             with progress_display() as show:
@@ -217,20 +217,12 @@ def _measured_suites(suite: str | None, folder: Path) -> list[str]:
     return found
 
 
-def _cases(suite: str, problems: list[str]) -> Sequence[BenchCase]:
-    """Return the cases of the named problems; one without a plan gets every strategy, unlimited."""
-    planned = {case.problem: case for case in CASES}
-    return [planned.get(source) or BenchCase(source) for source in problems] or cases_of(suite)
-
-
-def _bounded(case: BenchCase, strategies: list[str], budget: Budget) -> BenchCase:
-    if strategies:
-        case = replace(case, strategies=tuple(strategies))
+def _bounded(case: BenchCase, budget: Budget) -> BenchCase:
     if budget == Budget():
         return case
-    # The budget of Random Query depends on what the others needed, if there are any.
-    others = [name for name in case.strategies if name != RANDOM]
-    return replace(case, budgets=dict.fromkeys(others or [RANDOM], budget))
+    # The budget of the baselines depends on what the others needed, if there are any.
+    others = [label for label in case.strategies if label not in BASELINES]
+    return replace(case, budgets=dict.fromkeys(others or case.strategies, budget))
 
 
 def _command(suite: str) -> str:

@@ -15,12 +15,15 @@ from functools import partial
 from typing import Any
 
 from capscope.model import CapabilityModel, ExtremeModels, LearnedModel, StateGraph
+from capscope.present.digest.learning import FIRST_TRIES, ON_THE_WAY, REPEATS, spending
+from capscope.record.execution_table import ExecutionTable
 from capscope.record.usage import Usage
 from capscope.strategy.registry import DEFAULT_STRATEGY
-from capscope_experiments.accounting import Shares
 
 _GROWTH = 1.02
 _LEARNED_GROWTH = 1.1  # fitting a model that generalizes takes longer than looking pairs up
+CONSTANT = "nothing changes"
+"""The label of the predictor that expects no change; its agreement needs no execution."""
 ModelOf = Callable[[StateGraph], CapabilityModel]
 """What is evaluated at a stage of a run."""
 WEIGHTINGS = {
@@ -29,8 +32,8 @@ WEIGHTINGS = {
     "once": "each transition once",
 }
 """What transitions weigh in an agreement: the field of a point, and what it is called."""
-Agreements = Callable[[CapabilityModel], Mapping[str, float]]
-"""How well a model agrees with the agent, from 0 to 1: `agreement`, and under each weighting."""
+Agreements = Callable[[CapabilityModel], Mapping[str, float | None]]
+"""How well a model agrees with the agent: every measure that a point has, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,24 @@ class Point:
     filtered: float | None = None
     once: float | None = None
     """The agreement under each of the weightings."""
+    changing_tv: float | None = None
+    stochastic_tv: float | None = None
+    """The mean total variation distance over the pairs that change something, and over those with
+    several outcomes; None if it was not measured or there are no such pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The number, or the share, of the executions of each kind."""
+
+    # An execution tries a pair for the first time (`new`), tries it again in another draw of the
+    # same query (`repeat`), passes through known pairs on the way to something new (`walk`), or
+    # belongs to a query that found nothing new (`nowhere`).
+
+    new: float = 0
+    repeat: float = 0
+    walk: float = 0
+    nowhere: float = 0
 
 
 @dataclass(frozen=True)
@@ -73,6 +94,10 @@ class Curve:
     def first_at(self, level: float) -> Point | None:
         """Return the first point at or above a level of agreement."""
         return next((point for point in self.points if point.agreement >= level), None)
+
+    def after(self, executions: int) -> Point | None:
+        """Return the last point within a number of executions; None before the first."""
+        return next((p for p in reversed(self.points) if p.executions <= executions), None)
 
     def weighted(self, weighting: str) -> Curve:
         """Return the curve of the agreement under another weighting, where it was measured."""
@@ -157,3 +182,10 @@ def learning_points(
             yield evaluation.at(usage, graph)
     if latest is not None and not evaluated:
         yield evaluation.at(*latest)
+
+
+def where_executions_went(executions: ExecutionTable) -> Shares:
+    """Count executions by what they did; those cut short by a budget found nothing new."""
+    counts = spending(executions, repeats_policy=True)
+    new, repeat, walk = (counts[name] for name in (FIRST_TRIES, REPEATS, ON_THE_WAY))
+    return Shares(new, repeat, walk, sum(counts.values()) - new - repeat - walk)

@@ -1,22 +1,17 @@
-"""Tables and figures of learning curves."""
+"""Tables of learning curves."""
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from capscope_experiments.curve import WEIGHTINGS, Curve
-from capscope_experiments.figure import opacity, pyplot, save, style_of
+from capscope.strategy.registry import RANDOM
+from capscope_experiments.curve import CONSTANT, WEIGHTINGS, Curve, Point
+from capscope_experiments.plan import BASELINES
 from capscope_experiments.table import markdown_table, spread, spread_of_reached
 
-_BASELINE = "random"
 Cost = Literal["executions", "simulator_steps"]
 _COSTS: tuple[tuple[Cost, str], ...] = (("executions", "executions"), ("simulator_steps", "steps"))
 
@@ -32,6 +27,11 @@ def groups(curves: Sequence[Curve]) -> Iterator[tuple[str, str, list[Curve]]]:
         own = [curve for curve in curves if curve.problem == problem]
         for strategy in dict.fromkeys(curve.strategy for curve in own):
             yield problem, strategy, group(own, problem, strategy)
+
+
+def executed(curves: Sequence[Curve]) -> list[Curve]:
+    """Return the curves of runs, without the constant predictor."""
+    return [curve for curve in curves if curve.strategy != CONSTANT]
 
 
 def ratio_to_baseline(
@@ -58,6 +58,86 @@ def ratio_to_baseline(
     return None if cut and ratio <= 1 else (ratio, cut)
 
 
+class BestBaseline(NamedTuple):
+    """The baseline that reached a level with the fewest executions."""
+
+    label: str
+    runs: Sequence[Curve]
+
+
+def best_baseline(curves: Sequence[Curve], problem: str, level: float) -> BestBaseline | None:
+    """Return the best baseline at a level; None if none was run on the problem.
+
+    What a run that was cut spent counts as what it needed, so that the ratio is a lower bound. The
+    constant predictor is the best wherever it has the level.
+    """
+    constant = group(curves, problem, CONSTANT)
+    if constant and constant[0].first_at(level):
+        return BestBaseline(CONSTANT, constant)
+    found = {label: runs for label in BASELINES if (runs := group(curves, problem, label))}
+    if not found:
+        return None
+    label = min(found, key=lambda name: statistics.fmean(_spent(run, level) for run in found[name]))
+    return BestBaseline(label, found[label])
+
+
+def _spent(run: Curve, level: float) -> int:
+    return (run.first_at(level) or run.last).executions
+
+
+def best_baseline_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
+    """Compare each strategy with the best baseline at each level."""
+    heads = ["problem", "strategy"]
+    for level in levels:
+        heads += [f"best baseline at {level:g}", "× its executions", "× its steps"]
+    rows = []
+    for problem, strategy, runs in groups(curves):
+        if strategy in (*BASELINES, CONSTANT):
+            continue
+        cells = [problem, strategy]
+        for level in levels:
+            cells += _against_best(runs, best_baseline(curves, problem, level), level)
+        rows.append(cells)
+    return markdown_table(heads, rows)
+
+
+def _against_best(runs: Sequence[Curve], best: BestBaseline | None, level: float) -> list[str]:
+    if best is None:
+        return ["–"] * 3
+    if best.label == CONSTANT:
+        return ["–: the constant predictor has it", "–", "–"]
+    ratios = [ratio_to_baseline(runs, best.runs, level, cost) for cost, _ in _COSTS]
+    return [best.label, *("–" if ratio is None else ratio_text(ratio) for ratio in ratios)]
+
+
+def variation_table(curves: Sequence[Curve], executions: Sequence[int]) -> str:
+    """Show the total variation after numbers of executions and at the end, where it was measured.
+
+    A run that ended before keeps its last value.
+    """
+    heads = ["problem", "strategy"]
+    places = [*(f"{number:,}" for number in executions), "the end"]
+    heads += [f"{kind}, {place}" for kind in ("changing", "stochastic") for place in places]
+    rows = []
+    for problem, strategy, runs in groups(curves):
+        stages = [[run.after(number) for run in runs] for number in executions]
+        stages.append([run.last for run in runs])
+        cells = [
+            _variation(points, name)
+            for name in ("changing_tv", "stochastic_tv")
+            for points in stages
+        ]
+        if any(cell != "–" for cell in cells):
+            rows.append([problem, strategy, *cells])
+    return markdown_table(heads, rows) if rows else ""
+
+
+def _variation(points: Sequence[Point | None], name: str) -> str:
+    values = [getattr(point, name, None) for point in points]
+    known = [value for value in values if value is not None]
+    return spread(known, "{:.3f}") if known and len(known) == len(values) else "–"
+
+
 def needed_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
     """Compare what each strategy needed to reach each level of agreement."""
     heads = ["problem", "strategy"]
@@ -68,12 +148,12 @@ def needed_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
 
 def _needed_rows(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[list[str]]:
     for problem, strategy, runs in groups(curves):
-        baseline = group(curves, problem, _BASELINE)
+        baseline = group(curves, problem, RANDOM)
         cells = []
         for level in levels:
             for cost, _ in _COSTS:
                 ratio = None
-                if strategy != _BASELINE:
+                if strategy not in (RANDOM, CONSTANT):
                     ratio = ratio_to_baseline(runs, baseline, level, cost)
                 cells.append(_needed(runs, level, cost) + _in_brackets(ratio))
         yield [
@@ -91,7 +171,7 @@ def _needed_rows(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[l
 def same_steps_problems(curves: Sequence[Curve]) -> list[str]:
     """List the problems on which all runs had the same budget of simulator steps."""
     budgets: dict[str, set[int | None]] = {}
-    for curve in curves:
+    for curve in executed(curves):
         budgets.setdefault(curve.problem, set()).add(curve.step_budget)
     return [name for name, steps in budgets.items() if len(steps) == 1 and steps != {None}]
 
@@ -99,11 +179,11 @@ def same_steps_problems(curves: Sequence[Curve]) -> list[str]:
 def same_steps_table(curves: Sequence[Curve], problems: Sequence[str]) -> str:
     """Compare what was known in the end on problems where all runs had the same budget of steps."""
     rows = []
-    for problem, strategy, runs in groups([c for c in curves if c.problem in problems]):
+    for problem, strategy, runs in groups([c for c in executed(curves) if c.problem in problems]):
         ends = [run.last.agreement for run in runs]
-        chance = [run.last.agreement for run in group(curves, problem, _BASELINE)]
+        chance = [run.last.agreement for run in group(curves, problem, RANDOM)]
         times = "–"
-        if chance and strategy != _BASELINE:
+        if chance and strategy != RANDOM:
             times = f"{statistics.fmean(ends) / max(statistics.fmean(chance), 1e-9):.1f}×"
         steps = f"{max(run.last.simulator_steps for run in runs):,}"
         rows.append([problem, strategy, steps, spread(ends, "{:.3f}"), times, str(len(runs))])
@@ -120,10 +200,10 @@ def weightings_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
         cells = [problem, strategy]
         for level in levels:
             for weighting in WEIGHTINGS:
-                own = _weighted(runs, weighting)
-                base = _weighted(group(curves, problem, _BASELINE), weighting)
+                own = weighted(runs, weighting)
+                base = weighted(group(curves, problem, RANDOM), weighting)
                 ratio = None
-                if strategy != _BASELINE and own:
+                if strategy not in (RANDOM, CONSTANT) and own:
                     ratio = ratio_to_baseline(own, base, level)
                 needed = _needed(own, level, "simulator_steps") if own else "–"
                 cells.append(needed + _in_brackets(ratio))
@@ -131,13 +211,16 @@ def weightings_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
     return markdown_table(heads, rows)
 
 
-def _weighted(runs: Sequence[Curve], weighting: str) -> list[Curve]:
-    weighted = (run.weighted(weighting) for run in runs)
-    return [curve for curve in weighted if curve.points]
+def weighted(runs: Sequence[Curve], weighting: str) -> list[Curve]:
+    """Return the curves under another weighting, where it was measured."""
+    found = (run.weighted(weighting) for run in runs)
+    return [curve for curve in found if curve.points]
 
 
 def _needed(runs: Sequence[Curve], level: float, cost: Cost) -> str:
     points = [run.first_at(level) for run in runs]
+    if not any(points) and runs[0].strategy == CONSTANT:
+        return "never"
     if not any(points):
         return f"> {min(getattr(run.last, cost) for run in runs):,}"
     return spread_of_reached([getattr(point, cost, None) for point in points])
@@ -157,7 +240,7 @@ def _times_least(runs: Sequence[Curve], level: float) -> str:
     """Compare the executions to a level with the least that any learner needs."""
     least = max(run.least for run in runs)
     reached = [point.executions for run in runs if (point := run.first_at(level)) is not None]
-    if not least or len(reached) < len(runs):
+    if not least or len(reached) < len(runs) or not all(reached):
         return "–"
     return f"{statistics.fmean(reached) / least:.2f}"
 
@@ -166,7 +249,7 @@ def shares_table(curves: Sequence[Curve]) -> str:
     """Show what the executions were spent on."""
     heads = ["problem", "strategy", "new pairs", "repeats of them", "walks", "without news"]
     rows = []
-    for problem, strategy, runs in groups(curves):
+    for problem, strategy, runs in groups(executed(curves)):
         totals = [sum(astuple(run.shares)) or 1 for run in runs]
         cells = [problem, strategy]
         for name in ("new", "repeat", "walk", "nowhere"):
@@ -174,114 +257,3 @@ def shares_table(curves: Sequence[Curve]) -> str:
             cells.append(f"{statistics.fmean(shares):.1%}")
         rows.append(cells)
     return markdown_table(heads, rows)
-
-
-def draw_curves(
-    curves: Sequence[Curve], levels: Sequence[float], folder: Path, name: str
-) -> tuple[str, ...]:
-    """Draw agreement over simulator steps, with one-standard-deviation bands and ratio arrows."""
-    plt = pyplot()
-    problems = list(dict.fromkeys(curve.problem for curve in curves))
-    columns = min(3, len(problems))
-    rows = math.ceil(len(problems) / columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(5.2 * columns, 3.9 * rows), squeeze=False, layout="constrained"
-    )
-    for axis in axes.flat[len(problems) :]:
-        axis.set_axis_off()
-    for axis, problem in zip(axes.flat, problems, strict=False):
-        own = [c for c in curves if c.problem == problem]
-        _draw_problem(axis, own, levels)
-        axis.set_title(f"{problem} ({own[0].measure})")
-    for row in axes:
-        row[0].set_ylabel("model agreement (1 − VD)")
-    _add_legend(figure)
-    return save(figure, folder, name)
-
-
-def draw_weightings(
-    curves: Sequence[Curve], levels: Sequence[float], folder: Path, name: str
-) -> tuple[str, ...]:
-    """Draw the curves of each problem under the three weightings, side by side."""
-    plt = pyplot()
-    problems = list(dict.fromkeys(curve.problem for curve in curves))
-    shape = len(problems), len(WEIGHTINGS)
-    figure, axes = plt.subplots(
-        *shape, figsize=(5.2 * shape[1], 3.9 * shape[0]), squeeze=False, layout="constrained"
-    )
-    for row, problem in zip(axes, problems, strict=True):
-        for axis, (weighting, title) in zip(row, WEIGHTINGS.items(), strict=True):
-            own = _weighted([c for c in curves if c.problem == problem], weighting)
-            if own:
-                _draw_problem(axis, own, levels)
-            axis.set_title(f"{problem} ({title})")
-        row[0].set_ylabel("model agreement (1 − VD)")
-    _add_legend(figure)
-    return save(figure, folder, name)
-
-
-def _add_legend(figure: Any) -> None:
-    """Explain the lines of all axes once, below them: inside, they would cover the arrows."""
-    named = {line.get_label(): line for axis in figure.axes for line in axis.get_lines()}
-    figure.legend(
-        named.values(), named, loc="outside lower center", ncols=len(named), frameon=False
-    )
-
-
-def _draw_problem(axis: Any, curves: Sequence[Curve], levels: Sequence[float]) -> None:
-    arrows = 0
-    for _, strategy, runs in groups(curves):
-        steps, middle, deviation = _band(runs)
-        color, line, _ = style_of(strategy)
-        alpha = opacity(strategy)
-        width = 1.6 if alpha == 1 else 3.2  # a variant shows next to what it varies
-        axis.plot(steps, middle, color=color, linestyle=line, lw=width, alpha=alpha, label=strategy)
-        low, high = np.clip(middle - deviation, 0, 1), np.clip(middle + deviation, 0, 1)
-        axis.fill_between(steps, low, high, color=color, alpha=0.2, lw=0)
-        if strategy != _BASELINE:
-            baseline = [curve for curve in curves if curve.strategy == _BASELINE]
-            arrows += _draw_arrow(axis, runs, baseline, levels, 0.13 * arrows)
-    axis.set_xscale("log")
-    axis.set_ylim(0, 1.05)
-    axis.set_xlabel("simulator steps")
-
-
-def _draw_arrow(
-    axis: Any, runs: Sequence[Curve], baseline: Sequence[Curve], levels: Sequence[float], low: float
-) -> bool:
-    """Draw the ratio at the highest level that all runs reached; return whether there is one."""
-    for level in sorted(levels, reverse=True):
-        ratio = ratio_to_baseline(runs, baseline, level)
-        if ratio is None:
-            continue
-        points = [run.first_at(level) for run in runs]
-        start = statistics.fmean(p.simulator_steps for p in points if p is not None)
-        height, color = level - low, style_of(runs[0].strategy).color
-        axis.annotate(
-            "",
-            xy=(start, height),
-            xytext=(start * ratio[0], height),
-            arrowprops={"arrowstyle": "<->", "color": color},
-        )
-        middle = start * math.sqrt(ratio[0])
-        text = f"{ratio_text(ratio)} at {level:g}"
-        halo = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
-        axis.text(middle, height - 0.055, text, color=color, ha="center", fontsize=8, bbox=halo)
-        return True
-    return False
-
-
-def _band(runs: Sequence[Curve]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Interpolate the runs on one grid of steps; a run that ended stays at its last agreement."""
-    first = min(run.points[0].simulator_steps for run in runs)
-    last = max(run.last.simulator_steps for run in runs)
-    grid = np.geomspace(max(first, 1), max(last, 2), 200)
-    rows = [
-        np.interp(
-            np.log(grid),
-            np.log([max(p.simulator_steps, 1) for p in run.points]),
-            [p.agreement for p in run.points],
-        )
-        for run in runs
-    ]
-    return grid, np.mean(rows, axis=0), np.std(rows, axis=0)

@@ -7,9 +7,8 @@ from dataclasses import astuple, fields
 from typing import Any
 
 from capscope.errors import CapscopeError
-from capscope_experiments.accounting import Shares
 from capscope_experiments.bench import Bench
-from capscope_experiments.curve import Curve, Point
+from capscope_experiments.curve import Curve, Point, Shares
 from capscope_experiments.result_rows import Row, number, write_rows
 
 _RUN = ("problem", "strategy", "seed")

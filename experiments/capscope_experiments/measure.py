@@ -7,15 +7,22 @@ point of a curve also has the agreement under each weighting.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from capscope.analysis.evaluation.evaluate import DATASETS
 from capscope.analysis.evaluation.evaluate import Measure as EvaluationSettings
-from capscope.analysis.evaluation.metrics import AchievingOnly, compare, distance
+from capscope.analysis.evaluation.metrics import (
+    AchievingOnly,
+    ModelComparison,
+    compare,
+    distance,
+)
 from capscope.analysis.evaluation.reference import Reference, TrueModel, enumerate_truth
 from capscope.analysis.evaluation.sample import Progress, Recipe, build, load, silent
 from capscope.assessment.discovery import intents_of, random_walks
@@ -23,13 +30,16 @@ from capscope.assessment.workers import WorkerSettings, start_workers
 from capscope.model import CapabilityModel, LearnedModel
 from capscope.problems import ProblemLoader, load_problem
 from capscope.record.settings import Settings
-from capscope.symbolic import Effect, Intent
+from capscope.statistics.arrays import Floats, Mask
+from capscope.symbolic import Effect, Intent, State
 from capscope.world import Problem
 from capscope_experiments.curve import Agreements
 from capscope_experiments.jobs import Report
 
 SEQUENCES = EvaluationSettings.sequences
 STANDARD_ERROR = 0.05
+CLOSE = 0.05
+LIKELY = 0.1
 _WALKS = 100
 
 
@@ -49,6 +59,8 @@ class AgreementMeasure:
 
     name: str
     agreements: Agreements
+    intents: Sequence[Intent]
+    """All that are evaluated."""
     least: int = 0
 
 
@@ -58,11 +70,23 @@ def measure_of(measured: MeasuredProblem, folder: Path) -> AgreementMeasure:
     known = load_problem(measured.problem).truth
     sample = build_dataset(measured, folder)
     if known is None:
-        return AgreementMeasure("sampled", partial(agreements, sample=sample))
+        return AgreementMeasure("sampled", partial(agreements, sample=sample), sample.intents)
     truth = enumerate_truth(known, _own_intents(measured) or None)
     exact = Reference.of_truth(truth, sample.vocabulary)
     measure = partial(agreements, sample=sample, truth=exact)
-    return AgreementMeasure("exact", measure, least_executions(truth))
+    intents = tuple(dict.fromkeys((*truth.capabilities, *sample.intents)))
+    return AgreementMeasure("exact", measure, intents, least_executions(truth))
+
+
+@dataclass(frozen=True)
+class NothingChanges:
+    """The constant predictor: every execution ends where it began."""
+
+    capabilities: Sequence[Intent]
+
+    def predict(self, state: State, capability: Intent) -> dict[State, float]:
+        """Return the state itself."""
+        return {state: 1.0}
 
 
 class RememberedPredictions:
@@ -75,8 +99,8 @@ class RememberedPredictions:
 
 def agreements(
     model: CapabilityModel, sample: Reference, truth: Reference | None = None
-) -> dict[str, float]:
-    """Return the agreement with the truth, else with the sample, and under each weighting."""
+) -> dict[str, float | None]:
+    """Compare with the truth, else with the sample, by every measure of a point."""
     if isinstance(model, LearnedModel):
         model.anticipate((truth or sample).states)
     model = RememberedPredictions(model)
@@ -89,7 +113,34 @@ def agreements(
         "by_data": 1 - (distance(compared) or 0.0),
         "filtered": 1 - (distance(achieving) or 0.0),
         "once": 1 - (distance(whole, once) or 0.0),
+        **total_variations(whole),
     }
+
+
+def total_variations(comparison: ModelComparison) -> dict[str, float | None]:
+    """Return the mean total variation over the pairs that change something, and stochastic pairs.
+
+    Probability that a model leaves open, or gives to other outcomes, is lost either way: the
+    distance of a pair is half of the gaps and of what is not predicted for its outcomes.
+    """
+    reference = comparison.reference
+    pairs = len(reference.before)
+
+    def summed(values: Any) -> Any:
+        return np.bincount(reference.pair, weights=values, minlength=pairs)
+
+    gaps = np.abs(comparison.predicted - reference.probability)
+    apart = (summed(gaps) + 1 - summed(comparison.predicted)) / 2
+    possible = reference.probability > 0
+    moved = possible & (reference.after != reference.before[reference.pair])
+    return {
+        "changing_tv": _mean(apart, reference.pair_weight, summed(moved) > 0),
+        "stochastic_tv": _mean(apart, reference.pair_weight, summed(possible) > 1),
+    }
+
+
+def _mean(values: Floats, weights: Floats, which: Mask) -> float | None:
+    return float(np.average(values[which], weights=weights[which])) if which.any() else None
 
 
 def least_executions(truth: TrueModel) -> int:
@@ -171,3 +222,67 @@ class DatasetJob:
             lambda done, of: report(f"{done:,} of {of:,} sequences"),
             None if self.workers == WorkerSettings() else self.workers,
         )
+
+
+def exact_distance(model: CapabilityModel, truth: TrueModel) -> float:
+    """Return VD(h, h★); an intent that the model does not know counts as never tried."""
+    known = set(model.capabilities)
+    if isinstance(model, LearnedModel):
+        model.anticipate(truth.states)
+    total, transitions = 0.0, 0
+    for (state, intent), outcomes in truth.table.items():
+        prediction = model.predict(state, intent) if intent in known else {}
+        for after, probability in outcomes.items():
+            total += abs(prediction.get(after, 0.0) - probability)
+        transitions += len(outcomes)
+    return total / transitions if transitions else 0.0
+
+
+def mean_total_variation(model: CapabilityModel, truth: TrueModel) -> float:
+    """Return the mean over all true pairs of the total variation distance to the truth.
+
+    Every pair has the same weight, however many outcomes it has; other learners of MDPs are
+    measured this way. Probability that the model leaves open is an outcome of its own, which never
+    happens. So a pair never tried is off by 1, the most there can be.
+    """
+    known = set(model.capabilities)
+    total = 0.0
+    for (state, intent), outcomes in truth.table.items():
+        prediction = model.predict(state, intent) if intent in known else {}
+        apart = sum(
+            abs(prediction.get(after, 0.0) - outcomes.get(after, 0.0))
+            for after in {**prediction, **outcomes}
+        )
+        total += (apart + abs(1 - sum(prediction.values()))) / 2
+    return total / len(truth.table) if truth.table else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """The accuracy of a model on the stochastic pairs."""
+
+    pairs: int
+    """The number of stochastic pairs."""
+    close: float
+    """The share of them whose probabilities are all within 0.05 of the truth."""
+    missing: float
+    """The share of them that lack an outcome of probability 0.1 or more."""
+
+
+def fidelity(model: CapabilityModel, truth: TrueModel) -> Fidelity:
+    """Compare a model with the truth on every pair with more than one outcome."""
+    known = set(model.capabilities)
+    pairs = close = missing = 0
+    for (state, intent), outcomes in truth.table.items():
+        if len(outcomes) < 2:
+            continue
+        predicted = model.predict(state, intent) if intent in known else {}
+        pairs += 1
+        close += all(
+            abs(predicted.get(after, 0.0) - outcomes.get(after, 0.0)) <= CLOSE
+            for after in {**predicted, **outcomes}
+        )
+        missing += any(
+            share >= LIKELY - 1e-9 and not predicted.get(after) for after, share in outcomes.items()
+        )
+    return Fidelity(pairs, close / max(pairs, 1), missing / max(pairs, 1))

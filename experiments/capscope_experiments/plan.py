@@ -9,12 +9,19 @@ thousand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from capscope.record.usage import Budget
-from capscope.strategy import STRATEGIES
+from capscope.strategy.registry import RANDOM, STRATEGIES
+from capscope_experiments.baselines.uniform_pair import UNIFORM
 from capscope_experiments.measure import SEQUENCES
+from capscope_experiments.variant import strategy_of
+
+BASELINES = (RANDOM, f"{RANDOM}, --draws 3", f"{RANDOM}, --draws 1", UNIFORM)
+"""What a strategy is compared with; each runs until it has reached the highest level."""
+ONE_DRAW = BASELINES[2]
+WITHOUT_BONUS = ", --xi 0"
 
 
 @dataclass(frozen=True)
@@ -22,24 +29,28 @@ class BenchCase:
     """A problem, the strategies to run on it, and what each may spend."""
 
     problem: str
-    strategies: tuple[str, ...] = tuple(STRATEGIES.all)
+    strategies: tuple[str, ...] = tuple(STRATEGIES.built_in)
+    """By label; it may name a variant."""
     budgets: Mapping[str, Budget] = field(default_factory=dict)
+    """By label, or by strategy for all its variants."""
     sequences: int = SEQUENCES
     """Random capability sequences in its independent dataset."""
     max_seeds: Mapping[str, int] = field(default_factory=dict)
-    """For strategies whose runs take too long to make all of them."""
-    as_printed: tuple[str, ...] = ()
-    """The strategies that also run without any departure from the paper (`--paper`)."""
-    max_printed_seeds: int | None = None
-    """For such runs, if they take too long to make all of them."""
+    """By label, for runs that take too long to make all of them."""
+    variants: tuple[str, ...] = BASELINES[1:]
+    """The labels that E1 has in addition."""
     intents: tuple[str, ...] = ()
     """For all runs, where discovery would give each seed other ones; empty: discovered."""
     only_for: tuple[str, ...] = ()
     """The experiments that include it unless problems are named; empty: all."""
 
-    def budget(self, strategy: str) -> Budget:
-        """Return what a strategy may spend; unlimited if no budget is given."""
-        return self.budgets.get(strategy, Budget())
+    def budget(self, label: str) -> Budget:
+        """Return what a strategy may spend; unlimited if no budget is given.
+
+        A baseline may spend as much as Random Query.
+        """
+        names = [label, strategy_of(label), *([RANDOM] if label in BASELINES else [])]
+        return next((self.budgets[name] for name in names if name in self.budgets), Budget())
 
 
 _LARGE: Mapping[str, Budget] = {
@@ -127,12 +138,11 @@ _BLOCKS = ("red", "blue", "green", "yellow")
 _STACKING = tuple(f"on({x},{y})" for x in _BLOCKS for y in (*_BLOCKS, "cup") if x != y)
 """All that the robot at the table has a skill for."""
 _FEW: Mapping[str, int] = {"exhaustive": 1, "mcqs-s": 3, "random": 3}
-_PAPERS = ("mcqs-s", "mcqs-e")
+_PAPERS = ("mcqs-s, --paper", "mcqs-e, --paper", *BASELINES[1:])
 CASES = (
-    BenchCase("blocksworld", as_printed=_PAPERS),
-    BenchCase("tireworld", as_printed=_PAPERS),
-    # As printed, `mcqs-s` is far from an agreement of 0.99 after a million executions. Random Query
-    # gets more than forty times the steps that `mcqs-s` needs with its departures.
+    BenchCase("blocksworld", variants=_PAPERS),
+    BenchCase("tireworld", variants=_PAPERS),
+    # Random Query gets more than twenty times the steps that `mcqs-s` needs.
     BenchCase(
         "first-responders",
         budgets={
@@ -140,17 +150,23 @@ CASES = (
             "mcqs-s": Budget(executions=1_000_000),
             "random": Budget(simulator_steps=2_000_000),
         },
-        max_seeds={"exhaustive": 1, "mcqs-e": 3, "random": 3},
-        as_printed=("mcqs-s",),
-        max_printed_seeds=1,
+        max_seeds={"exhaustive": 1, "mcqs-e": 3, "mcqs-e, --paper": 1, "random": 3},
+        variants=_PAPERS,
     ),
     BenchCase("probabilistic-elevators", tuple(_LARGE), _LARGE, max_seeds={"mcqs-e": 1}),
     BenchCase("depot", tuple(_DEPOT), _DEPOT),
     BenchCase("couriers", tuple(_GENERATED), _GENERATED, max_seeds=_FEW),
     BenchCase("hanoi", tuple(_GENERATED), _GENERATED, max_seeds=_FEW),
-    BenchCase("minigrid-q", budgets=_GRID, sequences=5000, as_printed=_PAPERS),
+    BenchCase("minigrid-q", budgets=_GRID, sequences=5000, variants=_PAPERS),
     # Of 5,000 sequences for the many points of a curve; `agreement --sequences 100000` has more.
-    BenchCase("crafter-steve", tuple(_CRAFTER), _CRAFTER, sequences=5000, intents=_MEADOW_INTENTS),
+    BenchCase(
+        "crafter-steve",
+        tuple(_CRAFTER),
+        _CRAFTER,
+        sequences=5000,
+        variants=_PAPERS,
+        intents=_MEADOW_INTENTS,
+    ),
     BenchCase(
         "crafter-steve:map=quarry",
         tuple(_QUARRY),
@@ -164,9 +180,10 @@ CASES = (
         tuple(_STOCHASTIC),
         _STOCHASTIC,
         sequences=5000,
+        variants=(),
         intents=_MEADOW_INTENTS,
     ),
-    BenchCase("overcooked-hrl", tuple(_KITCHEN), _KITCHEN, sequences=2000, as_printed=("mcqs-e",)),
+    BenchCase("overcooked-hrl", tuple(_KITCHEN), _KITCHEN, sequences=2000, variants=_PAPERS[1:]),
     BenchCase("tabletop-affordance", tuple(_TABLE), _TABLE, sequences=400, intents=_STACKING),
     BenchCase(
         "tabletop-saycan",
@@ -180,17 +197,48 @@ CASES = (
 SEEDS = 5
 _PROBLEMS_OF: Mapping[str, tuple[str, ...]] = {
     "ablation": ("blocksworld", "tireworld", "first-responders"),
+    "choice": ("blocksworld", "tireworld", "first-responders", "couriers", "minigrid-q"),
     "peers": ("blocksworld",),
 }
 """For experiments on some of the problems only: those of the paper, or those that are feasible."""
+CHOICES = (ONE_DRAW, UNIFORM, "mcqs-s", "mcqs-e", "adaptive, --audit 0")
+"""What chooses the executions in the experiment about choice and model."""
+CHOICE_SEEDS = 3
 
 
-def cases_of(suite: str) -> tuple[BenchCase, ...]:
-    """Return the cases of an experiment if none are named."""
-    chosen = _PROBLEMS_OF.get(suite)
-    return tuple(
-        case
-        for case in CASES
-        if (chosen is None or case.problem in chosen)
-        and (not case.only_for or suite in case.only_for)
+def cases_of(
+    suite: str, problems: Sequence[str] = (), strategies: Sequence[str] = ()
+) -> tuple[BenchCase, ...]:
+    """Return the cases of an experiment: of the named problems and strategies, or as planned.
+
+    A problem without a plan gets every strategy, unlimited.
+    """
+    planned = {case.problem: case for case in CASES}
+    chosen = (
+        problems
+        or _PROBLEMS_OF.get(suite)
+        or [case.problem for case in CASES if not case.only_for or suite in case.only_for]
     )
+    cases = (planned.get(problem) or BenchCase(problem) for problem in chosen)
+    return tuple(case_for(suite, case, strategies) for case in cases)
+
+
+def case_for(suite: str, case: BenchCase, strategies: Sequence[str] = ()) -> BenchCase:
+    """Return a case with the runs that an experiment makes of it."""
+    labels = tuple(strategies) or case.strategies
+    if suite == "efficiency" and not strategies:
+        labels = tuple(dict.fromkeys((*case.strategies, *case.variants)))
+    elif suite == "choice":
+        case = replace(case, max_seeds=dict.fromkeys(CHOICES, CHOICE_SEEDS))
+        labels = tuple(strategies) or CHOICES
+    elif suite == "ablation":
+        labels = tuple(_with_and_without_bonus(labels))
+    return replace(case, strategies=labels)
+
+
+def _with_and_without_bonus(labels: Sequence[str]) -> Iterator[str]:
+    for label in labels:
+        if STRATEGIES.find(strategy_of(label)).repeats_policy:
+            yield label
+            if label not in BASELINES:
+                yield label + WITHOUT_BONUS

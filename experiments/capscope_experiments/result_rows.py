@@ -2,7 +2,9 @@
 
 The CSV files in the output folder have everything that the tables and figures of a section show.
 So one problem can be measured again without the others (`--keep`): its rows are replaced, all
-others are kept, and the section is made from both.
+others are kept, and the section is made from both. Kept rows may come from other commands and
+machines than those measured last: a small CSV file next to those of the section has both for each
+problem and strategy.
 """
 
 from __future__ import annotations
@@ -13,12 +15,16 @@ from pathlib import Path
 
 from capscope.errors import CapscopeError
 from capscope.strategy.registry import STRATEGIES
-from capscope_experiments.bench import Bench, row_strategy
+from capscope_experiments.baselines.uniform_pair import UNIFORM
+from capscope_experiments.bench import Bench, row_label
+from capscope_experiments.curve import CONSTANT
 from capscope_experiments.plan import CASES
 from capscope_experiments.table import write_csv
+from capscope_experiments.variant import strategy_of
 
 Row = Mapping[str, str]
 """A row of a CSV file, by the names of its columns."""
+_ORIGIN_HEADS = ("problem", "strategy", "command", "measured")
 Order = Callable[[Iterable[Row]], list[Row]]
 
 
@@ -27,14 +33,15 @@ def in_plan_order(rows: Iterable[Row]) -> list[Row]:
     rows = list(rows)
     problems = [case.problem for case in CASES]
     problems += sorted({row.get("problem", "") for row in rows} - set(problems))
-    strategies = list(dict.fromkeys([*STRATEGIES.all, *map(row_strategy, rows)]))
+    known = (*STRATEGIES.all, UNIFORM, CONSTANT)
+    strategies = list(dict.fromkeys([*known, *(strategy_of(row_label(row)) for row in rows)]))
     problem_places = {name: place for place, name in enumerate(problems)}
     strategy_places = {name: place for place, name in enumerate(strategies)}
     return sorted(
         rows,
         key=lambda row: (
             problem_places[row.get("problem", "")],
-            strategy_places[row_strategy(row)],
+            strategy_places[strategy_of(row_label(row))],
             row.get("strategy", ""),  # a variant comes after what it varies
             int(row.get("seed") or 0),
         ),
@@ -98,3 +105,50 @@ def numbers(rows: Iterable[Row], column: str) -> list[float]:
 
 def _text(value: object) -> str:
     return "" if value is None else str(value)
+
+
+def origins_file(suite: str) -> str:
+    """Return the name of the file that has the origins of the rows of an experiment."""
+    return f"{suite}-commands.csv"
+
+
+def require_origins(bench: Bench, suite: str) -> None:
+    """Refuse to keep rows if it is not known where they come from."""
+    rows, origins = bench.output / f"{suite}.csv", bench.output / origins_file(suite)
+    if bench.keep and rows.exists() and not origins.exists():
+        raise CapscopeError(
+            f"cannot keep the rows of {rows}: there is no {origins.name} that says which commands "
+            "measured them; measure them again without --keep"
+        )
+
+
+def combined_origins(bench: Bench, suite: str, command: str, machine: str) -> list[Row]:
+    """Write where the rows of an experiment come from, newest last; return it."""
+    rows = read_rows(bench.output / f"{suite}.csv")
+    keys = {(row.get("problem", ""), row_label(row)): row for row in rows}
+    measured = [(*key, command, machine) for key, row in keys.items() if bench.measures(row)]
+    return write_rows(bench, origins_file(suite), _ORIGIN_HEADS, measured, order=list)
+
+
+def commands_text(origins: Sequence[Row]) -> str:
+    """Return the commands that rows come from, one a line."""
+    return "\n".join(dict.fromkeys(row["command"] for row in origins))
+
+
+def machines_text(origins: Sequence[Row]) -> str:
+    """Say how rows were measured; if they differ in that, which rows how."""
+    machines = list(dict.fromkeys(row["measured"] for row in origins))
+    if len(machines) == 1:
+        return f"*{machines[0]}*"
+    return "\n\n".join(f"*{_rows_of(machine, origins)}: {machine}*" for machine in machines)
+
+
+def _rows_of(machine: str, origins: Sequence[Row]) -> str:
+    """Name the problems that were measured so, with their strategies if others were not."""
+    own = [row for row in origins if row["measured"] == machine]
+    others = {row["problem"] for row in origins if row["measured"] != machine}
+    names = []
+    for problem in dict.fromkeys(row["problem"] for row in own):
+        strategies = [row["strategy"] for row in own if row["problem"] == problem]
+        names.append(f"{problem} ({'; '.join(strategies)})" if problem in others else problem)
+    return ", ".join(names)

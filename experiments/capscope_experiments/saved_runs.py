@@ -1,15 +1,22 @@
-"""What the experiments need of run directories beyond `capscope.load`."""
+"""What the experiments need of run directories beyond `capscope.load`, and saved results.
+
+A result that takes long to compute is in a JSON file with the terms it was computed under. It is
+reused only under the same terms, so an interrupted or changed bench never shows a number that
+belongs to another question.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from capscope import Budget, Problem, Usage, load
 from capscope.assessment import RunSpec
 from capscope.assessment.loop import recall
 from capscope.model import StateGraph
-from capscope.record.run_directory import JOURNAL, RunDirectory
+from capscope.record.run_directory import JOURNAL, RunDirectory, write_atomically
 from capscope.run import Run
 from capscope.symbolic import State
 
@@ -61,3 +68,20 @@ def finished_stages(path: Path, budget: Budget) -> Iterator[Stage]:
     for usage, graph in stages_within(path, budget):
         if finished[usage.queries - 1]:
             yield usage, graph
+
+
+def load_result(path: Path, terms: Any) -> Any | None:
+    """Return the result in a file; None if there is none that was computed under these terms."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+        # Compared as JSON: a tuple comes back as a list.
+        same = document["terms"] == json.loads(json.dumps(terms))
+        return document["result"] if same else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # missing, or not written by us: it is computed again
+
+
+def save_result(path: Path, terms: Any, result: Any) -> None:
+    """Save a result with its terms; its folder is made if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, json.dumps({"terms": terms, "result": result}) + "\n")

@@ -4,16 +4,16 @@ import pytest
 
 from capscope import Budget
 from capscope.errors import CapscopeError
-from capscope_experiments.accounting import Shares
-from capscope_experiments.curve import Curve, Point
-from capscope_experiments.plan import BenchCase
+from capscope_experiments.curve import Curve, Point, Shares
+from capscope_experiments.plan import BenchCase, case_for
 from capscope_experiments.suites.ablation import ablation, change_with_bonus
 from capscope_experiments.suites.efficiency import efficiency_curves
 from support.markdown_rows import cells, links
 from support.tiny_bench import section_and_jobs, tiny_bench
 
 FEW = dict.fromkeys(("exhaustive", "mcqs-s"), Budget(executions=20))
-BLOCKS = (BenchCase("blocksworld", ("exhaustive", "mcqs-s", "random"), FEW, sequences=20),)
+PLANNED = BenchCase("blocksworld", ("exhaustive", "mcqs-s", "random"), FEW, sequences=20)
+BLOCKS = (case_for("ablation", PLANNED),)
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def bench(tmp_path_factory):
 @pytest.fixture(scope="module")
 def measured(bench):
     """The section, and the names of the runs that it made besides those of efficiency."""
-    efficiency_curves(replace(bench, levels=(0.5, 0.98)))
+    efficiency_curves(replace(bench, cases=(PLANNED,), levels=(0.5, 0.98)))
     return section_and_jobs(ablation, bench)
 
 
@@ -39,7 +39,7 @@ def test_only_the_runs_without_the_bonus_are_made(measured):
 def test_every_strategy_is_listed_with_and_without_the_bonus(measured):
     section, _ = measured
     rows = [line.split("|")[1:3] for line in section.body.splitlines() if line.startswith("| ")]
-    listed = [("blocksworld", strategy) for strategy in ("mcqs-s", "mcqs-s, ξ = 0", "random")]
+    listed = [("blocksworld", strategy) for strategy in ("mcqs-s", "mcqs-s, --xi 0", "random")]
     assert [(problem.strip(), strategy.strip()) for problem, strategy in rows] == 2 * [
         ("problem", "strategy"), *listed,
     ]  # fmt: skip
@@ -60,10 +60,10 @@ def ended(strategy, steps, because="no news"):
 
 
 def test_the_change_is_that_of_the_steps_until_the_end():
-    curves = [ended("mcqs-s", 120), ended("mcqs-s, ξ = 0", 100), ended("random", 9)]
+    curves = [ended("mcqs-s", 120), ended("mcqs-s, --xi 0", 100), ended("random", 9)]
     assert change_with_bonus(curves, "p", "mcqs-s") == "+20%"
     assert change_with_bonus(curves, "p", "random") == ""
-    cut = [ended("mcqs-s", 120), ended("mcqs-s, ξ = 0", 100, "budget of executions spent")]
+    cut = [ended("mcqs-s", 120), ended("mcqs-s, --xi 0", 100, "budget of executions spent")]
     assert change_with_bonus(cut, "p", "mcqs-s") == ""
 
 
@@ -90,9 +90,9 @@ def test_random_query_continues_to_the_level_of_the_ablation_if_others_are_lower
 @pytest.mark.parametrize("strategies", [("random",), ("exhaustive",), ("exhaustive", "random")])
 def test_the_ablation_needs_a_strategy_with_the_bonus(bench, strategies):
     with pytest.raises(CapscopeError, match="choose mcqs-s or mcqs-e, which use it"):
-        ablation(replace(bench, cases=(BenchCase("tireworld", strategies),)))
+        ablation(replace(bench, cases=(case_for("ablation", BenchCase("tireworld", strategies)),)))
 
 
 def test_the_ablation_needs_a_bonus(bench):
-    with pytest.raises(CapscopeError, match="with --xi 0 it is off already"):
+    with pytest.raises(CapscopeError, match="with --set xi=0 it is off already"):
         ablation(replace(bench, settings=replace(bench.settings, xi=0.0)))

@@ -9,12 +9,11 @@ from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.errors import CapscopeError
 from capscope.problems import load_problem
 from capscope_experiments.bench_runs import CURVE, BenchRun, make_run, saved_curve
-from capscope_experiments.exact_distances import exact_distance
-from capscope_experiments.measure import least_executions
+from capscope_experiments.measure import exact_distance, least_executions
 
 TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
 # All draws are alike, so that they are short and no budget here is spent within one.
-SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40, draws_per_pair=0)
+SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
 SEARCHED = BenchRun("tireworld", "mcqs-s", 0, SETTINGS, Budget(executions=100), sequences=20)
 ENOUGH = 0.241
 CHANCE = BenchRun(
@@ -41,9 +40,9 @@ def test_a_run_of_the_defaults_is_named_as_assess_names_it():
 
 
 def test_settings_that_are_not_the_default_are_part_of_the_name():
-    changed = Settings(xi=0.0, discount=1.0, draws=2, policy_exploration=1.41421356)
+    changed = Settings(xi=0.0, draws=2, exploration=1.5)
     name = BenchRun("tireworld", "mcqs-e", 1, changed, Budget()).name
-    assert name == "tireworld-mcqs-e-draws2-policy_exploration1.41421-discount1-xi0-1"
+    assert name == "tireworld-mcqs-e-draws2-exploration1.5-xi0-1"
 
 
 def test_other_intents_are_other_runs_whose_names_can_be_folders():

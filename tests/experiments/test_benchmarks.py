@@ -19,6 +19,7 @@ from capscope_experiments.benchmarks import (
     generated_domains,
     gets_there,
     graph_updates,
+    honest_agents,
     large_world,
     mail_assistant,
     mail_findings,
@@ -29,6 +30,7 @@ from capscope_experiments.benchmarks import (
     planted_deviations,
     planted_quirks,
     probability_accuracy,
+    rate_bias,
     stated_doubts,
     surprise_rate,
     tower_findings,
@@ -222,7 +224,7 @@ def test_the_lower_block_of_a_tower_is_moved_in_fresh_executions(monkeypatch):
     monkeypatch.setattr(tower_findings, "EXECUTIONS", 60)
     monkeypatch.setattr(tower_findings, "FRESH", 10)
     lines = list(tower_findings.measure(0))
-    assert lines[0].startswith("seed 0: tower")
+    assert "tower" in lines[0]
     problem = load_problem(tower_findings.PROBLEM)
     run = assess(problem, strategy="random", budget=Budget(executions=60))
     towers = frozenset(
@@ -242,6 +244,17 @@ def test_a_planted_quirk_is_found_and_a_clean_agent_has_none(monkeypatch):
     assert found.startswith("stains the lamp (side effect): found in 1 of 1")
     assert clean == "clean agents: findings in 0 of 1"
     assert rates == "rates within their interval: 1 of 1"
+
+
+def test_sentences_about_honest_agents_are_true():
+    (line,) = honest_agents.measure_all(2, 120, ["levels"])
+    assert line.startswith("levels: a false sentence in 0 of 2 runs")
+
+
+def test_the_bias_of_rates_is_measured_against_the_truth():
+    names = [line.partition(":")[0] for line in rate_bias.measure_all(1, 60)]
+    assert names[:2] == ["mean of the frequencies of pairs", "rate as findings print it"]
+    assert names[-1] == "rate at once"
 
 
 def test_findings_and_the_report_of_a_warehouse_are_timed():

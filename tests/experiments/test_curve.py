@@ -8,9 +8,8 @@ from capscope import Budget, Settings, Usage, assess, load
 from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.model import ExtremeModels
 from capscope.problems import load_problem
-from capscope_experiments.accounting import Shares
-from capscope_experiments.curve import Curve, Evaluation, Milestones, Point, learning_points
-from capscope_experiments.exact_distances import exact_distance
+from capscope_experiments.curve import Curve, Evaluation, Milestones, Point, Shares, learning_points
+from capscope_experiments.measure import exact_distance
 
 SETTINGS = Settings(draws=2, iterations=10, depth=5, walks=1, walk_steps=40)
 

@@ -1,24 +1,21 @@
 import dataclasses
 
-import pytest
-
-from capscope_experiments.accounting import Shares
-from capscope_experiments.curve import Curve, Point
+from capscope_experiments.curve import CONSTANT, Curve, Point, Shares
 from capscope_experiments.curve_report import (
-    draw_curves,
+    best_baseline,
+    best_baseline_table,
     group,
     needed_table,
     ratio_to_baseline,
     same_steps_problems,
     same_steps_table,
     shares_table,
+    variation_table,
     weightings_table,
 )
 from support.markdown_rows import cells
 
 LEVELS = (0.9, 0.99)
-
-PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def curve(strategy, seed, *points, problem="blocks", shares=None):
@@ -161,32 +158,6 @@ def test_runs_are_grouped_by_problem_and_strategy():
     assert group(CURVES, "elsewhere", "mcqs-e") == []
 
 
-@pytest.mark.parametrize(
-    "curves",
-    [
-        CURVES,
-        CURVES[:1],
-        [*CURVES, curve("mcqs-s", 0, (0, 0.0), problem="other")],
-        [dataclasses.replace(c, strategy="a strategy of one's own") for c in CURVES[:2]],
-    ],
-    ids=["all", "one run", "a run without a step", "an unknown strategy"],
-)
-def test_the_figure_is_a_png_and_an_svg(curves, tmp_path):
-    assert draw_curves(curves, LEVELS, tmp_path, "picture") == ("picture.png", "picture.svg")
-    picture = (tmp_path / "picture.png").read_bytes()
-    assert picture.startswith(PNG)
-    assert len(picture) > 5000
-    assert "<svg" in (tmp_path / "picture.svg").read_text("utf-8")
-
-
-def test_the_same_curves_give_the_same_svg(tmp_path):
-    texts = []
-    for name in ("one", "two"):
-        draw_curves(CURVES, LEVELS, tmp_path, name)
-        texts.append((tmp_path / f"{name}.svg").read_text("utf-8"))
-    assert texts[0] == texts[1]
-
-
 def test_a_baseline_cut_before_it_had_spent_as_much_gives_no_ratio():
     curves = [reaching("mcqs-s", 0, 1000), reaching("random", 0, 900, level=0.5)]
     assert ratio(curves, "mcqs-s", 0.99) is None
@@ -207,3 +178,51 @@ def test_weightings_stand_side_by_side_each_with_its_own_ratio():
 
 def test_a_curve_without_weightings_has_none_to_show():
     assert CURVES[0].weighted("by_data").points == ()
+
+
+BASELINE_CURVES = [
+    reaching("mcqs-s", 0, 100),
+    reaching("random", 0, 1000),
+    reaching("random, --draws 1", 0, 300),
+    reaching("uniform", 0, 200, level=0.95),
+]
+
+
+def test_the_best_baseline_has_the_fewest_executions_to_the_level():
+    assert best_baseline(BASELINE_CURVES[:3], "blocks", 0.99).label == "random, --draws 1"
+    row = cells(best_baseline_table(BASELINE_CURVES[:3], (0.99,)), "blocks", "mcqs-s")
+    assert (row["best baseline at 0.99"], row["× its steps"]) == ("random, --draws 1", "3.0×")
+    assert row["× its executions"] == "3.0×"
+
+
+def test_a_baseline_that_was_cut_before_the_others_bounds_the_ratio():
+    row = cells(best_baseline_table(BASELINE_CURVES, (0.99,)), "blocks", "mcqs-s")
+    assert (row["best baseline at 0.99"], row["× its steps"]) == ("uniform", "> 2.0×")
+
+
+def test_a_level_that_the_constant_predictor_has_is_not_compared():
+    constant = curve(CONSTANT, 0, (0, 0.9))
+    table = best_baseline_table([*BASELINE_CURVES[:3], constant], LEVELS)
+    row = cells(table, "blocks", "mcqs-s")
+    assert row["best baseline at 0.9"] == "–: the constant predictor has it"
+    assert row["best baseline at 0.99"] == "random, --draws 1"
+    assert CONSTANT not in table
+    own = cells(needed([constant]), "blocks", CONSTANT)
+    assert (own["executions to 0.9"], own["executions to 0.99"]) == ("0", "never")
+
+
+def test_without_a_baseline_there_is_nothing_to_compare_with():
+    row = cells(best_baseline_table(BASELINE_CURVES[:1], (0.99,)), "blocks", "mcqs-s")
+    assert row["best baseline at 0.99"] == "–"
+
+
+def test_total_variation_is_shown_after_executions_and_at_the_end():
+    points = [Point(i, n, n, 0.5, 0.0, changing_tv=tv) for i, (n, tv) in enumerate(VARIATIONS)]
+    own = Curve("p", "mcqs-s", 0, tuple(points), "no news", Shares())
+    row = cells(variation_table([own, reaching("random", 0, 9)], (5, 40)), "p", "mcqs-s")
+    assert (row["changing, 5"], row["changing, 40"]) == ("–", "0.600")
+    assert (row["changing, the end"], row["stochastic, the end"]) == ("0.200", "–")
+    assert variation_table([reaching("random", 0, 9)], (5,)) == ""
+
+
+VARIATIONS = ((10, 0.8), (30, 0.6), (90, 0.2))

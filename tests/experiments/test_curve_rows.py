@@ -3,8 +3,7 @@ from dataclasses import replace
 import pytest
 
 from capscope.errors import CapscopeError
-from capscope_experiments.accounting import Shares
-from capscope_experiments.curve import Curve, Point
+from capscope_experiments.curve import Curve, Point, Shares
 from capscope_experiments.curve_rows import combined_curves, curves_of
 from capscope_experiments.result_rows import read_rows
 from support.tiny_bench import tiny_bench

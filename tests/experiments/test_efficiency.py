@@ -6,20 +6,18 @@ import pytest
 
 from capscope import Budget, load
 from capscope.strategy import STRATEGIES
-from capscope_experiments.accounting import Shares
 from capscope_experiments.bench_runs import BenchRun
-from capscope_experiments.curve import Curve, Point
+from capscope_experiments.curve import CONSTANT, Curve, Point, Shares
 from capscope_experiments.plan import CASES, BenchCase
 from capscope_experiments.suites.efficiency import (
-    AS_PRINTED,
     _cut,
     audits_table,
     efficiency,
     efficiency_curves,
     executions_without_audit,
-    printed_curves,
     steps_to_beat,
 )
+from capscope_experiments.variant import Variant
 from support.markdown_rows import cells, links
 from support.tiny_bench import BUDGET, section_and_jobs, tiny_bench
 
@@ -44,14 +42,7 @@ def curves(bench):
     return efficiency_curves(bench)
 
 
-def rows_of(case):
-    """Return the strategies of a case and, after each, its runs as printed."""
-    return [
-        name
-        for strategy in case.strategies
-        for name in (strategy, strategy + AS_PRINTED)
-        if name == strategy or strategy in case.as_printed
-    ]
+AS_PRINTED = ", --paper"
 
 
 def of(curves, problem, strategy):
@@ -62,7 +53,7 @@ def test_every_planned_run_has_a_curve(curves, bench):
     assert sorted((curve.problem, curve.strategy, curve.seed) for curve in curves) == sorted(
         (case.problem, strategy, seed)
         for case in bench.cases
-        for strategy in rows_of(case)
+        for strategy in case.strategies
         for seed in bench.seeds
     )
 
@@ -71,12 +62,14 @@ def test_runs_as_printed_have_no_departure_from_the_paper(bench, curves):
     printed = (
         bench.runs / BenchRun("tireworld", "mcqs-s", 0, bench.settings.as_in_paper(), BUDGET).name
     )
-    assert load(printed).identity.settings.draws_per_pair == 0
+    assert load(printed).identity.settings.starts == 1
     assert [c.problem for c in curves if c.strategy.endswith(AS_PRINTED)] == ["tireworld"] * 2
 
 
 def test_settings_that_decide_about_departures_leave_no_runs_as_printed(bench):
-    assert not printed_curves(replace(bench, settings=replace(bench.settings, discount=0.9)))
+    own = replace(bench, settings=replace(bench.settings, starts=2))
+    assert not own.planned_runs(("mcqs-s, --paper",))
+    assert bench.planned_runs(("mcqs-s, --paper",))
 
 
 def test_runs_as_printed_set_the_cut():
@@ -94,8 +87,10 @@ def test_runs_start_seed_by_seed_and_random_query_after_the_others(tmp_path):
     assert made == [
         (kind, seed)
         for kinds in (
-            ("tireworld-exhaustive", "tireworld-mcqs-s", "blocksworld-mcqs-s"),
-            ("tireworld-mcqs-s",),  # as printed
+            (
+                *("tireworld-exhaustive", "tireworld-mcqs-s"),
+                *("tireworld-mcqs-s", "blocksworld-mcqs-s"),  # the first as printed
+            ),
             ("tireworld-random", "blocksworld-random"),
         )
         for seed in "01"
@@ -238,23 +233,29 @@ def test_the_section_shows_the_numbers_of_the_curves(bench, curves, section):
     rows = [line.split("|")[1:3] for line in section.body.splitlines() if line.startswith("| ")]
     table = [(problem.strip(), strategy.strip()) for problem, strategy in rows]
     blocks, tires = sorted(bench.cases, key=lambda case: case.problem)
-    pairs = [(case.problem, name) for case in (blocks, tires) for name in rows_of(case)]
+    pairs = [(case.problem, name) for case in (blocks, tires) for name in case.strategies]
     head = ("problem", "strategy")
-    assert table == 3 * [head, *pairs]
+    constant = [(case.problem, CONSTANT) for case in (blocks, tires)]
+    both = sorted([*pairs, *constant], key=lambda pair: pair[0])
+    searched = [pair for pair in pairs if pair[1] != "random"]
+    tables = {"needed": both, "best": searched, "variation": both, "weightings": both}
+    rest = [*tables.values(), pairs]
+    assert table == [row for rows in rest for row in (head, *rows)]
 
 
 def test_the_section_lists_the_files_that_it_shows(bench, curves, section):
-    figures = ("efficiency", "efficiency-weightings")
+    figures = ("efficiency", "efficiency-paper", "efficiency-weightings")
     pictures = tuple(f"{name}.{kind}" for name in figures for kind in ("png", "svg"))
     tables = ("efficiency.csv", "efficiency-runs.csv")
     assert section.files == (*tables, *pictures)
-    assert set(links(section.body)) == {*tables, *pictures[::2]}
+    assert set(links(section.body)) == {*tables, pictures[0], pictures[4]}
     assert all((bench.output / name).stat().st_size for name in section.files)
     with (bench.output / "efficiency.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == sum(len(curve.points) for curve in curves)
+    assert len(rows) == sum(len(curve.points) for curve in curves) + len(bench.cases)
     last = of(curves, "tireworld", "random")[-1].last
-    assert float(rows[-1]["agreement"]) == round(last.agreement, 6)
+    assert float(rows[-2]["agreement"]) == round(last.agreement, 6)
+    assert (rows[-1]["strategy"], rows[-1]["executions"]) == (CONSTANT, "0")
 
 
 def test_the_plan_names_known_strategies_and_limits_only_those_it_runs():
@@ -262,6 +263,8 @@ def test_the_plan_names_known_strategies_and_limits_only_those_it_runs():
     for case in CASES:
         assert set(case.strategies) <= set(STRATEGIES.all)
         assert case.budgets.keys() <= set(case.strategies)
+        for label in case.variants:
+            assert Variant.parse(label).check().label == label
         assert case.budget("none such") == Budget()
 
 

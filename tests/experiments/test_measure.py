@@ -11,11 +11,12 @@ from capscope.analysis.evaluation.reference import Reference, TrueModel, enumera
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
 from capscope_experiments import measure
-from capscope_experiments.exact_distances import exact_distance
 from capscope_experiments.measure import (
     MeasuredProblem,
+    NothingChanges,
     agreements,
     build_dataset,
+    exact_distance,
     least_executions,
 )
 
@@ -93,3 +94,47 @@ def test_each_transition_once_is_the_exact_agreement():
     kept = reference.achieving()
     assert 0 < len(kept.before) < len(reference.before)
     assert found["filtered"] != pytest.approx(found["once"])
+
+
+def naive_total_variation(model, truth, counts):
+    """Average the distance of the pairs that count, one by one."""
+    apart = []
+    for (state, intent), outcomes in truth.table.items():
+        if counts(state, outcomes):
+            said = model.predict(state, intent)
+            gaps = [abs(said.get(s, 0.0) - outcomes.get(s, 0.0)) for s in {**said, **outcomes}]
+            apart.append((sum(gaps) + 1 - sum(said.values())) / 2)
+    return sum(apart) / len(apart)
+
+
+def changes(state, outcomes):
+    return set(outcomes) != {state}
+
+
+def stochastic(state, outcomes):
+    return len(outcomes) > 1
+
+
+def test_total_variation_counts_only_pairs_that_change_something_or_are_stochastic():
+    problem = load_problem("tireworld")
+    truth = enumerate_truth(problem.truth)
+    reference = Reference.of_truth(truth, problem.vocabulary)
+    half = TrueModel(truth.capabilities, truth.states, dict(list(truth.table.items())[::2]))
+    for model in (half, NothingChanges(truth.capabilities)):
+        found = agreements(model, reference, reference)
+        for name, counts in (("changing_tv", changes), ("stochastic_tv", stochastic)):
+            expected = naive_total_variation(model, truth, counts)
+            assert found[name] == pytest.approx(expected)
+    assert agreements(truth, reference, reference)["changing_tv"] == pytest.approx(0.0)
+
+
+def test_a_deterministic_problem_has_no_total_variation_over_stochastic_pairs():
+    problem = load_problem("blocksworld")
+    truth = enumerate_truth(problem.truth)
+    sure = {pair: {max(ends): 1.0} for pair, ends in truth.table.items()}
+    reference = Reference.of_truth(
+        TrueModel(truth.capabilities, truth.states, sure), problem.vocabulary
+    )
+    found = agreements(NothingChanges(truth.capabilities), reference, reference)
+    assert found["stochastic_tv"] is None
+    assert found["changing_tv"] == pytest.approx(1.0)

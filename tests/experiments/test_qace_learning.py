@@ -9,7 +9,7 @@ from capscope.symbolic import Effect, Intent
 from capscope_experiments.baselines.qace import QaceSettings, learn_qace
 from capscope_experiments.baselines.qace.learning import LearningOutcome, tail
 from capscope_experiments.baselines.qace.model import Conjunction
-from capscope_experiments.exact_distances import exact_distance
+from capscope_experiments.measure import exact_distance
 from support.rule_worlds import (
     NOTHING,
     STATES,

@@ -10,7 +10,7 @@ from capscope.problems import load_problem
 from capscope.record.usage import Budget
 from capscope.symbolic import Intent
 from capscope_experiments.baselines.qace import QaceSettings, learn_qace
-from capscope_experiments.exact_distances import exact_distance
+from capscope_experiments.measure import exact_distance
 from capscope_experiments.suites.speed import sampled_graph
 from support.rule_worlds import Simulator, effect, everything_seen, rule_problem, when
 from support.toy_worlds import board_problem

@@ -9,16 +9,18 @@ from capscope import Budget
 from capscope.errors import CapscopeError
 from capscope_experiments import results
 from capscope_experiments.baselines.aalpy import PeerSettings
-from capscope_experiments.plan import BenchCase
+from capscope_experiments.curve import CONSTANT
+from capscope_experiments.plan import BenchCase, case_for
 from capscope_experiments.result_rows import in_plan_order, read_rows, write_rows
 from capscope_experiments.results import SUITES, run_suite
-from capscope_experiments.suites import efficiency, peers, speed
+from capscope_experiments.suites import choice, efficiency, peers, speed
 from capscope_experiments.suites.reachability import RouteCounts, measure_reachability
 from support.tiny_bench import tiny_bench
 
 NAMES = ("adaptive", "mcqs-s", "random")
+VARIANTS = ("mcqs-s, --paper", "random, --draws 1", "uniform")
 CASES = {
-    name: BenchCase(name, NAMES, dict.fromkeys(NAMES, budget), sequences=20, as_printed=("mcqs-s",))
+    name: BenchCase(name, NAMES, dict.fromkeys(NAMES, budget), sequences=20, variants=VARIANTS)
     for name, budget in (
         ("tireworld", Budget(executions=60)),
         ("blocksworld", Budget(simulator_steps=60)),
@@ -40,6 +42,7 @@ def small():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(results, "SUITES", {**SUITES, "reachability": few})
         patch.setattr(speed, "PROBLEM", "tireworld")
+        patch.setattr(choice, "EXECUTIONS", (20, 40))
         patch.setattr(
             peers,
             "PeerSettings",
@@ -52,6 +55,7 @@ def run_parts(suite, bench, folder, *parts):
     """Measure one part after the other into a folder; return the files it has then."""
     for number, part in enumerate(parts):
         own = replace(bench, output=folder, keep=True, **part)
+        own = replace(own, cases=tuple(case_for(suite, case) for case in own.cases))
         run_suite(suite, own, f"capscope bench {suite} part {number}")
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -82,10 +86,10 @@ def test_a_section_is_made_again_from_its_csv_files_alone(suite, bench, tmp_path
 
 
 def test_strategies_that_are_named_replace_only_their_own_rows(bench, tmp_path, monkeypatch):
-    for draw in ("draw_curves", "draw_weightings"):
+    for draw in ("draw_curves", "draw_paper_figure", "draw_weightings"):
         monkeypatch.setattr(efficiency, draw, lambda *given: ())
-    named = {"cases": tuple(replace(c, strategies=("mcqs-s",)) for c in CASES.values())}
-    named |= {"strategies": ("mcqs-s",)}
+    cases = tuple(replace(c, strategies=("mcqs-s",), variants=()) for c in CASES.values())
+    named = {"cases": cases}
     whole = run_parts("efficiency", bench, tmp_path / "whole", {})
     parts = run_parts("efficiency", bench, tmp_path / "parts", {}, named)
     assert without_commands(parts) == without_commands(whole)
@@ -95,7 +99,8 @@ def test_strategies_that_are_named_replace_only_their_own_rows(bench, tmp_path, 
     for row in read_rows(tmp_path / "parts" / "efficiency-runs.csv"):
         seeds.setdefault(row["strategy"], set()).add(row["seed"])
     one, two = {"0"}, {"0", "1"}
-    assert seeds == {"adaptive": two, "mcqs-s": one, "mcqs-s, --paper": one, "random": two}
+    kept = dict.fromkeys(("adaptive", "random", *VARIANTS), two)
+    assert seeds == {**kept, "mcqs-s": one, CONSTANT: one}
 
 
 def test_without_the_option_only_what_is_measured_remains(bench, tmp_path):
@@ -131,7 +136,7 @@ def test_a_section_says_which_rows_were_measured_how(bench, tmp_path):
     last = both.split("\n\n")[-2:]
     assert last[0].startswith("*tireworld: Measured on ") and "Seeds 0. " in last[0]
     assert last[1].startswith("*blocksworld: Measured on ") and "Seeds 0, 1. " in last[1]
-    named = {"cases": bench.cases[:1], "strategies": ("mcqs-s",)}
+    named = {"cases": (replace(bench.cases[0], strategies=("mcqs-s",)),)}
     *_, mixed = sections(bench, tmp_path / "kept", named)
     last = mixed.split("\n\n")[-2:]
     assert last[0].startswith("*tireworld (adaptive): Measured on ")
@@ -147,7 +152,7 @@ def test_rows_whose_commands_are_unknown_are_not_kept(bench, tmp_path):
 
 def test_a_strategy_that_an_experiment_is_not_about_leaves_nothing_to_show(bench, tmp_path):
     case = replace(CASES["tireworld"], strategies=("random",))
-    own = replace(bench, output=tmp_path, cases=(case,), strategies=("random",))
+    own = replace(bench, output=tmp_path, cases=(case,))
     with pytest.raises(CapscopeError, match=r"there are no rows for findings\.csv"):
         run_suite("findings", own, "capscope bench findings")
 

@@ -6,7 +6,6 @@ import pytest
 
 from capscope.errors import CapscopeError
 from capscope_experiments import results
-from capscope_experiments.bench import Section
 from capscope_experiments.results import (
     SUITES,
     measured_with,
@@ -14,7 +13,6 @@ from capscope_experiments.results import (
     run_suite,
     write_results,
 )
-from capscope_experiments.table import write_csv
 from support.markdown_rows import links
 from support.tiny_bench import tiny_bench
 
@@ -32,7 +30,7 @@ def test_a_section_shows_the_command_the_machine_the_seeds_and_the_settings(benc
     section = run_suite("efficiency", bench, COMMAND)
     text = (bench.output / "efficiency.md").read_text("utf-8")
     assert text == section.text()
-    assert text.startswith(f"## E1: learning efficiency\n\n```\n{COMMAND}\n```\n\n")
+    assert text.startswith(f"# E1: learning efficiency\n\n```\n{COMMAND}\n```\n\n")
     last = text.strip().splitlines()[-1]
     assert last == f"*{measured_with(bench)}*"
     assert last.endswith(
@@ -57,19 +55,20 @@ def test_a_folder_that_cannot_be_created_is_reported(bench, tmp_path):
 
 
 SECTIONS = {
-    "ablation": "## Last\n\n![steps](ablation-steps.png) and [points](ablation.csv)\n",
-    "efficiency": "## First\n\n![curve](efficiency.png), [a](https://x.org/a.png), [b](#last)\n",
+    "ablation": "# Last\n\n![steps](ablation-steps.png) and [points](ablation.csv)\n",
+    "efficiency": "# First\n\n![curve](efficiency.png), [a](https://x.org/a.png), [b](#last)\n",
 }
 
 
 @pytest.fixture
 def output(tmp_path):
-    """A folder with two sections, written in the other order."""
+    """A folder with two pages, written in the other order, and one figure of the paper."""
     folder = tmp_path / "docs" / "results"
     folder.mkdir(parents=True)
     for name, text in SECTIONS.items():
         (folder / f"{name}.md").write_text(text, "utf-8")
-    (folder / "other.md").write_text("## Not a section\n")
+    (folder / "other.md").write_text("# Not a section\n")
+    (folder / "ablation.png").write_bytes(b"")
     return folder
 
 
@@ -78,13 +77,24 @@ def written(path, output):
     return path.read_text("utf-8")
 
 
-def test_the_existing_sections_are_combined_in_the_order_of_the_suites(output):
+def test_the_page_links_to_the_pages_that_exist_in_the_order_of_the_suites(output):
+    text = written(output / "RESULTS.md", output)
+    assert "- [First](efficiency.md)\n- [Last](ablation.md)\n" in text
+    assert "other.md" not in text
+    assert "(ablation.png)" in text
+    assert "ablation-steps.png" not in text  # a figure that was not drawn
+    assert "](ablation.csv)" not in text  # nothing is there twice
+
+
+def test_claims_come_first_then_results_in_words_figures_and_links(output, monkeypatch):
+    monkeypatch.setattr(results, "claims_table", lambda folder: f"claims of {folder.name}")
+    monkeypatch.setattr(results, "results_in_words", lambda folder: "ten sentences")
     text = written(output / "RESULTS.md", output)
     assert re.findall("^#.*", text, re.MULTILINE) == [
-        "# Results", "## Read this first", "## First", "## Last",
+        "# Results", "## The paper's claims", "## Results in words", "## The paper's figures",
+        "## Everything else", "## How to read the numbers",
     ]  # fmt: skip
-    for section in SECTIONS.values():  # beside the files the links are right as they are
-        assert section in text
+    assert "claims of results" in text and "ten sentences" in text
 
 
 @pytest.mark.parametrize(
@@ -97,8 +107,9 @@ def test_the_existing_sections_are_combined_in_the_order_of_the_suites(output):
 )
 def test_links_lead_from_the_results_to_the_files(output, tmp_path, place, prefix):
     (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-    names = ["efficiency.png", "ablation-steps.png", "ablation.csv"]
-    assert links(written(tmp_path / place, output)) == [f"{prefix}{name}" for name in names]
+    text = written(tmp_path / place, output)
+    for name in ("ablation.png", "efficiency.md", "ablation.md"):
+        assert f"]({prefix}{name})" in text
 
 
 def test_relative_paths_give_the_same_links(output, tmp_path, monkeypatch):
@@ -110,13 +121,13 @@ def test_relative_paths_give_the_same_links(output, tmp_path, monkeypatch):
 def test_a_folder_behind_a_link_is_named_by_where_it_is(output, tmp_path):
     (tmp_path / "shortcut").symlink_to(tmp_path / "docs", target_is_directory=True)
     text = written(tmp_path / "docs" / "RESULTS.md", tmp_path / "shortcut" / "results")
-    assert "(results/efficiency.png)" in text
+    assert "(results/efficiency.md)" in text
 
 
 def test_a_folder_with_a_blank_in_its_name_is_quoted_in_links(output, tmp_path):
     moved = output.rename(tmp_path / "my results")
     text = written(tmp_path / "RESULTS.md", moved)
-    assert "(my%20results/efficiency.png)" in text
+    assert "(my%20results/efficiency.md)" in text
 
 
 def test_without_a_section_there_are_no_results(tmp_path):
@@ -125,24 +136,12 @@ def test_without_a_section_there_are_no_results(tmp_path):
     assert not (tmp_path / "RESULTS.md").exists()
 
 
-def test_sections_are_copied_unchanged(bench, tmp_path, monkeypatch):
-    def made(bench):
-        write_csv(bench.output / "made.csv", ["n"], [[123.456]])
-        return Section("Made", "| n |\n|---|\n| 123.456 |", ("made.csv",))
-
-    monkeypatch.setattr(results, "SUITES", {"made": made})
-    run_suite("made", bench, "capscope bench made")
-    text = written(tmp_path / "RESULTS.md", bench.output)
-    section = (bench.output / "made.md").read_text("utf-8")
-    assert text == f"{results._HEAD}\n{section}"
-    assert "| 123.456 |" in section
-
-
-def test_the_results_in_the_repository_are_the_sections_put_together():
-    # Change a section in docs/results, then run `write_results`; never edit RESULTS.md.
+def test_the_results_in_the_repository_are_made_from_its_pages():
+    # Never edit RESULTS.md: `capscope bench --render --output docs/results --write RESULTS.md`.
     root = Path(__file__).parents[2]
     text = (root / "RESULTS.md").read_text("utf-8")
     assert results_text(root / "RESULTS.md", root / "docs" / "results") == text
+    assert len(text.split()) <= 2500
 
 
 def test_every_suite_has_a_docstring():

@@ -1,7 +1,6 @@
 """The rules by which the paper's strategies choose starts and stop, on a graph made by hand."""
 
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -159,19 +158,11 @@ def test_the_preferred_start_is_taken_if_none_promises_anything():
     assert (choice.record.start.state, choice.record.informative) == (2, False)
 
 
-@pytest.mark.parametrize(("draws_per_pair", "policies"), [(0, 1), (2, SMALL.draws)])
-def test_all_draws_have_the_same_start_and_unless_they_share_pairs_the_same_policy(
-    draws_per_pair, policies
-):
-    settings = replace(SMALL, draws_per_pair=draws_per_pair)
-    choice = after_one_query(Search(*EVERYWHERE), settings=settings).next(1)
+@pytest.mark.parametrize("search", [Search(), Search(*EVERYWHERE)])
+def test_all_draws_have_the_same_start_and_the_same_policy(search):
+    choice = after_one_query(search).next(1)
     assert len(choice.tasks) == SMALL.draws
     assert {task.start for task in choice.tasks} == {choice.record.start}
-    assert len({id(task.policy) for task in choice.tasks}) == policies
-
-
-def test_what_promises_nothing_is_asked_by_all_draws_alike():
-    choice = after_one_query(Search()).next(1)
     assert len({id(task.policy) for task in choice.tasks}) == 1
     assert choice.own_starts == []
 

@@ -10,14 +10,14 @@ import pytest
 
 from capscope import Budget, assess
 from capscope.analysis.evaluation.reference import enumerate_truth
-from capscope.errors import CapscopeError
+from capscope.errors import CapscopeError, RunError
 from capscope.model import ExtremeModels
 from capscope.problems import load_problem
 from capscope.record.journal import Journal
 from capscope.record.settings import Settings
-from capscope.strategy import STRATEGIES
+from capscope.strategy import STRATEGIES, RegisteredStrategy
 from capscope.strategy.candidates import _FLOOR, _LEAST_RELEVANCE, _NOVELTY, _RELEVANCE
-from capscope_experiments.exact_distances import exact_distance
+from capscope_experiments.measure import exact_distance
 from support.toy_worlds import Board, board_problem, slippery_board
 
 SETTINGS = Settings(draws=3, iterations=40, depth=6, random_length=8, patience=6)
@@ -190,3 +190,17 @@ def test_a_strategy_that_does_not_exist_is_answered_with_those_that_do():
 
 def test_every_strategy_is_found_by_its_name(strategy):
     assert STRATEGIES.find(strategy).name == strategy
+
+
+def test_a_strategy_that_lacks_something_is_refused_before_anything_is_executed(monkeypatch):
+    def unfinished(context):
+        strategy = STRATEGIES.find("random").make(context)
+        del strategy.audit
+        return strategy
+
+    registered = RegisteredStrategy("unfinished", "lacks an attribute", unfinished, True)
+    monkeypatch.setitem(STRATEGIES.built_in, "unfinished", registered)
+    problem = board_problem()
+    monkeypatch.setattr(problem.agent, "begin", lambda intent, seed: pytest.fail("it was asked"))
+    with pytest.raises(RunError, match="'unfinished' cannot be used: it has no audit; "):
+        assess(problem, strategy="unfinished", settings=SETTINGS, budget=BUDGET)

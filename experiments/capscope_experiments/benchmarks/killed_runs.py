@@ -157,7 +157,7 @@ def _usual_seconds(folder: Path, backend: str, address: str | None, rng: random.
 
 
 def _start(folder: Path, seed: int) -> list[str]:
-    chosen = ["--batch", "4", "--max-executions", "120", "--seed", str(seed)]
+    chosen = ["--set", "batch=4", "--max-executions", "120", "--seed", str(seed)]
     return ["assess", BOARD, "--run", str(folder), *chosen]
 
 

@@ -25,11 +25,8 @@ QUIRKS = {
     "slack in some weather": "drop",
     "raises in some weather": "breakdown",
     "gets tired": "change",
-    "rings first": "detour",
-    "takes the first lamp": "preference",
-    "clumsy with one lamp": "asymmetry",
 }
-_CHOOSING = ("never takes anything", "takes the first lamp")
+_CHOOSING = ("never takes anything",)
 
 
 class QuirkError(Exception):
@@ -38,7 +35,7 @@ class QuirkError(Exception):
 
 @dataclass
 class LampWorld:
-    """An agent that switches lamps on and off, and perhaps walks between them or takes one."""
+    """An agent that switches lamps on and off, and perhaps takes one."""
 
     seed: int
     quirk: str | None
@@ -53,13 +50,9 @@ class LampWorld:
         self.weather = ["rain", "wind", "snow"][: rng.choice((2, 3))]
         self.reliability = rng.choice((1.0, 1.0, 0.95, 0.85))
         self.trigger = rng.choice(self.weather)
-        self.chance = 1.0 if self.mechanism != "rings first" else rng.choice((0.5, 1.0))
-        self.loser = rng.choice(self.lamps)
         predicates = [Predicate("on", ("lamp",)), *map(Predicate, self.weather)]
         if self.mechanism == "stains the lamp":
             predicates.append(Predicate("stained", ("lamp",)))
-        if self.mechanism == "rings first":
-            predicates += [Predicate("near", ("lamp",)), Predicate("bell")]
         if self.mechanism in _CHOOSING:
             predicates += [Predicate("taken", ("lamp",)), Predicate("busy")]
         self.vocabulary = Vocabulary(predicates, dict.fromkeys(self.lamps, "lamp"))
@@ -69,15 +62,9 @@ class LampWorld:
         """Return what is asked for."""
         texts = [f"{sign}on({lamp})" for lamp in self.lamps for sign in ("", "not ")]
         texts += [f"{sign}{name}()" for name in self.weather for sign in ("", "not ")]
-        if self.mechanism == "rings first":
-            texts += [f"near({lamp})" for lamp in self.lamps] + ["bell()", "not bell()"]
         if self.mechanism in _CHOOSING:
             texts += [f"taken({lamp})" for lamp in self.lamps] + ["busy()", "not busy()"]
         return [Intent.parse(text) for text in texts]
-
-    def start(self) -> State:
-        """Return the first state."""
-        return self.bit[f"near({self.lamps[0]})"] if self.mechanism == "rings first" else 0
 
     def draw(self, state: State, intent: Intent) -> Mapping[State, float]:
         """Return the outcomes of the next execution."""
@@ -95,8 +82,6 @@ class LampWorld:
         if self.quirk == "stains the lamp" and is_on and triggered:
             stain = self.bit[f"stained({literal.atom.arguments[0]})"]
             ends = {end | stain: p for end, p in ends.items()}
-        if self.quirk == "rings first" and is_on and not self._is_near(state, literal):
-            ends = self._ringing(state, ends)
         if self.quirk == "raises in some weather" and is_on and triggered:
             raise QuirkError("wet")
         return self._unreliable(state, literal, ends, triggered=triggered)
@@ -108,8 +93,6 @@ class LampWorld:
         is_on = literal.atom.predicate == "on" and literal.positive
         if self.quirk == "slack in some weather" and is_on and triggered:
             success *= 0.4
-        if self.quirk == "clumsy with one lamp" and is_on and self.loser in literal.atom.arguments:
-            success *= 0.35
         if self.quirk == "gets tired" and self.executions > EXECUTIONS / 2:
             success *= 0.3
         found = {end: p * success for end, p in ends.items()}
@@ -117,30 +100,10 @@ class LampWorld:
         return found
 
     def _clean(self, state: State, literal: Literal) -> Mapping[State, float]:
-        name, arguments = literal.atom.predicate, literal.atom.arguments
-        bit = self.bit[str(literal.atom)]
-        if name == "near":
-            return {self._near(state, arguments[0]): 1.0}
-        walks = self.mechanism == "rings first"
-        if name == "on" and walks and not self._is_near(state, literal):
-            return {self._near(state, arguments[0]): 1.0}
+        name, bit = literal.atom.predicate, self.bit[str(literal.atom)]
         if name in ("taken", "busy"):
             return self._taking(state, literal)
         return {state | bit if literal.positive else state & ~bit: 1.0}
-
-    def _is_near(self, state: State, literal: Literal) -> bool:
-        return bool(state & self.bit[f"near({literal.atom.arguments[0]})"])
-
-    def _ringing(self, state: State, ends: Mapping[State, float]) -> Mapping[State, float]:
-        rung = state | self.bit["bell()"]
-        if rung == state:
-            return ends
-        rest = {end: p * (1 - self.chance) for end, p in ends.items()}
-        return {rung: self.chance, **({} if self.chance == 1 else rest)}
-
-    def _near(self, state: State, lamp: str) -> State:
-        places = sum(self.bit[f"near({other})"] for other in self.lamps)
-        return state & ~places | self.bit[f"near({lamp})"]
 
     def _taking(self, state: State, literal: Literal) -> Mapping[State, float]:
         held = sum(self.bit[f"taken({lamp})"] for lamp in self.lamps) | self.bit["busy()"]
@@ -150,14 +113,13 @@ class LampWorld:
             return {state & ~held | self.bit["busy()"] | self.bit[str(literal.atom)]: 1.0}
         if self.quirk == "never takes anything":
             return {state: 1.0}
-        lamps = self.lamps[:1] if self.quirk == "takes the first lamp" else self.lamps
-        taken = [state | self.bit["busy()"] | self.bit[f"taken({lamp})"] for lamp in lamps]
+        taken = [state | self.bit["busy()"] | self.bit[f"taken({lamp})"] for lamp in self.lamps]
         return dict.fromkeys(taken, 1 / len(taken))
 
     def problem(self) -> Problem:
         """Make the problem."""
         return tabulated_problem(
-            f"lamps-{self.seed}", self.vocabulary, self.start(), self.intents(), self.draw
+            f"lamps-{self.seed}", self.vocabulary, 0, self.intents(), self.draw
         )
 
 
@@ -178,11 +140,7 @@ def shows(world: LampWorld, finding: Finding) -> bool:
         return False
     when = {str(x) for clause in finding.when for x in clause.term}
     conditional = ("stains the lamp", "slack in some weather", "raises in some weather")
-    if world.quirk in conditional:
-        return when == {f"{world.trigger}()"}
-    if world.quirk == "clumsy with one lamp":
-        return world.loser in str(finding.intents[0])
-    return True
+    return world.quirk not in conditional or when == {f"{world.trigger}()"}
 
 
 def true_rate(world: LampWorld, run: Run, finding: Finding) -> float | None:
@@ -195,7 +153,7 @@ def true_rate(world: LampWorld, run: Run, finding: Finding) -> float | None:
         ends = world.outcomes(state, intent) if finding.kind != "breakdown" else {}
         if finding.kind in ("failure", "drop"):
             hits = [p for end, p in ends.items() if intent.holds(end, world.vocabulary)]
-        elif finding.kind in ("side effect", "detour"):
+        elif finding.kind == "side effect":
             wanted = [_ground(x, intent) for x in finding.literals]
             test = world.vocabulary.test(wanted)
             hits = [p for end, p in ends.items() if test(end)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from capscope import Budget, assess
 from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.problems import load_problem
-from capscope_experiments.fidelity import fidelity
+from capscope_experiments.measure import fidelity
 
 PROBLEMS = ("tireworld", f"{Path(__file__).with_name('variants.py')}:slipping")
 

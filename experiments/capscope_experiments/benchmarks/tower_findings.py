@@ -1,9 +1,8 @@
-"""Does a run at the table find lifted towers and mistaken colours, and do its rates hold?
+"""Does a run at the table find lifted towers, and do its rates hold?
 
 The hand grasps close to the table, so a request for a block that stands on another moves the lower
-one. A run should say so: asked for on(x,y) when on(x,z), the robot causes on(z,y) instead. It
-should also say that green and yellow, and no others, are mistaken for each other. The rates of both
-sentences are checked by fresh executions, as many from each of their states.
+one. A run should say so: asked for on(x,y) when on(x,z), the robot causes on(z,y) instead. The rate
+of the sentence is checked by fresh executions, as many from each of its states.
 
     python -m capscope_experiments.benchmarks.tower_findings [SEED...]
 """
@@ -15,9 +14,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from capscope import Atom, Budget, Intent, Problem, Run, State, assess
-from capscope.analysis.findings.finding import Finding, Pairs, joined
-from capscope.analysis.findings.mistaken_objects import MISTAKEN_OBJECT
-from capscope.analysis.findings.object_swap import ObjectSwap
+from capscope.analysis.findings.finding import Finding, Pairs
 from capscope.problems import load_problem
 from capscope.world.attempt import Position, observed_state, pursue
 from capscope_experiments.saved_runs import snapshots_of
@@ -26,7 +23,6 @@ PROBLEM = "tabletop-affordance"
 EXECUTIONS = 3_000
 FRESH = 300
 LEAST_DRAWS = 30
-ALIKE = {"green", "yellow"}
 Event = Callable[[Intent, State], Callable[[State], bool] | None]
 """For a request in a state, what to count of where executions end; None for nothing."""
 
@@ -54,25 +50,6 @@ def tells_of_towers(finding: Finding, run: Run) -> bool:
         and run.graph.vocabulary.bit[moved] & one.after
         for one in finding.examples
     )
-
-
-def replaced(intent: Intent, finding: Finding) -> Intent | None:
-    """Return a request with one of the two mistaken blocks in place of the other."""
-    blocks = mistaken_blocks(finding)
-    named = blocks & set(intent.objects)
-    if len(blocks) != 2 or len(named) != 1:
-        return None
-    one, other = sorted(blocks)
-    return ObjectSwap(one, other, ()).intent(intent)
-
-
-def mistaken_blocks(finding: Finding) -> set[str]:
-    """Return the blocks that a finding says are mistaken."""
-    asked, done = (
-        set(finding.intent.objects),
-        {o for x in finding.literals for o in x.atom.arguments},
-    )
-    return asked ^ done
 
 
 def fresh_rate(problem: Problem, run: Run, of: Pairs, event: Event) -> tuple[float, int]:
@@ -111,19 +88,6 @@ def lifted(run: Run) -> Event:
     return event
 
 
-def mistaken(run: Run, finding: Finding) -> Event:
-    """Return the event that a request came true for the mistaken block only."""
-    vocabulary = run.graph.vocabulary
-
-    def event(intent: Intent, state: State) -> Callable[[State], bool] | None:
-        other = replaced(intent, finding)
-        if other is None:
-            return None
-        return lambda after: other.holds(after, vocabulary) and not intent.holds(after, vocabulary)
-
-    return event
-
-
 def measure(seed: int) -> Iterator[str]:
     """Yield what a run found."""
     with TemporaryDirectory() as folder:
@@ -133,29 +97,21 @@ def measure(seed: int) -> Iterator[str]:
 
 
 def judge(problem: Problem, run: Run, name: str) -> Iterator[str]:
-    """Yield what a run says about towers and colours, and whether it is true."""
+    """Yield what a run says about towers, and whether it is true."""
     findings = list(enumerate(run.findings(), 1))
     towers = [
-        (rank, finding, lifted(run))
+        (rank, finding)
         for rank, finding in findings
         if tells_of_towers(finding, run) and finding.rate.draws >= LEAST_DRAWS
     ]
-    colours = [
-        (rank, finding, mistaken(run, finding))
-        for rank, finding in findings
-        if finding.kind == MISTAKEN_OBJECT.label
-    ]
-    for what, found in (("tower", towers[:1]), ("colours", colours)):
-        if not found:
-            yield f"{name}: {what} not found"
-        for rank, finding, event in found:
-            rate, draws = fresh_rate(problem, run, finding.pairs, event)
-            low, high = finding.rate.interval
-            holds = "inside" if low <= rate <= high else "OUTSIDE"
-            yield f"{name}: {what}, finding {rank} of {len(findings)}: {finding.sentence}"
-            yield f"  {draws} fresh executions: {rate:.3f}, {holds} the interval"
-            if finding.kind == MISTAKEN_OBJECT.label and mistaken_blocks(finding) != ALIKE:
-                yield f"  WRONG: {joined(sorted(mistaken_blocks(finding)))} look different"
+    if not towers:
+        yield f"{name}: no tower found"
+    for rank, finding in towers[:1]:
+        rate, draws = fresh_rate(problem, run, finding.pairs, lifted(run))
+        low, high = finding.rate.interval
+        holds = "inside" if low <= rate <= high else "OUTSIDE"
+        yield f"{name}: finding {rank} of {len(findings)}: {finding.sentence}"
+        yield f"  {draws} fresh executions: {rate:.3f}, {holds} the interval"
 
 
 def main() -> None:

@@ -11,12 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from capscope.errors import CapscopeError
-from capscope.strategy.registry import RANDOM, STRATEGIES
+from capscope.strategy.registry import RANDOM
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.curve import Curve
 from capscope_experiments.curve_report import (
-    draw_curves,
-    draw_weightings,
     group,
     groups,
     ratio_text,
@@ -24,47 +22,37 @@ from capscope_experiments.curve_report import (
     weightings_table,
 )
 from capscope_experiments.curve_rows import combined_curves
-from capscope_experiments.figure import opacity, pyplot, save, style_of
-from capscope_experiments.suites.efficiency import (
-    AS_PRINTED,
-    WEIGHTINGS_TEXT,
-    efficiency_curves,
+from capscope_experiments.figure import (
+    draw_curves,
+    draw_weightings,
+    opacity,
+    pyplot,
+    save,
+    style_of,
 )
+from capscope_experiments.plan import WITHOUT_BONUS
+from capscope_experiments.suites.efficiency import WEIGHTINGS_TEXT, efficiency_curves
 from capscope_experiments.table import markdown_table, spread, spread_of_reached
 
 LEVEL = 0.98
 """The agreement of the paper's ablation."""
-_WITHOUT = ", ξ = 0"
 _TEXT = f"""
-With ξ = 0, only disagreement between the two models is rewarded. The table has the steps until
-agreement is {LEVEL:g}, with how many times as many Random Query needed, and the steps until the run
-ended, with how many more or fewer those are with ξ than without. First figure: agreement over
-steps. Second figure: the two ratios to Random Query.
+With ξ = 0 (`--xi 0`), only disagreement between the two models is rewarded. The table has the steps
+until agreement is {LEVEL:g}, with how many times as many Random Query needed, and the steps until
+the run ended, with how many more or fewer those are with ξ than without. First figure: agreement
+over steps. Second figure: the two ratios to Random Query.
 """
-
-
-def _repeats_policy(strategy: str) -> bool:
-    return STRATEGIES.find(strategy).repeats_policy
 
 
 def ablation(bench: Bench) -> Section:
     """Run the paper's strategies without ξ and compare them with those with it."""
-    cases = tuple(
-        replace(case, strategies=tuple(filter(_repeats_policy, case.strategies)))
-        for case in bench.cases
-    )
-    if cases and not any(set(case.strategies) - {RANDOM} for case in cases):
+    ablated = [s for case in bench.cases for s in case.strategies if s.endswith(WITHOUT_BONUS)]
+    if bench.cases and not ablated:
         raise CapscopeError("the ablation switches ξ off; choose mcqs-s or mcqs-e, which use it")
     if not bench.settings.xi:
-        raise CapscopeError("the ablation switches ξ off; with --xi 0 it is off already")
-    bench = replace(bench, cases=cases, levels=tuple(sorted({LEVEL, bench.levels[-1]})))
-    with_bonus = [c for c in efficiency_curves(bench) if not c.strategy.endswith(AS_PRINTED)]
-    without = replace(bench, settings=replace(bench.settings, xi=0.0))
-    ablated = [
-        replace(curve, strategy=curve.strategy + _WITHOUT)
-        for curve in without.curves(without.planned_runs())
-    ]
-    curves = combined_curves(bench, "ablation", [*with_bonus, *ablated])
+        raise CapscopeError("the ablation switches ξ off; with --set xi=0 it is off already")
+    bench = replace(bench, levels=tuple(sorted({LEVEL, bench.levels[-1]})))
+    curves = combined_curves(bench, "ablation", efficiency_curves(bench))
     figures = draw_curves(curves, (LEVEL,), bench.output, "ablation")
     figures += _draw_ratios(curves, bench.output)
     figures += draw_weightings(curves, (LEVEL,), bench.output, "ablation-weightings")
@@ -109,7 +97,7 @@ def _table(curves: Sequence[Curve]) -> str:
 
 def change_with_bonus(curves: Sequence[Curve], problem: str, strategy: str) -> str:
     """Return how many more or fewer steps runs with ξ took until the end than without."""
-    have, without = (group(curves, problem, name) for name in (strategy, strategy + _WITHOUT))
+    have, without = (group(curves, problem, name) for name in (strategy, strategy + WITHOUT_BONUS))
     if not without or not _ended_by_themselves([*have, *without]):
         return ""
     steps = [statistics.fmean(r.last.simulator_steps for r in runs) for runs in (have, without)]

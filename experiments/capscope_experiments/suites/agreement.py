@@ -14,7 +14,7 @@ from capscope.model import CapabilityModel
 from capscope.problems import load_problem
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
-from capscope_experiments.fidelity import fidelity
+from capscope_experiments.measure import fidelity
 from capscope_experiments.result_rows import Row, grouped, numbers, write_rows
 from capscope_experiments.table import markdown_table, spread
 

@@ -17,13 +17,13 @@ from capscope_experiments.table import markdown_table
 _MOST = 12
 _TEXT = f"""
 What `capscope show DIR --surprises` reports about the runs of the default strategy,
-`{DEFAULT_STRATEGY}`: unnecessary side effects, failures where another request works, conditions
-that lower success, breakdowns, changes of the agent, needless detours, preferences among outcomes
-that would do equally well, objects of one type that are treated differently or mistaken for each
-other. Probabilities are means over states, with 95 % intervals and the number of draws; all
-comparisons of a run share an error rate of 0.05. The sentence is from the first run with the
-finding; the last column counts the runs that have it. At most {_MOST} per problem, the most
+`{DEFAULT_STRATEGY}`. Probabilities are means over states, with 95 % intervals and the number of
+draws; all comparisons of a run share an error rate of 0.05. The sentence is from the first run with
+the finding; the last column counts the runs that have it. At most {_MOST} per problem, the most
 frequent and strongest first; all are in [findings.csv](findings.csv).
+
+These are the conditions and rates that the evidence supports. What executions changed beyond the
+requests is counted without a test, and not in this table.
 """
 
 
@@ -64,7 +64,7 @@ def measure_findings(bench: Bench) -> Section:
 
 def _nothing_found(problem: str, runs: int) -> PooledFinding:
     """Return a row for a problem without findings; otherwise it would look unmeasured."""
-    return PooledFinding(problem, "–", "nothing surprising", 0.0, 0, runs)
+    return PooledFinding(problem, "–", "no sentence is supported", 0.0, 0, runs)
 
 
 def pool_findings(problem: str, runs: Sequence[list[dict[str, Any]]]) -> list[PooledFinding]:

@@ -16,10 +16,10 @@ from capscope_experiments.baselines.aalpy import METHODS, NOTE, PeerSettings, le
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.curve import Evaluation, learning_points
-from capscope_experiments.exact_distances import mean_total_variation
 from capscope_experiments.jobs import Report
-from capscope_experiments.result_cache import load_result, save_result
+from capscope_experiments.measure import mean_total_variation
 from capscope_experiments.result_rows import Row, number, numbers, write_rows
+from capscope_experiments.saved_runs import load_result, save_result
 from capscope_experiments.table import markdown_table, spread, spread_of_reached
 
 _OURS = (DEFAULT_STRATEGY, "exhaustive", "mcqs-s")

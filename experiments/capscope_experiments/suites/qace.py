@@ -19,10 +19,10 @@ from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.baselines.qace import QaceProgress, QaceSettings, learn_qace
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
-from capscope_experiments.exact_distances import exact_distance
 from capscope_experiments.jobs import Report
-from capscope_experiments.result_cache import load_result, save_result
+from capscope_experiments.measure import exact_distance
 from capscope_experiments.result_rows import Row, write_rows
+from capscope_experiments.saved_runs import load_result, save_result
 from capscope_experiments.table import markdown_table
 
 SECONDS = 60.0
@@ -38,6 +38,15 @@ is* leaves the conditions uncompiled: QACE's models cannot express a disjunctive
 counts as learned if all capabilities converged within {limit} seconds. Agreement is that of what
 was learned, complete or not. QACE must set states, including unreachable ones; it cannot run on a
 problem where that is impossible.
+
+The paper has a model of blocksworld, and of nothing else within 50 hours. The published code of
+QACE (AAIR-lab/QACE) shows why ours differs. *Time*: there, each query is made and answered by an
+external planner (PRP), for every literal of every capability, for preconditions and for effects;
+without parameters, every ground atom is such a literal. Ours flips a literal and sets the state,
+so tireworld takes a second. *What counts as learned*: there, whether an action applies is read off
+the domain file, and the run ends when every literal is decided; the conjunction is not tested.
+Ours asks the agent, and tests the result where the capability worked. That fails on blocksworld,
+until disjuncts are split further.
 """
 
 _COLUMNS = (

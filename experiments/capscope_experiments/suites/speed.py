@@ -1,8 +1,7 @@
 """How long queries take: medians over many starts, and ratios within one run.
 
 Machines are noisy, so the numbers that matter are ratios of times measured in turn: of a query as
-the dataset grows tenfold, and of MCQS-E to MCQS-S. Searches run all their iterations (discount 1);
-otherwise most would end at once, because they have found the best query.
+the dataset grows tenfold, and of MCQS-E to MCQS-S.
 """
 
 from __future__ import annotations
@@ -27,9 +26,8 @@ from capscope_experiments.table import markdown_table
 PROBLEM = "first-responders"
 _STARTS = 30
 _TEXT = """
-Medians over many starts on {problem}, with all iterations of every search (discount
-1; with the default settings most searches end much sooner, because they have found the best query).
-The ratios are of times measured in turn, so that a slow moment of the machine affects both.
+Medians over many starts on {problem}, with all iterations of every search. The
+ratios are of times measured in turn, so that a slow moment of the machine affects both.
 """
 
 

@@ -73,16 +73,13 @@ class McqsExact:
     ) -> QueryPlan:
         """Search from `start`; fall back on a random query if no disagreement is found."""
         settings = self.settings
-        # As in MCQS-S: disagreement alone first, the bonus only if there is none.
-        for bonus in dict.fromkeys((0.0, xi)):
-            game = ExactGame(models, settings, bonus)
-            root = game.root(start)
-            search(root, game, settings.iterations, settings.exploration, rng)
-            if root.value > 0.0:
-                policy = TreePolicy(root, game, settings)
-                informative = root.value > settings.threshold
-                return QueryPlan(policy, root.value, informative, in_order=policy.persistent)
-        return random_plan(len(models.graph.capabilities), settings.depth, rng)
+        game = ExactGame(models, settings, xi)
+        root = game.root(start)
+        search(root, game, settings.iterations, settings.exploration, rng)
+        if root.value <= 0.0:
+            return random_plan(len(models.graph.capabilities), settings.depth, rng)
+        policy = TreePolicy(root, game, settings)
+        return QueryPlan(policy, root.value, root.value > settings.threshold, in_order=True)
 
 
 class ExactGame:

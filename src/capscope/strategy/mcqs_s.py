@@ -15,15 +15,16 @@ probability 1/(1+n), and ξ of that counts as a falsifying outcome.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from capscope.model import ExtremeModels
+from capscope.model import ExtremeModels, StateGraph
 from capscope.model.state_graph import PairStats, StateNode
 from capscope.record.settings import Settings
 from capscope.strategy.base import QueryPlan
 from capscope.strategy.random_query import random_plan
+from capscope.strategy.tree_policy import Choices, first_choice
 from capscope.strategy.uct import Edge, Node, Path, best_edge, search
 from capscope.symbolic import State
 
@@ -41,31 +42,26 @@ class McqsSampled:
     ) -> QueryPlan:
         """Search from `start`; fall back on a random query if no disagreement is found."""
         settings, graph = self.settings, models.graph
-        # The bonus is too small to outweigh a disagreement, and it admits idle capabilities. So it
-        # gets a search of its own, if one for disagreement alone found nothing.
-        for bonus in dict.fromkeys((0.0, xi)):
-            game = SampledGame(len(graph.capabilities), settings, bonus)
-            root = game.node(graph.node(start), 0)
-            search(root, game, settings.iterations, settings.exploration, rng)
-            if root.value > 0.0:
-                policy = extract_policy(root, settings.policy_exploration, game.unfold)
-                return QueryPlan(policy, root.value, root.value > settings.threshold)
-        return random_plan(len(graph.capabilities), settings.depth, rng)
+        game = SampledGame(len(graph.capabilities), settings.depth, xi)
+        root = game.node(graph.node(start), 0)
+        search(root, game, settings.iterations, settings.exploration, rng)
+        if root.value <= 0.0:
+            return random_plan(len(graph.capabilities), settings.depth, rng)
+        policy = SampledPolicy(root, game, graph, settings.exploration)
+        return QueryPlan(policy, root.value, root.value > settings.threshold, in_order=True)
 
 
 class SampledGame:
     """The state graph as a game for the tree search."""
 
-    def __init__(self, capabilities: int, settings: Settings, xi: float) -> None:
+    def __init__(self, capabilities: int, depth: int, xi: float) -> None:
         self._all = list(range(capabilities))
-        self._depth = settings.depth
-        self._discount = settings.discount
+        self._depth = depth
         self._xi = xi
 
     def settled(self, root: Node) -> bool:
-        """Return whether nothing better than the value of the root can be found."""
-        # With a discount, nothing beats an untried pair in the start state.
-        return self._discount < 1 and root.value >= 1.0
+        """Return False: the draws of a query need many branches, also if one is certain."""
+        return False
 
     def node(self, state_node: StateNode, depth: int) -> Node:
         """Make the decision node of a state."""
@@ -101,7 +97,7 @@ class SampledGame:
         if self._xi:
             missing = self._xi / (1 + node.content.pairs[capability].total)
             value = (value - missing) / (1.0 - missing)
-        return min(max(value / self._discount, 0.0), 1.0)
+        return min(max(value, 0.0), 1.0)
 
     def follow(self, node: Node, edge: Edge, rng: random.Random) -> tuple[Node, bool]:
         """Draw a successor; an untried pair leads to the falsifying node."""
@@ -135,7 +131,6 @@ class SampledGame:
                 missing = xi / (1 + pair.total)
                 value += weight * missing
                 weight *= 1.0 - missing
-            weight *= self._discount
             state_node = pair.only or draw_successor(pair, rng)
             steps.append((capability, state_node))
         if value:
@@ -145,9 +140,7 @@ class SampledGame:
     def backup(self, path: Path, value: float) -> None:
         """Average sampled values in each edge; the value of a node is that of its best edge."""
         xi = self._xi
-        for node, edge, child in reversed(path):
-            if child is not _FALSIFYING:
-                value *= self._discount
+        for node, edge, _ in reversed(path):
             if xi:
                 pair = node.content.pairs[edge.capability]
                 if pair is not None:
@@ -175,70 +168,59 @@ def draw_successor(pair: PairStats, rng: random.Random) -> StateNode:
     return pair.successors[-1]
 
 
-@dataclass(eq=False)
-class PolicyGraph:
-    """A policy as a graph: a node is a capability, an edge is the state observed after it.
+class SampledPolicy:
+    """The searched tree as a policy, in which the visits of draws count.
 
-    Branches of the tree that meet in one state at one depth are merged.
+    As printed, all draws of a query follow one graph of best capabilities. The bounds of the root
+    lie so close together then that the choice is nearly uniform, and identical draws find about one
+    new pair. So the visits of draws count in the tree, as in MCQS-E (`tree_policy`): they lower the
+    bound, and draws spread over the branches, each with its own counts.
     """
 
-    capabilities: list[int] = field(default_factory=list)
-    edges: list[dict[State, int]] = field(default_factory=list)
-    entry: dict[State, int] = field(default_factory=dict)
+    def __init__(
+        self, root: Node, game: SampledGame, graph: StateGraph, exploration: float
+    ) -> None:
+        self.root = root
+        self.game = game
+        self.graph = graph
+        self.exploration = exploration
+        self.choices = Choices()
 
-    def add(self, capability: int) -> int:
-        """Add a node and return its number."""
-        self.capabilities.append(capability)
-        self.edges.append({})
-        return len(self.capabilities) - 1
+    def walk(self) -> SampledWalk:
+        """Begin at the root."""
+        return SampledWalk(self, self.root)
 
-    def walk(self) -> GraphWalk:
-        """Begin before the first capability."""
-        return GraphWalk(self, self.entry)
+    def edges(self, node: Node) -> list[Edge]:
+        """List the edges of a node; the path of a rollout becomes one."""
+        if node.tail:
+            self.game.unfold(node)
+        return node.edges
 
     def describe(self) -> Mapping[str, Any]:
-        """Return nodes and edges; states in hexadecimal."""
-        return {
-            "kind": "graph",
-            "entry": {hex(state): node for state, node in self.entry.items()},
-            "capabilities": self.capabilities,
-            "edges": [{hex(s): node for s, node in edges.items()} for edges in self.edges],
-        }
+        """Return the choices made in the draws so far, or the best one at first."""
+        return (self.choices or first_choice(self, self.root.content.state)).describe()
 
 
 @dataclass(slots=True)
-class GraphWalk:
-    """One execution of a policy graph; it ends if there is no edge for the observed state."""
+class SampledWalk:
+    """One execution of a searched tree; it ends in a state that the search did not meet there."""
 
-    graph: PolicyGraph
-    edges: dict[State, int]
+    policy: SampledPolicy
+    node: Node | None
+    edge: Edge | None = None
 
     def next(self, state: State) -> int | None:
-        """Follow the edge of the observed state."""
-        node = self.edges.get(state)
-        if node is None:
+        """Follow the branch with the highest bound in the observed state."""
+        policy = self.policy
+        if self.edge is not None:
+            self.node = self.edge.children.get(policy.graph.nodes.get(state))
+        if self.node is None or self.node.content.state != state:
             return None
-        self.edges = self.graph.edges[node]
-        return self.graph.capabilities[node]
-
-
-def extract_policy(root: Node, exploration: float, unfold: Callable[[Node], None]) -> PolicyGraph:
-    """Take the best edge of each decision node, exploration bonus included."""
-    graph = PolicyGraph()
-    merged: dict[tuple[State, int], int] = {}
-    # Edges to fill, and the decision node whose capability goes there.
-    stack: list[tuple[dict[State, int], Node]] = [(graph.entry, root)]
-    while stack:
-        edges, node = stack.pop()
-        if node.tail:
-            unfold(node)
-        if not node.edges:
-            continue
-        state = node.content.state
-        known = merged.get((state, node.depth))
-        if known is None:
-            edge = best_edge(node.edges, node.visits, exploration)
-            known = merged[state, node.depth] = graph.add(edge.capability)
-            stack += [(graph.edges[known], child) for child in reversed(edge.children.values())]
-        edges[state] = known
-    return graph
+        node, edges = self.node, policy.edges(self.node)
+        if not edges:
+            return None
+        self.edge = best_edge(edges, node.visits, policy.exploration)
+        policy.choices.add((node.depth, state, self.edge.capability))
+        self.edge.visits += 1
+        node.visits += 1
+        return self.edge.capability

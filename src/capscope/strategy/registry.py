@@ -6,8 +6,11 @@ in another package that names a `RegisteredStrategy`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
+from inspect import getattr_static
 
 from capscope.errors import RunError
+from capscope.record.journal import QueryRecord
 from capscope.record.settings import Settings
 from capscope.registry import Registry
 from capscope.strategy.adaptive import AdaptiveStrategy
@@ -23,6 +26,15 @@ RANDOM = "random"
 """The baseline."""
 
 
+class Claim(StrEnum):
+    """What a run has shown when its strategy stops by itself, as `--until` names it."""
+
+    AUDITED = "audited"
+    """How often the model is surprised is bounded."""
+    SETTLED = "settled"
+    """Every pair of the states seen was tried often enough."""
+
+
 @dataclass(frozen=True)
 class RegisteredStrategy:
     """A strategy that can be chosen by name."""
@@ -32,17 +44,49 @@ class RegisteredStrategy:
     make: Callable[[StrategyContext], Strategy]
     repeats_policy: bool
     """Whether all draws of a query execute one policy from one start."""
+    claim: Claim | None = None
+    """What a run that stopped by itself has shown; None: nothing but its executions."""
+    infers: bool = False
+    """Whether statements about a run use what the learned model infers of untried pairs."""
+    reason: Callable[[QueryRecord], str] | None = None
+    """Says why a query was asked; None: only that the strategy chose it."""
     check: Callable[[Settings, int], None] = lambda settings, workers: None
     """Raises if settings and number of workers are incompatible."""
+
+    def begin(self, context: StrategyContext) -> Strategy:
+        """Make the strategy; raise if it lacks anything, before an execution is spent on it."""
+        strategy = self.make(context)
+        needed = (*Strategy.__annotations__, *(n for n in vars(Strategy) if n[0] != "_"))
+        lacking = [n for n in needed if getattr_static(strategy, n, needed) is needed]
+        if lacking:
+            raise RunError(
+                f"the strategy {self.name!r} cannot be used: it has no {', no '.join(lacking)}; "
+                "capscope.strategy.Strategy says what a strategy needs"
+            )
+        return strategy
 
 
 def check_workers(settings: Settings, workers: int) -> None:
     """Refuse more workers than a batch has draws."""
     if workers > settings.batch_size:
         raise RunError(
-            f"workers share the draws of a batch: {workers} workers need --batch {workers} or "
+            f"workers share the draws of a batch: {workers} workers need --set batch={workers} or "
             f"more, not {settings.batch_size}"
         )
+
+
+def reason_by_doubt(record: QueryRecord) -> str:
+    """Say why the adaptive strategy asked a query."""
+    if not record.informative:
+        return "part of an audit; drawn at random, and its last execution is scored"
+    return f"score {record.predicted:.2g} (doubt and novelty, weighed by relevance)"
+
+
+def reason_by_disagreement(record: QueryRecord) -> str:
+    """Say why a strategy that compares the extreme models asked a query."""
+    kind = "informative" if record.informative else "not expected to be informative"
+    bonus = f", ξ {record.xi:.2g}" if record.xi else ""
+    return f"{kind}, predicted disagreement {record.predicted:.4g}{bonus}"
 
 
 _BUILT_IN = (
@@ -51,6 +95,9 @@ _BUILT_IN = (
         "ask what the model is unsure of and what matters, then audit the model",
         AdaptiveStrategy,
         repeats_policy=False,
+        claim=Claim.AUDITED,
+        infers=True,
+        reason=reason_by_doubt,
         check=check_workers,
     ),
     RegisteredStrategy(
@@ -58,6 +105,8 @@ _BUILT_IN = (
         "ask where the expected gain is highest, as often as the evidence requires",
         ExhaustiveStrategy,
         repeats_policy=False,
+        claim=Claim.SETTLED,
+        reason=reason_by_disagreement,
         check=check_workers,
     ),
     RegisteredStrategy(
@@ -65,18 +114,27 @@ _BUILT_IN = (
         "the paper's search by sampled states",
         lambda c: RepeatedStrategy(c, McqsSampled(c.settings), c.settings.depth),
         repeats_policy=True,
+        reason=reason_by_disagreement,
     ),
     RegisteredStrategy(
         "mcqs-e",
         "the paper's search by exact distributions",
         lambda c: RepeatedStrategy(c, McqsExact(c.settings), c.settings.depth),
         repeats_policy=True,
+        reason=reason_by_disagreement,
     ),
     RegisteredStrategy(
         RANDOM,
         "the paper's baseline: random sequences of capabilities",
         lambda c: RepeatedStrategy(c, RandomQuery(c.settings), c.settings.random_length),
         repeats_policy=True,
+        reason=reason_by_disagreement,
     ),
 )
 STRATEGIES = Registry("capscope.strategies", "strategy", RegisteredStrategy, _BUILT_IN)
+
+
+def claim_of(strategy: str) -> Claim | None:
+    """Return what runs of a strategy claim; None also if it is not installed here."""
+    known = STRATEGIES.get(strategy)
+    return None if known is None else known.claim

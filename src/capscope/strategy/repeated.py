@@ -20,7 +20,6 @@ from capscope.seeds import child_seed
 from capscope.strategy.base import (
     BegunQuery,
     DrawEnd,
-    Policy,
     PolicySearch,
     QueryChoice,
     QueryPlan,
@@ -28,11 +27,10 @@ from capscope.strategy.base import (
     StrategyContext,
     Task,
 )
-from capscope.strategy.shared_draws import PairShares, SharedPolicy
 from capscope.symbolic import State
 
-# Children of a query's seed: for its start, its search, and what its draws share.
-_START, _POLICY, _SHARES = -3, -4, -5
+# Children of a query's seed: for its start and its search.
+_START, _POLICY = -3, -4
 
 
 class StartCandidate(NamedTuple):
@@ -74,20 +72,8 @@ class RepeatedStrategy:
         else:
             record = begun.record
             plan = plan_from(record.start)
-        tasks = [Task(record.start, policy) for policy in self._policies(plan, number)]
+        tasks = [Task(record.start, plan.policy)] * settings.draws
         return QueryChoice(record, tasks, plan.in_order)
-
-    def _policies(self, plan: QueryPlan, number: int) -> list[Policy]:
-        """Return the policy of each draw: all the same, or draws that share what is untried."""
-        settings = self._context.settings
-        if not (settings.draws_per_pair and plan.informative):
-            return [plan.policy] * settings.draws
-        seed = child_seed(self._context.seed, number, _SHARES)
-        shares = PairShares(self._context.graph, settings, seed)
-        return [
-            SharedPolicy(plan.policy, shares, draw, self.longest_draw)
-            for draw in range(settings.draws)
-        ]
 
     def _best_start(
         self, number: int, plan_from: Callable[[Start], QueryPlan]

@@ -10,15 +10,14 @@ executed, and the visit is counted.
 The paper does not say whether these updates survive into the next draw of the query. It calls the
 draws independent, but it also updates the statistics of the tree, and the tree is the policy of the
 whole query. Here they persist: visits that were counted lower the bound, so draws spread over the
-branches. Draws are then made in order. Without persistence each draw updates a copy of its own.
+branches. Draws are made in order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from capscope.record.settings import Settings
 from capscope.strategy.uct import Edge, Node, Path, best_edge
@@ -28,6 +27,37 @@ if TYPE_CHECKING:
     from capscope.strategy.mcqs_e import ExactGame
 
 
+class Choices(set[tuple[int, State, int]]):
+    """What draws of a query asked for, by depth and observed state."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return them as JSON-ready values."""
+        choices = [
+            {"depth": depth, "state": hex(state), "capability": capability}
+            for depth, state, capability in sorted(self)
+        ]
+        return {"kind": "tree", "choices": choices}
+
+
+class SearchedTree(Protocol):
+    """A policy that is a searched tree."""
+
+    root: Node
+    exploration: float
+
+    def edges(self, node: Node) -> list[Edge]:
+        """List the edges of a node that a draw may follow."""
+
+
+def first_choice(policy: SearchedTree, start: State) -> Choices:
+    """Return the best capability at first, as the only choice."""
+    edges = policy.edges(policy.root)
+    if not edges:
+        return Choices()
+    best = best_edge(edges, policy.root.visits, policy.exploration)
+    return Choices({(0, start, best.capability)})
+
+
 class TreePolicy:
     """The tree of a query as a policy: what is asked depends on the node and the observed state."""
 
@@ -35,36 +65,20 @@ class TreePolicy:
         self.root = root
         self.game = game
         self.exploration = settings.exploration
-        self.persistent = settings.persistent_statistics
-        self.ends_early = settings.end_draws_early
-        self._choices: set[tuple[int, State, int]] = set()
+        self.choices = Choices()
 
     def walk(self) -> TreeWalk:
         """Begin at the root."""
-        return TreeWalk(self, self.root if self.persistent else own_copy(self.root))
-
-    def note(self, depth: int, state: State, capability: int) -> None:
-        """Keep a choice for the description of the policy."""
-        self._choices.add((depth, state, capability))
+        return TreeWalk(self, self.root)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the choices made in the draws so far, by depth and observed state.
-
-        If there were none, because all draws had untried pairs of their own, the best one at first.
-        """
-        choices = [
-            {"depth": depth, "state": hex(state), "capability": capability}
-            for depth, state, capability in sorted(self._choices or self._first_choice())
-        ]
-        return {"kind": "tree", "choices": choices}
-
-    def _first_choice(self) -> set[tuple[int, State, int]]:
-        edges = followed(self.root)
-        if not edges:
-            return set()
+        """Return the choices made in the draws so far, or the best one at first."""
         (start,) = self.root.content.pessimist
-        best = best_edge(edges, self.root.visits, self.exploration)
-        return {(0, start, best.capability)}
+        return (self.choices or first_choice(self, start)).describe()
+
+    def edges(self, node: Node) -> list[Edge]:
+        """List the edges of a node that the search followed."""
+        return followed(node)
 
 
 @dataclass(slots=True)
@@ -81,7 +95,7 @@ class TreeWalk:
         edge = self._best(node)
         if edge is None:
             return None
-        self.policy.note(node.depth, state, edge.capability)
+        self.policy.choices.add((node.depth, state, edge.capability))
         edge.visits += 1
         node.visits += 1
         self.node = edge.children[None]
@@ -97,8 +111,6 @@ class TreeWalk:
                 return edge
             self._update(node, edge)
             updated.add(edge)
-            if self.policy.ends_early and edge.value <= 0.0:
-                candidates.remove(edge)
         return None
 
     def _update(self, node: Node, edge: Edge) -> None:
@@ -108,8 +120,6 @@ class TreeWalk:
         while edges:
             edge = best_edge(edges, node.visits, self.policy.exploration)
             child = edge.children[None]
-            if not self.policy.persistent:
-                child = edge.children[None] = own_copy(child)
             child.content = self.policy.game.step(node.content, edge.capability)
             path.append((node, edge, child))
             node, edges = child, self._possible(child)
@@ -125,15 +135,6 @@ class TreeWalk:
             choices = self.policy.game.choices(node.content)
             return [edge for edge in edges if edge.capability in choices]
         return edges
-
-
-def own_copy(node: Node) -> Node:
-    """Copy a node and its edges, not what is below."""
-    twin = copy(node)
-    twin.edges = [copy(edge) for edge in node.edges]
-    for edge in twin.edges:
-        edge.children = dict(edge.children)
-    return twin
 
 
 def followed(node: Node) -> list[Edge]:

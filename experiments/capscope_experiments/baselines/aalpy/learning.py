@@ -17,7 +17,7 @@ from capscope_experiments.baselines import BudgetSpent
 from capscope_experiments.baselines.aalpy.learned_mdp import LearnedMdp, MdpState
 from capscope_experiments.baselines.aalpy.peer_run import PeerPoint, PeerRun, PeerSettings
 from capscope_experiments.baselines.aalpy.system import AgentSystem
-from capscope_experiments.exact_distances import exact_distance, mean_total_variation
+from capscope_experiments.measure import exact_distance, mean_total_variation
 
 WORLD, LEARNER, INPUTS = range(3)
 """Child seeds of a run: the simulator and agent, AALpy's own randomness, Alergia's inputs."""

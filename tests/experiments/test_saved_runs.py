@@ -1,4 +1,4 @@
-from capscope_experiments.result_cache import load_result, save_result
+from capscope_experiments.saved_runs import load_result, save_result
 
 
 def test_a_result_is_saved_even_if_its_folder_is_missing(tmp_path):

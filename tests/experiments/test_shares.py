@@ -10,7 +10,7 @@ from capscope.strategy import STRATEGIES
 from capscope.world import Ending
 from capscope.world.attempt import Attempt
 from capscope.world.positions import SavedPosition
-from capscope_experiments.accounting import Shares, where_executions_went
+from capscope_experiments.curve import Shares, where_executions_went
 
 
 def draw_of(*executions, ending=Ending.STOPPED):

@@ -4,7 +4,7 @@ from capscope import assess
 from capscope.analysis.evaluation.reference import TrueModel, enumerate_truth
 from capscope.problems import load_problem
 from capscope.symbolic import Intent
-from capscope_experiments.fidelity import fidelity
+from capscope_experiments.measure import fidelity
 
 P = Intent.parse("p()")
 
