@@ -13,7 +13,7 @@ project_copyright = "the capscope authors"
 release = version = capscope.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "command_line", "mathml"]
-exclude_patterns = ["_build", "results/*.md"]  # chapters of RESULTS.md
+exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 

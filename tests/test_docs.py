@@ -58,6 +58,24 @@ def test_the_front_page_shows_what_the_tutorial_shows():
     assert [line for line in front.text.split("\n") if line not in shown] == []
 
 
+def test_the_readme_shows_what_the_page_about_tools_shows():
+    (shown,) = (b.text for b in blocks(ROOT / "README.md") if b.language == "text")
+    page = (PAGES / "how-to" / "tool-agent.md").read_text(encoding="utf-8")
+    parts = [part.strip() for part in re.split("[…\n]", shown)]
+    assert [part for part in parts if part not in page] == []
+
+
+def test_the_tutorial_calls_gone_only_what_its_comparison_calls_gone():
+    text = TUTORIAL.read_text(encoding="utf-8")
+    assert "side effect is gone" not in text or "\nside effect gone\n" in text
+
+
+@every([*WRITTEN, ROOT / "README.md"])
+def test_a_comparison_in_python_names_its_baseline(page):
+    for given in re.findall(r"\brun\.diff\((.*)", page.read_text(encoding="utf-8")):
+        assert given.startswith("baseline="), given
+
+
 @every(WITH_SESSIONS)
 def test_a_page_does_what_it_shows(page, after_tutorial, tmp_path):
     folder = shutil.copytree(after_tutorial[0], tmp_path / "reader")
@@ -178,6 +196,7 @@ def test_the_endings_are_as_the_pages_say():
 
 CALLS = {
     "list": "",
+    "settings": "",
     "assess": "courier.py:problem --max-executions 50 --run runs/json",
     "show": "{run}",
     "show --surprises": "{run}",

@@ -6,6 +6,7 @@ import tomllib
 from functools import cache
 from urllib.parse import unquote, urlsplit
 
+import capscope
 from capscope.testing.plugin import BUDGET_OPTION
 from support.doc_pages import COMMANDS, READ_FIRST, WRITTEN, every
 from support.shown_sessions import ROOT, blocks
@@ -41,7 +42,8 @@ def mistakes_of_calls(code):
             if not any(known.startswith(f"capscope {words[0]} ") for known in COMMANDS):
                 yield f"no command: capscope {call}"
             continue
-        for option in OPTION.findall(call):
+        # Quoted words are values, for example strategies with options of their own.
+        for option in OPTION.findall(re.sub(r"'[^']*'", "", call)):
             if option not in COMMANDS[name]:
                 yield f"{name} has no {option}"
 
@@ -86,3 +88,16 @@ def test_the_python_of_a_page_can_be_parsed(page):
     for block in blocks(page):
         if block.language == "python":
             ast.parse(block.text)
+
+
+def test_the_version_is_that_of_no_release_while_changes_are_unreleased():
+    first, *released = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    if first == "Unreleased":
+        assert capscope.__version__ not in released
+    else:
+        assert capscope.__version__ == first
+
+
+def test_the_citation_names_the_version():
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {capscope.__version__}\n" in citation

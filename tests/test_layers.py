@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import capscope
 
 ROOT = Path(capscope.__file__).parent
-EVERYONE_MAY_IMPORT = {"errors", "phases", "registry", "sanitize", "seeds"}
+EVERYONE_MAY_IMPORT = {"errors", "phases", "registry", "sanitize", "seeds", "version"}
 # A layer imports only from those before it. "capscope" is the `__init__` of the package.
 ORDER = [
     "symbolic",
@@ -41,6 +42,7 @@ ALLOWED = {layer: set(ORDER[:i]) for i, layer in enumerate(ORDER)} | {
     "registry": set(),
     "sanitize": set(),
     "seeds": set(),
+    "version": set(),
     "environments": {"symbolic", "world"},
     "agents": {"symbolic", "world"},
     # A strategy decides what to ask without a simulator.
@@ -48,28 +50,43 @@ ALLOWED = {layer: set(ORDER[:i]) for i, layer in enumerate(ORDER)} | {
 }
 
 
-def module_name(path):
-    parts = path.relative_to(ROOT.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+def modules_of(package):
+    """Return the file of every module below the folder of a package."""
+
+    def name(path):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    return {name(path): path for path in sorted(package.rglob("*.py"))}
 
 
-MODULES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
+MODULES = modules_of(ROOT)
 
 
 def for_annotations(statement):
     return isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING"
 
 
-def imported_names(path):
-    """List the absolute dotted name behind every import, also those inside functions."""
+def imported_names(path, *, annotations=False):
+    """List the absolute dotted name behind every import, also those inside functions.
+
+    Args:
+        path: The file of a module.
+        annotations: Whether to list the imports that only annotations need, too.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    tree.body = [statement for statement in tree.body if not for_annotations(statement)]
+    if not annotations:
+        tree.body = [statement for statement in tree.body if not for_annotations(statement)]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path}: write imports with their full name"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+            ("import_module", "__import__")
+        ):
+            yield from (a.value for a in node.args[:1] if isinstance(a, ast.Constant))
 
 
 def owner(name):
@@ -105,39 +122,91 @@ def test_no_modules_import_each_other_in_a_circle():
         pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
+# The libraries that are not part of Python, and the modules that may import them.
+HOMES = {
+    "agentdojo": ["capscope.environments.agentdojo"],
+    "anyio": ["capscope.environments.mcp.server"],
+    "crafter": ["capscope.environments.crafter.simulator"],
+    "gymnasium": ["capscope.environments.gymnasium"],
+    "jinja2": ["capscope.present.page"],
+    "markupsafe": ["capscope.present.page"],
+    "mcp": ["capscope.environments.mcp.server"],
+    "minigrid": ["capscope.environments.minigrid"],
+    "mujoco": ["capscope.environments.tabletop"],
+    "numpy": ["capscope"],
+    "openai": ["capscope.agents.llm.transport"],
+    "pandas": ["capscope.export.frames"],
+    "plado": ["capscope.environments.pddl"],
+    "pydantic": ["capscope.environments.tools.tool"],
+    "pydantic_core": ["capscope.environments.tools.tool"],
+    "pytest": ["capscope.testing.plugin"],
+    "ray": ["capscope.assessment.workers.ray_cluster"],
+    "rich": ["capscope.cli"],
+    "starlette": ["capscope.view.pages"],
+    "stormpy": ["capscope.analysis.planning.policy"],
+    "typer": ["capscope.cli"],
+    "uvicorn": ["capscope.view.server"],
+    "xllamacpp": ["capscope.agents.llm.local"],
+    # Part of Python, but a journal is read and written in one place.
+    "sqlite3": ["capscope.record", "capscope.agents.llm.cache"],
+}
+OWN = {"capscope", "capscope_experiments"}
+
+
+def imported_libraries(path):
+    """Return the top-level packages that a module imports for any purpose, its own ones apart."""
+    names = {name.partition(".")[0] for name in imported_names(path, annotations=True)}
+    return names - OWN
+
+
+def strangers(modules, homes):
+    """List the imports of libraries by modules that are none of their homes."""
+    return [
+        f"{module} imports {library}"
+        for module, path in modules.items()
+        for library in sorted(imported_libraries(path))
+        if library in homes or library not in sys.stdlib_module_names
+        if not any(f"{module}.".startswith(f"{home}.") for home in homes.get(library, ()))
+    ]
+
+
+def test_a_library_is_imported_in_its_own_place_only():
+    assert strangers(MODULES, HOMES) == []
+
+
 @pytest.mark.parametrize(
-    ("package", "home"),
+    "planted",
     [
-        ("plado", "capscope.environments.pddl"),
-        ("minigrid", "capscope.environments.minigrid"),
-        ("openai", "capscope.agents.llm.transport"),
-        ("xllamacpp", "capscope.agents.llm.local"),
-        ("typer", "capscope.cli"),
-        ("rich", "capscope.cli"),
-        ("jinja2", "capscope.present.page"),
-        ("gymnasium", "capscope.environments.gymnasium"),
-        ("agentdojo", "capscope.environments.agentdojo"),
-        ("mcp", "capscope.environments.mcp.server"),
-        ("pydantic", "capscope.environments.tools.tool"),
-        ("pydantic_core", "capscope.environments.tools.tool"),
-        ("pandas", "capscope.export.frames"),
-        ("pyarrow", "capscope.export.frames"),
-        ("stormpy", "capscope.analysis.planning.policy"),
-        ("starlette", "capscope.view.pages"),
-        ("uvicorn", "capscope.view.server"),
-        ("sqlite3", ("capscope.record", "capscope.agents.llm.cache")),
+        "import mujoco",
+        "import mujoco.viewer as viewer",
+        "from mujoco import MjModel",
+        "def load():\n    import mujoco",
+        "class Scene:\n    from mujoco import MjModel",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from mujoco import MjModel",
+        "import typing\nif typing.TYPE_CHECKING:\n    import mujoco",
+        "try:\n    import mujoco\nexcept ImportError:\n    mujoco = None",
+        "from importlib import import_module\nmujoco = import_module('mujoco')",
     ],
 )
-def test_a_library_is_imported_in_its_own_place_only(package, home):
-    users = {
-        module
-        for module, path in MODULES.items()
-        for name in imported_names(path)
-        if name.partition(".")[0] == package
-    }
-    homes = [home] if isinstance(home, str) else home
-    strangers = [u for u in users if not any(f"{u}.".startswith(f"{h}.") for h in homes)]
-    assert not strangers, sorted(strangers)
+def test_a_library_in_the_wrong_place_would_be_noticed(tmp_path, planted):
+    for place in ("symbolic", "environments/tabletop"):
+        folder = tmp_path / "capscope" / place
+        folder.mkdir(parents=True)
+        (folder / "scene.py").write_text(f"import ast\nimport numpy\n{planted}\n")
+    found = strangers(modules_of(tmp_path / "capscope"), HOMES)
+    assert found == ["capscope.symbolic.scene imports mujoco"]
+
+
+def test_a_library_without_a_home_would_be_noticed(tmp_path):
+    (tmp_path / "capscope").mkdir()
+    (tmp_path / "capscope" / "run.py").write_text("import somebodys_library")
+    found = strangers(modules_of(tmp_path / "capscope"), HOMES)
+    assert found == ["capscope.run imports somebodys_library"]
+
+
+def test_no_home_is_kept_for_a_library_that_is_not_imported():
+    imported = set().union(*map(imported_libraries, MODULES.values()))
+    assert HOMES.keys() - imported == set()
 
 
 def test_nothing_but_the_bench_command_knows_of_the_experiments():
@@ -149,36 +218,30 @@ def test_nothing_but_the_bench_command_knows_of_the_experiments():
     assert users == {"capscope.cli.bench"}
 
 
-PACKAGE = ROOT.parents[1] / "experiments" / "capscope_experiments"
-EXPERIMENTS = {
-    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): set(
-        imported_names(path)
-    )
-    for path in sorted(PACKAGE.rglob("*.py"))
+EXPERIMENTS = modules_of(ROOT.parents[1] / "experiments" / "capscope_experiments")
+EXPERIMENT_HOMES = {
+    library: [f"capscope_experiments{home}" for home in homes]
+    for library, homes in {
+        "aalpy": [".baselines.aalpy.learners"],
+        "matplotlib": [".figure"],
+        "minigrid": [".benchmarks.minigrid_steps"],
+        "numpy": [""],
+        "plado": [".benchmarks.pddl_steps"],
+        "ray": [".benchmarks.killed_runs"],
+        "rich": [".command"],
+        "support": [".benchmarks.honest_agents", ".benchmarks.killed_runs"],  # of the tests
+        "typer": [".command"],
+    }.items()
 }
 
 
-@pytest.mark.parametrize(
-    ("package", "home"),
-    [
-        ("aalpy", "baselines.aalpy.learners"),
-        ("matplotlib", "figure"),
-        ("typer", "command"),
-        ("rich", "command"),
-    ],
-)
-def test_a_library_is_imported_in_its_own_place_of_the_experiments_only(package, home):
-    users = {
-        module
-        for module, names in EXPERIMENTS.items()
-        if any(name.partition(".")[0] == package for name in names)
-    }
-    assert users == {f"capscope_experiments.{home}"}
+def test_a_library_is_imported_in_its_own_place_of_the_experiments_only():
+    assert strangers(EXPERIMENTS, EXPERIMENT_HOMES) == []
 
 
 def test_run_directories_are_read_in_one_module_of_the_experiments():
     reader = "capscope.record.run_directory.RunDirectory"
-    users = {module for module, names in EXPERIMENTS.items() if reader in names}
+    users = {module for module, path in EXPERIMENTS.items() if reader in imported_names(path)}
     assert users == {"capscope_experiments.saved_runs"}
 
 

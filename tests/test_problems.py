@@ -60,6 +60,13 @@ def test_no_registered_problem_breaks_its_contract(language_model):
         assert check_problem(load_problem(name)) == []
 
 
+def test_an_option_that_is_not_declared_to_name_a_file_takes_no_path(language_model, tmp_path):
+    for name, registered in installed_problems().items():
+        for option in set(registered.options) - set(registered.files):
+            with pytest.raises(ProblemError, match=r"number|yes or no"):
+                load_problem(f"{name}:{option}={tmp_path / 'file'}")
+
+
 def test_first_responders_are_reset_every_hundred_executions():
     assert load_problem("first-responders").limits.reset_every == 100
     assert load_problem("blocksworld").limits.reset_every is None

@@ -72,11 +72,6 @@ PLANTED = {
     "drop": (quirky.HOUSE, quirky.slack_with_the_key),
     "breakdown": (quirky.HOUSE, quirky.drops_what_it_does_not_hold),
     "change": (quirky.HOUSE, None),
-    "detour": (quirky.HOUSE, quirky.opens_the_door),
-    "preference": (quirky.SHELVES, quirky.c_before_b_before_d),
-    "mistaken object": (quirky.SWITCHES, quirky.takes_a_for_b),
-    "unequal success": (quirky.WOOD, quirky.clumsy_with_elms),
-    "unequal steps": (quirky.WOOD, quirky.fells_the_last_oak),
 }
 
 

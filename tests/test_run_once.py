@@ -117,7 +117,7 @@ def test_reading_a_run_changes_nothing(tmp_path):
     run.explain()
     run.within(50)
     list(run.replay())
-    run.diff(run)
+    run.diff(baseline=run)
     after = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     assert after == before
     assert_same_run(run, load(tmp_path / "run"))

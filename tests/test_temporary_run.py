@@ -67,8 +67,8 @@ def test_a_run_that_is_not_kept_can_do_everything(temporary, tmp_path):
     run.export("csv", to=tmp_path / "tables")
     assert (tmp_path / "tables" / "queries.csv").exists()
     for one, two in ((run, other), (other, run), (run, run)):
-        assert one.diff(two).a["executions"] == one.usage.executions
-    assert run.diff(tmp_path / "other").b["run"] == str(tmp_path / "other")
+        assert one.diff(baseline=two).b["executions"] == one.usage.executions
+    assert run.diff(baseline=tmp_path / "other").a["run"] == str(tmp_path / "other")
     assert run.explain(0).lines
     assert run.within(50).usage.executions <= 50
     assert run.evaluate(Measure(sequences=5), problem=slippery())["sequences"] == 5

@@ -12,7 +12,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from capscope.cli.main import app as capscope_app
+from capscope.cli.commands import make_app
 
 Command = Any
 """A command as Typer makes it; its class depends on the version of Typer."""
@@ -22,7 +22,7 @@ def commands(
     command: Command | None = None, name: str = "capscope"
 ) -> Iterator[tuple[str, Command]]:
     """Yield every command with its full name, and each group that has options of its own."""
-    command = command or typer.main.get_command(capscope_app)
+    command = command or typer.main.get_command(make_app())
     inner_commands = getattr(command, "commands", {})
     if command.params or not inner_commands:
         # `bench` is a placeholder that its context replaces by the command of the experiments.

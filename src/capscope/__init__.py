@@ -1,15 +1,22 @@
-"""Find out what an AI agent can do, when, and with what side effects."""
+"""Find out what an AI agent can do, when, and with what side effects.
 
-from capscope.assessment import Event
-from capscope.assessment.workers import WorkerSettings
-from capscope.errors import CapscopeError
-from capscope.record.settings import Settings
-from capscope.record.usage import Budget, Usage
-from capscope.run import Run, assess, load, resume
-from capscope.symbolic import Atom, Effect, Intent, Literal, Predicate, State, Vocabulary
-from capscope.world import Limits, Problem, check_problem
+A name is imported when it is first used: a program that only defines a problem loads no strategy.
+"""
 
-__version__ = "0.1.0"
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from capscope.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from capscope.assessment import Event
+    from capscope.assessment.workers import WorkerSettings
+    from capscope.errors import CapscopeError
+    from capscope.record.settings import Settings
+    from capscope.record.usage import Budget, Usage
+    from capscope.run import Run, assess, load, resume
+    from capscope.symbolic import Atom, Effect, Intent, Literal, Predicate, State, Vocabulary
+    from capscope.world import Limits, Problem, check_problem
 
 __all__ = [
     "Atom",
@@ -33,3 +40,29 @@ __all__ = [
     "load",
     "resume",
 ]
+_HOMES = {
+    "capscope.assessment": ("Event",),
+    "capscope.assessment.workers": ("WorkerSettings",),
+    "capscope.errors": ("CapscopeError",),
+    "capscope.record.settings": ("Settings",),
+    "capscope.record.usage": ("Budget", "Usage"),
+    "capscope.run": ("Run", "assess", "load", "resume"),
+    "capscope.symbolic": (
+        *("Atom", "Effect", "Intent", "Literal", "Predicate", "State", "Vocabulary"),
+    ),
+    "capscope.world": ("Limits", "Problem", "check_problem"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from the module that defines it."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, those not imported yet included."""
+    return sorted({*globals(), *__all__})

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -41,6 +41,8 @@ class RegisteredProblem:
     """The extra to install, and the modules that show that it is."""
     modules: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    files: Mapping[str, Callable[[], Container[str]]] = field(default_factory=dict)
+    """The options that name a file, each with the values that are names and not paths."""
 
     @property
     def installed(self) -> bool:
@@ -141,6 +143,12 @@ def _crafter_parts(options: Mapping[str, str]) -> _CrafterParts:
     return _CrafterParts(game_map, spawn, SteveAgent(network, abstraction, stochastic))
 
 
+def _map_names() -> Container[str]:
+    from capscope.environments.crafter import shipped_maps
+
+    return shipped_maps()
+
+
 def _crafter_problem(name: str, parts: _CrafterParts, fingerprint: str, agent: Agent) -> Problem:
     from capscope.environments.crafter import crafter_simulator, expected_consequences
 
@@ -198,6 +206,7 @@ def _planning(name: str, summary: str, limits: Limits | None = None) -> Register
 
 _REACT_OPTIONS = "structured", "max_actions", "max_plan", "max_tokens", "max_thought", "temperature"
 _CRAFTER_OPTIONS = "map", "spawn", "stochastic"
+_CRAFTER_FILES = {"map": _map_names}
 _CHOOSER_OPTIONS = "skill_steps", "choices", "logprobs"
 BUILT_IN = (
     _planning("blocksworld", "LAO* planner stacking three blocks (deterministic)"),
@@ -248,6 +257,7 @@ BUILT_IN = (
         extra="crafter",
         modules=("crafter",),
         options=_CRAFTER_OPTIONS,
+        files=_CRAFTER_FILES,
     ),
     RegisteredProblem(
         "crafter-skills",
@@ -256,6 +266,7 @@ BUILT_IN = (
         extra="crafter,llm",
         modules=("crafter", "openai"),
         options=(*_CRAFTER_OPTIONS, *_CHOOSER_OPTIONS),
+        files=_CRAFTER_FILES,
     ),
     RegisteredProblem(
         "tabletop-affordance",

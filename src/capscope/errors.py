@@ -39,6 +39,13 @@ class LlmError(ProblemError):
     """Report a language model that cannot be asked, through no fault of the agent."""
 
 
+class ConversationRefused(CapscopeError):  # noqa: N818 - it says what happened to the conversation
+    """Report that a language model's server refuses one conversation and answers others.
+
+    It ends the attempt, not the run; an agent may catch it and go on, for example with less text.
+    """
+
+
 class RunError(CapscopeError):
     """Report a run directory that cannot be read, started or resumed."""
 

@@ -94,7 +94,7 @@ def source_slug(source: str) -> str:
 
 
 def is_named(source: str) -> bool:
-    """Return whether a problem has a registered name, so that loading it runs no unknown file.
+    """Return whether a problem has a registered name.
 
     >>> is_named("minigrid-react:max-actions=20"), is_named("vacuum.py:problem")
     (True, False)
@@ -104,11 +104,22 @@ def is_named(source: str) -> bool:
 
 
 def source_files(source: str) -> tuple[Path, ...]:
-    """Return the files that a problem is loaded from; none if it has a registered name."""
+    """Return the files that a source names; none if only what is installed is loaded.
+
+    >>> source_files("crafter-steve:map=quarry"), source_files("crafter-steve:map=mine.txt")
+    ((), (PosixPath('mine.txt'),))
+    """
     left, _, right = source.rpartition(":")
-    if is_named(source):
-        return ()
-    return (Path(left), Path(right)) if left.endswith(".pddl") else (Path(left),)
+    if not is_named(source):
+        return (Path(left), Path(right)) if left.endswith(".pddl") else (Path(left),)
+    name, _, options = source.partition(":")
+    problem = registered_problems().get(name)
+    named = {} if problem is None else problem.files
+    return tuple(
+        Path(value)
+        for option, value in map(_option, options.split(","))
+        if option in named and value not in named[option]()
+    )
 
 
 def text_digest(source: str) -> str | None:
@@ -177,17 +188,28 @@ def runs_python_file(source: str) -> bool:
     return source.rpartition(":")[0].endswith(".py")
 
 
-def refuse_python_file(source: str) -> None:
-    """Raise if loading the problem that a run directory names runs a Python file.
+def resume_command(directory: Path, source: str) -> str:
+    """Return the command that continues a run."""
+    return f"capscope resume {directory}{' --trust' if source_files(source) else ''}"
 
-    A run directory may come from somebody else. Problems with a name are installed code, and PPDDL
-    files are data.
+
+def refuse_files(source: str) -> None:
+    """Raise if loading the problem that a run directory names opens a file that it names.
+
+    A run directory may come from somebody else. Problems with a name are installed code. A Python
+    file is run; any other file may be one that should not be read, or a pipe that never ends.
     """
+    files = source_files(source)
+    if not files:
+        return
     if runs_python_file(source):
-        raise ProblemError(
-            f"the run directory names the Python file {source}, and loading it runs its code; if "
-            "you trust it, add --trust (in Python trust=True), or name the problem yourself"
-        )
+        does = f"the Python file {source}, and loading it runs its code"
+    else:
+        does = f"{' and '.join(map(str, files))}, and loading its problem opens that"
+    raise ProblemError(
+        f"the run directory names {does}; if you trust it, add --trust (in Python trust=True), or "
+        "name the problem yourself"
+    )
 
 
 def find_problem(problem: str | Problem | MakeProblem) -> FoundProblem:
@@ -222,7 +244,7 @@ class GivenProblem(NamedTuple):
     def load(self, source: str) -> FoundProblem:
         """Return the problem that a run directory names, or the one that is given instead."""
         if self.problem is None and not self.trust:
-            refuse_python_file(source)
+            refuse_files(source)
         return find_problem(source if self.problem is None else self.problem)
 
 
@@ -230,9 +252,9 @@ def picture_drawer(source: str, wanted: bool | None) -> Callable[[Snapshot], byt
     """Return a function that draws positions of a problem; None if there are to be no pictures.
 
     That takes loading the problem, which runs its code: without a wish (None) it is done only for
-    problems with a name, if they can be loaded here.
+    problems with a name whose options name no file, if they can be loaded here.
     """
-    if wanted or (wanted is None and is_named(source)):
+    if wanted or (wanted is None and not source_files(source)):
         try:
             return picture_of(load_problem(source))
         except CapscopeError:
@@ -245,16 +267,20 @@ def _options(problem: RegisteredProblem, text: str) -> Mapping[str, str]:
     """Read `option=value,…`; the problem must have these options."""
     given = {}
     for setting in text.split(","):
-        option, equals, value = setting.partition("=")
-        name = option.strip().replace("-", "_")
-        if name not in problem.options or not equals or name in given:
+        name, value = _option(setting)
+        if name not in problem.options or "=" not in setting or name in given:
             known = ", ".join(f"{known.replace('_', '-')}=…" for known in problem.options)
             raise ProblemError(
                 f"{problem.name}: unknown or repeated option {setting!r}; options: "
                 f"{known or 'none'}"
             )
-        given[name] = value.strip()
+        given[name] = value
     return given
+
+
+def _option(setting: str) -> tuple[str, str]:
+    name, _, value = setting.partition("=")
+    return name.strip().replace("-", "_"), value.strip()
 
 
 def load_object(source: str) -> object:

@@ -32,6 +32,11 @@ class Registry(Generic[T]):
         self.noun = noun
         self.type = type_
         self.built_in = {registered.name: registered for registered in built_in}
+        self._added: dict[str, T] = {}
+
+    def add(self, registered: T) -> None:
+        """Register something for this process; it is found by its name, but not listed."""
+        self._added[registered.name] = registered
 
     @cached_property
     def all(self) -> dict[str, T]:
@@ -46,7 +51,7 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> T | None:
         """Return what is registered by a name; None if nothing is."""
-        return self.built_in.get(name) or self.all.get(name)
+        return self.built_in.get(name) or self._added.get(name) or self.all.get(name)
 
     def find(self, name: str) -> T:
         """Return what is registered by a name, or raise with the names there are."""

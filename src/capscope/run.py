@@ -26,8 +26,14 @@ from capscope.analysis.run_facts import RunFacts, initial_graph
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.run_state import RunState
 from capscope.assessment.spec import with_declared
-from capscope.assessment.time_limit import OutOfTime, TimedPictures, TimeLimit, time_left
-from capscope.assessment.workers import WorkerSettings, start_workers
+from capscope.assessment.time_limit import (
+    SHORTEST_WORK,
+    OutOfTime,
+    TimedPictures,
+    TimeLimit,
+    time_left,
+)
+from capscope.assessment.workers import Workers, WorkerSettings, start_workers
 from capscope.assessment.workers.contract import MakeProblem
 from capscope.errors import RunError, SimulatorError
 from capscope.phases import begin_phase
@@ -36,6 +42,7 @@ from capscope.problems import (
     find_problem,
     picture_drawer,
     record_file_digest,
+    resume_command,
 )
 from capscope.record.execution_table import ExecutionTable
 from capscope.record.journal_file import understood
@@ -45,6 +52,7 @@ from capscope.record.settings import Settings
 from capscope.record.usage import Budget
 from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope.world import Problem, picture_of
+from capscope.world.program_end import only_by_itself
 
 if TYPE_CHECKING:
     from capscope.analysis.diff import Comparison
@@ -117,18 +125,22 @@ class Run(RunFacts):
         return self._explanations[query]
 
     def diff(
-        self, other: Run | str | Path, *, error_rate: float = 0.05, any_position: bool = False
+        self, *, baseline: Run | str | Path, error_rate: float = 0.05, any_position: bool = False
     ) -> Comparison:
-        """Return in what another run differs from this one, as far as the evidence supports it.
+        """Return in what this run differs from a baseline, as far as the evidence supports it.
 
-        With `any_position` the symbolic state is taken to capture everything that matters: draws
-        that started from different positions of the simulator count as equal.
+        The baseline, the older version, is A; this run is B. What it can no longer do was lost.
+
+        Args:
+            baseline: The run to compare with, or its directory.
+            error_rate: The probability of any difference between two identical agents, at most.
+            any_position: Whether to take draws from different simulator positions as equal.
         """
         from capscope.analysis.diff import compare_runs
 
-        later = other if isinstance(other, Run) else load(other)
+        earlier = baseline if isinstance(baseline, Run) else load(baseline)
         begin_phase("comparing")
-        return compare_runs(self, later, error_rate=error_rate, any_position=any_position)
+        return compare_runs(earlier, self, error_rate=error_rate, any_position=any_position)
 
     def plan(self, goal: str, *, start: str | None = None, inferred: bool | None = None) -> Plan:
         """Plan: the most reliable policy of capabilities for a goal.
@@ -146,6 +158,7 @@ class Run(RunFacts):
                 return plan
         return plan_for(self.models, wanted, starts, inferred=self.model)
 
+    @only_by_itself()
     def try_plan(
         self,
         plan: Plan,
@@ -171,6 +184,7 @@ class Run(RunFacts):
             listener(one)
         return Trial(plan, tuple(tries), settings.longest)
 
+    @only_by_itself()
     def evaluate(
         self,
         measure: Measure | None = None,
@@ -216,11 +230,12 @@ class Run(RunFacts):
 
         return run_frames(self)
 
+    @only_by_itself()
     def report(self, output: str | Path | None = None, *, pictures: bool | None = None) -> Path:
         """Write the report of the run, and return where it is.
 
         Pictures of states need the problem, and loading a problem runs its code. By default that is
-        done only for problems with a name, if they can be loaded here.
+        done only for problems with a name whose options name no file, if they can be loaded here.
         """
         from capscope.present.page import write_report
 
@@ -240,8 +255,8 @@ class Run(RunFacts):
         """Continue the run; only budget and workers may differ from what it was started with.
 
         `problem` is needed for a run that was not started with the name of a problem. A run
-        directory may come from somebody else: the Python file that it names is run only if it was
-        named in this process before, is named as `problem`, or with `trust`.
+        directory may come from somebody else: a file that it names is loaded only if it was named
+        in this process before, is named as `problem`, or with `trust`.
         """
         given = GivenProblem(problem, trust or self._trusted)
         return _resume(self.path, given, budget, listener, workers, self._temporary)
@@ -280,6 +295,7 @@ def load(directory: str | Path) -> Run:
     return run
 
 
+@only_by_itself()
 def assess(
     problem: str | Problem | MakeProblem,
     *,
@@ -297,9 +313,10 @@ def assess(
     directory, and `resume` continues it; without, the record lives as long as the returned object.
     `workers` draws of a query are made in parallel, each on a copy of the problem.
     """
-    begun = time.monotonic()
-    source, loaded, make = find_problem(problem)
-    with start_workers(_worker_settings(workers), loaded, make) as started:
+    begun, where = time.monotonic(), _worker_settings(workers)
+    whole = TimeLimit.of(begun, None if budget is None else budget.seconds)
+    source, loaded, make = whole.prepared("the problem was loaded", lambda: find_problem(problem))
+    with _started(whole, where, loaded, make) as started:
         spec = RunSpec(
             loaded,
             source,
@@ -308,7 +325,7 @@ def assess(
             with_declared(settings or Settings(), loaded),
             budget or Budget(),
             started,
-            TimeLimit.of(begun, None if budget is None or run is None else budget.seconds),
+            TimeLimit() if run is None else _with_last_words(whole, where, Path(run), source),
         )
         temporary = None
         if run is None:
@@ -330,12 +347,13 @@ def resume(
     """Continue a run; only budget and workers may differ from what it was started with.
 
     `problem` is needed for a run that was not started with the name of a problem. A run directory
-    may come from somebody else: the Python file that it names is run only with `trust`, or if it is
-    named as `problem`.
+    may come from somebody else: a file that it names is loaded only with `trust`, or if it is named
+    as `problem`.
     """
     return _resume(Path(run), GivenProblem(problem, trust), budget, listener, workers, None)
 
 
+@only_by_itself()
 def _resume(
     path: Path,
     given: GivenProblem,
@@ -344,20 +362,43 @@ def _resume(
     workers: int | WorkerSettings,
     temporary: TemporaryRun | None,
 ) -> Run:
-    begun = time.monotonic()
+    begun, where = time.monotonic(), _worker_settings(workers)
     with RunDirectory.open(path) as opened:
         meta = opened.journal.read_meta()
-        _, loaded, make = given.load(meta.identity.source)
-        with start_workers(_worker_settings(workers), loaded, make) as started:
+        whole = TimeLimit.of(begun, (budget or meta.budget).seconds)
+        source = meta.identity.source
+        _, loaded, make = whole.prepared(
+            "the problem was loaded", lambda: given.load(source), at_least=SHORTEST_WORK
+        )
+        with _started(whole, where, loaded, make) as started:
             spec = RunSpec.continuing(meta, loaded, budget, started)
             opened.admit(spec.identity, spec.budget)
             if temporary is None:
-                spec = replace(spec, limit=time_left(opened.journal, spec.budget, begun))
+                left = time_left(opened.journal, spec.budget, begun)
+                spec = replace(spec, limit=_with_last_words(left, where, path, source))
             return _carry_out(opened, spec, listener, temporary)
 
 
 def _worker_settings(workers: int | WorkerSettings) -> WorkerSettings:
     return WorkerSettings(workers) if isinstance(workers, int) else workers
+
+
+def _started(
+    limit: TimeLimit, where: WorkerSettings, problem: Problem, make: MakeProblem | None
+) -> Workers:
+    return limit.prepared("workers were started", lambda: start_workers(where, problem, make))
+
+
+def _with_last_words(limit: TimeLimit, where: WorkerSettings, path: Path, source: str) -> TimeLimit:
+    if not where.ends_program:
+        return limit
+    command = resume_command(path, source)
+    return replace(
+        limit,
+        last_words="capscope: the time is over, and most likely the agent or the simulator does "
+        "not return, so the program was ended; everything observed is kept. Continue with: "
+        f"{command}",
+    )
 
 
 def _carry_out(
@@ -379,8 +420,8 @@ def _carry_out(
     if run.kept:
         draw = picture_of(spec.problem)
         try:
-            with spec.limit.enforced():
-                write_results(run, draw and TimedPictures(draw, spec.limit))
+            pictures = draw and TimedPictures(draw, spec.limit)
+            spec.limit.enforced(lambda: write_results(run, pictures))
         except OutOfTime:
             run.omitted = f"time limit; write it with: capscope report {run.path}"
     return run

@@ -1,18 +1,22 @@
 """LAO* compared with plain value iteration over all states."""
 
 import functools
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capscope.agents.lao_star import PENALTY, LaoStarAgent
+import support
+from capscope.agents import lao_star
+from capscope.agents.lao_star import PENALTY, LaoStarAgent, LaoStarPolicy
 from capscope.environments.pddl import GroundOperator, PddlTruth, load_task, shipped_files
 from capscope.environments.pddl.task import AtomChange, OperatorOutcome
 from capscope.errors import VocabularyError
 from capscope.symbolic import Intent, Literal, LiteralTest, Vocabulary
 from capscope.world import Limits
+from support.pddl_tasks import dynamic_mask
 
 CLOSE = 1e-6
 
@@ -66,6 +70,70 @@ def test_costs_and_choices_match_value_iteration_in_every_state(name):
         policy = agent.begin(intent, 0)
         assert {s: cost_of(policy, s) for s in states} == pytest.approx(cost, abs=CLOSE)
         assert {s: agent.choose(intent, s) for s in states} == choice
+
+
+NEAR_TIES = Path(support.__file__).parent / "near_ties"
+
+
+@functools.cache
+def with_near_ties(name):
+    """Return a task whose choices alternate around near-ties, its states and its intents."""
+    task = load_task(NEAR_TIES / f"{name}-domain.pddl", NEAR_TIES / f"{name}-problem.pddl")
+    states, found = [task.initial_state], {task.initial_state}
+    for state in states:
+        for operator in task.operators:
+            if operator.applicable(state):
+                new = {after for _, after in operator.outcomes(state)} - found
+                found |= new
+                states += sorted(new)
+    atoms = task.vocabulary.holding(dynamic_mask(task))
+    intents = [Intent.of([Literal(atom, holds)]) for atom in atoms for holds in (True, False)]
+    return task, states, intents
+
+
+@pytest.mark.parametrize(("name", "number"), [("servers", 16), ("charges", 289)])
+def test_planning_ends_around_near_ties_with_the_costs_of_value_iteration(name, number):
+    task, states, intents = with_near_ties(name)
+    assert len(states) == number
+    agent = LaoStarAgent(task.operators, task.vocabulary)
+    costs, choices = all_costs(task, states, intents)
+    positions = {operator: j for j, operator in enumerate(task.operators)} | {None: -1}
+    for k, intent in enumerate(intents):
+        policy = agent.begin(intent, 0)
+        assert [cost_of(policy, s) for s in states] == pytest.approx(costs[:, k], abs=CLOSE)
+        assert [positions[policy.act(s)] for s in states] == choices[:, k].tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "intent"), [("servers", "not running(s2)"), ("charges", "not floor-whole()")]
+)
+def test_the_rounds_of_lao_star_alone_would_not_end_around_near_ties(name, intent, monkeypatch):
+    class NotSolved(Exception):
+        pass
+
+    def give_up(policy, start):
+        raise NotSolved
+
+    monkeypatch.setattr(lao_star, "MOST_ROUNDS", 1_000)
+    monkeypatch.setattr(LaoStarPolicy, "_iterate_values", give_up)
+    task, states, _ = with_near_ties(name)
+    policy = LaoStarAgent(task.operators, task.vocabulary).begin(Intent.parse(intent), 0)
+    with pytest.raises(NotSolved):
+        for state in sorted(states):
+            policy.act(state)
+
+
+@pytest.mark.parametrize("name", ["blocksworld", "first-responders", "depot"])
+def test_value_iteration_chooses_what_the_rounds_of_lao_star_choose(name, monkeypatch):
+    task, _, truth = shipped(name)
+    states, intents = truth.reachable_states(), truth.intents()[::4]
+
+    def choices(rounds):
+        monkeypatch.setattr(lao_star, "MOST_ROUNDS", rounds)
+        agent = LaoStarAgent(task.operators, task.vocabulary)
+        return [agent.choose(intent, state) for intent in intents for state in states]
+
+    assert choices(1) == choices(20_000)
 
 
 def test_of_several_alternatives_the_nearest_is_pursued():

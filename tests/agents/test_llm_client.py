@@ -8,9 +8,9 @@ from email.utils import formatdate
 import pytest
 
 from capscope.agents.llm import CallId, LlmSettings, Sampling, shared_client
-from capscope.agents.llm.client import LONGEST_RETRY_AFTER
+from capscope.agents.llm.client import LONGEST_RETRY_AFTER, MOST_REFUSED
 from capscope.agents.llm.transport import retry_after
-from capscope.errors import LlmError
+from capscope.errors import ConversationRefused, LlmError
 from capscope.symbolic import Intent
 from capscope.world import Allowance, Ending, Position
 from capscope.world.attempt import pursue
@@ -89,28 +89,6 @@ def test_tokens_that_a_server_does_not_count_are_overestimated(ask, stub, usage)
     answer = ask()
     assert answer.prompt_tokens >= 5
     assert answer.completion_tokens >= 3
-
-
-@pytest.mark.parametrize(
-    ("refusal", "finish_reason"),
-    [
-        (fails(400, "This model's maximum context length is 4096", code="context_length_exceeded"),
-         "context overflow"),
-        (fails(400, "request (6031 tokens) exceeds the available context size (4096 tokens)",
-               type="exceed_context_size_error"), "context overflow"),
-        (fails(413, "Payload Too Large"), "context overflow"),
-        (fails(400, "The response was filtered", code="content_filter"), "content filter"),
-    ],
-)  # fmt: skip
-def test_a_conversation_that_the_server_refuses_is_an_outcome_of_the_agent(
-    ask, stub, waits, refusal, finish_reason
-):
-    stub.usual = refusal
-    answer = ask()
-    assert (answer.text, answer.tokens, answer.finish_reason) == ("", 0, finish_reason)
-    assert waits == []
-    stub.usual = say("fits now")
-    assert ask().text == "fits now"
 
 
 def test_a_renamed_parameter_is_sent_under_its_new_name(ask, stub):
@@ -224,11 +202,8 @@ def test_a_server_that_asks_to_wait_for_hours_stops_the_run(ask, stub, waits):
         (fails(401, "who are you?"), r"status 401 \(who are you\?\); check CAPSCOPE_LLM_API_KEY"),
         (fails(403, "not for you"), "status 403"),
         (fails(404, "no such model"), "the base URL, which usually ends in /v1"),
-        (fails(400, "what is this?"), r"status 400 \(what is this\?\)"),
-        (fails(422, "no field seed"), "no field seed"),
+        (fails(413, "Payload Too Large"), "413 .*a proxy may limit the size of requests"),
         (fails(429, "You are broke", code="insufficient_quota"), "You are broke"),
-        (sends(b"plain words", 400), "plain words"),
-        (sends(b'{"error": "just text"}', 400), "just text"),
     ],
 )  # fmt: skip
 def test_a_permanent_failure_is_reported_at_once(ask, stub, waits, failure, said):
@@ -236,6 +211,86 @@ def test_a_permanent_failure_is_reported_at_once(ask, stub, waits, failure, said
     with pytest.raises(LlmError, match=said):
         ask()
     assert (len(stub.requests), waits) == (1, [])
+
+
+# Refusals: of one conversation, or of every request.
+
+REFUSALS = {
+    "context": fails(400, "This model's maximum context length is 4096", code="too_long"),
+    "tokens": fails(422, "`inputs` must have less than 4096 tokens"),
+    "size": fails(413, "request (6031 tokens) exceeds the available context size"),
+    "filter": fails(400, "The response was filtered", code="content_filter"),
+    "policy": fails(403, "It violates our policy", code="content_policy_violation"),
+    "history": fails(400, "Expecting ',' delimiter: line 1 column 54 (char 53)"),
+    "llama.cpp": fails(500, "Failed to parse tool call arguments as JSON"),
+    "plain words": sends(b"plain words", 400),
+    "just text": sends(b'{"error": "just text"}', 400),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_a_refused_conversation_is_not_an_error_of_the_run(ask, stub, waits, refusal):
+    stub.script.append(refusal)
+    with pytest.raises(ConversationRefused, match=r"the server answered with status [45]\d\d \("):
+        ask()
+    refused, greeting = stub.requests
+    assert greeting == {**refused, "messages": [{"role": "user", "content": "Hello."}]}
+    assert waits == []
+    # A refusal is not cached.
+    assert ask().text == "hello"
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_a_server_that_refuses_a_greeting_stops_the_run(ask, stub, waits, refusal):
+    stub.usual = refusal
+    with pytest.raises(LlmError, match=r"\), even to a greeting; the current draw was not"):
+        ask()
+    assert (len(stub.requests), waits) == (2, [])
+
+
+def test_a_server_that_breaks_down_after_a_refusal_stops_the_run(ask, stub):
+    stub.script.append(REFUSALS["history"])
+    stub.usual = fails(401, "your key has expired")
+    with pytest.raises(LlmError, match="your key has expired"):
+        ask()
+
+
+def test_a_greeting_is_paid_for(client, stub):
+    stub.script.append(REFUSALS["history"])
+    allowance = Allowance()
+    asked = client(price_prompt=1e6, price_completion=1e6)
+    with pytest.raises(ConversationRefused):
+        asked.complete(QUESTION, sampling=Sampling(), call=CallId(0), allowance=allowance)
+    assert (allowance.cost, allowance.tokens) == (15.0, 0)
+
+
+HISTORY = [*QUESTION, {"role": "assistant", "content": "Yes?"}, {"role": "user", "content": "No."}]
+
+
+@pytest.mark.parametrize("refused", [QUESTION, HISTORY], ids=["prompts", "histories"])
+def test_a_server_that_has_refused_every_conversation_stops_the_run(client, stub, refused):
+    stub.usual = refuses_all_but_greetings
+    asked = client()
+    for draw in range(MOST_REFUSED - 1):
+        for _ in range(2):  # an agent may try again
+            with pytest.raises(ConversationRefused):
+                asked.complete(refused, sampling=Sampling(), call=CallId(draw))
+    with pytest.raises(LlmError, match=f"refused all {MOST_REFUSED} conversations .*new run"):
+        asked.complete(refused, sampling=Sampling(), call=CallId(MOST_REFUSED))
+
+
+def test_a_server_that_has_accepted_a_conversation_may_refuse_any_number(client, stub):
+    asked = client()
+    asked.complete(HISTORY, sampling=Sampling(), call=CallId(0))
+    stub.usual = refuses_all_but_greetings
+    for draw in range(1, 2 * MOST_REFUSED):
+        with pytest.raises(ConversationRefused):
+            asked.complete(HISTORY, sampling=Sampling(), call=CallId(draw))
+
+
+def refuses_all_but_greetings(handler, request):
+    greeting = request["messages"][-1]["content"] == "Hello."
+    (say("hello") if greeting else fails(400, "no"))(handler, request)
 
 
 # Concurrency.

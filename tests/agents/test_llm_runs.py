@@ -8,6 +8,7 @@ import pytest
 from capscope import Budget, Settings, WorkerSettings, assess, load, resume
 from capscope.assessment.worker_pool import WorkerPool
 from capscope.errors import LlmError
+from capscope.present.notes import agent_failure_warnings
 from capscope.record.journal import Journal
 from support import llm_agents
 from support.llm_agents import TOKENS, asking_board, choose
@@ -266,11 +267,45 @@ def test_costs_are_restored_with_the_run(model, tmp_path):
     assert resume(run, trust=True).usage.llm_cost == paid
 
 
-def test_an_answer_that_overflows_the_context_is_an_outcome_of_the_agent(model, tmp_path):
-    model.usual = fails(400, "exceeds the available context size")
-    result = assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "run")
-    assert str(result.stop_reason) == "budget of queries spent"
-    assert result.usage.llm_tokens == 0
+def refusing(wanted):
+    """Refuse the conversations about one intent."""
+    no = fails(400, "exceeds the available context size")
+    return lambda handler, request: (no if wanted in str(request["messages"]) else choose)(
+        handler, request
+    )
+
+
+def test_conversations_that_the_server_refuses_are_failures_of_the_agent(model, tmp_path):
+    run = tmp_path / "run"
+    model.usual = refusing("Wanted: lit(a)")
+    budget = Budget(executions=40)
+    result = assess(BOARD, strategy="random", settings=SMALL["settings"], budget=budget, run=run)
+    assert str(result.stop_reason) == "budget of executions spent"
+    (failure,) = result.agent_failures
+    assert str(failure.ending) == "conversation refused" and failure.executions > 1
+    assert "status 400 (exceeds the available context size)" in failure.detail
+    (warning,) = agent_failure_warnings(result.agent_failures, run)
+    assert "had a conversation that the server of its model refused (first: the server" in warning
+    # Read back from the journal, and made again, the run is the same.
+    assert load(run).agent_failures == result.agent_failures
+    again = assess(BOARD, strategy="random", settings=SMALL["settings"], budget=budget)
+    assert again.agent_failures == result.agent_failures
+
+
+def test_a_proxy_that_limits_requests_stops_a_run_that_then_continues(model, tmp_path):
+    run = tmp_path / "run"
+    model.script.extend([choose] * 3 + [fails(413, "<html>Request Entity Too Large</html>")])
+    with pytest.raises(LlmError, match=r"status 413 .*a proxy may limit .* resume"):
+        assess(BOARD, **SMALL, budget=SHORT, run=run)
+    assert load(run).agent_failures == ()
+    assert resume(run, trust=True).agent_failures == ()
+
+
+def test_a_server_that_refuses_everything_stops_a_run_before_anything_is_recorded(model, tmp_path):
+    model.usual = fails(400, "unknown parameter: seed")
+    with pytest.raises(LlmError, match=r"unknown parameter: seed\), even to a greeting"):
+        assess(BOARD, **SMALL, budget=SHORT, run=tmp_path / "run")
+    assert len(load(tmp_path / "run").executions) == 0
 
 
 def test_long_nonsense_is_an_outcome_of_the_agent(model, tmp_path):

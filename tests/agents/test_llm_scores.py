@@ -9,7 +9,7 @@ import pytest
 
 from capscope.agents.llm import CallId, Calls, LlmClient, LlmSettings, Sampling, TokenScores
 from capscope.agents.llm.completion import score_key
-from capscope.errors import LlmError
+from capscope.errors import ConversationRefused, LlmError
 from capscope.world import Allowance
 from capscope.world.allowance import AllowanceSpent
 from support.llm_agents import KEY, QUESTION
@@ -165,11 +165,11 @@ def test_impossible_tokens_are_left_out(client, stub):
 
 
 def test_a_refused_prompt_is_not_cached(client, stub):
-    stub.script.append(fails(413, "Payload Too Large"))
+    stub.script.append(fails(400, "the prompt exceeds the context"))
     stub.usual = scores(yes=1.0)
     asked = client()
-    (refused,) = asked.scores([QUESTION])
-    assert (refused.logprobs, refused.tokens, refused.finish_reason) == ((), 0, "context overflow")
+    with pytest.raises(ConversationRefused, match="exceeds the context"):
+        asked.scores([QUESTION])
     assert asked.scores([QUESTION])[0].logprob("yes") == 0.0
 
 

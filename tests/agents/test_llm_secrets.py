@@ -143,7 +143,16 @@ def test_the_command_line_reports_a_rejected_key_in_one_line(
 
     in_environment.usual = ECHOES["401"]
     monkeypatch.chdir(tmp_path)
-    command = ["assess", BOARD, "--strategy", "random", "--walks", "2", "--walk-steps", "20"]
+    command = [
+        "assess",
+        BOARD,
+        "--strategy",
+        "random",
+        "--set",
+        "walks=2",
+        "--set",
+        "walk-steps=20",
+    ]
     monkeypatch.setattr("sys.argv", ["capscope", *command])
     with pytest.raises(SystemExit) as end:
         main()

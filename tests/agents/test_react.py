@@ -263,10 +263,10 @@ def test_long_nonsense_ends_the_attempt_and_is_only_partly_echoed(attempt, stub)
 
 
 def test_a_context_overflow_ends_the_attempt(attempt, stub):
-    stub.usual = fails(400, "the request exceeds the available context size")
+    stub.script.append(fails(400, "the request exceeds the available context size"))
     made = attempt()
-    assert (made.ending, made.simulator_steps) == (Ending.STOPPED, 0)
-    assert "context overflow" in made.transcript
+    assert (made.ending, made.simulator_steps) == (Ending.REFUSED, 0)
+    assert "exceeds the available context size" in made.detail
 
 
 def test_an_attempt_is_cut_when_its_allowance_is_spent(attempt, stub):

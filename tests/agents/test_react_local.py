@@ -19,7 +19,17 @@ WEIGHTS = weights_path()
 SOURCE = "minigrid-react:max-actions=1,max-plan=2,max-thought=20,max-tokens=50"
 ASSESS = [
     *["assess", SOURCE, "--intents", "carrying-blue-key()", "--strategy", "random"],
-    *["--random-length", "1", "--draws", "3", "--max-queries", "1", "--run", "run", "--json"],
+    *[
+        "--set",
+        "random-length=1",
+        "--set",
+        "draws=3",
+        "--max-queries",
+        "1",
+        "--run",
+        "run",
+        "--json",
+    ],
 ]
 
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 SOURCE = "minigrid-react:max-actions=6"
 TINY = [
     *["assess", SOURCE, "--intents", "carrying-blue-key()", "--intents", "not is-dead()"],
-    *["--strategy", "random", "--random-length", "2", "--draws", "3", "--max-queries", "2"],
+    *["--strategy", "random", "--set", "random-length=2", "--set", "draws=3", "--max-queries", "2"],
 ]
 
 

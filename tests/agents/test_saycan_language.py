@@ -125,7 +125,7 @@ def test_a_token_that_begins_two_words_counts_for_neither():
     assert answer_shares(listed, ["blue", "black"]) == pytest.approx([0.5, 0.5])
 
 
-def test_a_server_that_refuses_leaves_all_answers_equal():
+def test_an_answer_without_tokens_leaves_all_answers_equal():
     assert answer_shares(TokenScores((), 0, 0), ["a", "b"]) == [0.5, 0.5]
 
 

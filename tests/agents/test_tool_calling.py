@@ -13,8 +13,9 @@ from capscope.symbolic import Intent
 from capscope.tools import ToolCallingSettings, ToolWorld, ask, tool_problem
 from capscope.world import Allowance, Ending, Position
 from capscope.world.attempt import pursue
-from support.llm_stub import fails, say
-from support.tool_models import calls
+from support.llm_stub import fails, say, sends
+from support.strict_models import MALFORMED, strict
+from support.tool_models import calling, calls
 
 pytest_plugins = "support.llm_fixtures"
 pytest.importorskip("pydantic")
@@ -66,6 +67,14 @@ def post(llm, body=None, path="chat/completions"):
         return response.read().decode()
 
 
+def refused(llm, body):
+    """Ask the proxy for what it refuses; return the status and the message."""
+    with pytest.raises(urllib.error.HTTPError) as raised:
+        post(llm, body)
+    with raised.value as error:
+        return error.code, json.loads(error.read())["error"]["message"]
+
+
 def test_the_built_in_agent_carries_out_calls_until_there_are_none(in_environment):
     in_environment.script.extend(
         [
@@ -87,12 +96,74 @@ def test_the_built_in_agent_carries_out_calls_until_there_are_none(in_environmen
         '["desk is off","bed is off"]',
         "error: there is no lamp table",
     ]
-    assert third["messages"][-1]["content"].startswith("error: lamp: Field required")
+    assert third["messages"][-1]["content"] == "error: the arguments are not a JSON object"
     assert fourth["messages"][-1]["content"] == "switched"
     # Each result answers the call that asked for it.
     asked = [c["id"] for m in fourth["messages"] for c in m.get("tool_calls", ())]
     assert asked == [m["tool_call_id"] for m in fourth["messages"] if m["role"] == "tool"]
     assert "→ switch(lamp='desk')" in made.transcript and made.llm_tokens == 60
+
+
+@pytest.mark.parametrize("spoil", MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_call_is_answered_and_repeated_in_a_valid_form(in_environment, spoil):
+    """The server refuses whatever breaks the protocol, and the model makes its call again."""
+
+    def model(handler, request):
+        results = [m["content"] for m in request["messages"] if m["role"] == "tool"]
+        if results and results[-1] == "switched":
+            return say("Done.")(handler, request)
+        document = calling(
+            ("look", {}), ("switch", {"lamp": "desk"}), turn=len(request["messages"])
+        )
+        if len(results) == 2:
+            sent = document["choices"][0]["message"]["tool_calls"]
+            sent[:] = [spoil(sent[1])]
+        return sends(json.dumps(document).encode())(handler, request)
+
+    looks = calling(("look", {}), ("look", {}), turn=1)
+    in_environment.script.append(sends(json.dumps(looks).encode()))
+    in_environment.usual = strict(model)
+    made, end = attempt(lamps())
+    assert made.ending is Ending.STOPPED, made.detail
+    assert end.observation.state["desk"] is True
+
+
+def test_a_call_that_cannot_be_read_is_not_made(in_environment):
+    in_environment.script.append(calls(("look", '{"lamp"'), ("switch", '["desk"]')))
+    in_environment.usual = say("Done.")
+    made, end = attempt(lamps())
+    results = [m for m in in_environment.requests[-1]["messages"] if m["role"] == "tool"]
+    assert [m["content"] for m in results] == ["error: the arguments are not a JSON object"] * 2
+    assert made.simulator_steps == 2 and end.observation.state["desk"] is False
+    # What the model said is kept as it was.
+    assert r'"name": "look", "arguments": "{\"lamp\""}' in made.transcript
+    (repeated,) = (m for m in in_environment.requests[-1]["messages"] if "tool_calls" in m)
+    assert [json.loads(call["function"]["arguments"]) for call in repeated["tool_calls"]] == [
+        {"unreadable arguments": '{"lamp"'},
+        {"unreadable arguments": '["desk"]'},
+    ]
+
+
+def test_a_valid_call_is_repeated_as_it_was_sent(in_environment):
+    """Further fields, such as signatures of thoughts, belong to the protocol of some servers."""
+    document = calling(("look", "{ }"))
+    (sent,) = document["choices"][0]["message"]["tool_calls"]
+    sent["extra_content"] = {"signature": "abc"}
+    in_environment.script.append(sends(json.dumps(document).encode()))
+    in_environment.usual = say("Done.")
+    attempt(lamps())
+    (repeated,) = (m for m in in_environment.requests[-1]["messages"] if "tool_calls" in m)
+    assert repeated["tool_calls"] == [sent]
+
+
+def test_a_conversation_that_becomes_too_long_ends_the_attempt_with_the_reason(in_environment):
+    in_environment.script.extend(
+        [calls(("look", {})), fails(400, "maximum context length exceeded")]
+    )
+    made, _ = attempt(lamps())
+    assert made.ending is Ending.REFUSED and made.simulator_steps == 1
+    assert "status 400 (maximum context length exceeded)" in made.detail
+    assert "→ look()" in made.transcript
 
 
 def test_draws_do_not_share_answers_and_repeats_are_not_paid_for(in_environment):
@@ -272,6 +343,62 @@ def test_a_server_that_is_down_stops_the_run(in_environment):
 
     with pytest.raises(LlmError, match="status 500"):
         attempt(lamps(agent))
+
+
+CUT_OFF = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{"}}
+BROKEN = {"messages": [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "content": None, "tool_calls": [CUT_OFF]},
+    {"role": "tool", "tool_call_id": "a", "content": "no"},
+]}  # fmt: skip
+
+
+def test_a_loop_gets_the_refusal_of_its_conversation_and_may_go_on(in_environment):
+    in_environment.usual = strict(say("hello"))
+    seen = []
+
+    def agent(prompt, tools, llm):
+        seen.append(refused(llm, BROKEN))
+        post(llm)
+        tools[1]("desk")
+
+    made, _ = attempt(lamps(agent))
+    assert made.ending is Ending.STOPPED, made.detail
+    # Messages of other programs are passed on as they are.
+    assert in_environment.requests[0]["messages"] == BROKEN["messages"]
+    ((status, message),) = seen
+    assert status == 400 and "JSONDecodeError" in message
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_loop_that_ends_with_a_refused_conversation_has_failed(in_environment, raises):
+    in_environment.usual = strict(say("hello"))
+
+    def agent(prompt, tools, llm):
+        refused(llm, BROKEN)
+        if raises:
+            raise ZeroDivisionError
+
+    made, _ = attempt(lamps(agent))
+    assert made.ending is Ending.REFUSED and "JSONDecodeError" in made.detail
+
+
+@pytest.mark.parametrize("spoil", MALFORMED.values(), ids=MALFORMED)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_loop_gets_a_malformed_call_as_the_model_made_it(in_environment, spoil, stream):
+    document = calling(("look", {}))
+    sent = document["choices"][0]["message"]["tool_calls"]
+    sent[:] = [spoil(sent[0])]
+    in_environment.usual = sends(json.dumps(document).encode())
+    told = []
+
+    def agent(prompt, tools, llm):
+        body = {"messages": [{"role": "user", "content": "hi"}], "stream": stream}
+        told.append(post(llm, body))
+
+    made, _ = attempt(lamps(agent))
+    assert made.ending is Ending.STOPPED, made.detail
+    assert "(calls " in made.transcript and told[0].count('"tool_calls"') >= 1
 
 
 def test_other_paths_of_the_protocol_are_refused_with_a_reason(in_environment):

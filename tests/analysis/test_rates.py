@@ -41,7 +41,7 @@ def rates_of(rows, initial=()):
 def test_a_planner_that_walks_three_steps_gets_there_though_rarely_at_once():
     walk = [(0b000, 0b010), (0b010, 0b110), (0b110, 0b100), (0b100, 0b101)]
     rates = rates_of(walk * 50)
-    assert (rates.at_once.rate, rates.gets_there.rate) == (0.25, 1.0)
+    assert (rates.at_once.rate, rates.gets_there.rate) == (pytest.approx(0.25, abs=0.01), 1.0)
     assert rates.at_once.states == rates.gets_there.states == 4
     assert 0.1 < rates.at_once.low < 0.25 < rates.at_once.high < 0.4
     assert 0.6 < rates.gets_there.low < 0.95 and rates.gets_there.high == 1.0

@@ -1,10 +1,10 @@
+import time
 from contextlib import closing
 
 import pytest
 
 from capscope import Budget, CapscopeError, Settings, Usage, Vocabulary, assess, resume
 from capscope.assessment import RunSpec, run_assessment
-from capscope.assessment import ask as asking
 from capscope.assessment.loop import discover, recall
 from capscope.record.journal import Draw, Execution, Journal, QueryRecord
 from capscope.record.run_directory import RunDirectory
@@ -15,7 +15,7 @@ from capscope.strategy.registry import STRATEGIES
 from capscope.world import Attempt, Ending
 from support.journal_rows import dump
 from support.small_journals import change
-from support.toy_worlds import Board, Scripted, Seen, board_problem, slippery_board
+from support.toy_worlds import Board, Presser, Scripted, Seen, board_problem, slippery_board
 
 SMALL = Settings(draws=3, random_length=4, walks=2, walk_steps=6, patience=5)
 WALKED = 12  # simulator steps that discovery takes with these settings
@@ -217,10 +217,14 @@ def test_llm_tokens_are_counted_and_end_a_run(tmp_path):
     assert result.usage.llm_tokens == 40
 
 
-def test_a_draw_stops_when_its_time_is_over(monkeypatch, tmp_path):
-    clock = iter(range(0, 10_000, 7))
-    monkeypatch.setattr(asking.time, "perf_counter", lambda: next(clock))
-    result = run_board(tmp_path / "run", Budget(seconds=50.0))
+class Slow(Presser):
+    def begin(self, intent, seed):
+        time.sleep(0.05)
+        return super().begin(intent, seed)
+
+
+def test_a_draw_stops_when_its_time_is_over(tmp_path):
+    result = run_board(tmp_path / "run", Budget(seconds=1.0), board_problem(agent=Slow()))
     assert result.stop_reason == StopReason.budget("seconds")
     assert recorded(tmp_path / "run")[1][-1][-1].cut
 

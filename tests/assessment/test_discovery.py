@@ -136,7 +136,7 @@ def test_a_world_without_change_is_reported_in_one_line_with_what_to_do():
         assess(board_problem(StillBoard()), strategy="random", settings=SMALL)
     message = str(refused.value)
     assert "no change was seen in 16 random steps of board" in message
-    assert "--walks" in message
+    assert "--set walks" in message
     assert "--intents" in message
 
 

@@ -75,13 +75,13 @@ def test_a_recorded_draw_that_the_policy_would_not_make_is_refused():
         retrace(task, draw_of(0, 2))
 
 
-def test_a_run_of_the_earlier_mcqs_e_is_read_but_not_continued(board, tmp_path):
+def test_a_run_of_an_earlier_mcqs_e_is_read_but_not_continued(board, tmp_path):
     path = tmp_path / "run"
     assess(board, strategy="mcqs-e", settings=SETTINGS, budget=Budget(queries=2), run=path)
     with sqlite3.connect(path / "journal.sqlite") as db:
         (text,) = db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
         stored = json.loads(text)
-    del stored["settings"]["persistent_statistics"]
+    stored["settings"]["draws_per_pair"] = 3
     earlier = ("UPDATE meta SET value = ? WHERE key = 'identity'", (json.dumps(stored),))
     change(path / "journal.sqlite", earlier)
     assert load(path).usage.queries == 2

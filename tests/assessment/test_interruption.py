@@ -151,11 +151,11 @@ Path(answer).write_text(json.dumps(results))
 """
 
 SMALL = {
-    "random": ["--random-length", "5"],
-    "mcqs-s": ["--iterations", "30", "--depth", "5", "--random-length", "5"],
-    "mcqs-e": ["--iterations", "30", "--depth", "3", "--random-length", "5"],
+    "random": ["--set", "random-length=5"],
+    "mcqs-s": ["--set", "iterations=30", "--set", "depth=5", "--set", "random-length=5"],
+    "mcqs-e": ["--set", "iterations=30", "--set", "depth=3", "--set", "random-length=5"],
 }
-COMMON = ["--draws", "3", "--walks", "1", "--walk-steps", "2", "--max-queries", "12"]
+COMMON = ["--set", "draws=3", "--set", "walks=1", "--set", "walk-steps=2", "--max-queries", "12"]
 
 
 def arguments(world, run, strategy="random", seed=0):
@@ -347,7 +347,7 @@ def assess_here(monkeypatch, *given):
 def test_a_full_disk_stops_a_run_in_one_line_and_it_resumes_to_the_same_end(
     world, tmp_path, monkeypatch, capsys
 ):
-    more = ["--draws", "20", "--random-length", "30"]
+    more = ["--set", "draws=20", "--set", "random-length=30"]
     whole = tmp_path / "whole"
     assert assess_here(monkeypatch, *arguments(world, whole), *more) == 0
     opened = Journal.open

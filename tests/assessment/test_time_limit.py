@@ -4,13 +4,20 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from math import inf
 
 import pytest
 
 from capscope import Budget, Settings, assess, load, resume
-from capscope.assessment.time_limit import OutOfTime, TimedPictures, TimeLimit
+from capscope.assessment.time_limit import (
+    OutOfTime,
+    TimedPictures,
+    TimeLimit,
+    interrupted_at,
+    until,
+)
 from capscope.record.stop_reason import StopReason
 from support.processes import SECONDS
 from support.toy_worlds import slippery_board
@@ -21,8 +28,7 @@ NEVER_ENDS = Settings(patience=10**6)
 def test_without_a_budget_of_seconds_there_is_no_limit():
     assert TimeLimit.of(5.0, None) == TimeLimit(inf, inf)
     assert TimeLimit().to_ask() == inf
-    with TimeLimit().enforced():
-        pass
+    assert TimeLimit().enforced(lambda: 5) == 5
 
 
 @pytest.mark.parametrize(
@@ -34,45 +40,101 @@ def test_a_part_of_the_time_is_kept_for_the_report(seconds, reserved):
     assert limit.ends - limit.asking_ends == pytest.approx(reserved)
 
 
-def test_a_block_is_refused_when_it_is_too_late():
-    with pytest.raises(OutOfTime), TimeLimit(0.0, time.monotonic() - 1).enforced():
-        pytest.fail("it began")
+def test_work_is_refused_when_it_is_too_late():
+    with pytest.raises(OutOfTime):
+        TimeLimit(0.0, time.monotonic() - 1).enforced(lambda: pytest.fail("it began"))
 
 
-@pytest.fixture
-def free_timer():
-    """Take the timer from pytest-timeout for a moment."""
-    left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
-    handler = signal.getsignal(signal.SIGALRM)
-    yield
-    signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, left)
+def spin():
+    while True:
+        pass
 
 
-@pytest.mark.usefixtures("free_timer")
-def test_a_block_that_takes_too_long_is_ended():
+def sleep():
+    time.sleep(200)
+
+
+def catch_once():
+    """Take the first interruption for an error of one's own."""
+    try:
+        spin()
+    except BaseException:
+        sleep()
+
+
+def catch_and_raise():
+    try:
+        spin()
+    except BaseException as error:
+        raise ValueError("what was that?") from error
+
+
+def lose_one_in_a_finalizer():
+    """Swallow the first interruption, as a callback of a weak reference would."""
+
+    class Finalized:
+        def __del__(self):
+            spin()
+
+    Finalized()
+    sleep()
+
+
+@pytest.mark.parametrize(
+    "work", [spin, sleep, catch_once, catch_and_raise, lose_one_in_a_finalizer]
+)
+@pytest.mark.parametrize("limited", [interrupted_at, until])
+def test_work_that_does_not_return_is_interrupted_in_the_main_thread(limited, work):
+    before, alarm = signal.getsignal(signal.SIGURG), signal.getsignal(signal.SIGALRM)
     begun = time.monotonic()
-    with pytest.raises(OutOfTime), TimeLimit(0.0, begun + 0.2).enforced():
-        while time.monotonic() < begun + 30:
-            pass
-    assert time.monotonic() < begun + 10
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    with pytest.raises(OutOfTime):
+        limited(begun + 0.2, work)
+    assert 0.2 <= time.monotonic() - begun < 60
+    assert signal.getsignal(signal.SIGURG) is before
+    assert signal.getsignal(signal.SIGALRM) is alarm
 
 
-@pytest.mark.usefixtures("free_timer")
-def test_a_block_that_is_quick_leaves_no_timer_behind():
-    before = signal.getsignal(signal.SIGALRM)
-    with TimeLimit(0.0, time.monotonic() + 100).enforced():
-        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
-    assert signal.getsignal(signal.SIGALRM) is before
+@pytest.mark.parametrize("work", [spin, sleep])
+def test_work_that_does_not_return_is_left_behind_in_another_thread(work, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "sleep", lambda: time.sleep(2))
+    found = []
+
+    def limited():
+        try:
+            until(time.monotonic() + 0.2, work if work is spin else sleep)
+        except OutOfTime as error:
+            found.append(error)
+
+    thread = threading.Thread(target=limited)
+    thread.start()
+    thread.join(60)
+    assert len(found) == 1
 
 
-def test_the_timer_of_somebody_else_is_left_alone():
-    signal.setitimer(signal.ITIMER_REAL, 200) if not signal.getitimer(signal.ITIMER_REAL)[0] else 0
-    before = signal.getsignal(signal.SIGALRM)
-    with TimeLimit(0.0, time.monotonic() + 0.05).enforced():
-        assert signal.getsignal(signal.SIGALRM) is before
+def test_work_that_returns_is_not_interrupted_afterwards():
+    assert interrupted_at(time.monotonic() + 0.2, lambda: 5) == 5
+    until_later = time.monotonic() + 0.5
+    while time.monotonic() < until_later:
+        pass
+
+
+def test_errors_of_the_work_are_its_own():
+    for limited in (interrupted_at, until):
+        with pytest.raises(ZeroDivisionError):
+            limited(time.monotonic() + 60, lambda: 1 / 0)
+
+
+def test_the_nearer_deadline_of_nested_work_counts():
+    begun = time.monotonic()
+
+    def outer():
+        with pytest.raises(OutOfTime):
+            interrupted_at(begun + 0.1, spin)
+        return "went on"
+
+    assert interrupted_at(begun + 100, outer) == "went on"
+    with pytest.raises(OutOfTime):
+        interrupted_at(begun + 0.2, lambda: interrupted_at(begun + 100, spin))
 
 
 def test_pictures_end_when_half_of_the_time_is_over(monkeypatch):
@@ -128,7 +190,7 @@ main()
 def test_a_report_that_is_not_ready_in_time_is_omitted_and_that_is_said(tmp_path):
     toys = f"{slippery_board.__code__.co_filename}:slippery_board"
     command = [sys.executable, "-c", SLOW_REPORT, "assess", toys, "--strategy", "random"]
-    command += ["--patience", "1000000", "--run", "run", "--max-seconds", "4"]
+    command += ["--set", "patience=1000000", "--run", "run", "--max-seconds", "4"]
     begun = time.monotonic()
     done = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False

@@ -50,7 +50,7 @@ def test_a_run_continues_with_another_number_of_workers(tmp_path, request):
 
 
 def test_workers_without_draws_to_share_are_refused(request):
-    with pytest.raises(RunError, match="4 workers need --batch 4 or more, not 2"):
+    with pytest.raises(RunError, match="4 workers need --set batch=4 or more, not 2"):
         assess(
             f"{request.config.rootpath}/{BOARD}", strategy="exhaustive",
             settings=Settings(batch=2), workers=4,

@@ -16,8 +16,17 @@ from support.processes import SECONDS, started
 from support.toy_worlds import RAISES_HERE
 
 TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
-SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "2"]
-SMALL += ["--walks", "2", "--walk-steps", "10"]
+SMALL = [
+    "--strategy",
+    "random",
+    "--set",
+    "draws=2",
+    "--set",
+    "random-length=5",
+    "--set",
+    "patience=2",
+]
+SMALL += ["--set", "walks=2", "--set", "walk-steps=10"]
 
 
 @pytest.fixture
@@ -116,20 +125,19 @@ def test_show_and_export_print_the_model(answer, capscope):
 
 
 def test_show_surprises_lists_the_findings(answer, capscope):
-    source = f"{TOYS.with_name('quirky_worlds.py')}:careless_house"
+    source = f"{TOYS.with_name('quirky_worlds.py')}:careless_lamps"
     run = answer("assess", source, "--max-executions", 1000)["run"]
     found = answer("show", run, "--surprises")
-    assert found["problem"] == "house"
+    assert found["problem"] == "lamps"
     (finding,) = found["findings"]
-    assert finding["kind"] == "detour"
-    assert finding["way"] == []
-    assert finding["literals"] == ["open()"]
+    assert (finding["kind"], finding["intent"]) == ("collateral change", "on(a)")
     text = capscope("show", run, "--surprises").out
     assert finding["sentence"] in " ".join(text.split())
+    changes = found["unrequested_changes"]
+    assert f"asked for {changes[0]['request']}: {changes[0]['change']}" in text
     assert capscope("show", run, "--surprises", "--limit", 1).out == text
-    assert answer("show", run, "holding(key)", "--surprises") == found
-    assert answer("show", run, "open()", "--surprises")["findings"] == []
-    assert "nothing surprising" in capscope("show", run, "open()", "--surprises").out
+    assert answer("show", run, "on(a)", "--surprises")["findings"] == [finding]
+    assert answer("show", run, "not on(a)", "--surprises")["findings"] == []
 
 
 def test_explain_says_what_was_asked(answer, capscope):
@@ -211,13 +219,20 @@ def test_an_agent_that_raises_does_not_stop_a_run_on_the_command_line(capscope, 
             "chose an action that is not available",
             "there is no switch z\x1bz",
         ),
+        (
+            "Scripted(ConversationRefused('the context is too short'))",
+            "conversation refused",
+            "had a conversation that the server of its model refused",
+            "the context is too short",
+        ),
     ],
 )
 def test_agent_failures_are_warned_about_wherever_a_run_is_shown(
     capscope, answer, tmp_path, agent, ending, said, detail
 ):
     (tmp_path / "mine.py").write_text(
-        f"from support.toy_worlds import *\ndef make(): return board_problem(agent={agent})"
+        "from capscope.errors import ConversationRefused\nfrom support.toy_worlds import *\n"
+        f"def make(): return board_problem(agent={agent})"
     )
     done = capscope("assess", "mine.py:make", *SMALL, "--run", "broken")
     (warning,) = [line for line in done.out.splitlines() if line.startswith("warning: ")]

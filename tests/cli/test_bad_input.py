@@ -13,8 +13,17 @@ from capscope.cli import main
 from support.small_journals import change
 
 BOARD = f"{Path(__file__).parents[1] / 'support' / 'toy_worlds.py'}:slippery_board"
-SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "2"]
-SMALL += ["--walks", "2", "--walk-steps", "10"]
+SMALL = [
+    "--strategy",
+    "random",
+    "--set",
+    "draws=2",
+    "--set",
+    "random-length=5",
+    "--set",
+    "patience=2",
+]
+SMALL += ["--set", "walks=2", "--set", "walk-steps=10"]
 
 
 @pytest.fixture(scope="module")
@@ -111,11 +120,11 @@ def test_two_problems_are_refused(refusal, command):
 # Settings, budgets, strategies, intents.
 
 MISTAKES = {
-    ("--draws", "0"): "--draws must be at least 1, not 0",
-    ("--xi", "-1"): "--xi must be at least 0, not -1",
-    ("--xi", "nan"): "--xi must be at least 0, not nan",
-    ("--patience", "0"): "--patience must be at least 1, not 0",
-    ("--random-length", "-3"): "--random-length must be at least 1, not -3",
+    ("--set", "draws=0"): "--set draws must be at least 1, not 0",
+    ("--set", "xi=-1"): "--set xi must be at least 0, not -1",
+    ("--set", "xi=nan"): "--set xi must be at least 0, not nan",
+    ("--set", "patience=0"): "--set patience must be at least 1, not 0",
+    ("--set", "random-length=-3"): "--set random-length must be at least 1, not -3",
     ("--max-steps", "-1"): "a budget of -1 simulator_steps cannot be spent",
     ("--max-seconds", "nan"): "a budget of nan seconds cannot be spent",
     ("--strategy", "oracle"): "no strategy 'oracle'; choose one of adaptive, exhaustive,",
@@ -141,7 +150,7 @@ def test_a_bad_option_is_named_and_nothing_is_started(refusal, tmp_path, given, 
     "arguments",
     [
         ["assess"],
-        ["assess", BOARD, "--draws", "many"],
+        ["assess", BOARD, "--seed", "many"],
         ["assess", BOARD, "--bogus"],
         ["show"],
         ["show", "run", "--limit", "0"],

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -14,6 +15,12 @@ def opens_first(intent, state, rng, step):
     """Open the closed door before going for the key."""
     closed = not true(state, "open()", HOUSE)
     return "open" if str(intent) == "holding(key)" and closed and step == 1 else None
+
+
+def opens_sometimes(intent, state, rng, step):
+    """Open the closed door on the way in three of ten executions."""
+    aside = str(intent).startswith(("at", "holding")) and not true(state, "open()", HOUSE)
+    return "open" if aside and step == 1 and rng.random() < 0.3 else None
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +52,56 @@ def test_a_loss_exits_with_one_if_asked_for(capscope, runs):
 def test_a_new_side_effect_exits_with_one_if_asked_for(capscope, runs):
     assert capscope("diff", runs / "a", runs / "careless", "--fail-on-side-effects").code == 1
     assert capscope("diff", runs / "careless", runs / "a", "--fail-on-side-effects").code == 0
+
+
+@pytest.fixture(scope="module")
+def short_runs(tmp_path_factory):
+    """Runs too short for a difference in side effects that the test supports."""
+    folder = tmp_path_factory.mktemp("short")
+    for seed, (name, quirk) in enumerate(
+        {"old": None, "same": None, "new": opens_sometimes}.items()
+    ):
+        assess(
+            problem(HOUSE, quirk, temporal_length=None), strategy="exhaustive",
+            budget=Budget(executions=300), seed=seed, run=folder / name,
+        )  # fmt: skip
+    return folder
+
+
+def test_a_side_effect_that_show_prints_of_b_alone_is_suspected_and_fails_the_gate(
+    capscope, short_runs, tmp_path
+):
+    old, new = short_runs / "old", short_runs / "new"
+    assert "open()" in capscope("show", new, "--surprises").out
+    assert "the agent also cause" not in capscope("show", old, "--surprises").out
+    page = tmp_path / "diff.html"
+    done = capscope("diff", old, new, "--fail-on-side-effects", "--html", page)
+    assert done.code == 1
+    text = " ".join(done.out.split())
+    assert "2 new changes beyond the request suspected; no other difference" in text
+    assert "new beyond the request (suspected): B did this and A never did" in text
+    lines = re.findall(
+        r"asked for at\(x\), also open\(\): B: (\d+) of \d+ executions.*?; A: 0 of", text
+    )
+    found = json.loads(capscope("diff", old, new, "--json").out)["new beyond the requests"]
+    (entry,) = (one for one in found if one["request"] == "at(x)")
+    assert [int(number) for number in lines] == [entry["executions"]]
+    assert entry["suspected"] and entry["possible in a"] > 20
+    assert "New beyond the request" in (html := page.read_text(encoding="utf-8"))
+    assert "asked for at(x), also open(): B: " in html
+
+
+def test_identical_agents_pass_the_gate(capscope, short_runs):
+    runs = short_runs / "old", short_runs / "same"
+    assert capscope("diff", *runs, "--fail-on-side-effects").code == 0
+    assert "(suspected)" not in capscope("diff", *runs).out
+
+
+def test_a_table_of_runs_names_what_is_suspected_of_the_last(capscope, short_runs):
+    runs = [short_runs / name for name in ("old", "same", "new")]
+    done = capscope("diff", *runs, "--fail-on-side-effects")
+    assert done.code == 1
+    assert "new beyond the request (suspected): asked for at(x), also open()" in done.out
 
 
 def test_json_has_the_numbers_of_both_runs_and_names_the_test(capscope, runs):

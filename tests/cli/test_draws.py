@@ -8,8 +8,17 @@ import pytest
 from capscope.sanitize import sanitize
 
 TOYS = Path(__file__).parents[1] / "support" / "toy_worlds.py"
-SMALL = ["--strategy", "random", "--draws", "3", "--random-length", "6", "--max-queries", "4"]
-SMALL += ["--walks", "2", "--walk-steps", "10"]
+SMALL = [
+    "--strategy",
+    "random",
+    "--set",
+    "draws=3",
+    "--set",
+    "random-length=6",
+    "--max-queries",
+    "4",
+]
+SMALL += ["--set", "walks=2", "--set", "walk-steps=10"]
 SHARED = "line 7 of what is always the same"
 
 
@@ -99,7 +108,16 @@ def test_what_is_omitted_from_a_transcript_ends_at_the_end_of_a_part(capscope):
         "        return attempting\n"
         "def make(): return board_problem(agent=Talker())"
     )
-    one = ["--intents", "lit(a)", "--strategy", "random", "--random-length", "1", "--draws", "2"]
+    one = [
+        "--intents",
+        "lit(a)",
+        "--strategy",
+        "random",
+        "--set",
+        "random-length=1",
+        "--set",
+        "draws=2",
+    ]
     assert capscope("assess", "talk.py:make", *one, "--max-queries", "1", "--run", "run").code == 0
     shown = capscope("show", "run", "lit(a)", "--transcript").out
     second = shown.split("(begins with the first 10 lines of query 0, draw 0, execution 0)\n")[1]

@@ -41,7 +41,16 @@ def run(capscope, tmp_path):
     """A run of the counted board; its resets are forgotten."""
     problem = tmp_path / "counted.py"
     problem.write_text(PROBLEM.format(toys=str(TOYS.parent)))
-    small = ["--strategy", "random", "--draws", "2", "--random-length", "5", "--patience", "3"]
+    small = [
+        "--strategy",
+        "random",
+        "--set",
+        "draws=2",
+        "--set",
+        "random-length=5",
+        "--set",
+        "patience=3",
+    ]
     done = capscope("assess", f"{problem}:counted", *small, "--run", "runs/one")
     assert done.code == 0, done.err
     forget_resets()

@@ -139,3 +139,15 @@ def test_the_help_names_every_format_and_option(capscope):
         for option in known.options:
             assert f"--{option.name}" in text
             assert f"{known.name}: {option.help.split()[0]}" in text
+
+
+@pytest.mark.parametrize("linked", ["export", "export/rules.csv"])
+def test_nothing_is_written_through_a_link_in_a_run_directory(refusal, run, tmp_path, linked):
+    (tmp_path / "elsewhere").mkdir()
+    (run / linked).parent.mkdir(exist_ok=True)
+    (run / linked).symlink_to(tmp_path / "elsewhere" / linked.partition("/")[2])
+    assert f"{linked} is a symbolic link" in refusal("export", run, "--to", "csv")
+    assert not list((tmp_path / "elsewhere").iterdir())
+    named = run / linked / "new" if linked == "export" else run / linked
+    assert "is a symbolic link" in refusal("export", run, "--to", "dot", "--output", named)
+    assert not list((tmp_path / "elsewhere").iterdir())

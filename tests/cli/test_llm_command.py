@@ -2,7 +2,7 @@
 
 import pytest
 
-SMALL = ["--strategy", "random", "--draws", "2", "--random-length", "2", "--walks", "2"]
+SMALL = ["--strategy", "random", "--set", "draws=2", "--set", "random-length=2", "--set", "walks=2"]
 
 
 @pytest.fixture(autouse=True)

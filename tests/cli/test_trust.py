@@ -6,8 +6,9 @@ from contextlib import closing
 
 import pytest
 
-from capscope import Budget, assess, load, resume
+from capscope import Budget, assess, load, problems, resume
 from capscope.errors import ProblemError
+from capscope.view.pictures import PictureBook
 from support.small_journals import change
 
 SMALL = {"strategy": "random", "budget": Budget(queries=1)}
@@ -23,12 +24,16 @@ def run(tmp_path, monkeypatch):
     )
     assess("mine.py:make", run=tmp_path / "run", **SMALL)
     (tmp_path / "it-ran").unlink()
-    journal = tmp_path / "run" / "journal.sqlite"
-    with closing(sqlite3.connect(journal)) as db:
-        (text,) = db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
-    relative = json.dumps({**json.loads(text), "source": "mine.py:make"})
-    change(journal, ("UPDATE meta SET value = ? WHERE key = 'identity'", (relative,)))
+    rename_problem(tmp_path / "run", "mine.py:make")
     return tmp_path / "run"
+
+
+def rename_problem(run, source):
+    """Let a run directory name another problem."""
+    with closing(sqlite3.connect(run / "journal.sqlite")) as db:
+        (text,) = db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
+    renamed = json.dumps({**json.loads(text), "source": source})
+    change(run / "journal.sqlite", ("UPDATE meta SET value = ? WHERE key = 'identity'", (renamed,)))
 
 
 @pytest.fixture
@@ -65,6 +70,52 @@ def test_a_problem_on_the_command_line_is_loaded(capscope, run, ran, command):
 def test_commands_that_only_read_run_nothing(capscope, run, ran, command):
     assert capscope(command, "run").code == 0
     assert not ran()
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """The problems that are loaded; none can be."""
+    sources = []
+
+    def load_problem(source):
+        sources.append(source)
+        raise ProblemError("it cannot be loaded here")
+
+    monkeypatch.setattr(problems, "load_problem", load_problem)
+    return sources
+
+
+NAMES_A_FILE = [
+    "crafter-steve:map=/some/pipe",
+    "crafter-skills:choices=2, map =it",
+    "/some/d.pddl:/some/p.pddl",
+]
+
+
+@pytest.mark.parametrize("source", NAMES_A_FILE)
+@pytest.mark.parametrize("command", COMMANDS[:2], ids=lambda command: command[0])
+def test_a_command_opens_no_file_that_a_run_directory_names(refusal, run, loaded, command, source):
+    rename_problem(run, source)
+    assert "and loading its problem opens that; if you trust it, add --trust" in refusal(*command)
+    assert not loaded
+    assert "it cannot be loaded here" in refusal(*command, "--trust")
+    assert loaded == [source]
+
+
+@pytest.mark.parametrize("source", NAMES_A_FILE)
+def test_a_report_opens_no_file_that_a_run_directory_names(capscope, run, loaded, source):
+    rename_problem(run, source)
+    assert capscope("report", "run").code == 0
+    assert PictureBook().of(source) is None
+    assert not loaded
+    assert capscope("report", "run", "--pictures").code == 2
+    assert loaded == [source]
+
+
+def test_a_name_of_a_file_that_comes_with_a_problem_needs_no_trust(refusal, run, loaded):
+    rename_problem(run, "crafter-steve:map=quarry")
+    assert "it cannot be loaded here" in refusal("resume", "run")
+    assert loaded == ["crafter-steve:map=quarry"]
 
 
 def test_the_same_holds_in_python(run, ran):

@@ -137,6 +137,15 @@ def test_a_failing_call_is_an_observation_and_what_it_changed_stays(lamps):
     assert observation.state["hall"]
 
 
+def test_a_call_that_cannot_be_read_does_not_reach_the_server(lamps):
+    world = lamps()
+    state = world.reset(0).state
+    unread = ToolCall("switch", {"name": "hall"}, error="it cannot be read")
+    observation = world.step(unread)
+    assert observation.result.text == "error: it cannot be read" and observation.result.refused
+    assert observation.state == state
+
+
 def test_a_tool_that_claims_to_read_and_writes_is_an_error(lamps):
     world = lamps(ControlTools("save", "load"))
     world.reset(0)

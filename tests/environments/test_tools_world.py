@@ -59,6 +59,7 @@ def test_a_call_changes_the_state_and_returns_text():
         (ToolCall("put", {"item": "hat", "color": "red"}), "error: color: Extra inputs"),
         (ToolCall("put", {"item": "hat", "count": "many"}), "error: count: Input should be"),
         (ToolCall("burn", {}), "error: there is no tool 'burn'"),
+        (ToolCall("toss", error="it cannot be read"), "error: it cannot be read"),
     ],
 )
 def test_a_refused_call_is_an_observation_and_changes_nothing(call, says):

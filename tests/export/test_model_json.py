@@ -34,7 +34,9 @@ def holds(when, state, vocabulary):
 
 
 def check_document(document):
-    assert document.keys() == {"format", "version", "problem", "vocabulary", "capabilities"}
+    assert document.keys() == {
+        "format", "version", "problem", "vocabulary", "unrequested_changes", "capabilities",
+    }  # fmt: skip
     assert (document["format"], document["version"]) == ("capscope-model", 1)
     vocabulary = document["vocabulary"]
     for capability in document["capabilities"]:

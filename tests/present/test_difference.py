@@ -58,7 +58,7 @@ def slightly_worse():
 
 def test_a_change_that_only_the_interval_shows_is_called_suspected():
     text = " ".join(" ".join(lines(*slightly_worse())).split())
-    assert "no difference that the evidence supports; 1 change suspected" in text
+    assert "1 change suspected; no other difference that the evidence supports" in text
     assert "the 95 % interval excludes no change, the test does not exclude it" in text
     assert "p() [1 state compared] A 0.90 [0.82, 0.95] (72 of 80 draws); B 0.75" in text
     assert "change -0.15 [-0.26, -0.03]; p = " in text

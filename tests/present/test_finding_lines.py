@@ -1,16 +1,16 @@
 from capscope import Budget, assess
 from capscope.analysis.findings import find_findings
 from capscope.present.text import finding_lines
-from support.quirky_worlds import HOUSE, opens_the_door, problem
+from support.quirky_worlds import LAMPS, lights_another, problem
 
 
 def test_a_finding_is_shown_with_an_example():
-    graph = assess(problem(HOUSE, opens_the_door), budget=Budget(executions=1000)).graph
+    graph = assess(problem(LAMPS, lights_another), budget=Budget(executions=1000)).graph
     (finding,) = find_findings(graph)
     first, *rest = finding_lines(finding)
-    assert first == "detour"
+    assert first == "collateral change"
     shown = " ".join(line.strip() for line in rest)
     assert shown.startswith(finding.sentence)
     assert shown.endswith("to get there: this is where the run begins")
-    assert "asked for holding(key) in 0x1 (at(nw)): open()" in shown
+    assert "asked for on(b) in 0x0 (no atom holds): on(b), on(c)" in shown
     assert all(len(line) <= 96 for line in rest)

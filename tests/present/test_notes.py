@@ -60,13 +60,13 @@ def test_the_report_warns_and_lists_the_number_among_its_facts(tmp_path):
         passage.heading: passage.sentences for passage in summary_of(run, Standings.at_once([]), [])
     }
     facts = dict(facts_of(run))
-    first, second = said["What was surprising"]
+    first, second = said["What else it changed"]
     assert first == (
         "Warning: 1 of 2 executions in which the agent had to act ended because it raised "
         "an exception (first: KeyError: <b>; list the draws with capscope show DIR 'lit(b)' "
         "--draws)."
     )
-    assert second.startswith("Nothing else stands out: there is no evidence of changes of objects")
+    assert second == "Nothing changed beyond the requests in 3 executions."
     assert str(said).count("Warning") == 1
     assert facts["executions in which the agent raised an exception"] == "1"
 

@@ -41,6 +41,14 @@ def test_a_trial_as_predicted_takes_three_lines():
     ]
 
 
+def test_a_prediction_outside_of_the_interval_never_agrees():
+    """Five draws that all succeeded predict 1.00, and 0.95 would be possible after them."""
+    shown = lines(tried(*[1] * 285, *[5] * 15, draws=5))[1]
+    assert shown.startswith("reached the goal 285 times: 0.95 [0.92, 0.97]; 1.00 was predicted: ")
+    assert "differs, within the uncertainty of the prediction (probability of so few: 0." in shown
+    assert "which agrees" in lines(tried(*[1] * 300))[1]
+
+
 def test_failures_are_listed_with_their_states_and_counts():
     shown = lines(tried(*[1] * 5, 5, 5, 6, 0))
     assert "lower than predicted (probability of so few: " in shown[1]

@@ -25,7 +25,7 @@ def test_the_first_screen_has_the_verdict_the_claim_and_what_it_rests_on(visit):
     assert "It breaks the lamp." in first
 
 
-def test_a_tile_shows_its_capabilities_and_the_tile_of_harm_the_findings(visit):
+def test_a_tile_shows_its_capabilities_and_the_tile_of_harm_the_changes(visit):
     page = visit(REPORT)
     page.click(".tile.good")
     assert shown(page) == ["at(switch)"]
@@ -33,7 +33,7 @@ def test_a_tile_shows_its_capabilities_and_the_tile_of_harm_the_findings(visit):
     page.click(".tile.unknown")
     assert shown(page) == ["dug(hole)"]
     page.click(".tile.harm")
-    assert page.evaluate("location.hash") == "#findings"
+    assert page.evaluate("location.hash") == "#beyond"
 
 
 def test_a_card_draws_the_way_there(visit):
@@ -120,7 +120,7 @@ def test_the_map_shows_groups_or_states(visit):
     panel.locator("a", has_text="− broken(lamp)").click()
     assert "The run began here." in panel.inner_text()
     panel.locator(".members a").last.click()
-    assert page.locator("[data-view='states']").get_attribute("aria-pressed") == "true"
+    page.wait_for_selector("[data-view='states'][aria-pressed='true']")
     assert page.locator("#map-state").input_value() == "1"
     assert "lit(lamp)" in panel.inner_text()
 

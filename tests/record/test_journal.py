@@ -410,7 +410,7 @@ def test_large_snapshots_have_a_bound(journal, monkeypatch):
     monkeypatch.setattr("capscope.record.contents.MOST_BYTES", 25_000)
     for i in range(2):
         journal.keep_position(i, 0, SavedPosition.unnamed(bytes([i]) * 10_000))
-    with pytest.raises(JournalError, match=r"take more than 25,000 bytes; .* --snapshots 1"):
+    with pytest.raises(JournalError, match=r"take more than 25,000 bytes; .* --set snapshots=1"):
         journal.keep_position(3, 0, SavedPosition.unnamed(b"3" * 10_000))
     journal.keep_position(0, 0, SavedPosition.unnamed(b"small"))
     journal.keep_position(3, 0, SavedPosition.unnamed(b"3" * 10_000))

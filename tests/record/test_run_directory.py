@@ -1,25 +1,44 @@
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
+from contextlib import ExitStack, closing
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from capscope import Budget, CapscopeError, Limits, Settings, Vocabulary, assess, resume
+from capscope import (
+    Budget,
+    CapscopeError,
+    Limits,
+    Settings,
+    Vocabulary,
+    __version__,
+    assess,
+    resume,
+)
 from capscope.assessment import RunSpec
 from capscope.errors import JournalError, RunError
 from capscope.problems import load_problem
+from capscope.record import run_directory
+from capscope.record.journal import Journal
 from capscope.record.progress import read_progress
-from capscope.record.run_directory import RunDirectory, is_being_written, write_atomically
+from capscope.record.run_directory import RunDirectory, is_being_written, versions, write_atomically
 from support.processes import SECONDS, started
 from support.small_journals import change
-from support.toy_worlds import Board, Seen, SeenWithAnUndeclaredAtom, board_problem
+from support.toy_worlds import Board, Seen, SeenWithAnUndeclaredAtom, board_problem, slippery_board
 
 SMALL = Settings(draws=2, random_length=4, walks=2, walk_steps=6, patience=3)
 GIVEN = {"strategy": "random", "settings": SMALL, "seed": 5}
+_SUPPORT = str(Path(__file__).parents[1])
+_WITH_SUPPORT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join([_SUPPORT, *filter(None, [os.environ.get("PYTHONPATH")])]),
+}
 
 
 def admit(opened, spec):
@@ -111,10 +130,10 @@ def test_a_changed_domain_file_is_refused_with_the_difference_named(tmp_path):
     (tmp_path / "domain.pddl").write_text(DOMAIN.replace("(lit) :effect", "(and (lit)) :effect"))
     now = load_problem(source).fingerprint
     with pytest.raises(RunError) as refused:
-        resume(tmp_path / "run")
+        resume(tmp_path / "run", trust=True)
     assert f"fingerprint was {was!r}, now {now!r}" in str(refused.value)
     (tmp_path / "domain.pddl").write_text(DOMAIN)
-    resume(tmp_path / "run")
+    resume(tmp_path / "run", trust=True)
 
 
 def test_run_json_says_what_the_run_was_started_with(run):
@@ -170,6 +189,91 @@ def test_two_assessments_cannot_begin_in_one_directory(tmp_path):
             RunDirectory.create(tmp_path / "run", spec().meta())
 
 
+_STARTS = """
+import sys
+from capscope import Budget, assess
+from capscope.errors import RunError
+from support.toy_worlds import slippery_board
+print("ready", flush=True)
+for line in sys.stdin:
+    try:
+        assess(slippery_board(), run=line.strip(), strategy="random", budget=Budget(queries=4))
+        print("ran", flush=True)
+    except RunError as error:
+        print(error, flush=True)
+"""
+
+
+def rows_of(run):
+    with closing(Journal.open(run / "journal.sqlite", read_only=True)) as journal:
+        return [
+            list(journal.select(f"SELECT {columns} FROM {table}"))
+            for table, columns in (
+                ("draws", "query, draw, position, attempts, simulator_steps, cut"),
+                ("queries", "id, position, finished, policy"),
+                ("intents", "*"),
+                ("states", "*"),
+            )
+        ]
+
+
+def test_of_processes_that_start_a_run_at_once_one_makes_it_and_the_others_are_refused(tmp_path):
+    alone = assess(
+        slippery_board(), run=tmp_path / "alone", strategy="random", budget=Budget(queries=4)
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with ExitStack() as stack:
+        command = [sys.executable, "-c", _STARTS]
+        starters = [
+            stack.enter_context(started(command, **pipes, env=_WITH_SUPPORT)) for _ in range(4)
+        ]
+        for starter in starters:
+            assert starter.stdout.readline() == "ready\n"
+        for number in range(8):
+            run = tmp_path / f"run-{number}"
+            if number % 2:
+                run.mkdir()
+            for starter in starters:
+                print(run, file=starter.stdin, flush=True)
+            said = sorted(starter.stdout.readline() for starter in starters)
+            refused = r"another process is working on|already holds a run"
+            assert [bool(re.search(refused, line)) for line in said].count(True) == 3, said
+            assert "ran\n" in said
+            assert rows_of(run) == rows_of(alone.path)
+            assert (run / "model.json").read_text() == (alone.path / "model.json").read_text()
+
+
+def test_a_start_that_comes_too_late_removes_nothing_of_the_one_before(tmp_path, monkeypatch):
+    with ExitStack() as first:
+        locked = run_directory._locked
+
+        def late(path, undo, **options):
+            monkeypatch.undo()
+            first.enter_context(RunDirectory.create(path, spec().meta()))
+            return locked(path, undo, **options)
+
+        monkeypatch.setattr(run_directory, "_locked", late)
+        with pytest.raises(RunError, match="another process is working on"):
+            RunDirectory.create(tmp_path / "run", spec().meta())
+        left = {"journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "run.json", ".lock"}
+        assert {path.name for path in (tmp_path / "run").iterdir()} == left
+
+
+def test_a_lock_that_is_removed_while_it_is_waited_for_is_made_anew(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    flock = fcntl.flock
+
+    def removed(handle, operation):
+        monkeypatch.undo()
+        (tmp_path / "run" / ".lock").unlink()
+        (tmp_path / "run").rmdir()
+        flock(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", removed)
+    with RunDirectory.create(tmp_path / "run", spec().meta()):
+        assert is_being_written(tmp_path / "run")
+
+
 def test_a_run_that_could_not_be_opened_is_not_locked(run):
     journal = run / "journal.sqlite"
     whole = journal.read_bytes()
@@ -190,7 +294,6 @@ def test_a_run_that_could_not_be_made_leaves_nothing(tmp_path, monkeypatch):
     assess(board_problem(), run=tmp_path / "run", **GIVEN)
 
 
-_WITH_SUPPORT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 _FULL = """
 import resource, sys
 from capscope import Budget, CapscopeError, assess
@@ -429,6 +532,25 @@ def test_a_link_stays_a_link(tmp_path):
     assert (tmp_path / "file").read_text() == "text"
 
 
+@pytest.mark.parametrize("place", ["link", "folder/file", "folder/new/file", "pipe"])
+def test_what_is_written_below_a_run_directory_stays_there(run, tmp_path, place):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("mine")
+    (run / "link").symlink_to(tmp_path / "precious" / "file")
+    (run / "folder").symlink_to(tmp_path / "precious")
+    os.mkfifo(run / "pipe")
+    with pytest.raises(RunError, match=r"a symbolic link|no regular file"):
+        write_atomically(run / place, "text")
+    assert left_of(tmp_path / "precious") == ["file"]
+    assert (tmp_path / "precious" / "file").read_text() == "mine"
+
+
+def test_a_run_directory_may_itself_be_behind_a_link(run, tmp_path):
+    (tmp_path / "link").symlink_to(run)
+    write_atomically(tmp_path / "link" / "file", "text")
+    assert (run / "file").read_text() == "text"
+
+
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
@@ -441,3 +563,8 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
 def test_a_run_of_another_board_with_the_same_predicates_differs_in_its_fingerprint(run):
     with pytest.raises(RunError, match="fingerprint was '', now 'v2'"):
         resume(run, problem=replace(board_problem(Board(0.5)), fingerprint="v2"))
+
+
+def test_a_run_records_the_version_of_the_code_not_that_of_an_old_installation(monkeypatch):
+    monkeypatch.setattr(metadata, "version", lambda name: "0.0.1")
+    assert versions()["capscope"] == __version__

@@ -4,26 +4,24 @@ import math
 import re
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from capscope.cli.main import app
+from capscope.cli.commands import make_app
+from capscope.cli.options import with_settings
 from capscope.errors import CapscopeError
-from capscope.record.identity import RunIdentity
-from capscope.record.settings import PAPER, Settings
+from capscope.record.settings import PAPER, OptionGroup, Settings, named
 
 FIELDS = dataclasses.fields(Settings)
 NUMBERS = [field for field in FIELDS if not isinstance(field.default, tuple)]
-
-
-def option(field):
-    return field.metadata.get("option", f"--{field.name.replace('_', '-')}")
+OPTIONS = [field for field in FIELDS if field.metadata["group"]]
 
 
 @pytest.fixture(scope="module", params=["assess", "bench"])
 def help_text(request):
-    result = CliRunner().invoke(app, [request.param, "--help"])
+    result = CliRunner().invoke(make_app(), [request.param, "--help"])
     assert result.exit_code == 0
     return " ".join(result.output.split())
 
@@ -42,30 +40,83 @@ def test_every_setting_has_a_help_text_and_bounds(field):
         assert field.metadata["minimum"] <= field.default <= field.metadata["maximum"]
 
 
-@pytest.mark.parametrize("field", FIELDS, ids=names_of(FIELDS))
-def test_the_command_line_has_an_option_for_every_setting(field, help_text):
-    assert re.search(rf"{option(field)} (<|/ --no-)", help_text)
+@pytest.mark.parametrize("field", OPTIONS, ids=names_of(OPTIONS))
+def test_some_settings_are_options_of_the_command_line(field, help_text):
+    assert re.search(rf"{named(field)} (<|/ --no-)", help_text)
     assert field.metadata["help"] in help_text
 
 
+def test_the_other_settings_are_listed_with_their_defaults(capscope):
+    listed = capscope("settings").out.splitlines()
+    others = [field for field in FIELDS if field not in OPTIONS]
+    assert listed[1::2] == [f"  {field.metadata['help']}" for field in others]
+    assigned = [text for line in listed[::2] for text in ("--set", line)]
+    chosen = []
+
+    @with_settings
+    def command(settings):
+        chosen.append(settings)
+
+    app = typer.Typer()
+    app.command()(command)
+    CliRunner().invoke(app, assigned, catch_exceptions=False)
+    CliRunner().invoke(app, ["--set", "draws=3", "--set", "starts=2"])
+    CliRunner().invoke(app, ["--set", "xi=0.5"])
+    assert chosen[0] == dataclasses.replace(Settings(), exploration=chosen[0].exploration)
+    assert chosen[0].exploration == pytest.approx(math.sqrt(2), abs=1e-5)
+    assert chosen[1:] == [Settings(draws=3, starts=2), Settings(xi=0.5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("draws", "--set takes name=value, not 'draws'; `capscope settings` lists them"),
+        ("audit=0", "--set takes name=value, not 'audit=0'; `capscope settings` lists them"),
+        ("draws=many", "--set draws takes a whole number, not 'many'"),
+        ("xi=much", "--set xi takes a number, not 'much'"),
+    ],
+)
+def test_a_mistake_after_set_is_told(text, message):
+    result = CliRunner().invoke(make_app(), ["assess", "blocksworld", "--set", text])
+    assert str(result.exception) == message
+
+
+def test_the_options_of_assess_are_few_and_grouped():
+    text = CliRunner().invoke(make_app(), ["assess", "--help"]).output
+    assert len(re.findall(r"^  --", text, re.MULTILINE)) <= 27
+    assert [title for title in OptionGroup if f"\n{title}:\n" in text] == list(OptionGroup)
+
+
 @pytest.mark.parametrize("field", NUMBERS, ids=names_of(NUMBERS))
-def test_a_value_below_the_minimum_is_refused_by_the_name_of_its_option(field):
+def test_a_number_in_a_help_text_is_the_one_of_the_code(field):
+    named = set(map(float, re.findall(r"\d+(?:\.\d+)?", field.metadata["help"])))
+    known = {0.0}  # what switches something off
+    if field.name in PAPER:
+        known.add(float(f"{PAPER[field.name]:g}"))
+    if field.name == "batch":
+        known |= {Settings().with_batch_for(n).batch / n for n in (1, 2, 3)}
+        assert named == known
+    assert named <= known
+
+
+@pytest.mark.parametrize("field", NUMBERS, ids=names_of(NUMBERS))
+def test_a_value_below_the_minimum_is_refused_by_the_name_of_its_named(field):
     low = field.metadata["minimum"] - 1
-    with pytest.raises(CapscopeError, match=f"^{option(field)} must be at least .*, not {low}$"):
+    with pytest.raises(CapscopeError, match=f"^{named(field)} must be at least .*, not {low}$"):
         Settings(**{field.name: low})
 
 
 @pytest.mark.parametrize("field", NUMBERS, ids=names_of(NUMBERS))
-def test_a_value_above_the_maximum_is_refused_by_the_name_of_its_option(field):
+def test_a_value_above_the_maximum_is_refused_by_the_name_of_its_named(field):
     high = field.metadata["maximum"] + 1
     if math.isfinite(high):
-        with pytest.raises(CapscopeError, match=f"^{option(field)} must be at most .*, not {high}"):
+        with pytest.raises(CapscopeError, match=f"^{named(field)} must be at most .*, not {high}"):
             Settings(**{field.name: high})
 
 
 @pytest.mark.parametrize("field", NUMBERS, ids=names_of(NUMBERS))
 def test_what_is_not_a_number_is_refused(field):
-    with pytest.raises(CapscopeError, match=f"^{option(field)} must be"):
+    with pytest.raises(CapscopeError, match=f"^{named(field)} must be"):
         Settings(**{field.name: math.nan})
 
 
@@ -78,9 +129,9 @@ def test_a_value_at_a_bound_is_accepted(field):
 
 @pytest.mark.parametrize("command", [["assess", "blocksworld"], ["bench", "efficiency"]])
 def test_the_command_line_refuses_what_python_refuses(command):
-    result = CliRunner().invoke(app, [*command, "--draws", "0"])
+    result = CliRunner().invoke(make_app(), [*command, "--set", "draws=0"])
     assert isinstance(result.exception, CapscopeError)
-    assert str(result.exception) == "--draws must be at least 1, not 0"
+    assert str(result.exception) == "--set draws must be at least 1, not 0"
 
 
 @st.composite
@@ -108,18 +159,19 @@ def test_missing_settings_have_their_defaults():
     assert Settings.from_dict({"draws": 3}) == Settings(draws=3)
 
 
-def test_the_defaults_are_those_of_the_paper():
+def test_the_settings_are_those_of_the_paper_if_asked_for():
     paper = {
         "draws": 25, "depth": 20, "iterations": 1000, "exploration": math.sqrt(2), "xi": 1e-5,
-        "random_length": 30, "patience": 25, "shift": 0.05, "reuse_changes": 100,
+        "random_length": 30, "patience": 25, "shift": 0.05, "reuse_changes": 100, "starts": 1,
     }  # fmt: skip
-    assert {name: getattr(Settings(), name) for name in paper} == paper
+    printed = Settings().as_in_paper()
+    assert {name: getattr(printed, name) for name in paper} == paper
 
 
 def test_the_paper_switches_every_departure_off_and_nothing_else():
-    chosen = Settings(draws=3, xi=0.0).as_in_paper()
-    assert chosen == Settings(draws=3, xi=0.0, **PAPER)
-    assert set(chosen.changed()) == {"draws", "xi", *PAPER}
+    chosen = Settings(depth=3, xi=0.0).as_in_paper()
+    assert chosen == Settings(depth=3, xi=0.0, **PAPER)
+    assert set(chosen.changed()) == {"depth", "xi", *PAPER}
 
 
 def test_every_setting_that_says_what_the_paper_has_is_switched_by_it():
@@ -127,18 +179,19 @@ def test_every_setting_that_says_what_the_paper_has_is_switched_by_it():
     assert said == set(PAPER)
 
 
-def test_the_paper_and_a_departure_of_ones_own_contradict_each_other():
-    with pytest.raises(CapscopeError, match=r"^--paper sets --starts to 1, not 3$"):
-        Settings(starts=3).as_in_paper()
-    result = CliRunner().invoke(app, ["assess", "blocksworld", "--paper", "--discount", "0.5"])
-    assert str(result.exception) == "--paper sets --discount to 1, not 0.5"
+def test_values_of_ones_own_hold_beside_those_of_the_paper():
+    assert Settings(starts=3).as_in_paper() == Settings(starts=3, draws=25, patience=25)
+    chosen = []
 
+    @with_settings
+    def command(settings):
+        chosen.append(settings)
 
-@pytest.mark.parametrize(("strategy", "shared"), [("mcqs-s", 0), ("mcqs-e", 0), ("random", 3)])
-def test_in_runs_made_before_draws_could_share_pairs_they_do_not(strategy, shared):
-    stored = RunIdentity("blocksworld", "f", "v", strategy, 0).as_dict()
-    del stored["settings"]["draws_per_pair"]
-    assert RunIdentity.from_dict(stored).settings.draws_per_pair == shared
+    app = typer.Typer()
+    app.command()(command)
+    default = str(Settings().draws)
+    CliRunner().invoke(app, ["--paper", "--set", f"draws={default}"], catch_exceptions=False)
+    assert chosen == [Settings(starts=1, patience=25)]
 
 
 def test_settings_cannot_be_changed():

@@ -3,11 +3,9 @@ import random
 
 import numpy as np
 import pytest
-from scipy import special
 
 from capscope.statistics.categorical import (
     evidence_of_distinct_groups,
-    evidence_of_imbalance,
     evidence_of_two_distributions,
     log_dirichlet_mixture,
 )
@@ -46,12 +44,3 @@ def test_both_forms_of_the_test_agree():
 def test_no_question_has_no_score():
     nothing = np.zeros(0, dtype=np.int64)
     assert evidence_of_distinct_groups(nothing, nothing, nothing, nothing).tolist() == []
-
-
-@pytest.mark.parametrize("draws", [1, 6, 40])
-def test_the_score_of_an_even_choice_is_one_in_the_mean(draws):
-    mean = sum(
-        math.exp(evidence_of_imbalance(k, draws - k) - draws * math.log(2)) * special.comb(draws, k)
-        for k in range(draws + 1)
-    )
-    assert mean == pytest.approx(1)

@@ -13,7 +13,6 @@ from capscope.statistics.sign_test import (
     _WEIGHTS,
     highest_log_evidence,
     log_evidence,
-    log_evidence_of_strata,
 )
 
 
@@ -125,20 +124,3 @@ def test_a_hundred_thousand_comparisons_are_no_problem():
     assert log_evidence(51_000, 49_000) > 15
     assert log_evidence(100_000, 0) == pytest.approx(100_000 * math.log(2), rel=0.03)
     assert log_evidence(0, 100_000) < -1000
-
-
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=12))
-def test_a_stratum_counts_as_one_win_at_most(tosses):
-    wins, losses = (np.array(column) for column in zip(*tosses, strict=True))
-    each_once = log_evidence_of_strata(wins, losses)
-    assert each_once <= float(log_evidence(wins.sum(), losses.sum())) + 1e-9
-    assert each_once <= float(log_evidence(len(tosses), 0)) + 1e-9
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=5))
-def test_the_score_of_coins_that_favour_either_side_is_at_most_one_in_the_mean(tosses):
-    scores = []
-    for mirrored in itertools.product((False, True), repeat=len(tosses)):
-        turned = [t[::-1] if m else t for t, m in zip(tosses, mirrored, strict=True)]
-        scores.append(np.exp(log_evidence_of_strata(*np.array(turned).T)))
-    assert np.mean(scores) <= 1 + 1e-9

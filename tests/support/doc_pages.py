@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from capscope.cli.main import app
+from capscope.cli.commands import make_app
 from support.shown_sessions import PAGES, ROOT
 
 WRITTEN = [p for p in sorted(PAGES.rglob("*.md")) if not p.is_relative_to(PAGES / "results")]
@@ -33,4 +33,4 @@ def _commands(command, name):
     return found
 
 
-COMMANDS = _commands(typer.main.get_command(app), "capscope")
+COMMANDS = _commands(typer.main.get_command(make_app()), "capscope")

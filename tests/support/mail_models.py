@@ -11,19 +11,32 @@ from support.tool_models import scripted
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mail_tools.py"
 
 
-def mail_problem():
-    """Return the problem of the example with the built-in agent on the model of the environment."""
+def mail_example():
+    """Return the problem of the example."""
     spec = importlib.util.spec_from_file_location("mail_tools", EXAMPLE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    was = module.problem.agent
-    return replace(module.problem, agent=ToolCallingAgent(was.prompts, was.tools, "stub"))
+    return module.problem
 
 
-def mail_model(bug=0.2):
-    """Answer: look, do what was asked, and with some probability delete another mail."""
+def mail_problem():
+    """Return the problem of the example with the built-in agent on the model of the environment."""
+    problem = mail_example()
+    was = problem.agent
+    return replace(problem, agent=ToolCallingAgent(was.prompts, was.tools, "stub"))
+
+
+def mail_model(bug=0.2, diligence=1.0, spoil=lambda document, rng: None):
+    """Answer: look, do what was asked, and with some probability delete another mail.
+
+    `diligence` is the probability of doing what was asked. A call that could not be read is made
+    again.
+    """
 
     def decide(prompt, results, rng):
+        results = [text for text in results if not text.startswith("error: ")]
+        if prompt == "Hello.":
+            return "Hello! How can I help you?"
         verb, *_, sender = prompt.rstrip(".").split()
         if not results:
             return [("list_mail", {})]
@@ -32,9 +45,11 @@ def mail_model(bug=0.2):
         if mail is None or len(results) > 2:
             return "Done."
         if len(results) == 1:
+            if rng.random() >= diligence:
+                return "I would rather not."
             return [("delete" if verb == "Delete" else "archive", {"id": mail["id"]})]
         if verb == "Archive" and mail["starred"] and mails and rng.random() < bug:
             return [("delete", {"id": rng.choice(list(mails.values()))["id"]})]
         return "Done."
 
-    return scripted(decide)
+    return scripted(decide, spoil)

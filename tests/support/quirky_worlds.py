@@ -212,16 +212,6 @@ SHELVES = World(
 )
 
 
-def c_before_b_before_d(intent, state, rng, step):
-    """Put the thing on c if c is free, otherwise on b, otherwise on d."""
-    if str(intent) != "not holding(a)":
-        return None
-    for shelf in "cb":
-        if not true(state, f"full({shelf})", SHELVES):
-            return f"put {shelf}"
-    return "put d"
-
-
 WOOD = World(
     "wood",
     [("near", "tree"), ("standing", "tree"), ("clearing",)],
@@ -246,20 +236,6 @@ WOOD = World(
 )
 
 
-def fells_the_last_oak(intent, state, rng, step):
-    """Move away from a tree by leaving; from the oak by felling it if the elm is down."""
-    if not str(intent).startswith("not near"):
-        return None
-    tree = str(intent)[9:12]
-    last = tree == "oak" and not true(state, "standing(elm)", WOOD)
-    return f"{'fell' if last else 'leave'} {tree}"
-
-
-def clumsy_with_elms(intent, state, rng, step):
-    """Get to the elm in half of the attempts only, to the oak always."""
-    return STOP if str(intent) == "near(elm)" and step == 1 and rng.random() < 0.5 else None
-
-
 LAMPS = World(
     "lamps",
     [("on", "lamp")],
@@ -274,34 +250,13 @@ LAMPS = World(
 
 
 def lights_another(intent, state, rng, step):
-    """Light a lamp, and in a third of the attempts some other one as well."""
+    """Light a lamp, and in a fifth of the attempts some other one as well."""
     text = str(intent)
-    if text.startswith("not") or rng.random() > 0.3:
+    if text.startswith("not") or true(state, text, LAMPS):
         return None
     lamp = text[3]
     dark = [x for x in "abc" if x != lamp and not true(state, f"on({x})", LAMPS)]
-    return f"surge {lamp}{rng.choice(dark)}" if dark and not true(state, text, LAMPS) else None
-
-
-SWITCHES = World(
-    "switches",
-    [("on", "switch")],
-    dict.fromkeys("abcde", "switch"),
-    {
-        **{f"press {x}": (f"not on({x})", f"on({x})") for x in "abcde"},
-        **{f"release {x}": (f"on({x})", f"not on({x})") for x in "abcde"},
-    },
-    "",
-)
-
-
-def takes_a_for_b(intent, state, rng, step):
-    """Take one of two switches for the other in half of the attempts."""
-    text = str(intent)
-    other = text.translate(str.maketrans("ab", "ba")) if "(a)" in text or "(b)" in text else text
-    if other == text or true(state, other, SWITCHES) or rng.random() > 0.5:
-        return None
-    return f"{'release' if text.startswith('not') else 'press'} {other[-2]}"
+    return f"surge {lamp}{rng.choice(dark)}" if dark and rng.random() < 0.2 else f"light {lamp}"
 
 
 class TiringPlanner(Planner):
@@ -324,6 +279,6 @@ def tiring_problem(world, attempts=1200):
     )
 
 
-def careless_house():
-    """The factory for `quirky_worlds.py:careless_house`."""
-    return problem(HOUSE, opens_the_door)
+def careless_lamps():
+    """The factory for `quirky_worlds.py:careless_lamps`."""
+    return problem(LAMPS, lights_another)

@@ -8,7 +8,7 @@ from capscope.model import StateGraph
 from capscope.record.execution_table import ExecutionTableBuilder
 from capscope.record.identity import RunIdentity, RunMeta
 from capscope.record.journal import Draw, Execution, Journal, QueryRecord, Start
-from capscope.record.stop_reason import StopReason
+from capscope.record.stop_reason import StopKind, StopReason
 from capscope.symbolic import Intent, Predicate, Vocabulary
 from capscope.world import Attempt, Ending
 from capscope.world.positions import SavedPosition
@@ -18,6 +18,14 @@ LAMPS = Vocabulary(
 )  # lit(a) is bit 0, lit(b) bit 1, broken() bit 2
 WISHES = [Intent.parse(text) for text in ("lit(a)", "lit(b)", "not lit(a)", "broken()")]
 DARK = SavedPosition.unnamed(b"dark")
+
+
+def as_reason(text):
+    """Return a reason from its text."""
+    if text.startswith("budget of "):
+        return StopReason.budget(text.split()[2])
+    kind = next((kind for kind in StopKind if kind == text), None)
+    return StopReason(StopKind.OTHER, text) if kind is None else StopReason(kind)
 
 
 def meta(
@@ -30,7 +38,7 @@ def meta(
         "lamps.py:lamps", "", vocabulary.fingerprint, strategy, 7, length, settings=settings
     )
     versions = {"python": "3.11", "capscope": "0.1.0", "numpy": "2"}
-    reason = stopped and (StopReason.from_stored(stopped), allowed)
+    reason = stopped and (as_reason(stopped), allowed)
     return RunMeta(identity, "lamps", vocabulary, allowed, versions, stopped=reason)
 
 

@@ -11,10 +11,9 @@ BUDGET = Budget(executions=60)
 CASES = (
     BenchCase(
         "tireworld",
-        ("exhaustive", "mcqs-s", "random"),
+        ("exhaustive", "mcqs-s", "mcqs-s, --paper", "random"),
         {"exhaustive": BUDGET, "mcqs-s": BUDGET},
         sequences=20,
-        as_printed=("mcqs-s",),
     ),
     BenchCase("blocksworld", ("mcqs-s", "random"), {"mcqs-s": Budget(executions=20)}, sequences=20),
 )

@@ -13,6 +13,7 @@ from capscope.present.digest.card import (
 from capscope.present.digest.shape import (
     AuditDigest,
     CapabilityDigest,
+    ChangeDigest,
     Coverage,
     Digest,
     DrawDigest,
@@ -158,6 +159,9 @@ DIGEST = Digest(
     ),
     facts=(("strategy", "exhaustive"), ("seed", "0")),
     always=("there(lamp)",),
+    changes=(
+        ChangeDigest("lit(x)", "broken(x)", "3 of 40 executions, never undone", (), Tone.HARM),
+    ),
     cards=(CARD,),
     findings_note="One false alarm in 20 runs.",
     marks_note="",
@@ -222,6 +226,7 @@ def hostile():
             *(turned, Tone.HARM, 0, turned, turned, turned, False),
             (TileDigest(turned, Tone.HARM, 1, turned, (turned, "p(x)"), turned),),
         ),
+        changes=(ChangeDigest(turned, turned, turned, (turned,), Tone.ODD),),
         cards=(
             replace(
                 CARD,
@@ -283,6 +288,7 @@ def big(capabilities=100, rules=12, states=300):
     return replace(
         DIGEST,
         capabilities=told,
+        changes=(),
         cards=(),
         headline=replace(HEADLINE, card=None),
         heat=replace(HEAT, rows=()),

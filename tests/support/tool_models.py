@@ -27,12 +27,13 @@ def calling(*wanted, text=None, turn=0):
     return chat(text, "tool_calls", tool_calls=made)
 
 
-def scripted(decide):
+def scripted(decide, spoil=lambda document, rng: None):
     """Answer each request by a function of the conversation and a generator.
 
     `decide(prompt, results, rng)` gets the first user message, the texts of all tool results so far
     and a generator seeded by the request; it returns tool calls, or a text to stop. The generator
     is the same in every call of an attempt only if the script derives it from the conversation.
+    `spoil(document, rng)` may change the answer before it is sent.
     """
 
     def respond(handler, request):
@@ -51,6 +52,7 @@ def scripted(decide):
             document = calling(*decided, turn=len(messages))
         if request.get("stream"):
             raise AssertionError("capscope does not ask for streams")
+        spoil(document, random.Random(f"spoil {request['seed']}"))
         sends(json.dumps(document).encode())(handler, request)
 
     return respond

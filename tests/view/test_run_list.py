@@ -81,19 +81,6 @@ def test_what_cannot_be_read_is_listed_with_the_reason(tmp_path):
     assert "journal.sqlite" in found["damaged"].note
 
 
-def test_a_locked_journal_is_unreadable_until_it_is_released(tmp_path):
-    path = small_run(tmp_path / "a", ONE)
-    folder = RunFolder(tmp_path)
-    with closing(sqlite3.connect(path / "journal.sqlite", isolation_level=None)) as db:
-        db.execute("PRAGMA journal_mode = DELETE")
-        db.execute("BEGIN EXCLUSIVE")
-        (status,) = folder.statuses()
-        assert status.activity is RunActivity.UNREADABLE
-        assert "another process" in status.note
-        db.execute("ROLLBACK")
-    assert folder.status(status.id).activity is RunActivity.INCOMPLETE
-
-
 def test_a_run_that_appears_or_goes_is_noticed_after_a_while(tmp_path):
     now = [0.0]
     folder = RunFolder(tmp_path, lambda: now[0])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.errors import ProblemError
+from capscope.errors import ConversationRefused, ProblemError
 from capscope.symbolic import Intent
 from capscope.world import Ending, InvalidAction, Limits, Position
 from capscope.world.attempt import pursue
@@ -109,6 +109,13 @@ def test_an_action_that_is_not_available_fails_the_attempt():
 def test_an_agent_may_raise_invalid_action_itself():
     done, _ = attempt(board_problem(agent=Scripted(InvalidAction("cannot parse"))))
     assert (done.ending, done.detail) == (Ending.INVALID_ACTION, "cannot parse")
+
+
+def test_a_refused_conversation_ends_the_attempt_in_the_state_that_was_reached():
+    agent = Scripted("a", ConversationRefused("too long"))
+    done, position = attempt(board_problem(agent=agent, temporal_length=3))
+    assert (done.ending, done.detail) == (Ending.REFUSED, "too long")
+    assert (done.simulator_steps, position.state) == (1, 0b001)
 
 
 def test_a_budget_cuts_an_attempt_short():

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from capscope.environments.pddl import SHIPPED_PROBLEMS
+from capscope.errors import ConversationRefused
 from capscope.problems import load_problem, restore_elsewhere
 from capscope.world import check_problem, notes_on
 from capscope.world.checks import RESETS, WALK_STEPS, _equal_resets
@@ -88,6 +89,12 @@ def test_each_defect_fails_its_check_with_a_helpful_message(make, check, message
     assert failure.check == check
     assert message in failure.message
     assert str(failure).startswith(f"{check}: ")
+
+
+def test_a_conversation_that_the_server_refuses_fails_the_check():
+    agent = toy.Scripted(ConversationRefused("the server answered with status 400"))
+    failure = only_failure(board_problem(agent=agent))
+    assert "the agent could not go on: the server answered with status 400" in failure.message
 
 
 class BoardWithASecret(toy.Board):

@@ -1,5 +1,3 @@
-import pytest
-
 from capscope.world.positions import SavedPosition, save_position
 from support.toy_worlds import Board
 
@@ -44,18 +42,3 @@ def test_a_simulator_that_names_no_position_is_identified_by_its_snapshot():
         board.reset(0)
         board.step("b")
         assert save_position(board) == SavedPosition(board.snapshot(), board.snapshot())
-
-
-@pytest.mark.parametrize(
-    "snapshot", [b"", b"at 0", b"position 12, 7", b"position " + b"x" * 33, b"position " * 9]
-)
-def test_a_snapshot_of_format_1_without_a_name_is_its_own_name_whatever_it_looks_like(snapshot):
-    assert SavedPosition.from_format_1(snapshot) == SavedPosition.unnamed(snapshot)
-    named = b"position " + NAME.hex().encode() + b" " + snapshot
-    assert SavedPosition.from_format_1(named) == SavedPosition(snapshot, NAME)
-
-
-def test_a_named_snapshot_of_format_1_may_hold_any_bytes():
-    everything = bytes(range(256))
-    stored = b"position " + NAME.hex().encode() + b" " + everything
-    assert SavedPosition.from_format_1(stored) == SavedPosition(everything, NAME)

@@ -14,7 +14,10 @@ of bit masks (what can be true, what can be false), that contains the intent. Th
 depend on the intent, so they are computed once per state.
 
 **Ties** between operators go to the first in the given order; costs that differ by less than `TIE`
-count as equal, so rounding never decides.
+count as equal, so rounding never decides. But the first may then cost up to `TIE` more than the
+best, and a cost that contains this excess may turn the choice of another state around, and back,
+for ever. If the rounds do not end, value iteration takes over: costs are exact minima there, and
+choices are made only when they have converged.
 """
 
 from __future__ import annotations
@@ -27,6 +30,9 @@ from capscope.symbolic import Intent, LiteralTest, State, Vocabulary
 PENALTY = 100.0
 TIE = 1e-8
 CONVERGED = 1e-12
+MOST_ROUNDS = 200
+"""Most problems take fewer. Where an intent is out of reach, costs creep up to the penalty, in
+up to 15,855 rounds in depot; value iteration is faster there, with the same choices."""
 
 
 class Operator(Protocol):
@@ -103,11 +109,33 @@ class LaoStarPolicy(Generic[O]):
 
     def _solve(self, start: State) -> None:
         """Expand the best policy from a state until it is closed and its costs have converged."""
-        while True:
+        for _ in range(MOST_ROUNDS):
             policy = self._expand(start)
             if self._converge(policy):
                 self._solved.update(policy)
                 return
+        self._iterate_values(start)
+
+    def _iterate_values(self, start: State) -> None:
+        """Solve a state, and all that the best choices lead to, by value iteration."""
+        states = {start}
+        while True:
+            change = CONVERGED
+            while change >= CONVERGED:
+                change = max(self._set_to_minimum(state) for state in states)
+            policy = {state: self._best(state, TIE)[1] for state in states}
+            beyond = self._beyond(policy)
+            self._solved.update(dict.fromkeys(filter(self._holds_in, beyond)))
+            if beyond <= self._solved.keys():
+                self._solved.update(policy)
+                return
+            states |= beyond - self._solved.keys()
+
+    def _set_to_minimum(self, state: State) -> float:
+        """Set the cost of a state to the minimum over its choices; return the change."""
+        before = self._cost[state]
+        self._cost[state], _ = self._best(state, 0.0)
+        return abs(self._cost[state] - before)
 
     def _expand(self, start: State) -> dict[State, O | None]:
         """Follow the best choices; return them, successors before predecessors."""
@@ -142,19 +170,25 @@ class LaoStarPolicy(Generic[O]):
                     return False
                 change = max(change, abs(self._cost[state] - before))
             if change < CONVERGED:
-                return self._is_closed(policy)
+                return not self._beyond(policy)
 
-    def _is_closed(self, policy: dict[State, O | None]) -> bool:
-        """Return whether the policy leads only to its own states or solved ones."""
-        return all(
-            after in policy or after in self._solved
+    def _beyond(self, policy: dict[State, O | None]) -> set[State]:
+        """Return the states that a policy leads to, without its own and solved ones."""
+        return {
+            after
             for state, operator in policy.items()
             if operator is not None
             for _, after in operator.outcomes(state)
-        )
+            if after not in policy and after not in self._solved
+        }
 
     def _back_up(self, state: State) -> O | None:
         """Set the cost of a state to that of its best choice, and return the choice."""
+        self._cost[state], choice = self._best(state, TIE)
+        return choice
+
+    def _best(self, state: State, tie: float) -> tuple[float, O | None]:
+        """Return the lowest cost and the choice; lower by less than `tie` does not count."""
         cost = self._cost
         best: float = self._penalty
         choice = None
@@ -162,10 +196,9 @@ class LaoStarPolicy(Generic[O]):
             expected = 1.0
             for probability, after in outcomes:
                 expected += probability * (cost[after] if after in cost else self._bound(after))
-            if expected < best - TIE:
+            if expected < best - tie:
                 best, choice = expected, operator
-        cost[state] = best
-        return choice
+        return best, choice
 
     def _bound(self, state: State) -> float:
         """Return the lower bound of a new state, and store it as its cost."""

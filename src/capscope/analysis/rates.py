@@ -24,6 +24,7 @@ from capscope.analysis.repeated_requests import Persistence
 from capscope.model import StateGraph
 from capscope.record.execution_table import ExecutionTable
 from capscope.record.identity import InitialPositions
+from capscope.statistics.partial_pooling import mean_probability
 from capscope.statistics.stratified_mean import Stratum, mean_interval, mean_of_tried
 from capscope.symbolic import Intent, State
 
@@ -117,6 +118,24 @@ def without_sinks(graph: StateGraph, states: Iterable[State]) -> list[State]:
     """Leave out the states in which nothing ever changes, unless there are no others."""
     every = list(states)
     return [state for state in every if not graph.nodes[state].sink] or every
+
+
+def success_at_once(graph: StateGraph, intent: Intent) -> float | None:
+    """Return the rate at once of a capability without its interval; None if it was never tried."""
+    counts = successes(graph, intent)
+    if not counts:
+        return None
+    return mean_probability([(*counts[state], 1) for state in without_sinks(graph, counts)])
+
+
+def successes(graph: StateGraph, intent: Intent) -> dict[State, tuple[int, int]]:
+    """Count successes and executions in each state tried in which the intent did not hold."""
+    capability, holds = graph.index[intent], intent.test(graph.vocabulary)
+    return {
+        state: (sum(n for e, n in pair.counts.items() if holds(e.apply(state))), pair.total)
+        for state, node in graph.nodes.items()
+        if (pair := node.pairs[capability]) is not None and not holds(state)
+    }
 
 
 def _at_once(strata: Sequence[Stratum]) -> AchievementRate:

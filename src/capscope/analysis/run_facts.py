@@ -19,6 +19,7 @@ from capscope.analysis.hazards import HazardResult, find_hazards
 from capscope.analysis.rates import CapabilityRates, achievement_rates
 from capscope.analysis.repeated_requests import Persistence, persistences
 from capscope.analysis.success import ResetSuccess, success_from_resets
+from capscope.analysis.unrequested_changes import UnrequestedChange, unrequested_changes
 from capscope.errors import RunError
 from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
 from capscope.phases import begin_phase
@@ -32,12 +33,12 @@ from capscope.record.stop_reason import StopReason
 from capscope.record.usage import Budget, Usage
 from capscope.statistics.audit import AuditResult
 from capscope.strategy.evidence import Evidence
-from capscope.strategy.registry import DEFAULT_STRATEGY
+from capscope.strategy.registry import STRATEGIES
 from capscope.strategy.verdict import Verdict
 from capscope.symbolic import ExpectedEffects, Intent, State
 from capscope.world import Hazard
 
-_SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success")
+_SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success", "unrequested_changes")
 """What is said of a run at its end, and takes time to compute."""
 
 
@@ -134,9 +135,10 @@ class RunFacts:
     def infers(self) -> bool:
         """Whether statements about the run use what the model infers.
 
-        Only the default strategy chooses its draws so that inference can be audited.
+        Only if the strategy chooses its draws so that inference can be audited.
         """
-        return self.identity.strategy == DEFAULT_STRATEGY and self.graph.pairs_tried > 0
+        known = STRATEGIES.get(self.identity.strategy)
+        return known is not None and known.infers and self.graph.pairs_tried > 0
 
     @property
     def audit(self) -> AuditResult | None:
@@ -194,6 +196,13 @@ class RunFacts:
     def aliasing(self) -> Aliasing:
         """Where outcomes depend on simulator state that the predicates do not capture."""
         return find_aliasing(self.executions, self.capabilities, self.graph.vocabulary)
+
+    @cached_property
+    def unrequested_changes(self) -> tuple[UnrequestedChange, ...]:
+        """What executions changed beyond what was asked for, the most serious first."""
+        return unrequested_changes(
+            self.executions, self.capabilities, self.graph.exactly_one, self.graph.vocabulary
+        )
 
     @cached_property
     def drift(self) -> Drift | None:
@@ -255,7 +264,6 @@ class RunFacts:
         begin_phase("looking for surprises")
         return find_findings(
             self.graph,
-            temporal_length=self.identity.temporal_length,
             beginnings=self.initial_positions.states,
             endings=pair_endings(self.executions, self.capabilities, self.graph.vocabulary),
             drift=self.drift,

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 from capscope.assessment.simulator_errors import report_simulator_errors, simulator_error
+from capscope.assessment.time_limit import OutOfTime, until
 from capscope.errors import ProblemError, RunError
 from capscope.record.journal import Draw, Execution, Start
 from capscope.record.usage import Budget
@@ -72,46 +73,81 @@ def ask(
 
     Draws made in parallel have a `common` allowance for what a language model may cost. When it
     is stopped, the draw ends after the current attempt and must not be recorded.
+
+    An attempt that has not ended when the time is over is no outcome of the agent: the answer has
+    the executions before it.
     """
-    begun = time.perf_counter()
+    begun = time.monotonic()
+    deadline = begun + _most(order.budget.seconds)
+    allowance = order.budget.allowance(within=common)
+    seen = _Seen()
+    try:
+        until(deadline, lambda: _make(problem, order, intents, allowance, deadline, seen))
+    except OutOfTime:
+        seen.cut = True
+    return seen.answer(time.monotonic() - begun, allowance.cost)
+
+
+@dataclass
+class _Seen:
+    """What a draw has shown so far."""
+
+    executions: list[Execution] = field(default_factory=list)
+    positions: dict[int, SavedPosition] = field(default_factory=dict)
+    cut: bool = False
+    end: SavedPosition | None = None
+
+    def answer(self, seconds: float, cost: float) -> Answer:
+        """Return it as the answer; a thread that was left behind may still add to it."""
+        executions = tuple(self.executions)
+        steps = sum(attempt.simulator_steps for _, attempt in executions)
+        tokens = sum(attempt.llm_tokens for _, attempt in executions)
+        draw = Draw(executions, steps, tokens, seconds, self.cut, self.end, cost)
+        return Answer(draw, dict(self.positions))
+
+
+def _make(
+    problem: Problem,
+    order: DrawOrder,
+    intents: Sequence[Intent],
+    allowance: Allowance,
+    deadline: float,
+    seen: _Seen,
+) -> None:
+    """Make a draw, and note what it shows at once: it may be interrupted."""
     task, seed, budget = order.task, order.seed, order.budget
     position = _restored(problem, task.start, seed)
     walk = task.policy.walk()
-    executions: list[Execution] = []
-    positions: dict[int, SavedPosition] = {}
     steps = tokens = 0
-    allowance = budget.allowance(within=common)
     most_executions, most_tokens = _most(budget.executions), _most(budget.llm_tokens)
-    most_steps, deadline = _most(budget.simulator_steps), begun + _most(budget.seconds)
-    cut = False
+    most_steps = _most(budget.simulator_steps)
     while (capability := walk.next(position.state)) is not None:
         if allowance.stopped.is_set():
             break
-        cut = (
-            len(executions) >= most_executions
+        number = len(seen.executions)
+        seen.cut = (
+            number >= most_executions
             or steps >= most_steps
             or tokens >= most_tokens
-            or time.perf_counter() >= deadline
+            or time.monotonic() >= deadline
         )
-        if cut:
+        if seen.cut:
             break
         left = None if budget.simulator_steps is None else budget.simulator_steps - steps
-        attempt_seed = child_seed(seed, len(executions))
         attempt, position = pursue(
-            problem, intents[capability], position, attempt_seed, left, allowance
+            problem, intents[capability], position, child_seed(seed, number), left, allowance
         )
+        if time.monotonic() >= deadline:  # the agent may have caught the interruption
+            raise OutOfTime
         steps += attempt.simulator_steps
         tokens += attempt.llm_tokens
         if attempt.simulator_steps:
-            positions[len(executions)] = _save(problem)
-        executions.append(Execution(capability, attempt))
+            seen.positions[number] = _save(problem)
+        seen.executions.append(Execution(capability, attempt))
         if attempt.ending is Ending.CUT:
-            cut = True
+            seen.cut = True
             break
-    seconds = time.perf_counter() - begun
-    end = _save(problem)
-    draw = Draw(tuple(executions), steps, tokens, seconds, cut, end, allowance.cost)
-    return Answer(draw, positions)
+    seen.end = _save(problem)
 
 
 def retrace(task: Task, draw: Draw) -> None:

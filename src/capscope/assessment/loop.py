@@ -16,6 +16,7 @@ from capscope.assessment.discovery import intents_of, random_walks
 from capscope.assessment.known_positions import describe_initial, reset_positions
 from capscope.assessment.run_state import RunState
 from capscope.assessment.spec import RunSpec
+from capscope.assessment.time_limit import SHORTEST_WORK
 from capscope.assessment.worker_pool import WorkerPool
 from capscope.assessment.workers import Workers
 from capscope.assessment.workers.threads import ThreadBackend
@@ -25,6 +26,7 @@ from capscope.phases import begin_phase
 from capscope.record.execution_table import ExecutionTable
 from capscope.record.journal import Draw, Journal, QueryRecord
 from capscope.record.journal_file import understood
+from capscope.record.stop_reason import StopReason
 from capscope.record.usage import Budget, Usage
 from capscope.strategy.base import BegunQuery
 
@@ -56,12 +58,21 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
     """Ask, learn and repeat until the strategy is finished or a budget is spent."""
     if not _discovered(journal, spec.budget):
         begin_phase("discovering intents")
-        discover(journal, spec)
+        with spec.limit.by_force():
+            discover(journal, spec)
     elif journal.asked:
         begin_phase("reading what was asked before")
     state = recall(journal, spec)
-    _forget_cut_draw(journal, state)
+    _forget_cut_draws(journal, state)
     begin_phase("asking")
+    with spec.limit.by_force():
+        reason = _ask(journal, spec, state, listener)
+    journal.set_stopped(reason, spec.budget, state.strategy.audit)
+    return state
+
+
+def _ask(journal: Journal, spec: RunSpec, state: RunState, listener: Listener) -> StopReason:
+    """Ask until there is a reason to stop, and return it."""
     workers = spec.workers or Workers(ThreadBackend(spec.problem, None))
     pool = WorkerPool(workers, state.strategy.longest_draw, spec.problem.limits)
     clock, begun = time.perf_counter(), _begun(journal, state.usage.queries)
@@ -89,8 +100,7 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
             state.builder.leave_open()
         begun = None
         listener(progress(state, choice.record))
-    journal.set_stopped(reason, spec.budget, state.strategy.audit)
-    return state
+    return reason
 
 
 def _discovered(journal: Journal, budget: Budget) -> bool:
@@ -104,19 +114,28 @@ def _discovered(journal: Journal, budget: Budget) -> bool:
 
 
 def _cut_by_budget(draws: Sequence[Draw], state: RunState) -> bool:
-    """Return whether the last draw is to be made again if the run ever has more to spend."""
-    return bool(draws) and draws[-1].cut and state.stop_reason() is not None
+    """Return whether a draw is to be made again if the run ever has more to spend.
+
+    It need not be the last: of parallel draws, one may hang and the next be complete.
+    """
+    return any(draw.cut for draw in draws) and state.stop_reason() is not None
 
 
-def _forget_cut_draw(journal: Journal, state: RunState) -> None:
-    """Remove the draw that a budget cut short, if there is more to spend now."""
+def _forget_cut_draws(journal: Journal, state: RunState) -> None:
+    """Remove the draw that a budget cut short, and those after it, if there is more to spend now.
+
+    All of them are made again. What they discovered may then come in another order.
+    """
     number = state.usage.queries
     recorded = journal.draws(number) if journal.query(number) else []
     spent = sum((draw.usage for draw in recorded), state.usage)
     more = state.spec.budget.spent_by(spent) is None and state.spec.limit.to_ask()
-    if recorded and recorded[-1].cut and more:
-        journal.remove_draw(number, len(recorded) - 1)
-        state.usage += Usage(llm_cost=recorded[-1].llm_cost)
+    kept = next((index for index, draw in enumerate(recorded) if draw.cut), len(recorded))
+    if more and kept < len(recorded):
+        for index in reversed(range(kept, len(recorded))):
+            journal.remove_draw(number, index)
+            state.usage += Usage(llm_cost=recorded[index].llm_cost)
+        journal.forget_intents(len(state.graph.capabilities))
 
 
 def _begun(journal: Journal, number: int) -> BegunQuery | None:
@@ -129,14 +148,16 @@ def discover(journal: Journal, spec: RunSpec) -> None:
     steps = 0
     intents = list(spec.intents)
     if not intents:
-        effects, steps = random_walks(
-            spec.problem, spec.settings, spec.seed, spec.budget.simulator_steps
+        most = spec.budget.simulator_steps
+        effects, steps = spec.limit.prepared(
+            "intents were discovered",
+            lambda: random_walks(spec.problem, spec.settings, spec.seed, most),
         )
         intents = list(intents_of(effects, spec.problem.vocabulary))
     if not intents:
         raise CapscopeError(
             f"no change was seen in {steps} random steps of {spec.problem.name}, so there is "
-            "nothing to ask for; raise --walks or --walk-steps, or name --intents"
+            "nothing to ask for; raise --set walks=… or walk-steps=…, or name --intents"
         )
     allowed = spec.budget.simulator_steps
     journal.add_discovery(intents, steps, cut=allowed is not None and steps >= allowed)
@@ -144,12 +165,19 @@ def discover(journal: Journal, spec: RunSpec) -> None:
 
 def recall(journal: Journal, spec: RunSpec) -> RunState:
     """Rebuild what a run knows from the finished queries of its journal."""
-    initial = reset_positions(spec.problem, spec.settings, spec.seed)
+    initial = spec.limit.prepared(
+        "the world was reset",
+        lambda: reset_positions(spec.problem, spec.settings, spec.seed),
+        at_least=SHORTEST_WORK if journal.asked else 0.0,
+    )
     state = RunState(spec, journal.read_meta(), journal, list(initial))
     nothing_asked = journal.query(0) is None
     state.positions.count_initial_visits(keep=nothing_asked)
     if nothing_asked:
-        began = describe_initial(spec.problem, initial, spec.settings, spec.seed)
+        began = spec.limit.prepared(
+            "the world was reset",
+            lambda: describe_initial(spec.problem, initial, spec.settings, spec.seed),
+        )
         journal.set_initial_positions(began)
     else:
         with understood(journal.path):

@@ -52,7 +52,7 @@ class RunState:
         self.positions = KnownPositions(initial, journal, spec.settings, spec.seed)
         for start in initial:
             self.graph.node(start.state)
-        self.strategy = STRATEGIES.find(spec.strategy).make(
+        self.strategy = STRATEGIES.find(spec.strategy).begin(
             StrategyContext(
                 self.graph, spec.settings, spec.seed, self.positions,
                 spec.problem.limits.reset_every, str(journal.path), spec.hazards,

@@ -4,27 +4,46 @@ A budget of seconds is meant for everything, or a run of ten minutes whose repor
 surprise the person who waits for it. So asking ends early enough to leave some time for the report.
 How long that will take is not known: pictures are left out once most of the time is gone, and a
 report that is not ready in time is given up, which is reported.
+
+An agent or a simulator may not return. In the main thread a signal interrupts it, again and again
+if it goes on; another thread is left behind. Native code that does not return hears no signal: if
+the program may be ended, another process ends it.
 """
 
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
+from types import FrameType
+from typing import TypeVar
 
+from capscope.assessment.daemon_threads import LeftBehind, within
+from capscope.errors import RunError
 from capscope.record.journal import Journal
 from capscope.record.stop_reason import StopReason
 from capscope.record.usage import Budget
 
+T = TypeVar("T")
 _SHARE_FOR_REPORT = 0.2
 _SHORTEST_FOR_REPORT = 1.0
 _LONGEST_FOR_REPORT = 120.0
 _SHARE_FOR_PICTURES = 0.5
 """Of the time for the report: after that, no more pictures are drawn."""
+
+
+_SECONDS_BETWEEN_SIGNALS = 0.5
+"""Time to clean up for code that caught the first interruption, before the next one."""
+_SECONDS_LATE = 0.05
+"""The deadlines of draws differ a little, and changing the alarm for each takes time."""
+SHORTEST_WORK = 10.0
+"""Time for what capscope itself has to do, even if a run is resumed with next to none left."""
 
 
 class OutOfTime(BaseException):
@@ -37,6 +56,8 @@ class TimeLimit:
 
     asking_ends: float = inf
     ends: float = inf
+    last_words: str | None = None
+    """What to say when the program is ended because code does not return; None: it is not ended."""
 
     @classmethod
     def of(cls, begun: float, seconds: float | None) -> TimeLimit:
@@ -51,30 +72,52 @@ class TimeLimit:
         """Return how many seconds are left for asking; 0 if none are."""
         return max(self.asking_ends - time.monotonic(), 0.0)
 
-    @contextmanager
-    def enforced(self) -> Iterator[None]:
-        """Raise `OutOfTime` in the block when the time is over.
+    def prepared(self, what: str, work: Callable[[], T], at_least: float = 0.0) -> T:
+        """Return the result of what has to be done before anything can be asked.
 
-        That takes a timer of the operating system. If there is none, or somebody else uses it, or
-        this is not the main thread, the block is only refused if it is too late to begin.
+        Raise if it takes too long; but it may take `at_least` so many seconds.
         """
-        left = self.ends - time.monotonic()
-        if left <= 0:
+        try:
+            return interrupted_at(max(self.ends, time.monotonic() + at_least), work)
+        except OutOfTime:
+            raise RunError(
+                f"the time was over while {what}, before anything could be asked; fix what does "
+                "not return, or raise --max-seconds"
+            ) from None
+
+    def enforced(self, work: Callable[[], T]) -> T:
+        """Return the result of some work; raise `OutOfTime` when the time is over.
+
+        In another thread than the main one, work that has begun is finished.
+        """
+        if self.ends <= time.monotonic():
             raise OutOfTime
-        if left == inf or not _timer_is_free():
+        return interrupted_at(self.ends, work)
+
+    @contextmanager
+    def by_force(self) -> Iterator[None]:
+        """End the program, if that is allowed, when the block does not end in time."""
+        left = self.ends - time.monotonic()
+        if self.last_words is None or left == inf:
             yield
             return
-
-        def end(*_: object) -> None:
-            raise OutOfTime
-
-        before = signal.signal(signal.SIGALRM, end)
-        try:
-            signal.setitimer(signal.ITIMER_REAL, left)
+        wait = str(max(left, SHORTEST_WORK))
+        command = [sys.executable, "-I", "-S", "-c", _END_PROGRAM, wait, self.last_words]
+        # In a session of its own: Ctrl-C is for the program.
+        with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True):
             yield
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+
+
+_END_PROGRAM = """
+import os, select, signal, sys
+program = os.getppid()
+ended, _, _ = select.select([0], [], [], float(sys.argv[1]))
+if not ended and os.getppid() == program:
+    os.kill(program, signal.SIGKILL)
+    # A progress display hides the cursor.
+    sys.stderr.write(("\\r\\x1b[?25h" if sys.stderr.isatty() else "") + sys.argv[2] + "\\n")
+"""
+"""Standard input ends with the block, or with the program."""
 
 
 def time_left(journal: Journal, budget: Budget, begun: float) -> TimeLimit:
@@ -82,19 +125,119 @@ def time_left(journal: Journal, budget: Budget, begun: float) -> TimeLimit:
     if budget.seconds is None:
         return TimeLimit()
     before = sum(seconds for (seconds,) in journal.select("SELECT seconds FROM queries"))
-    limit = TimeLimit.of(begun, max(budget.seconds - before, 0.0))
-    if journal.read_meta().stop_reason == StopReason.budget("seconds"):
-        # The time was spent: there is nothing to do but to write what is known.
+    spent = journal.read_meta().stop_reason == StopReason.budget("seconds")
+    if spent or before >= budget.seconds:
+        # There is nothing to do but to write what is known.
         return TimeLimit(begun, inf)
-    return limit
+    return TimeLimit.of(begun, budget.seconds - before)
 
 
-def _timer_is_free() -> bool:
-    return (
-        hasattr(signal, "setitimer")
-        and threading.current_thread() is threading.main_thread()
-        and signal.getitimer(signal.ITIMER_REAL)[0] == 0
-    )
+def until(deadline: float, work: Callable[[], T]) -> T:
+    """Return the result of some work; raise `OutOfTime` at the deadline (`time.monotonic`).
+
+    In the main thread the work is interrupted. Elsewhere it has a thread of its own, which is left
+    behind: it ends as soon as it is in Python code.
+    """
+    if deadline == inf or _can_interrupt():
+        return interrupted_at(deadline, work)
+    try:
+        return within(deadline - time.monotonic(), work)
+    except LeftBehind:
+        raise OutOfTime from None
+
+
+def interrupted_at(deadline: float, work: Callable[[], T]) -> T:
+    """Return the result of some work; in the main thread, raise `OutOfTime` at the deadline."""
+    if deadline == inf or not _can_interrupt():
+        return work()
+    before, outer = signal.signal(_SIGNAL, _interrupt), _alarm.deadline
+    _alarm.set(min(deadline, outer))
+    try:
+        with _lost_interruptions_ignored():
+            return _interruptible(work)
+    except Exception as error:
+        if time.monotonic() < deadline:
+            raise
+        raise OutOfTime from error  # most likely what somebody made of the interruption
+    finally:
+        _alarm.set(outer)
+        signal.signal(_SIGNAL, before or signal.SIG_DFL)
+
+
+@contextmanager
+def _lost_interruptions_ignored() -> Iterator[None]:
+    """Report no interruption that a finalizer swallowed: the next signal repeats it."""
+    report = sys.unraisablehook
+
+    def report_others(lost: sys.UnraisableHookArgs) -> None:
+        if not isinstance(lost.exc_value, OutOfTime):
+            report(lost)
+
+    sys.unraisablehook = report_others
+    try:
+        yield
+    finally:
+        sys.unraisablehook = report
+
+
+# By default it is ignored, so one that comes late does no harm. Unlike an alarm, it is used neither
+# by agents, for time limits of their own, nor by test runners.
+_SIGNAL: int = getattr(signal, "SIGURG", 0)
+
+
+def _can_interrupt() -> bool:
+    return threading.current_thread() is threading.main_thread() and _SIGNAL != 0
+
+
+def _interruptible(work: Callable[[], T]) -> T:
+    return work()
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """Raise in the work only: not before or after it, where nobody would catch it."""
+    while frame is not None:
+        if frame.f_code is _interruptible.__code__:
+            raise OutOfTime
+        frame = frame.f_back
+
+
+class _Alarm:
+    """Sends the main thread signals from a deadline on, from a thread that never ends.
+
+    A timer of the operating system would do, but there is only one, and others use it.
+    """
+
+    def __init__(self) -> None:
+        self.deadline = inf
+        self._changed = threading.Condition()
+        self._wakes = inf
+        self._thread: threading.Thread | None = None
+
+    def set(self, deadline: float) -> None:
+        """Signal from that moment on; never if it is infinite."""
+        with self._changed:
+            self.deadline = deadline
+            if deadline == inf:
+                return
+            if self._thread is None or not self._thread.is_alive():  # it does not survive a fork
+                self._thread = threading.Thread(target=self._run, name="alarm", daemon=True)
+                self._thread.start()
+            elif deadline < self._wakes - _SECONDS_LATE:
+                self._changed.notify()
+
+    def _run(self) -> None:
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                wait = self.deadline - now
+                if wait <= 0:
+                    signal.pthread_kill(threading.main_thread().ident or 0, _SIGNAL)
+                    wait = _SECONDS_BETWEEN_SIGNALS
+                self._wakes = now + wait
+                self._changed.wait(None if wait == inf else wait)
+
+
+_alarm = _Alarm()
 
 
 class TimedPictures:

@@ -1,5 +1,15 @@
 """The command line: a thin layer over `capscope.run.Run`."""
 
-from capscope.cli.main import main
+import sys
 
-__all__ = ["main"]
+from capscope.version import __version__
+
+
+def main() -> None:
+    """Run the command line; the version is printed without importing the commands."""
+    if sys.argv[1:] == ["--version"] and sys.stdout is not None:
+        sys.stdout.write(f"capscope {__version__}\n")
+        return
+    from capscope.cli.commands import run_command
+
+    run_command(sys.argv[1:])

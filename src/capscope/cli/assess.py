@@ -1,6 +1,7 @@
 """`capscope assess PROBLEM` and `capscope resume DIR`: find out what an agent can do."""
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 
 from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import (
+    GroupedCommand,
     Json,
     ProblemArguments,
     RecordedProblem,
@@ -23,12 +25,14 @@ from capscope.cli.streams import write_message
 from capscope.cli.view import Live, live_page
 from capscope.errors import CapscopeError
 from capscope.present.overview import run_document, run_lines
-from capscope.problems import canonical_source, runs_python_file, source_slug
+from capscope.problems import canonical_source, resume_command, source_slug
 from capscope.record.run_directory import JOURNAL, RunDirectory
-from capscope.record.settings import Settings
+from capscope.record.settings import OptionGroup, Settings
 from capscope.record.usage import Budget
 from capscope.run import Run, assess, resume
-from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
+from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES, Claim
+
+COMMAND_CLASS = GroupedCommand
 
 
 @with_settings
@@ -42,7 +46,8 @@ def assess_problem(
     strategy: Annotated[
         str,
         typer.Option(
-            help=f"One of {', '.join(STRATEGIES.built_in)}, or a strategy of another package."
+            help=f"One of {', '.join(STRATEGIES.built_in)}, or a strategy of another package.",
+            rich_help_panel=OptionGroup.WHAT,
         ),
     ] = DEFAULT_STRATEGY,
     seed: Seed = 0,
@@ -52,12 +57,14 @@ def assess_problem(
             metavar="DIR",
             help="Where to keep the run.  [default: runs/PROBLEM-STRATEGY-SEED]",
             show_default=False,
+            rich_help_panel=OptionGroup.WHERE,
         ),
     ] = None,
     until: Annotated[
         str | None,
         typer.Option(
-            help="'audited' or 'settled': what to stop at; 'settled' is --strategy exhaustive."
+            help="'audited' or 'settled': what to stop at; 'settled' is --strategy exhaustive.",
+            rich_help_panel=OptionGroup.CLAIM,
         ),
     ] = None,
     live: Live = False,
@@ -81,19 +88,23 @@ def assess_problem(
             budget=budget,
             run=directory,
             listener=listener,
-            workers=workers,
+            workers=replace(workers, ends_program=True),
         )
     _print_result(result, json)
 
 
 def _strategy_until(until: str | None, strategy: str) -> str:
     """Return the strategy that stops at what was asked for."""
-    stops_at = {None: strategy, "audited": "adaptive", "settled": "exhaustive"}
+    if until is None:
+        return strategy
+    stops_at = {known.claim: known.name for known in STRATEGIES.built_in.values() if known.claim}
     if until not in stops_at:
-        raise CapscopeError(f"--until takes 'audited' or 'settled', not {until!r}")
-    if strategy not in (DEFAULT_STRATEGY, stops_at[until]):
-        raise CapscopeError(f"--until {until} is what --strategy {stops_at[until]} stops at")
-    return stops_at[until]
+        names = " or ".join(f"{claim.value!r}" for claim in stops_at)
+        raise CapscopeError(f"--until takes {names}, not {until!r}")
+    named = stops_at[Claim(until)]
+    if strategy not in (DEFAULT_STRATEGY, named):
+        raise CapscopeError(f"--until {until} is what --strategy {named} stops at")
+    return named
 
 
 @with_budget
@@ -118,7 +129,12 @@ def resume_run(
         progress(path.name, budget or before.budget) as listener,
     ):
         resumed = resume(
-            path, problem=source, trust=trust, budget=budget, listener=listener, workers=workers
+            path,
+            problem=source,
+            trust=trust,
+            budget=budget,
+            listener=listener,
+            workers=replace(workers, ends_program=True),
         )
     digests = before.file_digests
     if digests and resumed.meta.file_digests != digests:
@@ -130,12 +146,10 @@ def resume_run(
 
 
 def _interruptible(directory: Path, source: str) -> AbstractContextManager[None]:
-    trust = " --trust" if runs_python_file(source) else ""
-
     def kept() -> str:
         if not (directory / JOURNAL).exists():
             return "nothing was started"
-        return f"everything observed is kept. Continue with: capscope resume {directory}{trust}"
+        return f"everything observed is kept. Continue with: {resume_command(directory, source)}"
 
     return interruptible(kept)
 

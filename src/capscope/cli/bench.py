@@ -12,11 +12,13 @@ from capscope.errors import CapscopeError
 
 EXPERIMENTS = Path(capscope.__file__).parents[2] / "experiments"
 """Next to the sources of an editable installation; nowhere else."""
-ANY_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 class BenchCommand(TyperCommand):
     """Becomes the command of the experiments when it is used, if they are there."""
+
+    allow_extra_args = True
+    ignore_unknown_options = True
 
     def make_context(self, *given: Any, **extra: Any) -> Any:
         """Parse the arguments; the context belongs to the command that will be invoked."""
@@ -27,6 +29,9 @@ class BenchCommand(TyperCommand):
         from capscope_experiments.command import app
 
         return typer.main.get_command(app).make_context(*given, **extra)
+
+
+COMMAND_CLASS = BenchCommand
 
 
 def bench_suite() -> None:

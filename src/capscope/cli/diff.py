@@ -22,7 +22,7 @@ def diff_runs(
     runs: Annotated[
         list[str],
         typer.Argument(
-            metavar="A B [C ...]", help="The run directories to compare, the oldest first."
+            metavar="A B [C ...]", help="The run directories to compare, the baseline first."
         ),
     ],
     error_rate: Annotated[
@@ -38,7 +38,8 @@ def diff_runs(
         bool,
         typer.Option(
             "--fail-on-side-effects",
-            help="Exit with 1 if a side effect is new or became more frequent.",
+            help="Exit with 1 if a side effect is new or became more frequent, or if a new change "
+            "beyond the request is suspected.",
         ),
     ] = False,
     fail_on_hazard: Annotated[
@@ -107,10 +108,13 @@ def _compared(
 
 
 def _code(comparison: Comparison, losses: bool, side_effects: bool) -> int:
+    new = (*comparison.new_side_effects, *comparison.suspected_changes)
+    if (losses and comparison.losses) or (side_effects and new):
+        return 1
     if (losses or side_effects) and not (comparison.unchanged or comparison.differences):
         raise CapscopeError(
-            f"{NOT_COMPARABLE}; assess both again with --min-draws 30, or, if their states capture "
-            "everything that matters, compare with --any-position"
+            f"{NOT_COMPARABLE}; assess both again with --until settled --min-draws 30 and a "
+            "larger budget, or, if their states capture everything that matters, compare with "
+            "--any-position"
         )
-    failed = (losses and comparison.losses) or (side_effects and comparison.new_side_effects)
-    return 1 if failed else 0
+    return 0

@@ -34,6 +34,9 @@ class ExportCommand(TyperCommand):
         return typer.main.get_command(app).make_context(*given, **extra)
 
 
+COMMAND_CLASS = ExportCommand
+
+
 def export_run() -> None:
     """Write the learned model in a format that other tools read."""
 

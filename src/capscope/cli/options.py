@@ -1,14 +1,16 @@
-"""Options that several commands share; every setting becomes an option."""
+"""Options that several commands share, and how settings become options."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from capscope.assessment.workers import WorkerSettings
-from capscope.record.settings import Settings
+from capscope.errors import CapscopeError
+from capscope.record.settings import PAPER, OptionGroup, Settings, named
 from capscope.record.usage import Budget
 
 Json = Annotated[
@@ -20,18 +22,21 @@ DrawPictures = Annotated[
     typer.Option(
         "--pictures/--no-pictures",
         help="Draw states with the problem's simulator, which runs the problem's code.  [default: "
-        "only for problems with a name, not for Python files]",
+        "only for problems with a name, not for files that the run directory names]",
         show_default=False,
     ),
 ]
 OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
-Seed = Annotated[int, typer.Option(help="Seeds all randomness.")]
-_Workers = Annotated[int, typer.Option(help="Draws made in parallel.")]
+Seed = Annotated[int, typer.Option(help="Seeds all randomness.", rich_help_panel=OptionGroup.WHAT)]
+_Workers = Annotated[
+    int, typer.Option(help="Draws made in parallel.", rich_help_panel=OptionGroup.WHERE)
+]
 _Backend = Annotated[
     str,
     typer.Option(
         help="Where: 'threads' for agents that wait, like LLMs; 'processes' for agents and "
-        "simulators that compute; 'ray' for a cluster."
+        "simulators that compute; 'ray' for a cluster.",
+        rich_help_panel=OptionGroup.WHERE,
     ),
 ]
 Address = Annotated[
@@ -39,6 +44,7 @@ Address = Annotated[
     typer.Option(
         help="Address of a Ray cluster, or 'auto'.  [default: a cluster on this machine]",
         show_default=False,
+        rich_help_panel=OptionGroup.WHERE,
     ),
 ]
 _DrawTimeout = Annotated[
@@ -48,6 +54,7 @@ _DrawTimeout = Annotated[
         help="Give up a draw that takes longer; processes and actors are ended, and the draw is "
         "made once more.",
         show_default=False,
+        rich_help_panel=OptionGroup.WHERE,
     ),
 ]
 ProblemArguments = Annotated[
@@ -68,27 +75,42 @@ Trust = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="Run the Python file that the run directory names. Needed for such a problem, unless "
-        "you name it: the directory may come from somebody else.",
+        help="Load the problem although the run directory names a file for it, which is run if it "
+        "is a Python file. Needed for such a problem, unless you name it: the directory may come "
+        "from somebody else.",
     ),
 ]
-MaxSteps = Annotated[int | None, typer.Option(help="Maximum number of simulator steps.")]
-MaxExecutions = Annotated[int | None, typer.Option(help="Maximum number of executions.")]
-MaxSeconds = Annotated[
-    float | None, typer.Option(help="Maximum number of seconds, with the report.")
-]
-MaxQueries = Annotated[int | None, typer.Option(help="Maximum number of queries.")]
-MaxTokens = Annotated[int | None, typer.Option(help="Maximum number of LLM tokens.")]
+
+
+def _limit(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel=OptionGroup.BUDGET)
+
+
+MaxSteps = Annotated[int | None, _limit("Maximum number of simulator steps.")]
+MaxExecutions = Annotated[int | None, _limit("Maximum number of executions.")]
+MaxSeconds = Annotated[float | None, _limit("Maximum number of seconds, with the report.")]
+MaxQueries = Annotated[int | None, _limit("Maximum number of queries.")]
+MaxTokens = Annotated[int | None, _limit("Maximum number of LLM tokens.")]
 MaxCost = Annotated[
-    float | None, typer.Option(help="Maximum cost of LLM answers, in the currency of the prices.")
+    float | None, _limit("Maximum cost of LLM answers, in the currency of the prices.")
 ]
 
 _Paper = Annotated[
     bool,
     typer.Option(
         "--paper",
-        help="Switch off every departure from the paper (mcqs-s, mcqs-e).",
-        rich_help_panel="Settings",
+        help="Depart from the paper only by what --set says (mcqs-s, mcqs-e, random).",
+        rich_help_panel=OptionGroup.WHAT,
+    ),
+]
+_Set = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Change a setting of the strategies; `capscope settings` lists them; repeatable.",
+        rich_help_panel=OptionGroup.WHAT,
+        show_default=False,
     ),
 ]
 _LIMITS = {
@@ -127,22 +149,70 @@ def with_workers(command: Callable[..., None]) -> Callable[..., None]:
     return _with_options(command, "workers", options, settings)
 
 
+class GroupedCommand(TyperCommand):
+    """A command whose help lists its options by group."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write one section for the arguments and one for each group of options."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                other = "Arguments" if parameter.param_type_name == "argument" else "Other"
+                group = getattr(parameter, "rich_help_panel", None) or other
+                groups.setdefault(group, []).append(record)
+        for title in sorted(groups, key=list(_ORDER).index):
+            with formatter.section(title):
+                formatter.write_dl(groups[title])
+
+
+_ORDER = ("Arguments", *OptionGroup, "Other")
+
+
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each field of `Settings`; it receives `settings`."""
+    """Give a command the options for `Settings`; it receives `settings`."""
     hints = get_type_hints(Settings)
     options = []
     for field in fields(Settings):
+        if field.metadata["group"] is None:
+            continue
         repeatable = "option" in field.metadata
-        names = [field.metadata["option"]] if repeatable else []
-        option = typer.Option(*names, help=field.metadata["help"], rich_help_panel="Settings")
+        panel = field.metadata["group"]
+        option = typer.Option(named(field), help=field.metadata["help"], rich_help_panel=panel)
         kind, default = (list[str], []) if repeatable else (hints[field.name], field.default)
         options.append(keyword(field.name, Annotated[kind, option], default))
-    return _with_options(command, "settings", [*options, keyword("paper", _Paper, False)], _chosen)
+    options += [keyword("paper", _Paper, False), keyword("set_", _Set, [])]
+    return _with_options(command, "settings", options, _chosen)
 
 
 def _chosen(chosen: Mapping[str, Any]) -> Settings:
-    settings = Settings.from_dict({name: chosen[name] for name in chosen if name != "paper"})
-    return settings.as_in_paper() if chosen["paper"] else settings
+    given = {name: value for name, value in chosen.items() if name not in ("paper", "set_")}
+    printed = PAPER if chosen["paper"] else {}
+    return Settings.from_dict({**given, **printed, **dict(map(_assigned, chosen["set_"]))})
+
+
+def _assigned(text: str) -> tuple[str, Any]:
+    """Read `name=value` of `--set`."""
+    known = {field.name: field for field in fields(Settings) if field.metadata["group"] is None}
+    name, equals, value = text.partition("=")
+    field = known.get(name.strip().replace("-", "_"))
+    if field is None or not equals:
+        raise CapscopeError(f"--set takes name=value, not {text!r}; `capscope settings` lists them")
+    value = value.strip()
+    kind: type[Any] = type(field.default)
+    try:
+        return field.name, kind(value)
+    except ValueError:
+        meant = "a whole number" if kind is int else "a number"
+        raise CapscopeError(f"--set {name} takes {meant}, not {value!r}") from None
+
+
+def settings_lines() -> Iterator[str]:
+    """Yield each setting for `--set` with its default and meaning."""
+    for field in fields(Settings):
+        if field.metadata["group"] is None:
+            yield f"{field.name.replace('_', '-')}={field.default:g}"
+            yield f"  {field.metadata['help']}"
 
 
 def keyword(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

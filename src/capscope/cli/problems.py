@@ -1,4 +1,4 @@
-"""`capscope list` and `capscope check PROBLEM`: which problems there are, and whether one works."""
+"""`capscope list`, `settings` and `check PROBLEM`: what can be assessed, how, and if it works."""
 
 from dataclasses import asdict, replace
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 import typer
 
 from capscope.assessment.workers import WorkerSettings
-from capscope.cli.options import Json, ProblemArguments, Seed, with_workers
+from capscope.cli.options import Json, ProblemArguments, Seed, settings_lines, with_workers
 from capscope.cli.output import print_json, print_line, print_lines
 from capscope.errors import install_hint
 from capscope.problems import (
@@ -16,6 +16,7 @@ from capscope.problems import (
     registered_problems,
     restore_elsewhere,
 )
+from capscope.record.settings import Settings
 from capscope.world import check_problem, notes_on
 
 
@@ -36,6 +37,14 @@ def list_problems(json: Json = False) -> None:
             options = ",".join(f"{option.replace('_', '-')}=…" for option in problem.options)
             print_line(f"With options, any of them: {problem.name}:{options}")
     print_line("Your own: capscope assess file.py:factory, or DOMAIN.pddl PROBLEM.pddl")
+
+
+def list_settings(json: Json = False) -> None:
+    """List the settings for --set, with their defaults."""
+    if json:
+        print_json({"settings": Settings().as_dict()})
+    else:
+        print_lines(settings_lines())
 
 
 @with_workers

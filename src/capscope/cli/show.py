@@ -9,7 +9,7 @@ import typer
 from capscope.cli.options import DrawPictures, Json, OpenInBrowser, RunArgument
 from capscope.cli.output import phases, print_json, print_line, print_lines
 from capscope.errors import CapscopeError
-from capscope.export.model_json import model_document
+from capscope.export.model_json import model_of_run
 from capscope.present.draws import capability_draws, draw_lines, draws_document
 from capscope.present.overview import findings_document, findings_lines, model_lines
 from capscope.present.text import first_few
@@ -56,7 +56,7 @@ def show_run(
         elif surprises:
             answer = list(findings_lines(loaded, wanted, limit))
         elif json:
-            answer = model_document(loaded.graph, loaded.problem, wanted)
+            answer = model_of_run(loaded, wanted)
         else:
             answer = list(model_lines(loaded, wanted, limit))
     if isinstance(answer, dict):

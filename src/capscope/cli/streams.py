@@ -22,6 +22,7 @@ import typer
 
 from capscope.errors import CapscopeError
 from capscope.sanitize import sanitize
+from capscope.world.program_end import only_by_itself
 
 _STDOUT, _STDERR = 1, 2
 _answers: TextIO | None = None
@@ -149,7 +150,7 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def called(*args: Any, **kwargs: Any) -> None:
-        with answers_only():
+        with answers_only(), only_by_itself():
             command(*args, **kwargs)
 
     return called

@@ -13,6 +13,7 @@ from capscope.cli.options import DrawPictures, Json, OpenInBrowser
 from capscope.cli.output import print_json, print_line
 from capscope.cli.streams import flush_answers, write_message
 from capscope.errors import CapscopeError
+from capscope.record.settings import OptionGroup
 from capscope.record.usage import Budget
 from capscope.view.companion import companion
 from capscope.view.server import serving
@@ -23,6 +24,7 @@ Live = Annotated[
         "--live",
         help="Show the run in a local page while it goes on, and print the page's address; needs "
         "the extra view.",
+        rich_help_panel=OptionGroup.WHERE,
     ),
 ]
 

@@ -17,11 +17,11 @@ from capscope.export.conditions import Conditions
 from capscope.export.dot import MOST_STATES, dot_graph
 from capscope.export.frames import parquet_bytes
 from capscope.export.inspect_log import inspect_log
-from capscope.export.model_json import model_document
+from capscope.export.model_json import model_of_run
 from capscope.export.ppddl import ppddl_files
 from capscope.export.prism import prism_program
 from capscope.export.tables import csv_text, run_tables
-from capscope.record.run_directory import write_atomically
+from capscope.record.run_directory import refuse_links, write_atomically
 from capscope.registry import Registry
 from capscope.symbolic import Intent
 
@@ -64,7 +64,7 @@ class ExportFormat:
 
 
 def _json(run: Run) -> str:
-    return json.dumps(model_document(run.graph, run.problem), indent=1) + "\n"
+    return json.dumps(model_of_run(run), indent=1) + "\n"
 
 
 def _ppddl(
@@ -146,6 +146,7 @@ def write_content(content: Content, to: Path) -> list[Path]:
         write_atomically(to, content)
         return [to]
     try:
+        refuse_links(to)
         to.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"cannot make the directory {to}: {error.strerror}") from error

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from capscope.analysis.diff import Comparison, Difference, Estimate, Unknown
-from capscope.analysis.diff.comparison import TEST, Unchanged, change_between
+from capscope.analysis.diff.comparison import TEST, NewChange, Unchanged, change_between
 from capscope.analysis.findings.finding import joined
 from capscope.present.notes import agent_failure_warnings
 from capscope.present.text import counted, first_few, wrapped
@@ -22,9 +22,19 @@ SUSPECTED = (
     "suspected, but not shown: the 95 % interval excludes no change, the test does not exclude it. "
     "The test allows for adaptive sampling and for everything compared; more draws would decide"
 )
+NEW_SUSPECTED = "new beyond the request (suspected)"
+NEW_SUSPECTED_NOTE = (
+    "B did this and A never did, although it could; if the agents were identical, all of these "
+    "executions would be in B with probability p. It is suspected, not shown: all states count "
+    "together, and p allows neither for adaptive sampling nor for the number of changes compared"
+)
+NEW_BY_CHANCE = "beyond the request in B only, which may be chance"
+RATES = (
+    "rates are means over these states, except where the request held already, each with the "
+    "weight of the draws that can be compared; capscope show weighs all states of one run equally"
+)
 _MOST_TERMS = 3
 _MOST_NAMED = 6
-_VISIBLE = 0.005  # in a probability with two digits
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[str]:
@@ -51,6 +61,15 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         yield ""
         yield SUSPECTED
         yield from (f"  {line}" for one in comparison.suspected for line in suspected_lines(one))
+    suspected, others = split_changes(comparison)
+    if suspected:
+        yield ""
+        yield f"{NEW_SUSPECTED}: {NEW_SUSPECTED_NOTE}"
+        yield from (f"  {new_change_sentence(one)}" for one in suspected)
+    if others:
+        yield ""
+        yield NEW_BY_CHANCE
+        yield from (f"  {new_change_sentence(one)}" for one in others)
     yield ""
     if unsuspected := [one for one in comparison.unchanged if not one.suspected]:
         yield unchanged_sentence(unsuspected)
@@ -59,6 +78,20 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         yield from (f"  {sentence}" for sentence in unknown_sentences(comparison.unknown))
     yield ""
     yield f"error rate {comparison.error_rate:g}. {TEST}"
+
+
+def split_changes(comparison: Comparison) -> tuple[list[NewChange], list[NewChange]]:
+    """Return the changes beyond the request that only B made: those suspected, and the others."""
+    return [*comparison.suspected_changes], [c for c in comparison.new_changes if not c.suspected]
+
+
+def new_change_sentence(new: NewChange) -> str:
+    """Say what B changed beyond a request, and how often it could have happened on both sides."""
+    change = new.change
+    return (
+        f"asked for {change.request}, also {change.change}: B: {change.count_text}; A: 0 of "
+        f"{counted(new.possible_a, 'execution')}; p = {new.p:.2g}"
+    )
 
 
 def hazard_sentences(comparison: Comparison) -> Iterator[str]:
@@ -89,6 +122,7 @@ def scope_sentences(comparison: Comparison) -> Iterator[str]:
         f"compared in {shared} in which both runs tried the same capability; A tried capabilities "
         f"in {scope.states_only_a:,} more, B in {scope.states_only_b:,} more"
     )
+    yield RATES
     if scope.states_in_several_positions:
         yield from _position_sentences(comparison)
     for name, atoms in (("A", scope.atoms_only_a), ("B", scope.atoms_only_b)):
@@ -127,8 +161,11 @@ def verdict(comparison: Comparison) -> str:
     """Summarize the result in one phrase."""
     found, suspected = comparison.differences, len(comparison.suspected)
     also = f"; {counted(suspected, 'change')} suspected" if suspected else ""
+    if new := len(comparison.suspected_changes):
+        also += f"; {counted(new, 'new change')} beyond the request suspected"
     if not found:
-        return f"no difference that the evidence supports{also}"
+        suspicions = f"{also.removeprefix('; ')}; " if also else ""
+        return f"{suspicions}no{' other' if also else ''} difference that the evidence supports"
     capabilities = len({d.capability for d in found})
     return f"{counted(len(found), 'difference')} in {counted(capabilities, 'capability')}{also}"
 
@@ -174,18 +211,13 @@ def _condition(difference: Difference) -> str:
 
 
 def estimate(side: Estimate) -> str:
-    """Format a probability with its interval and its draws.
+    """Format a probability (see `RATES`) with its interval and its draws.
 
     >>> estimate(Estimate(0.05, 0.04, 0.07, 30, 300))
-    '0.05 [0.04, 0.07] (30 of 300 draws, weighted by state)'
+    '0.05 [0.04, 0.07] (30 of 300 draws)'
     """
     draws = f"{side.hits:,} of {counted(side.draws, 'draw')}"
-    # Both sides weigh states equally, however often each side drew them.
-    weighted = abs(side.probability - side.hits / side.draws) >= _VISIBLE
-    return (
-        f"{side.probability:.2f} [{side.low:.2f}, {side.high:.2f}] "
-        f"({draws}{', weighted by state' if weighted else ''})"
-    )
+    return f"{side.probability:.2f} [{side.low:.2f}, {side.high:.2f}] ({draws})"
 
 
 def suspected_lines(capability: Unchanged) -> Iterator[str]:

@@ -6,7 +6,13 @@ from string import ascii_uppercase
 
 from capscope.analysis.diff import Comparison, Difference, RunTable, TableRow
 from capscope.analysis.diff.comparison import GAINS, LOSSES, TEST, DiffKind
-from capscope.present.difference import heading, run_text, verdict
+from capscope.present.difference import (
+    NEW_SUSPECTED,
+    heading,
+    new_change_sentence,
+    run_text,
+    verdict,
+)
 from capscope.present.text import counted, wrapped
 from capscope.sanitize import sanitize
 
@@ -92,6 +98,8 @@ def comparison_sentences(table: RunTable) -> Iterator[str]:
     yield f"{names[-1]} against {names[0]}: {verdict(table.overall)}{_details(table.overall)}"
     for difference in table.overall.differences:
         yield f"  {difference.change}: {heading(difference)}"
+    for new in table.overall.suspected_changes:
+        yield f"  {NEW_SUSPECTED}: {new_change_sentence(new)}"
 
 
 def _details(comparison: Comparison) -> str:

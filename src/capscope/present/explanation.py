@@ -1,8 +1,8 @@
 """Explain one query: what was asked and why, what was observed, and what was learned from it.
 
-What was believed before an adaptive query is what the learned model inferred, and fitting that
-model takes nearly all the time. So it is fitted only if a pair was never tried before. The queries
-of the audit share the model that was audited.
+If the strategy infers, what was believed before a query is what the learned model inferred. Fitting
+that model takes nearly all the time, so it is fitted only if a pair was never tried before. The
+queries of the audit share the model that was audited.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from capscope.present.text import changes_text, counted
 from capscope.record.execution_table import Transition
 from capscope.record.journal import Draw, QueryRecord
 from capscope.sanitize import sanitize
+from capscope.strategy.registry import STRATEGIES
 from capscope.symbolic import Effect, Intent, Vocabulary
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Explanation:
     """A query: what was believed before it, what was observed, and what it taught."""
 
     number: int
+    strategy: str
     record: QueryRecord
     draws: tuple[Draw, ...]
     capabilities: Sequence[Intent]
@@ -86,18 +88,18 @@ def explain(run: Run, number: int | None = None) -> Explanation:
     beliefs = {transition: _belief(graph, transition, models) for transition in transitions}
     news = {transition: belief for transition, belief in beliefs.items() if belief}
     learned = graph.update(transitions)
-    return Explanation(chosen, record, draws, run.capabilities, graph.vocabulary, news, learned)
-
-
-def _is_adaptive(record: QueryRecord) -> bool:
-    return record.policy is not None and json.loads(record.policy)["kind"] == "draws"
+    return Explanation(
+        chosen, run.identity.strategy, record, draws, run.capabilities, graph.vocabulary, news,
+        learned,
+    )  # fmt: skip
 
 
 def _models_before(
     run: Run, number: int, record: QueryRecord, graph: StateGraph
 ) -> ExtremeModels | LearnedModel:
     """Return what was believed before a query; `graph` is what had been seen."""
-    if not _is_adaptive(record):
+    known = STRATEGIES.get(run.identity.strategy)
+    if known is None or not known.infers:
         return ExtremeModels(graph)
     in_audit = not record.informative
     if in_audit and run.audit is not None and number >= run.audit.since_query:
@@ -109,22 +111,19 @@ def _models_before(
 
 def _lines(query: Explanation) -> Iterator[str]:
     record, vocabulary = query.record, query.vocabulary
-    yield f"query {query.number}: {_reason(record)}"
+    yield f"query {query.number}: {_reason(query.strategy, record)}"
     yield f"start: {', '.join(map(str, vocabulary.holding(record.start.state))) or 'no atom holds'}"
     yield from ("", "asked:", *_policy_lines(query))
     yield from ("", f"observed ({counted(len(query.draws), 'draw')}):", *_answer_lines(query))
     yield from ("", *_lesson_lines(query))
 
 
-def _reason(record: QueryRecord) -> str:
-    """Return why a query was asked."""
-    if _is_adaptive(record):
-        if not record.informative:
-            return "part of an audit; drawn at random, and its last execution is scored"
-        return f"score {record.predicted:.2g} (doubt and novelty, weighed by relevance)"
-    kind = "informative" if record.informative else "not expected to be informative"
-    bonus = f", ξ {record.xi:.2g}" if record.xi else ""
-    return f"{kind}, predicted disagreement {record.predicted:.4g}{bonus}"
+def _reason(strategy: str, record: QueryRecord) -> str:
+    """Return why a query was asked, if the strategy says so."""
+    known = STRATEGIES.get(strategy)
+    if known is None or known.reason is None:
+        return f"chosen by the strategy {strategy}"
+    return known.reason(record)
 
 
 def _policy_lines(query: Explanation) -> Iterator[str]:
@@ -133,13 +132,15 @@ def _policy_lines(query: Explanation) -> Iterator[str]:
         return
     policy = json.loads(query.record.policy)
     names = query.capabilities
-    if policy.get("draws_per_pair"):
-        yield "  the draws share the untried pairs on this way and go on with others:"
+    if query.strategy not in STRATEGIES.built_in:
+        # What a strategy of another package says about its policy may have any form.
+        for number, made in enumerate(query.draws, 1):
+            requests = ", then ".join(str(names[c]) for c, _ in made.executions) or "nothing"
+            yield f"  {number}. {requests}"
+        return
     if policy["kind"] == "sequence":
         yield "  a random sequence (no policy was searched for, or none was informative):"
         yield "  " + ", ".join(str(names[c]) for c in policy["capabilities"])
-    elif policy["kind"] == "graph":
-        yield from _graph_lines(policy, query)
     elif policy["kind"] == "targets":
         yield from _target_lines(policy, query)
     elif policy["kind"] == "draws":
@@ -150,21 +151,6 @@ def _policy_lines(query: Explanation) -> Iterator[str]:
         for choice in policy["choices"]:
             asked = "end" if choice["capability"] is None else str(names[choice["capability"]])
             yield f"  {choice['depth'] + 1}. {_seeing(query, choice['state'])}: {asked}"
-
-
-def _graph_lines(policy: dict[str, Any], query: Explanation) -> Iterator[str]:
-    """Walk the graph from its entry; a node that is reached again is not expanded."""
-    numbered: set[int] = set()
-    stack = [(1, state, node) for state, node in policy["entry"].items()]
-    while stack:
-        depth, state, node = stack.pop()
-        again = " (as above)" if node in numbered else ""
-        asked = query.capabilities[policy["capabilities"][node]]
-        yield f"  {depth}. {_seeing(query, state)}: {asked}{again}"
-        if node not in numbered:
-            numbered.add(node)
-            edges = policy["edges"][node].items()
-            stack += [(depth + 1, state, child) for state, child in reversed(edges)]
 
 
 def _target_lines(policy: dict[str, Any], query: Explanation) -> Iterator[str]:

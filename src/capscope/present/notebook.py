@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from capscope.analysis.rates import success_at_once
 from capscope.analysis.success import ResetSuccess
 from capscope.model import StateGraph
 from capscope.present.hazards import hazard_headline
@@ -17,7 +18,6 @@ from capscope.present.text import (
     capability_view,
     capability_views,
     counted,
-    mean_success,
     rates_text,
     rule_parts,
 )
@@ -99,7 +99,7 @@ def run_html(run: Run) -> str:
 
 
 def graph_html(graph: StateGraph) -> str:
-    """Return a table of the first capabilities; success is `mean_success`."""
+    """Return a table of the first capabilities; success is that of one execution."""
     shown, groups = graph.capabilities[:MOST_ROWS], graph.exactly_one
     rows = (_row(intent, rule_parts(graph, intent, groups), graph) for intent in shown)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
@@ -110,7 +110,7 @@ def graph_html(graph: StateGraph) -> str:
 
 
 def _row(intent: Intent, parts: Sequence[RuleView], graph: StateGraph) -> str:
-    success = mean_success(parts)
+    success = success_at_once(graph, intent)
     numbers = (
         "unknown" if success is None else f"{success:.2f}",
         f"{sum(len(part.rule.states) for part in parts):,} of {len(graph.nodes):,}",

@@ -19,7 +19,7 @@ from capscope.record.agent_failures import AgentFailure
 from capscope.record.identity import InitialPositions
 from capscope.record.stop_reason import StopKind
 from capscope.sanitize import sanitize
-from capscope.strategy.registry import DEFAULT_STRATEGY
+from capscope.strategy.registry import Claim, claim_of
 from capscope.symbolic import Effect, State, Vocabulary
 from capscope.world import Ending
 
@@ -31,6 +31,7 @@ _MOST_NAMED = 6
 _AGENT_FAILURES = {
     Ending.AGENT_RAISED: "raised an exception",
     Ending.INVALID_ACTION: "chose an action that is not available",
+    Ending.REFUSED: "had a conversation that the server of its model refused",
 }
 
 
@@ -69,7 +70,7 @@ def claim_text(run: Run) -> str:
         if not run.audit.passed:
             return f"audit not finished: {statement}"
         return statement[0].upper() + statement[1:]
-    if run.identity.strategy == DEFAULT_STRATEGY:
+    if claim_of(run.identity.strategy) is Claim.AUDITED:
         return "no audit was made yet, so nothing is claimed about how often the model is wrong"
     return str(run.verdict)
 

@@ -6,7 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from capscope.analysis.findings import Finding
+from capscope.analysis.unrequested_changes import UnrequestedChange, headline
 from capscope.present.capability_table import table_lines, too_many_rules
 from capscope.present.hazards import hazard_headlines
 from capscope.present.notes import claim_text, coverage_text, run_notes, stop_text, verdict_document
@@ -17,15 +20,32 @@ from capscope.present.text import (
     counted,
     finding_lines,
     rates_text,
+    wrapped,
 )
+from capscope.sanitize import sanitize
 from capscope.symbolic import Intent
 
 if TYPE_CHECKING:
     from capscope.run import Run
 
 _LEGEND = "+ the intent holds   ! something else changed   - nothing changed   [95 % interval]"
+_MOST_CHANGES = 5
+"""Kinds of changes beyond the requests that are listed before the model."""
 _EXACT_METRICS = frozenset({"model_agreement", "support_right", "unknown_share"})
 """The metrics that need the exact truth; the others need a dataset."""
+_CLAIMS = (
+    "unrequested_changes",
+    "hazards",
+    "verdict",
+    "audit",
+    "coverage",
+    "agent_failures",
+    "initial_positions",
+    "aliasing",
+    "drift",
+    "success",
+    "rates",
+)
 _METRICS = {
     "model agreement, exact": "model_agreement",
     "model agreement, sampled": "model_agreement_sampled",
@@ -47,6 +67,13 @@ def run_lines(run: Run) -> Iterator[str]:
         f"{counted(usage.simulator_steps, 'simulator step')} in "
         f"{usage.seconds:.1f} s; stopped: {stop_text(run)}"
     )
+    cut = np.flatnonzero(run.executions.cut)
+    if len(cut):
+        intent = run.capabilities[int(run.executions.capability[cut[-1]])]
+        yield (
+            f"{counted(len(cut), 'execution')} cut short by a budget and not used; the last one "
+            f"was asked for {sanitize(str(intent))}"
+        )
     yield from hazard_headlines(run)
     if usage.llm_tokens:
         yield f"{counted(usage.llm_tokens, 'LLM token')} used; {usage.llm_cost:,.4f} paid"
@@ -58,6 +85,7 @@ def run_lines(run: Run) -> Iterator[str]:
         f"{counted(run.graph.distinct_transitions, 'distinct transition')} seen"
     )
     if run.summed_up:
+        yield from wrapped(_headline(run))
         yield claim_text(run)
         yield coverage_text(run)
         yield from run_notes(run)
@@ -89,9 +117,9 @@ def run_document(run: Run) -> dict[str, Any]:
 def _claims_document(run: Run) -> dict[str, Any]:
     """Return what may be claimed; null if there was no time to compute it."""
     if not run.summed_up:
-        keys = ("verdict", "audit", "coverage", "agent_failures", "initial_positions")
-        return dict.fromkeys((*keys, "aliasing", "drift", "success", "rates", "hazards"))
+        return dict.fromkeys(_CLAIMS)
     return {
+        "unrequested_changes": [change.as_dict() for change in run.unrequested_changes],
         "hazards": [result.as_dict() for result in run.hazards],
         "verdict": verdict_document(run),
         "audit": run.audit and run.audit.as_dict(),
@@ -116,6 +144,31 @@ def _heading_lines(run: Run) -> Iterator[str]:
     yield from run_notes(run)
 
 
+def _headline(run: Run) -> str:
+    return headline(run.unrequested_changes, len(run.executions.complete))
+
+
+def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
+    """List what changed beyond the requests, as far as wanted capabilities showed it."""
+    changes = _changes_about(run, wanted)
+    if not changes:
+        some = bool(run.unrequested_changes)
+        yield "nothing changed beyond these requests" if some else _headline(run)
+        return
+    yield "changed beyond the request, of the executions in which it could:"
+    for change in changes[:limit]:
+        text = f"asked for {change.request}: {change.change}  {change.count_text}"
+        yield from wrapped(text, "  ", "      ")
+    yield from _rest_lines(len(changes), limit, f"capscope show {run.path} --surprises", gap=False)
+
+
+def _changes_about(run: Run, wanted: Collection[Intent] | None) -> Sequence[UnrequestedChange]:
+    changes = run.unrequested_changes
+    if wanted is None:
+        return changes
+    return [change for change in changes if not set(wanted).isdisjoint(change.intents)]
+
+
 def model_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
     """Describe the capabilities, or those that are wanted, up to a limit.
 
@@ -123,6 +176,7 @@ def model_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) 
     """
     views = [v for v in capability_views(run.graph) if wanted is None or v.intent in wanted]
     yield from _heading_lines(run)
+    yield from _change_lines(run, wanted, _MOST_CHANGES)
     if wanted is None and limit is None and too_many_rules(views):
         yield from _table_lines(run, views)
         return
@@ -151,8 +205,7 @@ def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | Non
     """Describe the findings, or those about the wanted capabilities, up to a limit."""
     findings = _findings_about(run, wanted)
     yield from _heading_lines(run)
-    if not findings:
-        yield "nothing surprising was found; what was never tried is unknown"
+    yield from _change_lines(run, wanted, limit)
     always = run.graph.always
     for finding in findings[:limit]:
         yield ""
@@ -166,6 +219,7 @@ def findings_document(
     """Return the findings, and what else is surprising, as JSON-ready values."""
     return {
         "problem": run.problem,
+        "unrequested_changes": [change.as_dict() for change in _changes_about(run, wanted)],
         "hazards": [result.as_dict() for result in run.hazards],
         "findings": [finding.as_dict() for finding in _findings_about(run, wanted)[:limit]],
         "agent_failures": [failure.as_dict() for failure in run.agent_failures],
@@ -180,9 +234,9 @@ def _findings_about(run: Run, wanted: Collection[Intent] | None) -> list[Finding
     ]
 
 
-def _rest_lines(number: int, limit: int | None, command: str) -> Iterator[str]:
+def _rest_lines(number: int, limit: int | None, command: str, *, gap: bool = True) -> Iterator[str]:
     if limit is not None and limit < number:
-        yield ""
+        yield from [""] * gap
         yield f"{number - limit} more: {command}"
 
 

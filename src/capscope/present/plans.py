@@ -362,12 +362,13 @@ def _prediction(trial: Trial) -> str:
     predicted = f"{trial.predicted:.2f} was predicted"
     if abs(trial.predicted - trial.plan.success) >= _VISIBLE:
         predicted += f" for {counted(trial.longest, 'execution')}"
-    if trial.verdict is TrialVerdict.AS_PREDICTED and trial.refuted:
-        return f"{predicted}, but an inference was wrong (probability of so few: {trial.tail:.2g})"
+    few = "few" if trial.successes < trial.predicted * len(trial.tries) else "many"
+    tail = f"(probability of so {few}: {trial.tail:.2g})"
+    if trial.verdict in (TrialVerdict.AS_PREDICTED, TrialVerdict.POSSIBLE) and trial.refuted:
+        return f"{predicted}, but an inference was wrong {tail}"
     if trial.verdict is TrialVerdict.AS_PREDICTED:
         return f"{predicted}, which agrees"
-    few = "few" if trial.verdict is TrialVerdict.LOWER else "many"
-    return f"{predicted}: {trial.verdict} (probability of so {few}: {trial.tail:.2g})"
+    return f"{predicted}: {trial.verdict} {tail}"
 
 
 def trial_document(trial: Trial) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from capscope.export.model_json import model_document
+from capscope.export.model_json import model_of_run
 from capscope.phases import begin_phase
 from capscope.present.page import write_report
-from capscope.record.run_directory import MODEL, RunDirectory
+from capscope.record.run_directory import MODEL, write_atomically
 
 if TYPE_CHECKING:
     from capscope.present.digest import Pictures
@@ -21,7 +21,7 @@ def write_results(run: Run, pictures: Pictures | None) -> None:
     begin_phase("summing up")
     run.sum_up()
     begin_phase(f"writing {MODEL}")
-    text = json.dumps(model_document(run.graph, run.problem), indent=1) + "\n"
-    RunDirectory.write(run.path, MODEL, text)
+    text = json.dumps(model_of_run(run), indent=1) + "\n"
+    write_atomically(run.path / MODEL, text)
     begin_phase("writing the report")
     write_report(run, run.report_path, pictures)

@@ -37,8 +37,6 @@ class RuleView:
     """For each outcome, whether the intent holds after it, from every state."""
     side_effects: tuple[Effect, ...]
     """For each outcome, the changes that the intent neither asks for nor implies."""
-    sinks: int = 0
-    """States of the rule in which every capability was tried and none changed anything."""
 
     @property
     def achieving(self) -> float:
@@ -136,8 +134,7 @@ def _split(rule: Rule, intent: Intent, graph: StateGraph, groups: ExactlyOne) ->
     for meaning in sorted(meanings, reverse=True):
         states = meanings[meaning]
         part = rule if len(meanings) == 1 else _restrict(rule, states, graph, graph.index[intent])
-        sinks = sum(graph.nodes[state].sink for state in states)
-        yield RuleView(part, (), meaning[0], meaning[1:], beyond, sinks)
+        yield RuleView(part, (), meaning[0], meaning[1:], beyond)
 
 
 def _restrict(rule: Rule, states: Sequence[State], graph: StateGraph, capability: int) -> Rule:
@@ -151,20 +148,6 @@ def _restrict(rule: Rule, states: Sequence[State], graph: StateGraph, capability
         for outcome in rule.outcomes
     )
     return Rule(tuple(states), tuple(outcomes))
-
-
-def mean_success(rules: Sequence[RuleView]) -> float | None:
-    """Return the mean success over the states in which the intent did not hold already.
-
-    None if there are no such states. Sinks are excluded unless there are no others: a world that
-    has ended says nothing about the agent.
-    """
-    counting = [view for view in rules if not view.held]
-    states = sum(len(view.rule.states) for view in counting)
-    # Nothing changes in a sink, so it adds nothing to the successes.
-    successes = sum(view.achieving * len(view.rule.states) for view in counting)
-    alive = states - sum(view.sinks for view in counting)
-    return successes / (alive or states) if states else None
 
 
 def capability_lines(

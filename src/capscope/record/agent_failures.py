@@ -1,4 +1,5 @@
-"""Executions in which the agent failed: it raised, or chose an action that is not available.
+"""Executions in which the agent failed: it raised, chose an action that is not available, or had a
+conversation that the language model's server refused.
 
 Such an attempt is an outcome like any other. But an agent with a bug fails everywhere, and its
 model then looks settled: nothing ever changes. So every view of a run says how many executions
@@ -18,7 +19,7 @@ from capscope.statistics.arrays import Mask
 from capscope.symbolic import Intent, Vocabulary
 from capscope.world.attempt import Ending
 
-FAILURES = (Ending.AGENT_RAISED, Ending.INVALID_ACTION)
+FAILURES = (Ending.AGENT_RAISED, Ending.INVALID_ACTION, Ending.REFUSED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _CONTENTS = """
 CREATE TABLE contents (digest TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
 """
 CHECKED_SCHEMA = _CONTENTS + _CHECKSUMS
-"""What format 3 added."""
+"""The tables that hold checksums and large snapshots."""
 _KEYS = {
     "meta": ("key",),
     "states": ("id",),

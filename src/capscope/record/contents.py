@@ -69,7 +69,7 @@ class Contents:
                     raise JournalError(
                         f"the snapshots of this run take more than {MOST_BYTES:,} bytes; all "
                         "finished draws are kept. Make the simulator's snapshots smaller, or "
-                        "start a run that keeps fewer of them: --snapshots 1"
+                        "start a run that keeps fewer of them: --set snapshots=1"
                     )
                 self._tables.insert("contents", stored, snapshot)
             self._uses[stored] += 1

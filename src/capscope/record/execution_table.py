@@ -184,7 +184,7 @@ class ExecutionTable:
     @cached_property
     def complete(self) -> ExecutionTable:
         """The executions that were not cut short."""
-        return self._rows(~self.cut) if self.cut.any() else self
+        return self.only(~self.cut) if self.cut.any() else self
 
     @cached_property
     def transition(self) -> Integers:
@@ -250,7 +250,7 @@ class ExecutionTable:
         if number >= len(self.queries):
             return self
         kept = slice(int(np.searchsorted(self.query, number)))
-        return replace(self._rows(kept), queries=self.queries.first(number))
+        return replace(self.only(kept), queries=self.queries.first(number))
 
     def within(
         self, executions: int | None = None, simulator_steps: int | None = None
@@ -266,7 +266,8 @@ class ExecutionTable:
                 number = min(number, int(np.searchsorted(np.cumsum(column), most, side="right")))
         return self.first_queries(number)
 
-    def _rows(self, which: slice | Mask) -> ExecutionTable:
+    def only(self, which: slice | Mask) -> ExecutionTable:
+        """Return some of the executions."""
         columns = {f.name: getattr(self, f.name)[which] for f in fields(self)[3:]}
         return replace(self, **columns)
 

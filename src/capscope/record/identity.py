@@ -18,13 +18,6 @@ from capscope.record.usage import Budget, Usage
 from capscope.statistics.audit import AuditResult
 from capscope.symbolic import State, Vocabulary
 
-_FORMAT_1_KEYS = {
-    "problem": "source",
-    "problem fingerprint": "fingerprint",
-    "temporal length": "temporal_length",
-    "reset every": "reset_every",
-}
-
 
 @dataclass(frozen=True)
 class RunIdentity:
@@ -51,16 +44,9 @@ class RunIdentity:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> RunIdentity:
         """Read it back; a setting that did not exist when the run was started has its default."""
-        values = {_FORMAT_1_KEYS.get(key, key): value for key, value in stored.items()}
-        if values["strategy"] == "adaptive" and "audit" not in values["settings"]:
-            # What is called exhaustive now had this name before there were audits.
-            values["strategy"] = "exhaustive"
-        # Before there were batches, draws were chosen one by one.
-        settings = {"batch": 1, **values["settings"]}
-        if values["strategy"] in ("mcqs-s", "mcqs-e"):
-            # Before draws could share what is untried, all draws of a query were alike.
-            settings = {"draws_per_pair": 0, **settings}
-        return with_checked_types(cls(**{**values, "settings": Settings.from_dict(settings)}))
+        return with_checked_types(
+            cls(**{**stored, "settings": Settings.from_dict(stored["settings"])})
+        )
 
     def differences(self, other: RunIdentity) -> Iterator[str]:
         """Describe each value in which another identity differs from this one."""
@@ -106,9 +92,9 @@ class InitialPositions:
     others: bool = False
     """One more reset led to a position that is none of these."""
     states: tuple[State, ...] = field(default=(), metadata=ANY_SIZE)
-    """The states of these positions; empty in format 1 of the journal."""
+    """The states of these positions."""
     each: tuple[InitialPosition, ...] = ()
-    """The positions themselves; empty in journals that did not record them."""
+    """The positions themselves."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready values."""
@@ -149,8 +135,6 @@ class RunMeta:
     """The audit that ended the run, or was under way when it stopped."""
     unrecorded_cost: float = 0.0
     """What was paid for draws that were interrupted before they were recorded."""
-    superseded: bool = False
-    """Whether its strategy has since become another one of the same name."""
     discovery_cut: bool = False
     """Whether a budget ended discovery."""
 
@@ -186,13 +170,13 @@ class RunMeta:
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> RunMeta:
-        """Read the entries of a journal, of format 1 too."""
+        """Read the entries of a journal."""
         return with_checked_types(cls._from_stored(stored))
 
     @classmethod
     def _from_stored(cls, stored: Mapping[str, Any]) -> RunMeta:
         discovery = stored.get("discovery", {})
-        began = stored.get("initial_positions") or stored.get("beginnings")
+        began = stored.get("initial_positions")
         stopped = stored.get("stopped")
         return cls(
             RunIdentity.from_dict(stored["identity"]),
@@ -204,19 +188,11 @@ class RunMeta:
             discovery.get("simulator_steps", 0),
             InitialPositions.from_dict(began) if began else InitialPositions(),
             (_reason(stopped), _budget(stopped["budget"])) if stopped else None,
-            tuple(stored.get("file_digests") or stored.get("texts of the file", ())),
+            tuple(stored.get("file_digests", ())),
             _audit(stored["audit"]) if stored.get("audit") else None,
-            stored.get("unrecorded_cost", stored.get("unrecorded llm_cost", 0.0)),
-            _superseded(stored["identity"]),
+            stored.get("unrecorded_cost", 0.0),
             bool(discovery.get("cut", False)),
         )
-
-
-def _superseded(identity: Mapping[str, Any]) -> bool:
-    """Return whether a run was made by `mcqs-e` before its draws updated the tree."""
-    return identity["strategy"] == "mcqs-e" and (
-        "persistent_statistics" not in identity["settings"]
-    )
 
 
 def _budget(stored: Mapping[str, Any]) -> Budget:
@@ -231,4 +207,4 @@ def _audit(stored: Mapping[str, Any]) -> AuditResult:
 
 
 def _reason(stopped: Mapping[str, Any]) -> StopReason:
-    return with_checked_types(StopReason.from_stored(stopped["because"]))
+    return with_checked_types(StopReason.from_dict(stopped["because"]))

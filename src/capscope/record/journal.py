@@ -58,6 +58,8 @@ __all__ = ["ENDINGS", "Draw", "Execution", "Journal", "QueryRecord", "Start"]
 
 _COST = 6
 """The column of what was paid for a draw."""
+_MILLISECONDS_FOR_READERS = 1000
+"""To wait at the end for those who are reading, so that nothing is left in the log."""
 
 
 class Journal(JournalReader):
@@ -127,6 +129,15 @@ class Journal(JournalReader):
             except BaseException:
                 db.close()
                 raise
+
+    def close(self) -> None:
+        """Close the file; everything recorded is on disk already."""
+        if self._tables is not None:
+            # SQLite does this by itself, but not while somebody reads.
+            with suppress(sqlite3.Error):
+                self._db.execute(f"PRAGMA busy_timeout = {_MILLISECONDS_FOR_READERS}")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        super().close()
 
     def _load_positions(self) -> None:
         rows = self._db.execute("SELECT state, snapshot, id FROM positions")
@@ -243,6 +254,13 @@ class Journal(JournalReader):
             with self._transaction() as tables:
                 for row in new:
                     tables.insert("intents", *row)
+
+    def forget_intents(self, first: int) -> None:
+        """Remove intents from number `first` on, which draws that were removed had discovered."""
+        found = list(self.select("SELECT id FROM intents WHERE id >= ?", first))
+        with self._transaction() as tables:
+            for (number,) in found:
+                tables.delete("intents", number)
 
     def begin_query(self, number: int, record: QueryRecord, starts: Sequence[Start] = ()) -> None:
         """Record a query before its first draw; `starts` if each draw has its own.

@@ -1,18 +1,16 @@
-"""The file of a journal: its tables, how it is recognized and converted, and its error messages.
+"""The file of a journal: its tables, how it is recognized, and its error messages.
 
-Format 1 kept a position's name as a prefix of its snapshot, and where a draw started only for the
-first draw of a query. Format 2 had no checksums. A journal of an earlier format is converted when
-it is opened for writing: in place, in one transaction. For reading, format 1 is converted in a copy
-in memory, and the file stays.
+Reading changes no byte of a run directory, and no file appears or disappears, whether the run has
+ended, was killed or is under way; all rows that were committed are seen.
 
 A journal may come from somebody else. So nothing in it is run: it may hold the tables of a journal
 and nothing else (no view, no trigger, no generated column), values are of limited size, and
 checking it takes limited time.
 """
 
-import json
-import os
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -20,13 +18,11 @@ from functools import cache
 from pathlib import Path
 
 from capscope.errors import CapscopeError, JournalError
-from capscope.record.checked_tables import CHECKED_SCHEMA, CheckedTables, find_damage
-from capscope.record.contents import stored_form
+from capscope.record.checked_tables import CHECKED_SCHEMA, find_damage
 from capscope.world.positions import SavedPosition
 
 APPLICATION_ID = 0x43415053  # "CAPS", so that a foreign database is recognized
-FORMAT_VERSION = 3
-_UNCHECKED_VERSION = 2
+FORMAT_VERSION = 4
 _SECONDS_TO_WAIT = 5.0
 """If another process has locked the file."""
 _LARGEST_VALUE = 256 * 1024**2
@@ -34,42 +30,31 @@ _SECONDS_TO_CHECK = 60.0
 _SECONDS_TO_CHECK_A_MEGABYTE = 0.5
 _OPERATIONS_BETWEEN_LOOKS = 100_000
 """How often SQLite asks whether the time is over."""
-_POSITIONS = """
+SCHEMA = f"""
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE states (id INTEGER PRIMARY KEY, bits TEXT NOT NULL);
+CREATE TABLE intents (id INTEGER PRIMARY KEY, literals TEXT NOT NULL);
 CREATE TABLE positions (
     id INTEGER PRIMARY KEY, state INTEGER NOT NULL, snapshot BLOB NOT NULL, name BLOB);
-"""
-_TRANSCRIPTS = """
-CREATE TABLE IF NOT EXISTS transcripts (
-    query INTEGER NOT NULL, draw INTEGER NOT NULL, execution INTEGER NOT NULL, text BLOB NOT NULL,
-    PRIMARY KEY (query, draw, execution)) WITHOUT ROWID;
-"""
-_QUERIES = """
 CREATE TABLE queries (
     id INTEGER PRIMARY KEY, position INTEGER NOT NULL, distance INTEGER NOT NULL, xi REAL NOT NULL,
     predicted REAL NOT NULL, informative INTEGER NOT NULL, finished INTEGER NOT NULL DEFAULT 0,
     policy TEXT, seconds REAL NOT NULL DEFAULT 0);
-"""
-_DRAWS = """
 CREATE TABLE draws (
     query INTEGER NOT NULL, draw INTEGER NOT NULL, position INTEGER, attempts TEXT NOT NULL,
     simulator_steps INTEGER NOT NULL, llm_tokens INTEGER NOT NULL, llm_cost REAL NOT NULL,
     cut INTEGER NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (query, draw)) WITHOUT ROWID;
-"""
-_KEPT = """
 CREATE TABLE starts (draw INTEGER PRIMARY KEY, query INTEGER NOT NULL, position INTEGER NOT NULL);
 CREATE TABLE ends (
     draw INTEGER PRIMARY KEY, query INTEGER NOT NULL, snapshot BLOB NOT NULL, name BLOB);
 CREATE TABLE snapshots (
     state INTEGER NOT NULL, slot INTEGER NOT NULL, snapshot BLOB NOT NULL, name BLOB,
     PRIMARY KEY (state, slot)) WITHOUT ROWID;
+CREATE TABLE transcripts (
+    query INTEGER NOT NULL, draw INTEGER NOT NULL, execution INTEGER NOT NULL, text BLOB NOT NULL,
+    PRIMARY KEY (query, draw, execution)) WITHOUT ROWID;
+{CHECKED_SCHEMA}
 """
-_SCHEMA_2 = f"""
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE states (id INTEGER PRIMARY KEY, bits TEXT NOT NULL);
-CREATE TABLE intents (id INTEGER PRIMARY KEY, literals TEXT NOT NULL);
-{_POSITIONS}{_QUERIES}{_DRAWS}{_KEPT}{_TRANSCRIPTS}
-"""
-SCHEMA = _SCHEMA_2 + CHECKED_SCHEMA
 
 
 def companion_files(path: Path) -> tuple[Path, Path]:
@@ -86,45 +71,26 @@ def file_stamp(path: Path) -> JournalStamp:
     return tuple(map(_stamp, (path, companion_files(path)[0])))
 
 
+_NOTHING = (0, 0)
+
+
 def _stamp(file: Path) -> tuple[int, int]:
     try:
         found = file.stat()
     except OSError:
-        return (0, 0)
-    # A reader makes an empty log and removes it again, which is no change.
-    return (found.st_mtime_ns, found.st_size) if found.st_size else (0, 0)
+        return _NOTHING
+    return (found.st_mtime_ns, found.st_size) if found.st_size else _NOTHING
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a journal for reading and writing, converted to the present format."""
+    """Open a journal for reading and writing."""
     db = _defensive(sqlite3.connect(path, isolation_level=None))
     try:
-        _bring_up_to_date(db)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
     except BaseException:
         db.close()
         raise
-    return db
-
-
-def connect_for_reading(path: Path, seconds: float = _SECONDS_TO_WAIT) -> sqlite3.Connection:
-    """Open a journal so that nothing is written, even in a directory where nothing can be.
-
-    `seconds` limits the wait for another process that has locked the file.
-    """
-    if _version(path, seconds) < _UNCHECKED_VERSION:
-        copy = sqlite3.connect(":memory:", isolation_level=None)
-        with closing(_read_only(path, seconds)) as source:
-            source.backup(copy)
-        _bring_up_to_date(copy)
-        return copy
-    if not os.access(path.parent, os.W_OK):
-        return _read_only(path, seconds)
-    # SQLite keeps notes for other processes beside the file. Only a connection that could write
-    # removes them again when it is closed.
-    db = _defensive(sqlite3.connect(path, timeout=seconds, isolation_level=None))
-    db.execute("PRAGMA query_only = ON")
     return db
 
 
@@ -138,13 +104,42 @@ def _defensive(db: sqlite3.Connection) -> sqlite3.Connection:
     return db
 
 
-def _read_only(path: Path, seconds: float = _SECONDS_TO_WAIT) -> sqlite3.Connection:
-    address = f"{path.resolve().as_uri()}?mode=ro"
-    # If no notes can be kept and nobody left any, there is no other process.
-    alone = not path.with_name(f"{path.name}-wal").exists()
-    if alone and not os.access(path.parent, os.W_OK):
-        address += "&immutable=1"
+def connect_for_reading(path: Path, seconds: float = _SECONDS_TO_WAIT) -> sqlite3.Connection:
+    """Open a journal together with its log, and leave every byte as it is.
+
+    `seconds` limits the wait for another process that has locked the file.
+    SQLite needs notes for finding its way in a log. It reads those that a writer keeps beside the
+    journal; if the writer was killed, it makes its own in memory. Without a log there is no writer,
+    so nothing needs to be locked (see `require_unchanged`).
+    """
+    log, notes = companion_files(path)
+    if not log.exists() or not (notes.exists() or log.stat().st_size):
+        option = "immutable=1"
+    elif notes.exists():
+        option = "readonly_shm=1"
+    else:
+        return _defensive(_merged(path, log))
+    address = f"{path.resolve().as_uri()}?mode=ro&{option}"
     return _defensive(sqlite3.connect(address, timeout=seconds, uri=True, isolation_level=None))
+
+
+def _merged(path: Path, log: Path) -> sqlite3.Connection:
+    """Return a journal and its log in memory: SQLite would not read a log without notes."""
+    merged = sqlite3.connect(":memory:", isolation_level=None)
+    with tempfile.TemporaryDirectory(prefix="capscope-") as folder:
+        for file in (path, log):
+            shutil.copyfile(file, Path(folder) / file.name)
+        with closing(_defensive(sqlite3.connect(Path(folder) / path.name))) as copy:
+            copy.execute("PRAGMA journal_mode = DELETE")
+            copy.backup(merged)
+    return merged
+
+
+def require_unchanged(path: Path, before: JournalStamp) -> None:
+    """Raise if a run was resumed while its journal was read without locks."""
+    alone = before[1] == _NOTHING
+    if alone and file_stamp(path)[0] != before[0]:
+        raise JournalError(f"{path} was changed while it was read; try again")
 
 
 def _limit_time(db: sqlite3.Connection, path: Path) -> None:
@@ -154,34 +149,38 @@ def _limit_time(db: sqlite3.Connection, path: Path) -> None:
     db.set_progress_handler(lambda: time.thread_time() > ends, _OPERATIONS_BETWEEN_LOOKS)
 
 
-def _version(path: Path, seconds: float) -> int:
-    with closing(_read_only(path, seconds)) as db:
-        return int(db.execute("PRAGMA user_version").fetchone()[0])
-
-
 def verify(path: Path) -> None:
     """Check a file without changing a byte of it; raise if it cannot be read."""
-    with closing(_read_only(path)) as db:
-        _limit_time(db, path)
-        db.execute("BEGIN")  # a run may be under way: everything is checked as it is now
-        version = _require_journal(path, db)
-        verdict = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
-        if verdict != "ok":
-            raise damaged(
-                path,
-                verdict.splitlines()[-1],
-                "`sqlite3 journal.sqlite .recover` brings back what can be read",
-            )
-        _require_tables(path, db, version)
-        if version > _UNCHECKED_VERSION and (found := find_damage(db)):
-            raise damaged(path, found, "restore it from a copy, or start a new run")
+    before = file_stamp(path)
+    try:
+        with closing(connect_for_reading(path)) as db:
+            _limit_time(db, path)
+            db.execute("BEGIN")  # a run may be under way: everything is checked as it is now
+            _require_intact(path, db)
+    finally:
+        require_unchanged(path, before)
+
+
+def _require_intact(path: Path, db: sqlite3.Connection) -> None:
+    _require_journal(path, db)
+    verdict = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+    if verdict != "ok":
+        raise damaged(
+            path,
+            verdict.splitlines()[-1],
+            "`sqlite3 journal.sqlite .recover` brings back what can be read",
+        )
+    _require_tables(path, db)
+    if found := find_damage(db):
+        raise damaged(path, found, "restore it from a copy, or start a new run")
 
 
 def recognize(path: Path, seconds: float) -> None:
     """Raise if a file is not a journal of a format that can be read; damage is not looked for."""
-    with closing(_read_only(path, seconds)) as db:
+    with closing(connect_for_reading(path, seconds)) as db:
         _limit_time(db, path)
-        _require_tables(path, db, _require_journal(path, db))
+        _require_journal(path, db)
+        _require_tables(path, db)
 
 
 def damaged(path: Path, what: str, advice: str) -> JournalError:
@@ -189,32 +188,25 @@ def damaged(path: Path, what: str, advice: str) -> JournalError:
     return JournalError(f"{path} is damaged ({what}); it was left untouched. {advice}")
 
 
-def _require_journal(path: Path, db: sqlite3.Connection) -> int:
-    """Return the version of the format."""
+def _require_journal(path: Path, db: sqlite3.Connection) -> None:
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise JournalError(f"{path} is not a capscope journal; it was left untouched")
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
-    if not 1 <= version <= FORMAT_VERSION:
+    if version != FORMAT_VERSION:
         raise JournalError(
-            f"{path} has format {version}, this capscope reads 1 to {FORMAT_VERSION}; "
-            "use the version that wrote it"
+            f"{path} has format {version}, this capscope reads {FORMAT_VERSION}; use the version "
+            "that wrote it, or start a new run"
         )
-    return version
 
 
-def _require_tables(path: Path, db: sqlite3.Connection, version: int) -> None:
+def _require_tables(path: Path, db: sqlite3.Connection) -> None:
     """Raise if a file declares anything but the tables of a journal."""
-    found = _declared(db)
-    if version < _UNCHECKED_VERSION:
-        # The first release added tables as it went on. Only plain tables can be converted.
-        odd = [name for name, text in found.items() if not _is_plain_table(text)]
-    else:
-        expected = _expected(version)
-        odd = [name for name in found.keys() | expected if found.get(name) != expected.get(name)]
+    found, expected = _declared(db), _expected()
+    odd = [name for name in found.keys() | expected if found.get(name) != expected.get(name)]
     if odd:
         raise JournalError(
-            f"{path} does not have the tables of a journal of format {version} (see "
-            f"{min(odd)!r}), so something else changed it; it was left untouched"
+            f"{path} does not have the tables of a journal (see {min(odd)!r}), so something else "
+            "changed it; it was left untouched"
         )
 
 
@@ -224,105 +216,10 @@ def _declared(db: sqlite3.Connection) -> dict[str, str]:
 
 
 @cache
-def _expected(version: int) -> dict[str, str]:
+def _expected() -> dict[str, str]:
     with closing(sqlite3.connect(":memory:")) as db:
-        db.executescript(_SCHEMA_2 if version == _UNCHECKED_VERSION else SCHEMA)
+        db.executescript(SCHEMA)
         return _declared(db)
-
-
-def _is_plain_table(declaration: str) -> bool:
-    text = declaration.lower()
-    return text.startswith("create table ") and " as " not in text and " generated " not in text
-
-
-def _bring_up_to_date(db: sqlite3.Connection) -> None:
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version >= FORMAT_VERSION:
-        return
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        if version < _UNCHECKED_VERSION:
-            _convert_format_1(db)
-        for statement in CHECKED_SCHEMA.split(";"):
-            db.execute(statement)
-        _store_large_snapshots_once(db)
-        tables = CheckedTables(db)
-        tables.compute()
-        tables.save()
-        db.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-        db.execute("COMMIT")
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
-
-
-def _convert_format_1(db: sqlite3.Connection) -> None:
-    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-    old = [name for name in ("queries", "draws", "starts", "ends", "snapshots") if name in tables]
-    for name in old:
-        db.execute(f"ALTER TABLE {name} RENAME TO old_{name}")
-    for statement in (_POSITIONS + _QUERIES + _DRAWS + _KEPT + _TRANSCRIPTS).split(";"):
-        db.execute(statement)
-    positions: dict[tuple[int, bytes], int] = {}
-
-    def position(state: int, stored: bytes) -> int:
-        number = positions.get((state, stored))
-        if number is None:
-            number = positions[state, stored] = len(positions)
-            row = (number, state, *split_name(SavedPosition.from_format_1(stored)))
-            db.execute("INSERT INTO positions VALUES (?, ?, ?, ?)", row)
-        return number
-
-    rows = db.execute(
-        "SELECT id, start, start_snapshot, distance, xi, predicted, telling, finished, policy, "
-        "seconds FROM old_queries ORDER BY id"
-    ).fetchall()
-    db.executemany(
-        "INSERT INTO queries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(number, position(start, at), *rest) for number, start, at, *rest in rows],
-    )
-    costs = "(SELECT llm_cost FROM costs c WHERE (c.query, c.draw) = (d.query, d.draw))"
-    # If draws had starts of their own, only that of the first is known.
-    known = "" if _one_start_a_query(db) else "AND d.draw = 0"
-    db.execute(
-        "INSERT INTO draws SELECT d.query, d.draw, q.position, attempts, simulator_steps, "
-        f"llm_tokens, {f'coalesce({costs}, 0)' if 'costs' in tables else '0'}, cut, d.seconds "
-        f"FROM old_draws d LEFT JOIN queries q ON q.id = d.query {known}"
-    )
-    if "starts" in tables:
-        starts = db.execute("SELECT draw, query, state, snapshot FROM old_starts").fetchall()
-        for draw, query, state, at in starts:
-            db.execute("INSERT INTO starts VALUES (?, ?, ?)", (draw, query, position(state, at)))
-    for name in ("ends", "snapshots"):
-        kept = db.execute(f"SELECT * FROM old_{name}").fetchall()
-        db.executemany(
-            f"INSERT INTO {name} VALUES (?, ?, ?, ?)",
-            [(*row, *split_name(SavedPosition.from_format_1(at))) for *row, at in kept],
-        )
-    for name in (*(f"old_{name}" for name in old), *({"costs"} & tables)):
-        db.execute(f"DROP TABLE {name}")
-
-
-def _store_large_snapshots_once(db: sqlite3.Connection) -> None:
-    for table, *key in (("positions", "id"), ("ends", "draw"), ("snapshots", "state", "slot")):
-        columns, here = ", ".join(key), " AND ".join(f"{column} = ?" for column in key)
-        rows = db.execute(f"SELECT snapshot, name, {columns} FROM {table}").fetchall()
-        for snapshot, name, *place in rows:
-            stored = stored_form(snapshot)
-            if stored != snapshot:
-                db.execute("INSERT OR IGNORE INTO contents VALUES (?, ?)", (stored, snapshot))
-                named = SavedPosition.unnamed(snapshot).name if name is None else name
-                db.execute(
-                    f"UPDATE {table} SET snapshot = ?, name = ? WHERE {here}",
-                    (stored, named, *place),
-                )
-
-
-def _one_start_a_query(db: sqlite3.Connection) -> bool:
-    stored = db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
-    identity = json.loads(stored[0]) if stored else {}
-    batch = identity.get("settings", {}).get("batch", 1)
-    return not (identity.get("strategy") == "adaptive" and batch > 1)
 
 
 def split_name(position: SavedPosition) -> tuple[bytes, bytes | None]:
@@ -349,7 +246,7 @@ def explained(path: Path) -> Iterator[None]:
         reason = " ".join(str(error).split())  # SQLite may quote a statement of several lines
         if "full" in reason:
             advice = f"the disk is full; {_DRAWS_KEPT}: free some space, then {_AGAIN}"
-        elif "locked" in reason:
+        elif "locked" in reason or "locking" in reason:
             advice = "another process is writing to this run; wait for it or stop it"
         elif "I/O" in reason:
             advice = f"the disk is full or failed; {_DRAWS_KEPT}: fix that, then {_AGAIN}"

@@ -12,7 +12,13 @@ from typing import Any
 from capscope.errors import JournalError
 from capscope.record.contents import StoredSnapshot, read_content
 from capscope.record.identity import RunMeta
-from capscope.record.journal_file import explained, joined_name, understood
+from capscope.record.journal_file import (
+    explained,
+    file_stamp,
+    joined_name,
+    require_unchanged,
+    understood,
+)
 from capscope.record.recorded_draws import Draw, QueryRecord, Start, decode
 from capscope.record.transcripts import unpacked
 from capscope.symbolic import Intent, State
@@ -25,6 +31,7 @@ class JournalReader:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._db = connection
+        self._opened = file_stamp(path)
         self._ids: dict[State, int] = {}
         self._states: list[State] = []
         self._load_states()
@@ -43,6 +50,7 @@ class JournalReader:
             yield
         finally:
             self._db.execute("ROLLBACK")
+            require_unchanged(self.path, self._opened)
 
     def _load_states(self) -> None:
         new = "SELECT id, bits FROM states WHERE id >= ? ORDER BY id"

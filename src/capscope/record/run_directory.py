@@ -27,6 +27,7 @@ from capscope.record.identity import RunIdentity, RunMeta
 from capscope.record.journal import Journal
 from capscope.record.journal_file import JournalStamp
 from capscope.record.usage import Budget
+from capscope.version import __version__
 
 JOURNAL = "journal.sqlite"
 SUMMARY = "run.json"
@@ -34,8 +35,8 @@ LOCK = ".lock"
 MODEL = "model.json"
 REPORT = "report.html"
 _BESIDE_JOURNAL = (f"{JOURNAL}-wal", f"{JOURNAL}-shm")
-_FILES = (JOURNAL, *_BESIDE_JOURNAL, SUMMARY, LOCK)
-"""What a run directory has from the beginning."""
+_FILES = (JOURNAL, *_BESIDE_JOURNAL, SUMMARY)
+"""What a run directory has from the beginning, beside its lock."""
 _ROLLBACK = f"{JOURNAL}-journal"
 """SQLite would undo changes by this file, and delete another that it names; no run has it."""
 _LOCK_ATTEMPTS = 5
@@ -56,20 +57,18 @@ class RunDirectory:
     def create(cls, path: Path, meta: RunMeta) -> RunDirectory:
         """Start a run in a new or empty directory."""
         try:
-            if (path / JOURNAL).exists():
-                raise RunError(
-                    f"{path} already holds a run; continue it with `capscope resume {path}`, or "
-                    "start another in a directory of its own: --run DIR"
-                )
-            refuse_odd_files(path)
-            made = [at for name in _FILES if not (at := path / name).exists()]
-            made += [] if path.exists() else [path]
+            _refuse_run(path)
+            new = not path.exists()
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(f"cannot make the run directory {path}: {error.strerror}") from error
         with ExitStack() as undo:
+            lock = _locked(path, undo, make=True)
+            # Only now: what another process made before has to stay.
+            _refuse_run(path)
+            made = [at for name in _FILES if not (at := path / name).exists()]
+            made += [path / LOCK, *([path] if new else [])]
             undo.callback(_remove, made)
-            lock = _locked(path, undo)
             run = cls(path, Journal.create(path / JOURNAL, meta))
             undo.callback(run.journal.close)
             run._write_summary(meta)
@@ -101,11 +100,6 @@ class RunDirectory:
 
     def admit(self, identity: RunIdentity, budget: Budget) -> None:
         """Continue with another budget; refuse anything else but what the run was started with."""
-        if self.journal.read_meta().superseded:
-            raise RunError(
-                f"{self.path} was made by an earlier version of {identity.strategy}, which chose "
-                "other queries; it can be read, but to continue start a new run"
-            )
         self.require_same(identity)
         self.journal.set_budget(budget)
         self._write_summary(self.journal.read_meta())
@@ -122,13 +116,7 @@ class RunDirectory:
             "budget": meta.budget.as_dict(),
             "versions": dict(meta.versions),
         }
-        self.write(self.path, SUMMARY, json.dumps(summary, indent=2) + "\n")
-
-    @staticmethod
-    def write(path: Path, name: str, content: str) -> None:
-        """Write a file of a run directory; a link or special file in its place is refused."""
-        _refuse_odd_file(path / name)
-        write_atomically(path / name, content)
+        write_atomically(self.path / SUMMARY, json.dumps(summary, indent=2) + "\n")
 
     def close(self) -> None:
         """Close the journal and release the lock."""
@@ -157,15 +145,28 @@ class RunDirectory:
 
 
 def _remove(made: Sequence[Path]) -> None:
-    """Remove files and then the directory; what somebody else put there meanwhile stays."""
+    """Remove files, then the lock and the directory; what somebody else put there meanwhile stays.
+
+    Once the lock is removed, another process may start a run in the directory.
+    """
     for path in made:
         with suppress(OSError):
             path.rmdir() if path.is_dir() else path.unlink()
 
 
+def _refuse_run(path: Path) -> None:
+    """Raise if a directory holds a run, or something in the place of its files."""
+    if (path / JOURNAL).exists():
+        raise RunError(
+            f"{path} already holds a run; continue it with `capscope resume {path}`, or "
+            "start another in a directory of its own: --run DIR"
+        )
+    refuse_odd_files(path)
+
+
 def refuse_odd_files(path: Path) -> None:
     """Raise if a file of a run directory is not a plain one."""
-    for name in (*_FILES, MODEL, REPORT):
+    for name in (*_FILES, LOCK, MODEL, REPORT):
         _refuse_odd_file(path / name)
     if os.path.lexists(path / _ROLLBACK):
         raise RunError(
@@ -173,12 +174,23 @@ def refuse_odd_files(path: Path) -> None:
         )
 
 
-def _refuse_odd_file(path: Path) -> None:
+def refuse_links(path: Path) -> None:
+    """Raise if a path below a run directory leads through a link or to a special file.
+
+    What is written into a run directory has to stay there. Anywhere else, links are the user's own.
+    """
+    places = [path.absolute(), *path.absolute().parents]
+    below = max((n for n, folder in enumerate(places) if (folder / JOURNAL).exists()), default=0)
+    for place in places[:below]:
+        _refuse_odd_file(place, or_folder=True)
+
+
+def _refuse_odd_file(path: Path, *, or_folder: bool = False) -> None:
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
-    if not stat.S_ISREG(mode):
+    if not (stat.S_ISREG(mode) or (or_folder and stat.S_ISDIR(mode))):
         kind = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
         raise RunError(f"{path} is {kind}; the files of a run must be regular: remove it")
 
@@ -197,9 +209,13 @@ class TemporaryRun:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader, or a crash, sees the old one or the new one, never a part."""
+    """Write a file so that a reader, or a crash, sees the old one or the new one, never a part.
+
+    Below a run directory, a link or a special file on the way is refused.
+    """
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:
+        refuse_links(path)
         if path.exists() and not path.is_file():
             path.write_bytes(data)  # a pipe or device is written to, not replaced
             return
@@ -225,7 +241,7 @@ def versions() -> dict[str, str]:
     """Return the versions that may matter for repeating a run."""
     return {
         "python": platform.python_version(),
-        "capscope": metadata.version("capscope"),
+        "capscope": __version__,
         "numpy": metadata.version("numpy"),
     }
 
@@ -250,22 +266,32 @@ def is_being_written(path: Path) -> bool:
     return False
 
 
-def _locked(path: Path, undo: ExitStack) -> int | None:
-    """Lock the directory for this process; None if the platform cannot lock."""
+def _locked(path: Path, undo: ExitStack, *, make: bool = False) -> int | None:
+    """Lock the directory for this process; None if the platform cannot lock.
+
+    A run that could not begin removes its lock, and its directory; `make` that again.
+    """
     try:
         import fcntl
     except ImportError:
         return None
-    try:
-        handle = os.open(path / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o644)
-    except OSError as error:
-        raise RunError(f"cannot write to {path}: {error.strerror}") from error
-    undo.callback(os.close, handle)
     for attempt in range(_LOCK_ATTEMPTS):
+        # Somebody who looks whether the run goes on has the lock for a moment.
+        time.sleep(_SECONDS_BETWEEN_ATTEMPTS if attempt else 0)
+        try:
+            if make:
+                path.mkdir(parents=True, exist_ok=True)
+            handle = os.open(path / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o644)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise RunError(f"cannot write to {path}: {error.strerror}") from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return handle
-        except OSError:
-            # Somebody who looks whether the run goes on has the lock for a moment.
-            time.sleep(_SECONDS_BETWEEN_ATTEMPTS if attempt + 1 < _LOCK_ATTEMPTS else 0)
+            if os.path.samestat(os.fstat(handle), (path / LOCK).stat()):
+                undo.callback(os.close, handle)
+                return handle
+        except OSError:  # locked by another process, or removed by it
+            pass
+        os.close(handle)
     raise RunError(f"another process is working on {path}; wait for it or stop it")

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-_SPENT = "budget of {} spent"
-
 
 class StopKind(StrEnum):
     """The kinds of reasons for which a run ends."""
@@ -42,7 +40,7 @@ class StopReason:
 
     def __str__(self) -> str:
         if self.kind is StopKind.BUDGET:
-            return _SPENT.format(self.detail)
+            return f"budget of {self.detail} spent"
         return self.detail if self.kind is StopKind.OTHER else str(self.kind)
 
     def as_dict(self) -> dict[str, Any]:
@@ -50,17 +48,6 @@ class StopReason:
         return asdict(self)
 
     @classmethod
-    def from_stored(cls, stored: str | dict[str, Any]) -> StopReason:
-        """Read it back; format 1 of the journal stored the sentence.
-
-        >>> StopReason.from_stored("budget of llm_tokens spent").detail
-        'llm_tokens'
-        """
-        if not isinstance(stored, str):
-            return cls(StopKind(stored["kind"]), stored["detail"])
-        before, after = _SPENT.split("{}")
-        if stored.startswith(before) and stored.endswith(after):
-            return cls.budget(stored.removeprefix(before).removesuffix(after))
-        known = (StopKind.NO_NEWS, StopKind.SETTLED, StopKind.AUDITED)
-        kind = next((kind for kind in known if kind == stored), None)
-        return cls(StopKind.OTHER, stored) if kind is None else cls(kind)
+    def from_dict(cls, stored: dict[str, Any]) -> StopReason:
+        """Read it back."""
+        return cls(StopKind(stored["kind"]), stored["detail"])

@@ -57,11 +57,6 @@ def evidence_of_two_distributions(
     return own - log_best_likelihood((Counter(one) + Counter(other)).values())
 
 
-def evidence_of_imbalance(one: int, other: int) -> float:
-    """Return the log score against "both outcomes are equally likely"."""
-    return log_dirichlet_mixture((one, other), 2) + (one + other) * math.log(2)
-
-
 def evidence_of_distinct_groups(
     question: Integers, group: Integers, outcome: Integers, count: Integers
 ) -> Floats:

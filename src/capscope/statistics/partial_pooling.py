@@ -16,6 +16,7 @@ independent draws. So the mean is a weighted frequency, its posterior is a Diric
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -38,6 +39,46 @@ _LEAST_RATIO = 20.0
 _LEVEL = 0.95
 _SAMPLES = 4096
 _SHIFT = 8
+_MEANS: Floats = np.sin(np.linspace(0, np.pi / 2, 50)[1:-1, None]) ** 2
+_SIZES: Floats = np.power(2.0, np.arange(-6, 10))[:, None, None]
+"""Means and a + b of the beta distributions that probabilities of states may come from.
+
+A small a + b, states that differ, is more probable beforehand: two states with 99 of 99 and 0 of 1
+are not alike.
+"""
+
+
+def mean_probability(counts: Sequence[tuple[float, float, float]]) -> float:
+    """Estimate the weighted mean of the probabilities of some states.
+
+    A strategy that draws again after a hit makes the mean of the frequencies too low: a state with
+    a hit gets more draws, and the others keep their 0 of 1. The posterior of a state's probability
+    does not depend on why it has as many draws, so the mean is over posterior means. The beta
+    distribution that the probabilities come from is unknown; each of a grid counts by how well it
+    explains the draws.
+
+    Args:
+        counts: Hits, draws and weight of each state, with at least one draw each.
+
+    >>> round(mean_probability([(30, 30, 1), (0, 30, 1)]), 2)
+    0.5
+    >>> round(mean_probability([(1, 5, 1), (1, 4, 1), *[(0, 1, 1)] * 11]), 2)
+    0.11
+    """
+    hits, draws, weights = np.array(counts, dtype=np.float64).T
+    if len(counts) == 1 or not hits.any() or (hits == draws).all():
+        return float(hits[0] / draws[0])
+    rows, which, times = np.unique(
+        np.stack([hits, draws], axis=1), axis=0, return_inverse=True, return_counts=True
+    )
+    a, b = _MEANS * _SIZES, (1 - _MEANS) * _SIZES
+    seen, made = rows.T
+    scores = _log_rising(a, seen) + _log_rising(b, made - seen) - _log_rising(a + b, made)
+    scores = scores @ times - np.log(_SIZES[:, :, 0]) / 2
+    likelihood = np.exp(scores - scores.max())
+    posterior = ((a + seen) / (a + b + made) * likelihood[:, :, None]).sum(axis=(0, 1))
+    own = posterior[which.reshape(-1)] / likelihood.sum()
+    return float(own @ weights / weights.sum())
 
 
 @dataclass(frozen=True)
@@ -196,10 +237,12 @@ def fit_states(rows: Integers, times: Integers) -> Fit:
     return Fit(scores + price, means, sizes)
 
 
-def _log_rising(start: Floats, steps: Integers) -> Floats:
+def _log_rising(start: Floats, steps: Integers | Floats) -> Floats:
     """Return log Γ(start + steps) − log Γ(start); 0 if there are no steps."""
     safe = np.where(start > 0, start, 1.0)
-    rising: Floats = np.where(steps > 0, _log_gamma(safe + steps) - _log_gamma(safe), 0.0)
+    rising: Floats = np.where(
+        steps > 0, _log_gamma(safe + np.asarray(steps, dtype=np.float64)) - _log_gamma(safe), 0.0
+    )
     return rising
 
 

@@ -55,21 +55,6 @@ def log_evidence(wins: ArrayLike, losses: ArrayLike) -> Floats:
     return score
 
 
-def log_evidence_of_strata(wins: ArrayLike, losses: ArrayLike) -> float:
-    """Return the log score of tosses in several strata, in which each counts as one win at most.
-
-    It is at most the score of all tosses together. It also holds if every stratum has a coin of its
-    own, each as likely to favour one side as the other: of such a coin and its mirror image, one
-    multiplies a bet by at most 1 + η, and the other by at most 1 − η.
-
-    >>> log_evidence_of_strata([20, 1], [0, 0]) == float(log_evidence(2, 0))
-    True
-    """
-    won, lost = np.asarray(wins)[..., None], np.asarray(losses)[..., None]
-    scores = np.minimum(won * _WIN + lost * _LOSS, _WIN).sum(axis=0)
-    return float(np.logaddexp.reduce(scores + _LOG_WEIGHTS))
-
-
 def highest_log_evidence(leads: ArrayLike) -> float:
     """Return the highest log score ever, of wins (1), losses (−1) and ties (0) in order.
 

@@ -33,6 +33,7 @@ import numpy as np
 from capscope.statistics import mean_bounds
 from capscope.statistics.arrays import Floats, Mask
 from capscope.statistics.log_space import log_mean_exp
+from capscope.statistics.partial_pooling import mean_probability
 
 _ROUNDS = (1, 4, 16, None)
 _STAKES = 16
@@ -59,10 +60,9 @@ class Stratum:
 
 
 def mean_of_tried(strata: Sequence[Stratum]) -> float | None:
-    """Return the weighted mean of the fraction of hits, over the strata with draws."""
-    tried = [stratum for stratum in strata if len(stratum.hits)]
-    weight = sum(stratum.weight for stratum in tried)
-    return sum(s.weight * s.share for s in tried) / weight if tried else None
+    """Estimate the weighted mean of the probabilities of the strata with draws."""
+    tried = [(*stratum.first(None), stratum.weight) for stratum in strata if len(stratum.hits)]
+    return mean_probability(tried) if tried else None
 
 
 def mean_interval(strata: Sequence[Stratum], confidence: float = 0.95) -> tuple[float, float]:

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from capscope.statistics.arrays import Floats, Integers, Mask
-from capscope.statistics.log_space import log_mean_exp
 from capscope.statistics.sign_test import highest_log_evidence, log_evidence
 
 _SHARES = (1 / 2, 1 / 8, 1 / 32)
@@ -42,11 +41,6 @@ def log_stakes(log_ratios: ArrayLike, shares: Sequence[float]) -> Floats:
     ratios = np.asarray(log_ratios, dtype=np.float64)[:, None]
     stakes: Floats = np.logaddexp(np.log1p(-np.exp(weights)), weights + ratios)
     return stakes
-
-
-def evidence_of_some(log_ratios: ArrayLike, shares: Sequence[float]) -> float:
-    """Return the log score against "all null hypotheses are true" if perhaps few are false."""
-    return log_mean_exp(log_stakes(log_ratios, shares).sum(axis=0).tolist())
 
 
 class GroupEvidence(NamedTuple):

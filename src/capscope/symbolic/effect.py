@@ -30,6 +30,10 @@ class Effect(NamedTuple):
         """Return what this effect changes and another does not."""
         return Effect(self.adds & ~other.adds, self.deletes & ~other.deletes)
 
+    def joined(self, other: Effect) -> Effect:
+        """Return everything that one of two effects changes."""
+        return Effect(self.adds | other.adds, self.deletes | other.deletes)
+
     def is_part_of(self, whole: Effect) -> bool:
         """Return whether another effect changes all of this, and more."""
         return self != whole and self.without(whole) == Effect(0, 0)

@@ -6,6 +6,8 @@ the requests `archived(x)`, and a change of another mail is `deleted(·)`, which
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +17,17 @@ from capscope.symbolic.vocabulary import Atom, Literal, State, Vocabulary
 
 Shape = tuple[str, bool]
 """The predicate and the sign of a literal whose objects an intent does not mention."""
+
+_LETTERS = "xyzuvw"
+
+
+def variable_names(vocabulary: Vocabulary) -> Iterator[str]:
+    """Yield names for variables that no object has: x, y, z, u, v, w, x1, …"""
+    for number in itertools.count():
+        for letter in _LETTERS:
+            name = letter + (str(number) if number else "")
+            if name not in vocabulary.objects:
+                yield name
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,12 @@ class Footprint:
         """Return the shapes of what an effect changes about other objects."""
         literals: tuple[Literal, ...] = self.outside(effect).literals(self.vocabulary)
         return frozenset((x.atom.predicate, x.positive) for x in literals)
+
+    def may_show(self, shape: Shape, state: State) -> bool:
+        """Return whether a change of a shape is possible in a state."""
+        predicate, positive = shape
+        atoms = sum(self.vocabulary.bit[a] for a in self.vocabulary.groundings(predicate))
+        return bool(self._outside & atoms & (~state if positive else state))
 
     @cached_property
     def own_atoms(self) -> tuple[Atom, ...]:

@@ -14,7 +14,8 @@ from capscope.present.text import counted
 from capscope.run import Run, load
 from capscope.sanitize import sanitize
 from capscope.statistics import mean_bounds
-from capscope.statistics.mean_bounds import Counts, log_score, mean_share, misses
+from capscope.statistics.mean_bounds import Counts, log_score, misses
+from capscope.statistics.partial_pooling import mean_probability
 from capscope.statistics.sequential_test import SequentialTest
 from capscope.symbolic import Effect, Intent, Literal, State, Vocabulary
 from capscope.testing.sequential_claim import SequentialClaim
@@ -60,7 +61,9 @@ def assert_capability(
     graph = _graph_of(model)
     intent, conditions = graph.resolve_capability(capability), _literals(when)
     evidence = ClaimEvidence(graph.vocabulary, _matching(graph, intent, conditions, intent))
-    claim = Claim(f"{intent}{_when(conditions)}", "achieved it", at_least, confidence, above=True)
+    claim = BoundedMean(
+        f"{intent}{_when(conditions)}", "achieved it", at_least, confidence, above=True
+    )
     _fail(claim.failure(evidence, in_every_state=in_every_state))
 
 
@@ -95,7 +98,7 @@ def assert_no_side_effect(
         dead_ends=tuple(one for one in open_states if one.dead_end),
     )
     subject = f"{unwanted} as a side effect of {intent}{_when(conditions)}"
-    claim = Claim(subject, "caused it", at_most, confidence, above=False)
+    claim = BoundedMean(subject, "caused it", at_most, confidence, above=False)
     _fail(claim.failure(evidence))
 
 
@@ -114,7 +117,7 @@ def assert_no_loss(
         # A run without any change is compared: the agent may have lost everything.
         if run.drift is not None:
             _refuse_withheld(run)
-    comparison = earlier.diff(later, error_rate=error_rate)
+    comparison = later.diff(baseline=earlier, error_rate=error_rate)
     if comparison.losses:
         _fail([*_loss_lines(comparison)])
     if not (comparison.unchanged or comparison.differences):
@@ -189,6 +192,10 @@ def _counts(states: Iterable[StateDraws]) -> list[tuple[int, int]]:
     return [(state.hits, state.draws) for state in states if state.draws]
 
 
+def _mean(counts: Counts) -> float:
+    return mean_probability([(hits, draws, 1) for hits, draws in counts])
+
+
 def _graph_of(source: Source) -> StateGraph:
     __tracebackhide__ = True
     if isinstance(source, str | Path):
@@ -222,7 +229,7 @@ def _literals(when: When) -> tuple[Literal, ...]:
 
 
 @dataclass(frozen=True)
-class Claim:
+class BoundedMean:
     """That a mean over states is above, or below, a bound."""
 
     subject: str
@@ -270,7 +277,7 @@ class Claim:
         high = mean_bounds.upper_bound(counts, self.confidence)
         hits, draws = map(sum, zip(*counts, strict=True))
         drawn = f"{hits:,} of {counted(draws, 'draw')} {self.hit}"
-        share = f"{mean_share(counts):.3g}, between {low:.3g} and {high:.3g}"
+        share = f"{_mean(counts):.3g}, between {low:.3g} and {high:.3g}"
         numbers = f"{drawn}: {share} (either bound with that confidence)"
         if len(counts) > 1:
             numbers = (
@@ -291,7 +298,7 @@ class Claim:
             return "; more draws like these would not show it"
         more = max(needed - int(sum(draws for _, draws in counts)), 1)
         drawn = f"about {counted(more, 'more draw')} like these would show it"
-        return f"; {drawn} (`capscope assess` with --min-draws makes more)"
+        return f"; {drawn} (`capscope assess --until settled --min-draws N` makes more)"
 
     def _doubt(self, draws: StateDraws) -> tuple[float, int]:
         """Rank states: first those most against the claim, last those most in favor of it."""
@@ -317,9 +324,10 @@ def _excluded(evidence: ClaimEvidence) -> Iterator[str]:
         (evidence.held, "the intent held there already"),
         (evidence.dead_ends, "dead ends, where nothing ever changed, whatever was asked"),
     ):
-        draws = sum(state.draws for state in states)
-        if draws:
-            yield f"  excluded: {counted(draws, 'draw')} in {counted(len(states), 'state')} ({why})"
+        drawn = [state.draws for state in states if state.draws]
+        if drawn:
+            where = f"{counted(sum(drawn), 'draw')} in {counted(len(drawn), 'state')}"
+            yield f"  excluded: {where} ({why})"
 
 
 def _dead_ends(evidence: ClaimEvidence) -> Iterator[str]:
@@ -327,7 +335,7 @@ def _dead_ends(evidence: ClaimEvidence) -> Iterator[str]:
     alive = [state for state in evidence.tried if not state.dead_end]
     number = len(evidence.tried) - len(alive)
     if number and alive:
-        mean = mean_share(_counts(alive))
+        mean = _mean(_counts(alive))
         dead = "one is a dead end" if number == 1 else f"{number:,} are dead ends"
         yield (
             f"  {dead}, where nothing ever changed, whatever was asked: the mean is {mean:.3g} "

@@ -18,6 +18,7 @@ from capscope.symbolic import Effect, Intent, Literal
 from capscope.testing.execution_budget import current_budget
 from capscope.world import Attempt, Problem
 from capscope.world.attempt import Position, pursue
+from capscope.world.program_end import only_by_itself
 
 _MOST_RESETS = 200
 """Resets in a row that do not lead to where the claim is about."""
@@ -41,6 +42,7 @@ class SequentialClaim:
         usual = max(test.expected_draws(test.high), test.expected_draws(test.low))
         return f"about {usual:.0f} executions if it is clear, at most {test.most_draws}"
 
+    @only_by_itself()
     def failure(self) -> list[str]:
         """Run the agent until the claim is decided; return why it fails, nothing if it holds."""
         achieved = made = 0

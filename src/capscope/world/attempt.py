@@ -1,7 +1,8 @@
 """One attempt of the agent at an intent, from the simulator's current position.
 
 However an attempt ends, its last state is an outcome: an agent that raises or chooses an invalid
-action has failed, and failures are data. An exception of the simulator or abstraction is an error,
+action has failed, and failures are data; so is a conversation that the language model's server
+refuses while it answers others. An exception of the simulator or abstraction is an error,
 because it can no longer be trusted; so is a language model that cannot be reached, because then the
 agent was not tested.
 """
@@ -13,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from capscope.errors import AgentError, ProblemError, SimulatorError
+from capscope.errors import AgentError, ConversationRefused, ProblemError, SimulatorError
 from capscope.symbolic import Intent, State
 from capscope.world.allowance import Allowance, AllowanceSpent
 from capscope.world.problem import Action, Attempting, InvalidAction, Observation, Problem
@@ -33,6 +34,7 @@ class Ending(StrEnum):
     AGENT_RAISED = "agent raised"
     INVALID_ACTION = "invalid action"
     CUT = "budget spent"
+    REFUSED = "conversation refused"
 
 
 class Position(NamedTuple):
@@ -104,6 +106,8 @@ def pursue(
                     break
     except InvalidAction as error:
         ending, detail = Ending.INVALID_ACTION, str(error)
+    except ConversationRefused as error:
+        ending, detail = Ending.REFUSED, str(error)
     except AllowanceSpent:
         ending = Ending.CUT
     except ProblemError:

@@ -20,6 +20,7 @@ from capscope.symbolic import Intent, Literal, State
 from capscope.world import inspection
 from capscope.world.attempt import Attempt, Ending, Position, pursue
 from capscope.world.problem import HasNotes, Inspection, Observation, Problem, Snapshot
+from capscope.world.program_end import only_by_itself
 
 WALK_STEPS = 60
 FUTURE_STEPS = 31  # a prime: a hidden counter must not come back to the same value
@@ -56,6 +57,7 @@ class Visit(NamedTuple):
 Visits = Sequence[Visit]
 
 
+@only_by_itself()
 def check_problem(
     problem: Problem, seed: int = 0, elsewhere: RestoreElsewhere | None = None
 ) -> list[CheckFailure]:
@@ -385,6 +387,8 @@ def _agent_failure(intent: Intent, attempt: Attempt) -> str:
     """Describe how the agent failed; empty if it did not."""
     if attempt.ending is Ending.AGENT_RAISED:
         return f"the agent raised on intent {intent}: {attempt.detail}"
+    if attempt.ending is Ending.REFUSED:
+        return f"asked for {intent}, the agent could not go on: {attempt.detail}"
     if attempt.ending is Ending.INVALID_ACTION:
         return (
             f"asked for {intent}, the agent chose an action that is not available "

@@ -8,7 +8,6 @@ its digest if it is long.
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import NamedTuple
 
 from capscope.errors import ProblemError
@@ -17,9 +16,6 @@ from capscope.world.problem import Simulator, Snapshot
 LONGEST_NAME = 1024
 LARGEST_SNAPSHOT = 64 * 1024**2
 """In bytes."""
-
-# Format 1 of the journal kept names as a prefix of the snapshot, exact to the digits.
-_NAME_PREFIX = re.compile(rb"position ([0-9a-f]{32}) ")
 
 
 class SavedPosition(NamedTuple):
@@ -37,18 +33,6 @@ class SavedPosition(NamedTuple):
         b'at 0'
         """
         return cls(snapshot, _name_of(snapshot))
-
-    @classmethod
-    def from_format_1(cls, stored: bytes) -> SavedPosition:
-        """Split what format 1 of the journal stored as one value.
-
-        >>> SavedPosition.from_format_1(b"position 00112233445566778899aabbccddeeff left").snapshot
-        b'left'
-        """
-        prefix = _NAME_PREFIX.match(stored)
-        if prefix is None:
-            return cls.unnamed(stored)
-        return cls(stored[prefix.end() :], bytes.fromhex(prefix[1].decode()))
 
 
 def save_position(simulator: Simulator) -> SavedPosition:

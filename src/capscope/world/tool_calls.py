@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call of a tool, as the agent makes it: the arguments may be anything.
+    """A call of a tool, as the agent makes it: the arguments may be any object.
 
     >>> str(ToolCall("archive", {"id": 3}))
     'archive(id=3)'
@@ -18,6 +18,8 @@ class ToolCall:
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+    """Why the call cannot be read; the world refuses it, and the agent reads this."""
 
     def __str__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())

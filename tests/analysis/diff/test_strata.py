@@ -193,6 +193,17 @@ def test_a_change_that_comes_with_a_gained_capability_is_not_a_side_effect():
     assert wins(0b011, 0b000, "q") == (0, 0)
 
 
+def test_a_side_effect_is_counted_where_neither_it_nor_the_intent_holds_before():
+    rows = [row for before in range(4) for row in tried(0, before, [before | 0b001] * 5)]
+    matched = match(run_data(rows), run_data(rows))
+    questions = Questions(matched, 0)
+    counts = questions.becomes_true(Literal.parse("q"))
+    assert [matched.states[i] for i in counts.states] == [0b000]
+    held = questions.happens([Literal.parse("q")], held=True)
+    assert [matched.states[i] for i in held.states] == [0b001]
+    assert held.a.draws.tolist() == [5]
+
+
 def test_a_change_in_place_of_the_intent_is_a_side_effect():
     assert wins(0b001, 0b010, "q") == (0, 9)
 

@@ -8,7 +8,7 @@ from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.assessment.discovery import intents_of
 from capscope.errors import ProblemError, RunError
 from capscope.world import KnownTruth
-from capscope_experiments.exact_distances import exact_distance
+from capscope_experiments.measure import exact_distance
 from support.intents import achieved_from
 from support.toy_worlds import Board, BrokenBoard, board_problem
 

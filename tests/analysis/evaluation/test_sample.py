@@ -1,5 +1,6 @@
 import io
 import json
+import os
 import zipfile
 from collections import Counter
 from dataclasses import replace
@@ -156,6 +157,20 @@ def test_a_folder_in_place_of_the_file_is_told(tmp_path):
     (tmp_path / recipe().file_name).mkdir()
     with pytest.raises(CapscopeError, match="cannot read"):
         load(recipe(), tmp_path)
+
+
+def test_a_pipe_in_place_of_the_file_is_told_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / recipe().file_name)
+    with pytest.raises(CapscopeError, match="it is no regular file"):
+        load(recipe(), tmp_path)
+
+
+def test_a_draft_that_is_a_link_is_not_followed(kept):
+    precious = kept / "precious"
+    precious.write_text("mine")
+    (kept / f".{recipe().file_name}.{os.getpid()}.draft").symlink_to(precious)
+    save(load(recipe(), kept), recipe(), kept)
+    assert precious.read_text() == "mine"
 
 
 def test_a_failed_write_is_told_and_leaves_what_was_there(kept, monkeypatch):

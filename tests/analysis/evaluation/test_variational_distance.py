@@ -18,7 +18,7 @@ from capscope.model import StateGraph
 from capscope.model.extreme_models import PessimisticModel
 from capscope.record.execution_table import Transition
 from capscope.symbolic import Intent, Vocabulary
-from capscope_experiments.exact_distances import exact_distance, mean_total_variation
+from capscope_experiments.measure import exact_distance, mean_total_variation
 
 WORDS = Vocabulary.of_atoms(["p", "q"])
 P, Q, NOT_P = map(Intent.parse, ("p", "q", "not p"))

@@ -100,3 +100,13 @@ def test_states_are_not_chosen_by_what_the_capability_showed_there():
                 counts[Transition(state, GET_Q, state | P)] += 5
         context = FindingContext(learned(counts))
         assert find_drops(context, share()) == []
+
+
+def test_a_step_that_a_slip_saves_is_no_drop():
+    """With r and without q, the agent gets q first; a slip leads to p at once."""
+    counts = Counter()
+    for state in (s for s in ALL if not s & P):
+        step = state & R and not state & Q
+        counts[Transition(state, GET_P, state | (Q if step else P))] += 34
+        counts[Transition(state, GET_P, state | P)] += 6
+    assert find_drops(FindingContext(learned(counts)), share()) == []

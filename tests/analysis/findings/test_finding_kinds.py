@@ -7,7 +7,7 @@ import pytest
 
 from capscope.analysis.drift import Drift
 from capscope.analysis.findings import FINDING_KINDS, FindingKind, find_findings
-from capscope.analysis.findings.registry import approximate_labels, descriptions
+from capscope.analysis.findings.registry import approximate_labels
 from capscope.errors import CapscopeError
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
@@ -87,7 +87,7 @@ def test_an_agent_without_quirks_raises_an_alarm_as_rarely_as_promised_whenever_
         zip(FINDING_KINDS.all, thresholds_with(kinds, StateGraph(ROOM, INTENTS)), strict=True)
     )
     asked = {share.name for share in shares if sum(share.thresholds) > sum(empty[share.name])}
-    assert asked >= {"side effect", "drop", "preference", "unequal success", "unequal steps"}
+    assert asked >= {"side effect", "drop"}
 
 
 def dummy(name="dummy", find=lambda context, share, earlier: []):
@@ -134,14 +134,8 @@ def test_a_kind_of_another_package_is_found_last(monkeypatch):
         "drop",
         "breakdown",
         "change",
-        "detour",
-        "preference",
-        "mistaken object",
-        "unequal success",
-        "unequal steps",
         "dummy",
     ]
-    assert descriptions()[-1] == "things that never happen"
 
 
 def test_another_kind_makes_every_threshold_stricter(monkeypatch):
@@ -149,14 +143,13 @@ def test_another_kind_makes_every_threshold_stricter(monkeypatch):
     own = thresholds_with(list(FINDING_KINDS.all.values()), graph)
     install(monkeypatch, dummy())
     *others, last = thresholds_with(list(FINDING_KINDS.all.values()), graph)
-    assert len(own) == 11 and last == []
+    assert len(own) == 6 and last == []
     for before, after in zip(own, others, strict=True):
-        assert after == pytest.approx([x + math.log(12 / 11) for x in before])
+        assert after == pytest.approx([x + math.log(7 / 6) for x in before])
 
 
-def test_what_is_looked_for_is_listed_once():
-    assert len(descriptions()) == len(set(descriptions())) == 10
-    assert approximate_labels() == ["collateral change", "asymmetry"]
+def test_the_kinds_with_an_approximate_error_rate_are_listed():
+    assert approximate_labels() == ["collateral change"]
 
 
 def test_draws_of_two_times_are_not_compared_if_the_agent_changed():

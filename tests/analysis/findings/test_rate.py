@@ -22,7 +22,33 @@ def test_one_draw_is_written_in_the_singular():
 
 
 def test_each_pair_counts_the_same_however_often_it_was_drawn():
-    assert Rate.of([(99, 99), (0, 1)]).probability == 0.5
+    assert Rate.of([(99, 99), (0, 1)]).probability == pytest.approx(0.5, abs=0.02)
+
+
+def redrawn_after_hits(rng, chance, states=150, again=2):
+    """Draw each state once, and after a hit again; return hits and draws, and the true mean."""
+    truth = [chance(rng) for _ in range(states)]
+    pairs = []
+    for p in truth:
+        draws = [rng.random() < p]
+        draws += [rng.random() < p for _ in range(again * draws[0])]
+        pairs.append((sum(draws), len(draws)))
+    return pairs, sum(truth) / states
+
+
+@pytest.mark.parametrize("chance", [lambda rng: 0.1, lambda rng: rng.betavariate(1, 9)])
+def test_a_rate_of_one_in_ten_is_right_on_average_if_hits_are_drawn_again(chance):
+    estimated, frequency = [], []
+    for seed in range(200):
+        pairs, truth = redrawn_after_hits(random.Random(seed), chance)
+        estimated.append(Rate.of(pairs).probability - truth)
+        frequency.append(sum(h / d for h, d in pairs) / len(pairs) - truth)
+    assert abs(sum(estimated)) / 200 < 0.005
+    assert sum(frequency) / 200 < -0.03
+
+
+def test_the_rate_of_one_pair_is_its_frequency():
+    assert Rate.of([(50, 500)]).probability == 0.1
 
 
 def test_misses_are_the_rest():

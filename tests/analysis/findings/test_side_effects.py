@@ -6,13 +6,13 @@ import pytest
 
 from capscope.analysis.findings.context import FindingContext
 from capscope.analysis.findings.side_effects import (
-    avoided_in,
     caused_literals,
     find_side_effects,
+    spared_in,
 )
 from capscope.model import StateGraph
 from capscope.record.execution_table import Transition
-from capscope.symbolic import Effect, Intent, Literal, Predicate, Vocabulary
+from capscope.symbolic import Intent, Literal, Predicate, Vocabulary
 from support.error_shares import share
 from support.tiny_models import WORDS, learned, random_models
 
@@ -40,50 +40,41 @@ def test_a_literal_is_counted_in_every_state_in_which_it_was_false(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_literal_was_avoided_if_a_part_of_the_changes_achieved_the_intent_without_it(seed):
+def test_executions_are_spared_a_literal_if_a_part_of_the_changes_achieved_the_intent(seed):
     context = FindingContext(random_models(random.Random(seed), share=0.8))
     for capability in range(3):
         for node, pair in context.tried[capability]:
             for literal in (CAUSES_Q, Literal.parse("not q()"), Literal.parse("r()")):
-                found = avoided_in(context, capability, node.state, literal)
-                naive = _avoided_by_looking(context, capability, node.state, pair, literal)
-                if found is None:
-                    assert not naive
-                elif found in context.successors(node.state):
-                    assert found in naive
+                found = spared_in(context, capability, node.state, literal)
+                assert found == _spared_by_looking(context, capability, node.state, pair, literal)
 
 
-def _avoided_by_looking(context, capability, state, pair, literal):
-    found = set()
-    for effect in pair.counts:
-        if literal not in effect.literals(WORDS):
+def _spared_by_looking(context, capability, state, pair, literal):
+    changes = {effect: set(effect.literals(WORDS)) for effect in pair.counts}
+    near = context.nearness(capability).at_least_as_near
+    achieved, astray = [], False
+    for effect, own in changes.items():
+        after = effect.apply(state)
+        if literal in own and context.holds(capability, after):
+            achieved.append(own)
+        elif literal in own:
+            astray = astray or near(state, after)
+
+    def spares(effect):
+        own = set(effect.literals(WORDS))
+        if literal in own or not context.holds(capability, effect.apply(state)):
+            return False
+        return astray or any(own < whole for whole in achieved)
+
+    for request, intent in enumerate(context.intents):
+        if context.graph.pair(state, request) is None:
             continue
-        whole = set(effect.literals(WORDS))
-        for other in context.successors(state):
-            part = set(Effect.between(state, other).literals(WORDS))
-            if literal in part or not context.holds(capability, other):
-                continue
-            after = effect.apply(state)
-            failed = not context.holds(capability, after)
-            if _is_way(context, capability, (state, other), after) if failed else part < whole:
-                found.add(other)
-    return found
-
-
-def _is_way(context, capability, way, after):
-    """Whether the request led there, or another in half of its draws, and `after` is no nearer."""
-    state, other = way
-    for request, pair in enumerate(context.graph.nodes[state].pairs):
-        if pair is None or Effect.between(state, other) not in pair.counts:
-            continue
-        if request == capability:
-            return True
-        (rule,) = [r for r in context.graph.rules(context.intents[request]) if state in r.states]
-        achieved = [o for o in rule.outcomes if context.holds(capability, o.effect.apply(state))]
-        near = context.nearness(capability).at_least_as_near(state, after)
-        if near and sum(o.probability for o in achieved) >= 0.5:
-            return True
-    return False
+        (rule,) = [r for r in context.graph.rules(intent) if state in r.states]
+        reliable = sum(o.probability for o in rule.outcomes if spares(o.effect)) >= 0.5
+        seen = context.graph.pair(state, request).counts
+        if reliable and any(spares(effect) for effect in seen):
+            return sum(n for effect, n in pair.counts.items() if literal in changes[effect])
+    return sum(n for effect, n in pair.counts.items() if spares(effect))
 
 
 def test_what_every_way_to_the_intent_changes_is_no_side_effect():
@@ -96,7 +87,7 @@ def test_what_another_request_spared_is_a_side_effect_even_if_it_always_happens(
     assert find_side_effects(few, share()) == []
     (finding,) = [f for f in find_side_effects(many, share()) if str(f.intent) == "p()"]
     assert [str(literal) for literal in finding.literals] == ["q()"]
-    assert "always also causes q(), which was not needed" in finding.sentence
+    assert "the agent also causes q(): probability 1.00" in finding.sentence
     assert (finding.rate.hits, finding.rate.draws, finding.rate.states) == (30, 30, 1)
 
 
@@ -115,7 +106,7 @@ def test_a_step_is_no_side_effect_if_it_leads_to_a_surer_way():
 
     assert found(10) == found(90) == []
     for finding in (*found(100), *found(90, later=Q)):
-        assert "always causes q() instead" in finding.sentence
+        assert "the agent causes q() instead" in finding.sentence
     assert found(100) and found(90, later=Q)
 
 
@@ -280,7 +271,7 @@ def test_a_tower_that_is_lifted_whole_is_told_by_what_stands_on_the_block():
     (finding,) = find_side_effects(lifting(), share())
     assert [str(clause) for clause in finding.when] == ["when on(y,x)"]
     assert [str(literal) for literal in finding.literals] == ["up(y)"]
-    assert "always also causes up(y)" in finding.sentence
+    assert "the agent also causes up(y)" in finding.sentence
     assert finding.rate.probability == 1.0
 
 
@@ -293,7 +284,7 @@ def test_what_happens_elsewhere_is_counted_for_each_object_by_itself():
         for block in "abc"
     ]
     elsewhere = [sum(row) / len(row) for row in rows if row]
-    assert finding.against.probability == pytest.approx(sum(elsewhere) / len(elsewhere))
+    assert finding.against.probability == pytest.approx(sum(elsewhere) / len(elsewhere), abs=0.01)
 
 
 def test_leaving_the_old_place_is_not_reported_in_addition_to_the_new_one():
@@ -302,11 +293,31 @@ def test_leaving_the_old_place_is_not_reported_in_addition_to_the_new_one():
     )
     a, b, c, lit = (vocabulary.state([atom]) for atom in vocabulary.atoms)
     graph = StateGraph(vocabulary, [Intent.parse("lit")])
-    # From wherever it is, the agent goes to c before it puts the light on.
-    moves = {(a, c | lit): 30, (b, c | lit): 30, (a, a | lit): 5, (b, b | lit): 5}
+    # From wherever it is, the agent may go to c before it puts the light on.
+    moves = {(a, c | lit): 30, (b, c | lit): 30, (a, a | lit): 40, (b, b | lit): 40}
     graph.update(Counter({Transition(s, 0, t): n for (s, t), n in moves.items()}))
     (finding,) = find_side_effects(FindingContext(graph), share())
     assert [str(literal) for literal in finding.literals] == ["at(c)"]
-    assert "also causes at(c), which was not needed" in finding.sentence
+    assert "also causes at(c): " in finding.sentence
     # One event, whichever place it came from.
-    assert (finding.rate.hits, finding.rate.draws, finding.rate.states) == (60, 70, 2)
+    assert (finding.rate.hits, finding.rate.draws, finding.rate.states) == (60, 140, 2)
+
+
+def test_what_a_slip_alone_spares_is_no_side_effect():
+    """The way to p is through q; once in ten executions a slip leads there directly."""
+    assert find_side_effects(seen((0, GET_P, P | Q, 90), (0, GET_P, P, 10)), share()) == []
+
+
+def test_a_needed_step_is_no_side_effect_if_other_words_stand_for_its_reason():
+    """A full hand is emptied first; the condition is that the shelf is bare, which it stays."""
+    words = Vocabulary.of_atoms(["held", "bare", "full", "down", "s", "t", "u"])
+    held, bare, full, down, *others = (1 << i for i in range(7))
+    graph = StateGraph(words, [Intent.parse("held"), Intent.parse("not down")])
+    seen = Counter()
+    for bits in range(8):
+        rest = sum(o for i, o in enumerate(others) if bits >> i & 1)
+        seen[Transition(rest | bare | full, 0, rest | bare | held | down)] += 5
+        seen[Transition(rest, 0, rest | held)] += 5
+        seen[Transition(rest | bare | held | down, 1, rest | bare | held)] += 5
+    graph.update(seen)
+    assert find_side_effects(FindingContext(graph), share()) == []

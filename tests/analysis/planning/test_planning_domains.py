@@ -72,7 +72,9 @@ def test_a_goal_without_spares_succeeds_by_luck_only(tires):
     assert truth == pytest.approx(0.2)
     assert made.interval[0] < truth < made.interval[1]
     assert sum(made.dead_ends.values()) == pytest.approx(1 - made.success)
-    assert tires.try_plan(made, TrialSettings(200)).verdict is TrialVerdict.AS_PREDICTED
+    # The true rate is known to lie within the interval of the prediction, and nothing nearer.
+    verdicts = {TrialVerdict.AS_PREDICTED, TrialVerdict.POSSIBLE}
+    assert tires.try_plan(made, TrialSettings(200)).verdict in verdicts
 
 
 def test_the_interval_of_an_uncertain_goal_contains_the_truth(tires):

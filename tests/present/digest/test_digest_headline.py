@@ -8,7 +8,7 @@ from capscope import Budget, Settings, assess, load
 from capscope.present.digest import digest_run
 from capscope.present.digest.basis import basis_of, with_basis
 from capscope.present.digest.capabilities import Standings, with_harm
-from capscope.present.digest.card import Tone
+from capscope.present.digest.card import HAZARD, Tone
 from capscope.present.digest.headline import headline_of
 from capscope.present.digest.shape import Standing
 from capscope.present.text import capability_views
@@ -31,35 +31,47 @@ def tiles(shown):
 WORKS = [[draw((0, 0, 1), (0, 1, 2), (1, 2, 0))]]
 
 
-def test_the_most_harmful_finding_is_said_first():
+def test_a_finding_of_harm_is_said_before_that_nothing_changed_beyond_the_requests():
     run = run_in_memory(WORKS)
     shown = headline(run, [ODD, CARD])
     assert (shown.sentence, shown.tone, shown.card) == ("It breaks the lamp.", Tone.HARM, 1)
-    assert tiles(shown)["harm"] == 1
+    assert shown.detail == "Nothing changed beyond the requests in 3 executions."
 
 
-def test_without_harm_the_sentence_is_about_what_the_agent_does():
+def test_without_harm_the_sentence_is_about_the_requests_and_the_next_about_success():
     run = run_in_memory(WORKS)
     shown = headline(run, [ODD])
-    assert shown.sentence == (
-        "No harm was found. The agent gets there from every state tried, if it is asked until it "
-        "does, for all 3 capabilities that were tried; 1 more is unknown."
+    assert shown.sentence == "Nothing changed beyond the requests in 3 executions."
+    assert shown.detail == (
+        "The agent gets there from every state tried, if it is asked until it does, for all 3 "
+        "capabilities that were tried; 1 more is unknown."
     )
     assert (shown.tone, shown.card) == (Tone.GOOD, None)
     assert tiles(shown) == {
-        "harm": 0, "reliably": 3, "sometimes": 0, "never seen": 0, "unknown": 1,
+        "beyond the request": 0, "every time": 3, "sometimes": 0, "never seen": 0, "unknown": 1,
     }  # fmt: skip
 
 
-def test_the_numbers_of_a_finding_follow_its_sentence_in_small_print():
-    run = run_in_memory(WORKS)
-    sentence = "Asked for p(), it makes a detour: it causes q(): probability 0.30 (10 draws)."
-    shown = headline(run, [replace(CARD, sentence=sentence)])
-    assert shown.sentence == "Asked for p(), it makes a detour: it causes q()."
-    assert shown.detail == "Probability 0.30 (10 draws)."
-    hazard = "Hazard gone(x): happened in 7 of 400 executions."
-    shown = headline(run, [replace(CARD, kind="hazard", sentence=hazard)])
-    assert (shown.sentence, shown.detail) == (hazard, "")
+BREAKS = (0, 0, 0b101)
+"""Asked for lit(a), it is broken too."""
+
+
+def test_a_change_that_nothing_undid_comes_before_findings_and_after_hazards():
+    run = run_in_memory([[draw(BREAKS)]])
+    shown = headline(run, [CARD])
+    change = "Asked for lit(x), the agent also caused broken() in 1 of 1 execution, never undone."
+    assert (shown.sentence, shown.tone, shown.card) == (change, Tone.HARM, None)
+    assert tiles(shown)["beyond the request"] == 1
+    shown = headline(run, [replace(CARD, kind=HAZARD)])
+    assert (shown.sentence, shown.detail, shown.card) == ("It breaks the lamp.", change, 0)
+
+
+def test_a_change_that_was_undone_comes_after_findings_of_harm():
+    run = run_in_memory([[draw(BREAKS), draw((0b100, 1, 0b010))]])
+    assert headline(run).tone is Tone.ODD
+    assert "broken() in 1 of 1 execution, seen undone" in headline(run).sentence
+    assert headline(run, [CARD]).sentence == "It breaks the lamp."
+    assert "broken()" in headline(run, [CARD]).detail
 
 
 def test_whole_executions_are_judged_at_once():
@@ -83,7 +95,8 @@ def test_the_heat_map_is_about_single_requests_if_it_always_gets_there(tmp_path)
 
 def test_nothing_is_said_of_an_agent_that_did_nothing_yet():
     shown = headline(run_in_memory([]))
-    assert shown.sentence.startswith("Nothing is known yet")
+    assert shown.sentence == "Nothing was executed yet."
+    assert shown.detail.startswith("Nothing is known yet")
     assert not shown.claimed
 
 

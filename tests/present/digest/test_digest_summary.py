@@ -29,8 +29,8 @@ def summary(queries, **said):
 HEADINGS = [
     "What was assessed",
     "What it cost",
-    "What it can do reliably",
-    "What was surprising",
+    "What it achieved",
+    "What else it changed",
     "What is unknown",
 ]
 # lit(a) always comes on, with side effects; lit(b) only where a is lit; broken() never.
@@ -57,7 +57,7 @@ def test_the_story_of_a_small_run():
         "a success.",
     ]
     assert said["What it cost"][-1] == "It stopped because its budget was spent (54 executions)."
-    assert said["What it can do reliably"] == [
+    assert said["What it achieved"] == [
         "3 capabilities were tried where they did not hold already.",
         "1 was achieved by every execution: lit(a) (30 executions in 1 state).",
         "1 was achieved by some executions and not by others. For example, lit(b) when lit(a) (9 "
@@ -76,7 +76,7 @@ def test_the_story_of_a_small_run():
         "Nothing is known about states that the run never reached.",
     ]
     assert unknown[3].startswith(
-        "By the run's own criterion the evidence is not settled yet: 7 pairs "
+        "By the criterion of `--until settled` the evidence is not settled yet: 7 pairs "
     )
     assert "with probability above 0.1" in unknown[3]
 
@@ -88,16 +88,16 @@ def test_a_run_of_one_execution_has_its_singulars():
         "than 0.1 seconds.",
         "The run has not finished: it is still running or was interrupted.",
     ]
-    assert said["What it can do reliably"] == [
+    assert said["What it achieved"] == [
         "1 capability was tried where it did not hold already.",
         "It was achieved by every execution: lit(a) (1 execution in 1 state).",
     ]
     said = summary([[draw((0, 0, 0))]])
-    assert said["What it can do reliably"][1:] == [
+    assert said["What it achieved"][1:] == [
         "It was never seen to be achieved: lit(a) (1 execution in 1 state)."
     ]
     said = summary([[draw((0, 0, 0), (0, 1, 0))]])
-    assert said["What it can do reliably"][:2] == [
+    assert said["What it achieved"][:2] == [
         "2 capabilities were tried where they did not hold already.",
         "Both were never seen to be achieved: lit(b) (1 execution in 1 state) and lit(a) (1 "
         "execution in 1 state).",
@@ -108,14 +108,14 @@ def test_nothing_was_executed_yet():
     said = summary([])
     assert said["What was assessed"][0].startswith("The agent of lamps is to be asked to achieve")
     assert said["What it cost"][0] == "Nothing yet: nothing was executed."
-    assert said["What it can do reliably"] == [
+    assert said["What it achieved"] == [
         "Nothing is known yet: no capability was executed where it did not hold already."
     ]
-    assert said["What was surprising"] == ["Nothing yet: no execution was completed."]
+    assert said["What else it changed"] == ["Nothing yet: no execution was completed."]
     assert said["What is unknown"] == ["Everything: no execution was completed yet."]
     cut = summary([[draw(execution(0, 0, 1, ending=Ending.CUT))]])
     assert cut["What is unknown"] == said["What is unknown"]
-    assert cut["What was surprising"] == said["What was surprising"]
+    assert cut["What else it changed"] == said["What else it changed"]
 
 
 def test_nothing_was_found_to_ask_for():
@@ -178,8 +178,8 @@ def test_settled_evidence_is_called_settled_by_its_own_criterion():
         "Each of the 32 pairs of a state seen and a capability was tried at least once."
     )
     assert said[-2].startswith(
-        "By the run's own criterion the evidence is settled: with probability 0.95, no outcome "
-        "with probability above 0.1 was missed"
+        "By the criterion of `--until settled` the evidence is settled: with probability "
+        "0.95, no outcome with probability above 0.1 was missed"
     )
     assert said[-1].endswith("in single states they may differ.")
 
@@ -219,8 +219,8 @@ def test_findings_of_several_kinds_are_named_before_more_of_one():
     (said,) = (
         p
         for p in summary_of(run, Standings.of_run(run, views), found)
-        if p.heading == "What was surprising"
+        if p.heading == "What else it changed"
     )
-    assert said.sentences == (
+    assert said.sentences[1:] == (
         "preference 0.", "side effect 0.", "preference 1.", "2 more findings are shown above.",
     )  # fmt: skip

@@ -5,6 +5,10 @@ failures (busy, unreachable, timeout) are retried after the time the server name
 that double. When the tries are used up, an `LlmError` stops the run: a server that is down must not
 look like an agent that fails. The current draw is not recorded; `resume` finds its answers cached.
 
+A server that refuses a request (status 400 and the like) may be at fault, or the conversation. A
+greeting with the same settings decides: if the server answers it, the conversation was refused, and
+a `ConversationRefused` ends the attempt; otherwise the run stops. Refusals are not cached.
+
 Budgets hold to the call: the allowance is checked before each call and charged after it. The scores
 of several prompts are one call.
 """
@@ -32,8 +36,8 @@ from capscope.agents.llm.completion import (
 )
 from capscope.agents.llm.local import embedded_server
 from capscope.agents.llm.settings import LlmSettings
-from capscope.agents.llm.transport import Failure, Reply, Transport
-from capscope.errors import LlmError
+from capscope.agents.llm.transport import Failure, Refusal, Reply, Transport
+from capscope.errors import ConversationRefused, LlmError
 from capscope.seeds import child_seed
 from capscope.world import Allowance
 
@@ -43,6 +47,9 @@ LONGEST_RETRY_AFTER = 300.0
 """Seconds; if a server asks for more, the run stops and can be resumed later."""
 MOST_LOGPROBS = 20
 """The most first tokens that OpenAI's servers list; others may list more."""
+MOST_REFUSED = 5
+"""Conversations of a kind that may be refused before one is accepted; then the run stops."""
+_GREETING: Message = {"role": "user", "content": "Hello."}
 _JITTER = -1  # child of a call's seed, for the length of its waits
 
 
@@ -58,6 +65,10 @@ class LlmClient:
         self._lock = Lock()
         self._answers: AnswerCache | None = None
         self._transport: Transport | None = None
+        # By whether the model has answered before in the conversation: a server may accept every
+        # prompt, and no history with tools.
+        self._accepted: set[bool] = set()
+        self._refused: dict[bool, set[int]] = {False: set(), True: set()}  # seeds of attempts
 
     @property
     def cache(self) -> AnswerCache:
@@ -86,7 +97,8 @@ class LlmClient:
         if answer is None:
             allowance.check_cost()
             with self._not_the_agents_fault():
-                answer = self._ask(key, messages, sampling, call, allowance.stopped)
+                answer = self._ask(key, messages, sampling, call, allowance)
+        self._accepted.add(_continues(messages))
         allowance.pay(answer.tokens, answer.cost)
         return answer
 
@@ -114,11 +126,12 @@ class LlmClient:
 
             def ask(key: str) -> TokenScores:
                 with self._not_the_agents_fault():
-                    return self._ask_scores(key, asked[key], top, allowance.stopped)
+                    return self._ask_scores(key, asked[key], top, allowance)
 
             with ThreadPoolExecutor(min(self.settings.concurrency, len(missing))) as threads:
                 found.update(zip(missing, threads.map(ask, missing), strict=True))
         cost = sum(scores.cost for scores in found.values() if scores is not None)
+        self._accepted.update(map(_continues, prompts))
         scored = [scores for key in keys if (scores := found[key]) is not None]
         allowance.pay(sum(scores.tokens for scores in scored), cost)
         return scored
@@ -128,7 +141,7 @@ class LlmClient:
         """Stop the run for anything unforeseen, which would otherwise look like a failed agent."""
         try:
             yield
-        except LlmError:
+        except (ConversationRefused, LlmError):
             raise
         except Exception as error:
             reason = self.settings.redact(f"{type(error).__name__}: {error}")
@@ -152,15 +165,13 @@ class LlmClient:
         messages: Sequence[Message],
         sampling: Sampling,
         call: CallId,
-        stopped: Event,
+        allowance: Allowance,
     ) -> Completion:
         settings = self.settings
         body = request_body(
             settings.model, messages, sampling, call if settings.send_seed else None
         )
-        reply = self._reply(body, call, stopped)
-        if reply.refused:
-            return Completion("", 0, 0, reply.finish_reason)
+        reply = self._reply(body, call, allowance)
         text = reply.message if sampling.whole_message else reply.text
         prompt, completion = _token_counts(reply, messages, text)
         cost = settings.cost(prompt, completion)
@@ -168,13 +179,11 @@ class LlmClient:
         return self.cache.add(key, settings.model, answer)
 
     def _ask_scores(
-        self, key: str, messages: Sequence[Message], top: int, stopped: Event
+        self, key: str, messages: Sequence[Message], top: int, allowance: Allowance
     ) -> TokenScores:
         settings = self.settings
         call = CallId(int(key[:8], 16))  # for the length of waits only
-        reply = self._reply(score_body(settings.model, messages, top), call, stopped)
-        if reply.refused:
-            return TokenScores((), 0, 0, reply.finish_reason)
+        reply = self._reply(score_body(settings.model, messages, top), call, allowance)
         if reply.first_token is None:
             raise LlmError(
                 f"{settings.display_url} sent no log probabilities for {settings.model}; scores "
@@ -185,8 +194,36 @@ class LlmClient:
         scores = TokenScores(reply.first_token, prompt, completion, reply.finish_reason, cost=cost)
         return self.cache.add_scores(key, settings.model, scores)
 
-    def _reply(self, body: dict[str, Any], call: CallId, stopped: Event) -> Reply:
-        """Ask until there is a reply, waiting longer each time."""
+    def _reply(self, body: dict[str, Any], call: CallId, allowance: Allowance) -> Reply:
+        """Return the reply to a request; raise if the server refuses it."""
+        outcome = self._outcome(body, call, allowance.stopped)
+        if isinstance(outcome, Reply):
+            return outcome
+        greeting = self._outcome({**body, "messages": [_GREETING]}, call, allowance.stopped)
+        if isinstance(greeting, Refusal):
+            raise self._error(f"{greeting.reason}, even to a greeting")
+        counts = _token_counts(greeting, [_GREETING], greeting.text)
+        allowance.pay(0, self.settings.cost(*counts))
+        raise self._refusal_error(outcome, _continues(body["messages"]), call.seed)
+
+    def _refusal_error(
+        self, refusal: Refusal, continues: bool, seed: int
+    ) -> ConversationRefused | LlmError:
+        """Return the error for a refused conversation, while the server answers a greeting."""
+        with self._lock:
+            self._refused[continues].add(seed)
+            refused = len(self._refused[continues])
+        if continues in self._accepted or refused < MOST_REFUSED:
+            return ConversationRefused(f"the server {refusal.reason}")
+        kind = "in which the model had answered" if continues else "at their first prompt"
+        return LlmError(
+            f"{self.settings.display_url} refused all {refused} conversations {kind} (it "
+            f"{refusal.reason}); the last one was not recorded, the others are recorded as "
+            "refused: fix this and start a new run, or resume"
+        )
+
+    def _outcome(self, body: dict[str, Any], call: CallId, stopped: Event) -> Reply | Refusal:
+        """Ask until there is a reply or a refusal, waiting longer each time."""
         settings = self.settings
         rng = random.Random(child_seed(call.seed, call.number, _JITTER))
         for tried in range(1, settings.tries + 1):
@@ -195,7 +232,7 @@ class LlmClient:
                 raise LlmError("the run was stopped while waiting for an answer")
             with self._slots:
                 outcome = self._connected().send(body)
-            if isinstance(outcome, Reply):
+            if not isinstance(outcome, Failure):
                 return outcome
             failure = outcome
             asked = failure.retry_after or 0.0
@@ -204,15 +241,14 @@ class LlmClient:
             # Half of each wait is random, so that workers do not all return at once.
             usual = min(FIRST_WAIT * 2 ** (tried - 1), LONGEST_WAIT) * rng.uniform(0.5, 1.0)
             self._wait(stopped, max(asked, usual))
-        raise self._error(failure, tried)
-
-    def _error(self, failure: Failure, tried: int) -> LlmError:
         times = f" in {tried} tries" if tried > 1 else ""
-        asked = failure.retry_after
-        later = f" in {asked:.0f} s" if asked and asked > LONGEST_RETRY_AFTER else ""
+        later = f" in {asked:.0f} s" if asked > LONGEST_RETRY_AFTER else ""
+        raise self._error(f"{failure.reason}{times}", later)
+
+    def _error(self, reason: str, later: str = "") -> LlmError:
         return LlmError(
-            f"{self.settings.display_url} {failure.reason}{times}; the current draw was not "
-            f"recorded, earlier ones are kept: fix this and resume{later}"
+            f"{self.settings.display_url} {reason}; the current draw was not recorded, earlier "
+            f"ones are kept: fix this and resume{later}"
         )
 
     def _connected(self) -> Transport:
@@ -294,6 +330,11 @@ def close_shared_clients() -> None:
     with _shared_lock:
         while _shared:
             _shared.popitem()[1].close()
+
+
+def _continues(messages: Sequence[Message]) -> bool:
+    """Return whether the model has answered before in a conversation."""
+    return any(message.get("role") == "assistant" for message in messages)
 
 
 def _token_counts(reply: Reply, messages: Sequence[Message], text: str) -> tuple[int, int]:

@@ -20,9 +20,6 @@ from capscope.seeds import child_seed
 Message = Mapping[str, Any]
 """A `role` (system, user, assistant or tool), a `content`, and tool calls or their id."""
 
-CONTEXT_OVERFLOW = "context overflow"
-CONTENT_FILTER = "content filter"
-
 
 class CallId(NamedTuple):
     """Identifies a call; unique within a run."""
@@ -71,7 +68,7 @@ class Completion:
     prompt_tokens: int
     completion_tokens: int
     finish_reason: str
-    """As reported by the server; `context overflow` or `content filter` if it refused to answer."""
+    """As reported by the server."""
     cached: bool = False
     """It was paid for earlier."""
     cost: float = 0.0
@@ -88,7 +85,7 @@ class TokenScores:
     """The most likely first tokens of an answer."""
 
     logprobs: tuple[tuple[str, float], ...]
-    """Tokens and the logarithms of their probabilities; empty if the server refused to answer."""
+    """Tokens and the logarithms of their probabilities; empty if the answer has no tokens."""
     prompt_tokens: int
     completion_tokens: int
     finish_reason: str = "length"

@@ -1,15 +1,15 @@
-"""Send one request to a server: the result is a reply, or a failure that may be worth a retry.
+"""Send one request to a server: the result is a reply, a refusal, or a failure of the server.
 
 The errors of the `openai` package carry the whole request, including the key, so none of them leave
 this module, and quotes from the server have the key masked.
 
 Anything a model said is a reply. A proxy's error page, half an answer or no answer is a failure of
-the server and must not count against the agent. Two refusals are replies although they arrive as
-errors, since the agent causes them and a retry would not help: a conversation that exceeds the
-context, and one that a content filter rejects.
+the server and must not count against the agent; some failures are worth a retry. A refusal may be
+about this one conversation: malformed, longer than the context, or rejected by a content filter. A
+request that is too large for a proxy (status 413) is a failure: the limit is not the model's.
 
 A server may do anything: send headers byte by byte, gigabytes, counts that no database can store.
-A request therefore has a total time and a largest size, and whatever happens is one of the two
+A request therefore has a total time and a largest size, and whatever happens is one of the three
 results.
 """
 
@@ -25,7 +25,6 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from capscope.agents.llm.completion import CONTENT_FILTER, CONTEXT_OVERFLOW
 from capscope.agents.llm.settings import LlmSettings
 from capscope.errors import LlmError, install_hint
 
@@ -41,6 +40,8 @@ _LONGEST_CREDIBLE_WAIT = 30 * 24 * 3600.0
 """Seconds; what asks for more is ignored."""
 _TOO_LONG = ("length", "exceed", "window", "too long", "too large")
 _FILTERED = ("content_filter", "content_policy", "content management policy")
+_MALFORMED = "tool call arguments"
+"""In what llama.cpp answers, with status 500, to a history with invalid JSON."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,15 @@ class Reply:
     completion_tokens: int | None = None
     first_token: tuple[tuple[str, float], ...] | None = None
     """Log probabilities of the most likely first tokens; None if the server sent none."""
-    refused: bool = False
-    """The server did not ask the model: nothing was paid, and nothing is cached."""
     message: str = ""
     """The whole message as JSON: its role, content and tool calls."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why the server did not ask the model: nothing was paid, and a retry would not help."""
+
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,9 @@ class Failure:
     """A retry may succeed."""
     retry_after: float | None = None
     """Seconds that the server asks to wait."""
+
+
+Outcome = Reply | Refusal | Failure
 
 
 class Transport:
@@ -110,22 +119,22 @@ class Transport:
         ends = time.monotonic() + self._settings.timeout
         response.stream = _limited_stream(response.stream.__class__)(response.stream, ends)
 
-    def send(self, body: Mapping[str, Any]) -> Reply | Failure:
+    def send(self, body: Mapping[str, Any]) -> Outcome:
         """Send a request once."""
         outcome = self._send_in_time(body)
-        if isinstance(outcome, Failure) and "max_completion_tokens" in outcome.reason:
+        if isinstance(outcome, Refusal) and "max_completion_tokens" in outcome.reason:
             # Newer OpenAI models renamed the parameter and reject the old name.
             self._completion_limit = "max_completion_tokens"
             outcome = self._send_in_time(body)
         return outcome
 
-    def _send_in_time(self, body: Mapping[str, Any]) -> Reply | Failure:
+    def _send_in_time(self, body: Mapping[str, Any]) -> Outcome:
         """Send a request; a server that drips its answer is not waited for any longer.
 
         The HTTP library limits the time between two bytes, not the whole. So the request is made in
         a thread, which is left behind when the time is over.
         """
-        outcomes: list[Reply | Failure] = []
+        outcomes: list[Outcome] = []
 
         def send() -> None:
             try:
@@ -146,7 +155,7 @@ class Transport:
         """Close the connections."""
         self._client.close()
 
-    def _send(self, body: Mapping[str, Any]) -> Reply | Failure:
+    def _send(self, body: Mapping[str, Any]) -> Outcome:
         request = dict(body)
         request[self._completion_limit] = request.pop("max_tokens")
         openai = self._openai
@@ -208,17 +217,17 @@ class Transport:
         redact = self._settings.redact
         return tuple((redact(token), value) for token, value in pairs if math.isfinite(value))
 
-    def _status_error(self, status: int, response: Any) -> Reply | Failure:
+    def _status_error(self, status: int, response: Any) -> Refusal | Failure:
         content = response.content.decode(errors="replace")
         lower = content.lower()
-        if status == 413 or (status == 400 and "context" in lower and _any(lower, _TOO_LONG)):
-            return Reply("", CONTEXT_OVERFLOW, refused=True)
-        if status in (400, 403) and _any(lower, _FILTERED):
-            return Reply("", CONTENT_FILTER, refused=True)
-        temporary = (status in _RETRIED or status >= 500) and "insufficient_quota" not in lower
         reason = f"answered with status {status} ({self._quote(_message(content))})"
+        if _refuses(status, lower):
+            return Refusal(reason)
+        temporary = (status in _RETRIED or status >= 500) and "insufficient_quota" not in lower
         if status in (401, 403):
             reason += "; check CAPSCOPE_LLM_API_KEY"
+        elif status == 413:
+            reason += "; a proxy may limit the size of requests"
         elif status == 404:
             reason += "; check the model and the base URL, which usually ends in /v1"
         return Failure(reason, temporary, retry_after(response.headers))
@@ -227,6 +236,16 @@ class Transport:
         # Masked before it is cut: half a key is still a secret.
         line = " ".join(self._settings.redact(text).split())
         return line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
+
+
+def _refuses(status: int, content: str) -> bool:
+    """Return whether an error may be about the conversation rather than the server."""
+    return (
+        status in (400, 422)
+        or (status == 403 and _any(content, _FILTERED))
+        or (status == 413 and "context" in content and _any(content, _TOO_LONG))
+        or (status == 500 and _MALFORMED in content)
+    )
 
 
 class _UnusableResponse(Exception):  # noqa: N818 - it says what the response is
@@ -298,7 +317,8 @@ def _message_json(message: Mapping[str, Any], text: str) -> str:
     whole: dict[str, Any] = {"role": "assistant", "content": text or None}
     if isinstance(calls, list) and calls:
         whole["tool_calls"] = calls
-    return json.dumps(whole)
+    # Like the text: what cannot be encoded could not be sent back.
+    return _text(json.dumps(whole, ensure_ascii=False))
 
 
 def _message(content: str) -> str:

@@ -175,7 +175,7 @@ def answer_shares(scores: TokenScores, words: Sequence[str]) -> list[float]:
     >>> [round(share, 3) for share in answer_shares(listed, ["red", "yellow", "blue"])]
     [0.2, 0.6, 0.2]
     """
-    if scores.least is None:  # the server refused to answer
+    if scores.least is None:  # the answer had no tokens
         return [1 / len(words)] * len(words)
     found = dict.fromkeys(words, 0.0)
     for token, logprob in scores.logprobs:

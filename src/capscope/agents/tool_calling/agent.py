@@ -1,8 +1,9 @@
 """The built-in agent: show a model the tools, carry out its calls, until it makes none.
 
 Each call is one simulator step; several calls in one answer are made one after another. A call that
-cannot be read is made all the same, with what was sent as its argument: the world refuses it and
-the model reads why.
+cannot be read is a step too: the world refuses it, and the model reads why. It is repeated to the
+server in a valid form, because strict servers refuse the whole conversation otherwise; the
+transcript has what the model said.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, count
 from typing import Any
 
 from capscope.agents.llm import Calls, LlmClient, LlmSettings, Message, Sampling, shared_client
+from capscope.agents.tool_calling.model_calls import read_call, valid_call
 from capscope.agents.tool_calling.prompts import Prompts
 from capscope.agents.tool_calling.transcript import Transcript
 from capscope.seeds import child_seed
@@ -24,7 +27,6 @@ from capscope.world import Allowance
 from capscope.world.tool_calls import Tool, ToolCall, ToolObservation
 
 _CALLS = 0  # child of the attempt's seed
-UNREADABLE = "(unreadable arguments)"
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class ToolCallingAttempt:
         self._calls = Calls(agent.client, child_seed(seed, _CALLS))
         self._messages: list[Message] = []
         self._planned: deque[tuple[str, ToolCall]] = deque()
+        self._ids: set[str] = set()
         self._waiting: str | None = None  # the id of the call whose result comes next
         self._transcript = Transcript()
 
@@ -124,31 +127,36 @@ class ToolCallingAttempt:
 
     def _ask(self) -> None:
         answer = self._calls.complete(self._messages, self._agent.sampling)
-        message: dict[str, Any] = {"role": "assistant", "content": None}
-        if answer.text:  # empty if the conversation is too long, or was filtered
-            message = json.loads(answer.text)
-        calls = [_call(one) for one in message.get("tool_calls", ())]
-        self._planned.extend(call for call in calls if call is not None)
-        said = [message["content"] or "", *(f"→ {call}" for _, call in self._planned)]
+        message: dict[str, Any] = json.loads(answer.text)
+        said = [message["content"] or ""]
+        repeated = []
+        for sent in message.get("tool_calls", ()):
+            call, valid = self._read(sent)
+            self._planned.append((valid["id"], call))
+            repeated.append(valid)
+            said.append(f"→ {json.dumps(sent, ensure_ascii=False) if call.error else call}")
+        if repeated:
+            message["tool_calls"] = repeated
         self._say(
             message, "\n".join(filter(None, said)), f"assistant ({answer.completion_tokens} tokens)"
         )
 
+    def _read(self, sent: Any) -> tuple[ToolCall, dict[str, Any]]:
+        """Return the call that was sent, and the form in which it is repeated to the server."""
+        call = read_call(sent)
+        given = sent.get("id") if isinstance(sent, Mapping) else None
+        names = [tool.name for tool in self._agent.tools]
+        return call, valid_call(sent, call, self._new_id(given), names)
+
+    def _new_id(self, sent: Any) -> str:
+        """Return the id of a call, or another one if it has none or it was used before."""
+        # Nine letters and digits: some servers accept nothing else.
+        others = (f"call{n:05}" for n in count(len(self._ids)))
+        usable = [sent] if isinstance(sent, str) and sent else []
+        chosen = next(one for one in chain(usable, others) if one not in self._ids)
+        self._ids.add(chosen)
+        return chosen
+
     def _say(self, message: Message, text: str, heading: str = "") -> None:
         self._messages.append(message)
         self._transcript.note(heading or message["role"], text)
-
-
-def _call(sent: Any) -> tuple[str, ToolCall] | None:
-    """Read a tool call as a server sends it; None if it names no tool."""
-    if not isinstance(sent, Mapping) or not isinstance(sent.get("function"), Mapping):
-        return None
-    function = sent["function"]
-    text = function.get("arguments") or "{}"
-    try:
-        arguments = json.loads(text) if isinstance(text, str) else text
-    except ValueError:
-        arguments = None
-    if not isinstance(arguments, dict):
-        arguments = {UNREADABLE: text}
-    return str(sent.get("id") or ""), ToolCall(str(function.get("name") or ""), arguments)

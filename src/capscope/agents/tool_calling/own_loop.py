@@ -111,9 +111,10 @@ class OwnLoopAttempt:
         event = self._events.get()
         # A spent budget, or a server that is down, matters more than how the loop took it.
         self._llm.raise_failure()
-        if isinstance(event, BaseException):
-            raise event
-        if event is None:
+        if not isinstance(event, _Handover):
+            self._llm.raise_refusal()
+            if event is not None:
+                raise event
             return None
         self._waiting = event
         self._transcript.note("agent", f"→ {event.call}")

@@ -7,7 +7,9 @@ by its place, answered from the cache if it was made before, counted and paid fo
 has ended, its token is unknown: nothing reaches the model, however often a loop tries again.
 
 If a budget is spent or the server cannot be asked, the client of the framework gets an error, and
-the attempt raises it as soon as it is asked to act.
+the attempt raises it as soon as it is asked to act. Messages are passed on as they are: a framework
+that sends a conversation which the server refuses gets the refusal, may go on with another one, and
+has failed if it ends without.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from capscope.agents.llm import Calls, Completion, Sampling
-from capscope.agents.llm.completion import CONTENT_FILTER, CONTEXT_OVERFLOW
+from capscope.agents.tool_calling.model_calls import call_text
+from capscope.errors import ConversationRefused
 from capscope.world import Allowance
 
 _OWN = ("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "top_p", "stop")
@@ -41,6 +44,7 @@ class LlmEndpoint:
         self._allowance: Allowance | None = None
         self._token: str | None = None
         self._failure: BaseException | None = None
+        self._refused: ConversationRefused | None = None
         self._closed = False
         self._lock = threading.Lock()
         self._answering = threading.Lock()
@@ -74,6 +78,11 @@ class LlmEndpoint:
         if self._failure is not None:
             raise self._failure
 
+    def raise_refusal(self) -> None:
+        """Raise the refusal of the last conversation, if the server refused it."""
+        if self._refused is not None:
+            raise self._refused
+
     def close(self) -> None:
         """End all access; a call that is being answered is answered first."""
         self._closed = True
@@ -99,15 +108,17 @@ class LlmEndpoint:
                 return 403, _error("the attempt has ended; stop")
             try:
                 completion = self._connected().complete(body["messages"], _sampling(body))
+                self._refused = None
+            except ConversationRefused as error:
+                self._refused = error
+                return 400, _error(str(error))
             except BaseException as error:
                 self._failure = error
                 return 403, _error(f"the attempt has ended: {error}")
-        if completion.finish_reason in (CONTEXT_OVERFLOW, CONTENT_FILTER):
-            return 400, _error(completion.finish_reason)
         document = _document(completion, self._connected().model)
         message = document["choices"][0]["message"]
-        called = [one["function"]["name"] for one in message.get("tool_calls", ())]
-        self.on_message("model", message["content"] or f"(calls {', '.join(called)})")
+        called = ", ".join(call_text(one) for one in message.get("tool_calls", ()))
+        self.on_message("model", message["content"] or f"(calls {called})")
         return 200, document
 
 
@@ -154,7 +165,10 @@ def _chunks(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     choice = document["choices"][0]
     delta = dict(choice["message"])
     if "tool_calls" in delta:
-        delta["tool_calls"] = [{"index": i, **one} for i, one in enumerate(delta["tool_calls"])]
+        called = enumerate(delta["tool_calls"])
+        delta["tool_calls"] = [
+            {"index": i, **one} if isinstance(one, Mapping) else one for i, one in called
+        ]
     said = {"index": 0, "delta": delta, "finish_reason": None}
     end = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
     return [

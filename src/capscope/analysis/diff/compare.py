@@ -30,11 +30,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capscope.analysis.diff.comparison import (
+    HAZARDS,
+    NEW_SIDE_EFFECTS,
     Comparison,
     Difference,
     DiffKind,
     Estimate,
     HazardChange,
+    NewChange,
     Reason,
     Scope,
     Unchanged,
@@ -43,15 +46,18 @@ from capscope.analysis.diff.comparison import (
     state_counts,
 )
 from capscope.analysis.diff.hazard_rates import hazard_changes
-from capscope.analysis.diff.matching import MatchedRuns, match
+from capscope.analysis.diff.matching import MatchedRuns, SharedPredicates, match, projected
 from capscope.analysis.diff.run_data import RunData
 from capscope.analysis.diff.strata import QuestionCounts, Questions
+from capscope.analysis.unrequested_changes import Requested, new_changes
 from capscope.errors import CapscopeError
 from capscope.statistics.arrays import Integers, Mask
 from capscope.statistics.error_budget import ERROR_RATE, ErrorBudget, Share
+from capscope.statistics.fisher_test import log_p_value
 from capscope.statistics.stratified_test import StratifiedEvidence
 from capscope.symbolic import Effect, ExactlyOne, Intent, Literal
 from capscope.symbolic.dnf import shortest_dnf
+from capscope.symbolic.expected import ExpectedEffects
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -72,6 +78,8 @@ class _Question:
     counts: QuestionCounts
     hazard: bool = False
     """Whether the event is one that should not happen."""
+    held: bool = False
+    """Whether it is about the states in which the intent holds already."""
 
 
 def compare_runs(
@@ -96,7 +104,7 @@ def compare_data(
     hazards = a.hazards | b.hazards
     achieved = [_Question(q.intent, (), q.achieved(), q.intent in hazards) for q in asked]
     achieved = [question for question in achieved if len(question.counts.states)]
-    groups = ExactlyOne.seen_in(matched.states, matched.vocabulary)
+    groups = ExactlyOne.seen_in(matched.states, matched.vocabulary, _expected(a, b))
     effects = [question for q in asked for question in _side_effects(q, groups, hazards)]
     joint = [one for one in hazards if len(one.literals) > 1 and matched.predicates.knows(one)]
     effects += [question for q in asked for question in _hazard_questions(q, sorted(joint))]
@@ -121,8 +129,52 @@ def compare_data(
     scope = _scope(a, b, matched, len(achieved), len(effects))
     return Comparison(
         a.as_dict(), b.as_dict(), error_rate, scope, tuple(found), tuple(unchanged), tuple(unknown),
-        rates,
+        rates, tuple(_new_changes(a, b, matched.predicates, groups, found)),
     )  # fmt: skip
+
+
+def _expected(a: RunData, b: RunData) -> ExpectedEffects:
+    """Return what was declared for either run, of both if they have the same atoms."""
+    texts = a.identity.settings.expected
+    if a.vocabulary.fingerprint == b.vocabulary.fingerprint:
+        texts += b.identity.settings.expected
+    return ExpectedEffects(texts, a.vocabulary)
+
+
+def _new_changes(
+    a: RunData,
+    b: RunData,
+    predicates: SharedPredicates,
+    groups: ExactlyOne,
+    found: Sequence[Difference],
+) -> Iterator[NewChange]:
+    """List what B changed beyond the requests and A never did, unless a difference says so."""
+    said = {
+        (one.capability, _shape(literal))
+        for one in found
+        for literal in one.literals
+        if one.change in NEW_SIDE_EFFECTS | HAZARDS
+    }
+    newer, older = (_of_shared_requests(side, predicates) for side in (b, a))
+    for change, missed in new_changes(newer, older, groups, predicates.vocabulary):
+        if said.isdisjoint((intent, _shape(change.change)) for intent in change.intents):
+            p = math.exp(log_p_value(change.executions, change.possible, 0, missed))
+            yield NewChange(change, missed, p)
+
+
+def _shape(literal: Literal | str) -> str:
+    """Return a literal without its objects: `not at` for `not at(x)`."""
+    return str(literal).partition("(")[0]
+
+
+def _of_shared_requests(side: RunData, predicates: SharedPredicates) -> Requested:
+    """Return the executions whose request both runs can express, in the atoms that they share."""
+    known = np.array([predicates.knows(intent) for intent in side.intents], dtype=bool)
+    kept = known[side.executions.capability]
+    numbers = np.cumsum(known) - 1
+    table = replace(side.executions, states=projected(side, predicates)).only(kept)
+    table = replace(table, capability=numbers[table.capability])
+    return table, [intent for intent, own in zip(side.intents, known, strict=True) if own]
 
 
 def _rates_in_use(a: RunData, b: RunData, share: Share) -> tuple[tuple[HazardChange, ...], float]:
@@ -160,17 +212,27 @@ def _side_effects(
 
     But a hazard is one by itself.
     """
-    together: dict[tuple[bool, tuple[bytes, ...]], _Question] = {}
+    together: dict[tuple[bool, bool, tuple[bytes, ...]], _Question] = {}
     for literal in questions.literals_changed(groups):
-        hazard = Intent.of([literal]) in hazards
-        counts = questions.happens([literal]) if hazard else questions.becomes_true(literal)
-        a, b, signs = counts.a, counts.b, counts.signs
-        if len(counts.states) and (a.hits.any() or b.hits.any()):
-            parts = counts.states, signs.wins_a, signs.wins_b, a.hits, b.hits
-            key = hazard, tuple(part.tobytes() for part in parts)
-            first = together.setdefault(key, _Question(questions.intent, (), counts, hazard))
-            together[key] = replace(first, literals=(*first.literals, literal))
+        for one in _questions_about(literal, questions, hazards):
+            a, b, signs = one.counts.a, one.counts.b, one.counts.signs
+            if len(one.counts.states) and (a.hits.any() or b.hits.any()):
+                parts = one.counts.states, signs.wins_a, signs.wins_b, a.hits, b.hits
+                key = one.hazard, one.held, tuple(part.tobytes() for part in parts)
+                first = together.setdefault(key, one)
+                together[key] = replace(first, literals=(*first.literals, literal))
     return list(together.values())
+
+
+def _questions_about(
+    literal: Literal, questions: Questions, hazards: Set[Intent]
+) -> Iterator[_Question]:
+    intent = questions.intent
+    if Intent.of([literal]) in hazards:
+        yield _Question(intent, (), questions.happens([literal]), hazard=True)
+    else:
+        yield _Question(intent, (), questions.becomes_true(literal))
+        yield _Question(intent, (), questions.happens([literal], held=True), held=True)
 
 
 def _differences(
@@ -205,7 +267,7 @@ def _difference(
         _diff_kind(question, a, b, a_ahead),
         question.intent,
         question.literals,
-        _where(counts, subset, matched),
+        _where(question, subset, matched),
         a,
         b,
         *wins,
@@ -230,15 +292,17 @@ def _diff_kind(question: _Question, a: Estimate, b: Estimate, a_ahead: bool) -> 
     return DiffKind.GAINED if nothing else DiffKind.MORE_RELIABLE
 
 
-def _where(counts: QuestionCounts, subset: SubsetEvidence, matched: MatchedRuns) -> Where:
+def _where(question: _Question, subset: SubsetEvidence, matched: MatchedRuns) -> Where:
+    counts, held = question.counts, question.intent.alternatives if question.held else ((),)
     inside, outside = (np.unique(counts.states[mask]) for mask in (subset.members, ~subset.members))
     size = len(inside) + len(outside)
     if not len(outside):
-        return Where(((),), size, size, None)
+        return Where(tuple(held), size, size, None)
     when: tuple[tuple[Literal, ...], ...] = ((subset.literal,),) if subset.literal else ()
     if not when:
         on, off = ([matched.states[i] for i in some] for some in (inside, outside))
         when = shortest_dnf(on, off, matched.vocabulary)
+    when = tuple((*first, *term) for first in held for term in when)
     return Where(when, len(inside), size, Estimate.of_both(counts, ~subset.members))
 
 

@@ -11,13 +11,16 @@ import numpy as np
 
 from capscope.analysis.diff.strata import QuestionCounts, StratumTally
 from capscope.analysis.hazards import HazardUse
+from capscope.analysis.unrequested_changes import UnrequestedChange
 from capscope.record.agent_failures import AgentFailure
 from capscope.statistics.arrays import Integers, Mask
 from capscope.statistics.beta import credible_interval
+from capscope.statistics.partial_pooling import mean_probability
 from capscope.symbolic import Intent, Literal, State, Vocabulary
 from capscope.symbolic.dnf import Term
 
 FORMAT_VERSION = 2
+SUSPICION = 0.05
 _MOST_STATES = 20
 _NORMAL_95 = 1.96
 
@@ -47,8 +50,9 @@ HAZARDS = frozenset({DiffKind.MORE_HAZARDOUS})
 class Estimate:
     """How often an event happened on one side.
 
-    Both sides weigh the strata equally, so the probability need not be hits / draws. If draws are
-    not exchangeable, the interval counts each position as one draw.
+    It is the mean over the strata that both sides tried, with the same weights on both sides: how
+    much can be compared in each. So it need not be hits / draws. If draws are not exchangeable, the
+    interval counts each position as one draw.
     """
 
     probability: float
@@ -67,7 +71,8 @@ class Estimate:
     def _of(cls, tally: StratumTally, weights: Integers, members: Mask) -> Estimate:
         compared = weights > 0
         weight = weights[compared] / weights.sum()
-        probability = float((weight * tally.hits[compared] / tally.draws[compared]).sum())
+        counts = np.stack([tally.hits[compared], tally.draws[compared], weight], axis=1)
+        probability = mean_probability(counts.tolist())
         # The number of equally weighted draws that would say as much.
         size = float(1 / (weight**2 / tally.independent[compared]).sum())
         low, high = credible_interval(probability * size, size)
@@ -117,7 +122,8 @@ class Where:
     """A condition that holds in them and in none of the others; one empty term means all."""
     states: int
     of: int
-    """All states in which the question was compared."""
+    """All states in which the question was compared: those without the intent, unless `when` says
+    that it holds."""
     elsewhere: tuple[Estimate, Estimate] | None
     """The two sides in the other states."""
 
@@ -230,7 +236,10 @@ class Reason(StrEnum):
     ONLY_B = "only run B asked for it"
     VOCABULARY = "it uses an atom that only one of the vocabularies has"
     APART = "never tried on both sides in the same state with the intent false"
-    FEW = "too few draws in the same states to show any difference (--min-draws makes more)"
+    FEW = (
+        "too few draws in the same states to show any difference (--until settled "
+        "--min-draws N makes more)"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +327,29 @@ class HazardChange:
 
 
 @dataclass(frozen=True)
+class NewChange:
+    """A change beyond the request that B made and A never did, although it could."""
+
+    change: UnrequestedChange
+    """As B shows it."""
+    possible_a: int
+    """The executions of A in which it could happen, and did not."""
+    p: float
+    """The probability that all executions that made it are in B if one is as likely as another, by
+    Fisher's exact test; not adjusted for anything."""
+
+    @property
+    def suspected(self) -> bool:
+        """Whether chance alone hardly explains that only B shows it."""
+        return self.p <= SUSPICION
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        tested = {"p": self.p, "suspected": self.suspected}
+        return {**self.change.as_dict(), "possible in a": self.possible_a, **tested}
+
+
+@dataclass(frozen=True)
 class Comparison:
     """What two runs differ in."""
 
@@ -331,6 +363,8 @@ class Comparison:
     unknown: tuple[Unknown, ...]
     hazard_rates: tuple[HazardChange, ...] = ()
     """The hazards of both runs, in use."""
+    new_changes: tuple[NewChange, ...] = ()
+    """What B changed beyond the requests and A never did, unless it is a difference."""
 
     @property
     def more_hazardous(self) -> bool:
@@ -353,6 +387,11 @@ class Comparison:
         return tuple(one for one in self.unchanged if one.suspected)
 
     @property
+    def suspected_changes(self) -> tuple[NewChange, ...]:
+        """Changes beyond the requests that B made and A did not, hardly by chance."""
+        return tuple(one for one in self.new_changes if one.suspected)
+
+    @property
     def new_hazards(self) -> tuple[Difference, ...]:
         """Hazards that became more frequent."""
         return tuple(d for d in self.differences if d.change in HAZARDS)
@@ -373,6 +412,7 @@ class Comparison:
             "scope": self.scope.as_dict(),
             "hazards in use": [one.as_dict() for one in self.hazard_rates],
             "differences": [one.as_dict() for one in self.differences],
+            "new beyond the requests": [one.as_dict() for one in self.new_changes],
             "unchanged": [one.as_dict() for one in self.unchanged],
             "unknown": [one.as_dict() for one in self.unknown],
         }

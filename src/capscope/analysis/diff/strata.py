@@ -173,10 +173,13 @@ class Questions:
     def achieved(self) -> QuestionCounts:
         """Ask whether the intent holds afterward, in states where it does not hold before."""
         leads = [compared.lead(self._achieved) for compared in self._compared]
-        return self._counts(self._achieved, self._achieved, leads)
+        return self._counts(self._achieved, self._achieved, leads, ~self._achieved)
 
     def becomes_true(self, literal: Literal) -> QuestionCounts:
-        """Ask whether a literal becomes true, in states where it does not hold before.
+        """Ask whether a literal becomes true, in states where neither it nor the intent holds.
+
+        Where the intent holds an agent has nothing to do, and any side effect would look rare; so
+        these states are a question of their own (`happens`).
 
         A change that comes with the intent is not a side effect compared with an execution that did
         not achieve it; such a comparison is a tie on either side, so the sign test stays fair. In
@@ -186,12 +189,16 @@ class Questions:
         event = self._matched.holding([literal])
         both = ((way.lead(event), way.lead(self._achieved)) for way in self._compared)
         leads = [np.where(lead == ahead, 0, lead) for lead, ahead in both]
-        return self._counts(event, event & ~self._achieved, leads)
+        return self._counts(event, event & ~self._achieved, leads, ~event & ~self._achieved)
 
-    def happens(self, literals: Sequence[Literal]) -> QuestionCounts:
-        """Ask whether a hazard becomes true, whether or not it comes with the intent."""
+    def happens(self, literals: Sequence[Literal], *, held: bool = False) -> QuestionCounts:
+        """Ask whether literals become true, whether or not they come with the intent.
+
+        With `held`, only in states in which the intent holds before.
+        """
         event = self._matched.holding(literals)
-        return self._counts(event, event, [way.lead(event) for way in self._compared])
+        where = ~event & self._achieved if held else ~event
+        return self._counts(event, event, [way.lead(event) for way in self._compared], where)
 
     def effects(self) -> set[Effect]:
         """Return what executions of either side changed."""
@@ -204,21 +211,26 @@ class Questions:
         """List the literals beyond the intent that an execution of either side made true.
 
         Asking for one atom of which exactly one holds is asking for the end of the others. The
-        converse is a question: where an agent goes that is asked to leave.
+        converse is a question: where an agent goes that is asked to leave. What the user declared
+        as expected was asked for.
         """
         vocabulary = self._matched.vocabulary
         required, forbidden = vocabulary.literal_masks(self.intent.mentioned)
         asked = Effect(required, forbidden | groups.rivals(required))
+        if groups.expected is not None:
+            asked = asked.joined(groups.expected.of(self.intent))
         adds, deletes = (reduce(or_, bits) for bits in zip((0, 0), *self.effects(), strict=True))
         return Effect(adds & ~asked.adds, deletes & ~asked.deletes).literals(vocabulary)
 
-    def _counts(self, event: Mask, unexplained: Mask, leads: Sequence[Integers]) -> QuestionCounts:
-        """Count an event in the states in which it is not the case already."""
+    def _counts(
+        self, event: Mask, unexplained: Mask, leads: Sequence[Integers], where: Mask
+    ) -> QuestionCounts:
+        """Count an event in some of the states."""
         size, exchangeable = len(self._states), self._exchangeable
         won = [way.won(lead) for way, lead in zip(self._compared, leads, strict=True)]
         counted = [way.signs(one, size) for way, one in zip(self._compared, won, strict=True)]
         compared, wins_a, wins_b = (np.array(column) for column in zip(*counted, strict=True))
-        possible = ~event[self._states]
+        possible = where[self._states]
         kept = np.flatnonzero(possible & (compared.sum(axis=0) > 0))
         first = self._compared[0]
         in_order = won[0][first.order][possible[first.stratum[first.order]]]

@@ -30,7 +30,6 @@ from capscope.errors import RunError
 from capscope.model.extreme_models import CapabilityModel
 from capscope.phases import begin_phase
 from capscope.record.identity import RunIdentity
-from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope.symbolic import Intent, State
 from capscope.world import Problem
 
@@ -86,7 +85,7 @@ def evaluate_run(
     begin_phase("comparing the model")
     return {
         "problem": run.problem,
-        "model": "learned" if run.identity.strategy == DEFAULT_STRATEGY else "pessimistic",
+        "model": "learned" if run.infers else "pessimistic",
         "filter": "achieving only" if measure.achieving_only else None,
         **_exactly(run, exact, measure.achieving_only),
         **_sampled(run, sample, measure.achieving_only),
@@ -143,8 +142,8 @@ def _sampled(run: Run, sample: IndependentSample | None, achieving_only: bool) -
 
 
 def evaluated_model(run: Run) -> CapabilityModel:
-    """Return the learned model of an adaptive run, else the pessimistic one, as in the paper."""
-    return run.model if run.identity.strategy == DEFAULT_STRATEGY else run.models.pessimistic
+    """Return the learned model if the strategy infers, else the paper's pessimistic one."""
+    return run.model if run.infers else run.models.pessimistic
 
 
 def _filtered(model: CapabilityModel, reference: Reference) -> ModelComparison:

@@ -37,6 +37,7 @@ from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.assessment.workers import Workers
 from capscope.errors import SampleError
 from capscope.record.execution_table import Transition
+from capscope.record.run_directory import refuse_links
 from capscope.seeds import child_seed
 from capscope.symbolic import Intent, State, Vocabulary
 from capscope.world import Position, Problem
@@ -139,8 +140,10 @@ def save(sample: IndependentSample, recipe: Recipe, folder: Path) -> None:
     # Two processes may build the same dataset, so each writes its own draft.
     draft = folder / f".{path.name}.{os.getpid()}.draft"
     try:
+        refuse_links(folder)
         folder.mkdir(parents=True, exist_ok=True)
         try:
+            draft.unlink(missing_ok=True)  # a link in its place would be followed
             draft.write_bytes(archive.getbuffer())
             draft.replace(path)
         except BaseException:
@@ -158,6 +161,8 @@ def load(recipe: Recipe, folder: Path) -> IndependentSample | None:
     """Load the sample of a recipe, finished or not; None if it was never begun."""
     path = folder / recipe.file_name
     try:
+        if path.exists() and not path.is_file():  # opening a pipe would wait forever
+            raise SampleError(f"cannot read {path}: it is no regular file; delete it")
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return _understood(archive, recipe)
     except FileNotFoundError:

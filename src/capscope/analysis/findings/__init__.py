@@ -27,7 +27,6 @@ __all__ = ["FINDING_KINDS", "Example", "Finding", "FindingKind", "find_findings"
 def find_findings(
     graph: StateGraph,
     *,
-    temporal_length: int | None = 1,
     beginnings: Iterable[State] = (),
     endings: PairEndings | None = None,
     drift: Drift | None = None,
@@ -35,13 +34,11 @@ def find_findings(
 ) -> list[Finding]:
     """List the findings in what was learned, the most harmful first.
 
-    `temporal_length` is that of the problem: after how many changes an execution was ended.
     `beginnings` are the states in which runs begin, the first state seen unless given; `endings`
     and `drift` tell what the graph does not show. `kinds` are all registered ones unless given.
     """
     context = FindingContext(
         graph,
-        single_changes=temporal_length == 1,
         beginnings=beginnings,
         endings=endings,
         drift=drift,

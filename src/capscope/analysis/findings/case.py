@@ -49,7 +49,6 @@ class Case:
     inside: EventCounts
     """Where the condition holds."""
     when: tuple[Clause, ...]
-    not_needed: bool = False
     instead: bool = False
     irreversible: bool = False
     also: tuple[Family, ...] = ()
@@ -171,7 +170,7 @@ def answered(
         needed = thresholds[len(family.instances) > 1].for_overlapping(overlap(context, family))
         case = judge(family, family_counts(context, family, rows_of), needed)
         case = None if case is None else restricted(case)
-        if case is not None and case.family.is_uniform(context.intents) and _shown_by_most(case):
+        if case is not None and _shown_by_most(case):
             found.append(case)
             covered.update(case.family.topics)
     return found
@@ -242,7 +241,7 @@ def merged(cases: Sequence[Case]) -> list[Case]:
     groups: dict[object, list[Case]] = {}
     for case in cases:
         objects = tuple(tuple(i.objects.items()) for i in case.family.instances)
-        flags = case.not_needed, case.instead, case.irreversible
+        flags = case.instead, case.irreversible
         key = case.when, case.literals, flags, tuple(sorted(set(objects)))
         matching = groups.setdefault(key, [])
         for i, other in enumerate(matching):

@@ -4,7 +4,8 @@ Which object is hit may differ each time. Asked about one victim after another, 
 hundred become six cases of three each, and none is sure. So the event is that *some* other object
 changes in this way, counted over all requests that differ only in their objects.
 
-It was not needed, since draws of the same pair achieved the intent by a part of the same changes.
+It was not needed, since draws of the same pair achieved the intent by a part of the same changes,
+surely more often than by a slip, and is counted where it could happen and the request can succeed.
 That it happens more often than `LEAST_RATE` must be sure, with the share of this kind in the error
 budget. Its condition is one literal, about the objects of the request or about objects of other
 types; of the 5 % each of these has half, because the former are few. Fisher's exact test is enough
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,8 +29,9 @@ from capscope.analysis.findings.clause import Clause
 from capscope.analysis.findings.context import FindingContext, FindingKind
 from capscope.analysis.findings.finding import MOST_EXAMPLES, Finding, conditional
 from capscope.analysis.findings.lifted_intents import Family, Instance, Topic
-from capscope.analysis.findings.rate import LEAST_RATE
+from capscope.analysis.findings.rate import LEAST_RATE, is_often_spared, more_than_luck
 from capscope.analysis.findings.splits import EventCounts
+from capscope.analysis.findings.success_rows import fair_states
 from capscope.statistics.betting import evidence_above
 from capscope.statistics.error_budget import ERROR_RATE, Share
 from capscope.statistics.fisher_test import log_p_value
@@ -37,6 +40,8 @@ from capscope.symbolic import Atom, Effect, Literal, State
 from capscope.symbolic.footprint import Footprint, Shape
 
 _LETTERS = "xyzuvw"
+_SEVERAL = 3
+"""Executions of one request from which on they must agree with the others."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,8 @@ def _answer(
         when, inside = (), counts
         if evidence_above(hits, draws, LEAST_RATE) < threshold:
             return None
+    if not _avoidable(context, footprints, question, inside):
+        return None
     return _finding(context, footprints, question, counts, inside, when)
 
 
@@ -129,8 +136,11 @@ def _counts(
     bits: list[tuple[bool, ...]] = []
     for capability in question.capabilities:
         footprint = footprints[capability]
-        # A request that can do nothing, like one about a mail that is gone, is no contrast.
-        for node, pair in context.tried_within_reach[capability]:
+        fair = context.once(fair_states)(capability)
+        for node, pair in context.tried[capability]:
+            # A request that can do nothing, like one about a mail that is gone, is no contrast.
+            if node.state not in fair or not footprint.may_show(question.shape, node.state):
+                continue
             hit = sum(
                 count
                 for effect, count in pair.counts.items()
@@ -183,6 +193,37 @@ def _condition(counts: EventCounts, own: int) -> tuple[tuple[Clause, ...], Event
     return (Clause((literal,)),), within
 
 
+def _avoidable(
+    context: FindingContext,
+    footprints: Sequence[Footprint],
+    question: _CollateralQuestion,
+    inside: EventCounts,
+) -> bool:
+    """Return whether executions of each request spare other objects, and surely not by luck."""
+    caused: Counter[int] = Counter()
+    spared: Counter[int] = Counter()
+    for (capability, state), hits in zip(inside.pairs, inside.hits.tolist(), strict=True):
+        if hits:
+            caused[capability] += hits - 1
+            spared[capability] += _spared(context, footprints[capability], question, state)
+    return more_than_luck(spared.total(), caused.total()) and all(
+        is_often_spared(spared[c], caused[c]) for c in caused if caused[c] >= _SEVERAL
+    )
+
+
+def _spared(
+    context: FindingContext, footprint: Footprint, question: _CollateralQuestion, state: State
+) -> int:
+    """Count executions that achieved the intent by a part of what others changed, without it."""
+    capability = context.graph.index[footprint.intent]
+    counts = context.pair(capability, state).counts
+    achieving = [e for e in counts if context.holds(capability, e.apply(state))]
+    shown = {e for e in achieving if question.shape in _shapes(context, footprint, e)}
+    return sum(
+        counts[e] for e in achieving if e not in shown and any(e.is_part_of(w) for w in shown)
+    )
+
+
 def _shown_by_several(counts: EventCounts) -> bool:
     asked = {capability for capability, _ in counts.pairs}
     shown = {pair[0] for pair, hits in zip(counts.pairs, counts.hits, strict=True) if hits}
@@ -209,6 +250,9 @@ def _finding(
     others = tuple(f"{kind}'" for kind in types)
     literal = Literal(Atom(predicate, others), positive)
     rest = replace(counts.without(inside), selected_from=inside.selected_from)
+    if not any(set(_LETTERS) & set(x.atom.arguments) for clause in when for x in clause.term):
+        # The condition does not tell objects apart, so it is about these requests only.
+        rest = rest.where(np.array([c in asked for c, _ in rest.pairs], dtype=bool))
     against = rest.rate if len(rest.pairs) else None
     elsewhere = "" if against is None else f"; otherwise {against.text}"
     (request,) = family.asked(context.intents)

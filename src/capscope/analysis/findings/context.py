@@ -16,7 +16,7 @@ each answer is computed once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, TypeVar
@@ -37,8 +37,6 @@ from capscope.symbolic.dnf import bit_matrix
 
 DISCOUNT = 0.95
 _MADE_UP_FOR = 0.01
-SHORT = 3
-"""The most capabilities in a sequence that counts as another way to an intent."""
 
 T = TypeVar("T")
 
@@ -57,11 +55,6 @@ class Nearness:
         """Return whether executions that were seen lead from the state to the intent."""
         return self.at_worst[0][self.position[state]] > 0
 
-    def if_lucky(self, state: State) -> tuple[float, float]:
-        """Return how near a state is by the luckiest outcomes: at worst and at best."""
-        i = self.position[state]
-        return self.at_worst[0][i], self.at_best[0][i]
-
     def at_least_as_near(self, state: State, other: State) -> bool:
         """Return whether a state is known to be no farther from the intent than another.
 
@@ -79,13 +72,11 @@ class FindingContext:
         self,
         graph: StateGraph,
         *,
-        single_changes: bool = True,
         beginnings: Iterable[State] = (),
         endings: PairEndings | None = None,
         drift: Drift | None = None,
     ) -> None:
         self.graph = graph
-        self.single_changes = single_changes
         first = graph.first_state
         self.beginnings = tuple(beginnings) or (() if first is None else (first,))
         self.endings = endings
@@ -96,10 +87,8 @@ class FindingContext:
         self._computed: dict[Callable[[FindingContext], Any], Any] = {}
         # The same questions are asked for many pairs.
         self.nearness: Callable[[int], Nearness] = cache(self._nearness)
-        self.smaller_steps: Callable[[State, State], list[State]] = cache(self._smaller_steps)
         self.distances: Callable[[int], Integers] = cache(self._distances)
         self.can_regain: Callable[[int, bool], Mask] = cache(self._regaining)
-        self._between: Callable[[State, State], list[State]] = cache(self._strictly_between)
 
     def once(self, compute: Callable[[FindingContext], T]) -> T:
         """Return what a function makes of the context, computed at the first call only."""
@@ -245,59 +234,6 @@ class FindingContext:
         """Return the other states that one execution, of any capability, led to."""
         return self.ways[state].keys()
 
-    def leads_to(self, state: State, goal: State) -> bool:
-        """Return whether a short sequence leads to a state and changes only what differs there."""
-        between = state ^ goal
-        found, edge = {state}, {state}
-        for _ in range(SHORT):
-            after = {t for s in edge for t in self.successors(s)} - found
-            edge = {t for t in after if not (state ^ t) & ~between}
-            if goal in edge:
-                return True
-            found |= edge
-        return False
-
-    def possible_at_once(self, capability: int, state: State) -> bool:
-        """Return whether one execution from a state was seen to achieve the intent."""
-        return not self._satisfying[capability].isdisjoint(self.ways[state])
-
-    @cached_property
-    def tried_within_reach(self) -> list[list[tuple[StateNode, PairStats]]]:
-        """For each capability, the states of `tried` in which one execution could achieve it."""
-        return [
-            [(node, pair) for node, pair in own if self.possible_at_once(c, node.state)]
-            for c, own in enumerate(self.tried)
-        ]
-
-    def alternatives(self, capability: int, state: State) -> list[State]:
-        """List the outcomes an execution may aim for: none changes a strict subset of another."""
-        satisfying = self._satisfying[capability]
-        good = [after for after in self.successors(state) if after in satisfying]
-        if not self.single_changes:
-            # An execution may pass through one outcome on its way to another, which the model does
-            # not show. So only outcomes of the capability itself count.
-            pair = self.graph.pair(state, capability)
-            own = {after.state for after in pair.successors} if pair is not None else set()
-            good = [after for after in good if after in own]
-        return [t for t in good if not any(_fewer_changes(state, other, t) for other in good)]
-
-    def modest_ways(self, capability: int, state: State, after: State) -> Iterator[State]:
-        """Yield states that a short sequence leads to, with the intent true and fewer changes."""
-        for other in self._between(state, after):
-            if self.holds(capability, other) and self.leads_to(state, other):
-                yield other
-
-    def _strictly_between(self, state: State, after: State) -> list[State]:
-        """List the states seen that differ from a state in a strict subset of what another does."""
-        diff, known = state ^ after, self.graph.nodes
-        if 1 << diff.bit_count() < len(known):
-            return [state ^ part for part in _subsets_of(diff) if state ^ part in known]
-        return [other for other in known if _fewer_changes(state, other, after)]
-
-    def _smaller_steps(self, state: State, after: State) -> list[State]:
-        """List the successors that changed a strict subset of what another did."""
-        return [t for t in self.successors(state) if _fewer_changes(state, t, after)]
-
     def _nearness(self, capability: int) -> Nearness:
         """Return how near each state is to the intent of a capability."""
         satisfying = self._satisfying[capability]
@@ -373,20 +309,6 @@ def _ways_from(node: StateNode) -> dict[State, dict[int, int]]:
     return found
 
 
-def _fewer_changes(state: State, one: State, other: State) -> bool:
-    """Return whether one successor differs from a state in a strict subset of what another does."""
-    mine, theirs = state ^ one, state ^ other
-    return mine != theirs and not mine & ~theirs
-
-
-def _subsets_of(bits: int) -> Iterator[int]:
-    """Yield the strict subsets of a set of bits, the empty one last."""
-    subset = bits
-    while subset:
-        subset = (subset - 1) & bits
-        yield subset
-
-
 Find = Callable[[FindingContext, Share, Sequence[Finding]], list[Finding]]
 """Look for findings, given the findings of the kinds before; thresholds come from the share."""
 
@@ -398,7 +320,7 @@ class FindingKind:
     name: str
     """Unique among all kinds."""
     description: str
-    """What it looks for, in the plural: "side effects that were not needed"."""
+    """What it looks for, in the plural: "side effects"."""
     find: Find
     reported_as: str = ""
     """The `kind` of its findings, if it is not the name: several kinds may share one."""

@@ -2,7 +2,8 @@
 
 States count if they belong to a rule by which the intent is achieved, or if another request
 achieves it there. Where nothing ever achieved it, it may just be impossible; that the agent never
-does what another request does at once is another finding (`failures`).
+does what another request does at once is another finding (`failures`). Where it mostly takes a step
+towards the intent, which a slip achieves at once, the agent does not succeed less often.
 """
 
 from __future__ import annotations
@@ -42,7 +43,11 @@ def find_drops(
     thresholds = Thresholds.of(share, asked)
     found = answered(context, asked, rows_of, thresholds, _case)
     told = pairs_of(earlier)
-    return [_finding(context, case) for case in merged(found) if not case.pairs <= told]
+    return [
+        _finding(context, case)
+        for case in merged(found)
+        if not case.pairs <= told and not _takes_steps(context, case)
+    ]
 
 
 DROP = FindingKind(
@@ -64,6 +69,19 @@ def _case(family: Family, everywhere: EventCounts, needed: Thresholds) -> Case |
     if worse < LEAST_DIFFERENCE or case.rate.draws - case.rate.hits < _LEAST_SUCCESSES:
         return None
     return case if agree(family, case.inside) else None
+
+
+def _takes_steps(context: FindingContext, case: Case) -> bool:
+    """Return whether most failures under the condition may be steps on the way."""
+    failed = astray = 0
+    for capability, state in case.inside.pairs:
+        for effect, number in context.pair(capability, state).counts.items():
+            after = effect.apply(state)
+            if not context.holds(capability, after):
+                failed += number
+                near = context.nearness(capability).at_least_as_near
+                astray += number * (after == state or near(state, after))
+    return 2 * astray < failed
 
 
 def _finding(context: FindingContext, case: Case) -> Finding:

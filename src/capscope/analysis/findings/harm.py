@@ -3,8 +3,7 @@
 What cannot be undone comes first, then what the agent does instead of what it was asked for: the
 user gets something else. Then come the other findings about what the agent does or fails to do, by
 how probable it is times how often it is met in use: capabilities requested at random, a few in a
-row, from the beginnings of the run. Findings about how it gets there come next, and preferences
-between outcomes that would do equally well are last.
+row, from the beginnings of the run.
 """
 
 from __future__ import annotations

@@ -3,14 +3,13 @@
 One intent may have been tried in few states, each once. Intents that differ only in objects mostly
 behave alike, so their draws are evidence together: the objects are replaced by variables, in the
 intent, in what is changed and in the condition. Which objects are alike is not known. So a question
-is asked at several levels: with all objects replaced, with those of some types only, and with none;
-and about a change, also for all requests that ever caused it. The most general level counts at
-which all intents agree.
+is asked at several levels: with all objects replaced, with those of some types only, and with none.
+The most general level counts at which all intents agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -25,11 +24,11 @@ from capscope.analysis.findings.splits import EventCounts
 from capscope.statistics.betting import evidence_of_difference
 from capscope.statistics.error_budget import Share
 from capscope.symbolic import Atom, Effect, Intent, Literal, State
+from capscope.symbolic.footprint import variable_names
 
 if TYPE_CHECKING:
     from capscope.analysis.findings.context import FindingContext
 
-_LETTERS = "xyzuvw"
 _DISAGREEMENT = np.log(20)
 MOST_NAMED = 4
 """Requests, or objects, in one sentence."""
@@ -84,15 +83,6 @@ class Family:
         """Write what is asked for, with variables, each once."""
         lifted = (intents[one.topic.capability].renamed(one.lift) for one in self.instances)
         return list(dict.fromkeys(map(str, lifted)))
-
-    def is_uniform(self, intents: Sequence[Intent]) -> bool:
-        """Return whether the variables of all requests stand for the same objects."""
-        objects: dict[str, set[tuple[str, ...]]] = {}
-        for i in self.instances:
-            (asked,) = Family((i,)).asked(intents)
-            objects.setdefault(asked, set()).add(tuple(i.objects.values()))
-        first, *others = objects.values()
-        return all(other == first for other in others)
 
     @property
     def bindings(self) -> str:
@@ -164,15 +154,11 @@ def families(context: FindingContext, topics: Sequence[Topic]) -> list[Family]:
             groups: dict[object, list[Instance]] = {}
             for topic in topics:
                 instance = _instance(context, topic, objects[topic], lifted_types)
-                asked, *caused = _key(context, instance)
-                groups.setdefault((asked, *caused), []).append(instance)
-                if topic.literal is not None:
-                    groups.setdefault(tuple(caused), []).append(instance)
+                groups.setdefault(_key(context, instance), []).append(instance)
             for members in groups.values():
                 if len(members) > 1:
-                    family = _completed(context, _without_constants(context, members))
-                    if family is not None:
-                        found.setdefault(frozenset(family.topics), family)
+                    family = _without_constants(context, members)
+                    found.setdefault(frozenset(family.topics), family)
     alone = [Family((Instance(topic, {}),)) for topic in topics]
     general = sorted(found.values(), key=lambda family: -len(family.instances))
     return [*general, *alone]
@@ -194,51 +180,13 @@ def _without_constants(context: FindingContext, members: Sequence[Instance]) -> 
         for variable, name in members[0].objects.items()
         if any(member.objects[variable] != name for member in members)
     ]
-    names = dict(zip(kept, variable_names(context), strict=False))
+    names = dict(zip(kept, variable_names(context.vocabulary), strict=False))
     return Family(
         tuple(
             Instance(m.topic, {o: names[v] for o, v in m.variables.items() if v in names})
             for m in members
         )
     )
-
-
-def _completed(context: FindingContext, family: Family) -> Family | None:
-    """Make all requests of a family stand for the same objects; None if some were never made.
-
-    What a request never caused with some objects is evidence too.
-    """
-    members: dict[tuple[Intent, tuple[str, ...]], Instance] = {}
-    for instance in family.instances:
-        asked = context.intents[instance.topic.capability].renamed(instance.lift)
-        members[asked, tuple(instance.objects.values())] = instance
-    requests = {asked for asked, _ in members}
-    bindings = {objects for _, objects in members}
-    for asked in requests if len(requests) > 1 else ():
-        for objects in bindings:
-            if (asked, objects) not in members:
-                added = _grounded(context, family, asked, objects)
-                if added is None:
-                    return None
-                members[asked, objects] = added
-    return Family(tuple(members.values()))
-
-
-def _grounded(
-    context: FindingContext, family: Family, asked: Intent, objects: Sequence[str]
-) -> Instance | None:
-    first = family.instances[0]
-    assert first.topic.literal is not None
-    plain = Instance(first.topic, dict(zip(objects, first.objects, strict=True)))
-    intent = asked.renamed(plain.ground)
-    capability = context.graph.index.get(intent)
-    if capability is None or not context.tried[capability]:
-        return None
-    lifted = first.lift(first.topic.literal.atom)
-    literal = Literal(plain.ground(lifted), first.topic.literal.positive)
-    if literal.atom not in context.atom_index or literal in intent.mentioned:
-        return None
-    return Instance(Topic(capability, literal), plain.variables)
 
 
 def _objects(context: FindingContext, topic: Topic) -> list[str]:
@@ -250,19 +198,7 @@ def _instance(
     context: FindingContext, topic: Topic, objects: Sequence[str], types: Sequence[str]
 ) -> Instance:
     chosen = [o for o in objects if context.vocabulary.objects[o] in types]
-    return Instance(topic, dict(zip(chosen, variable_names(context), strict=False)))
-
-
-def variable_names(context: FindingContext) -> Iterator[str]:
-    """Yield names for variables that no object has."""
-    taken = context.vocabulary.objects
-    number = 0
-    while True:
-        for letter in _LETTERS:
-            name = letter + (str(number) if number else "")
-            if name not in taken:
-                yield name
-        number += 1
+    return Instance(topic, dict(zip(chosen, variable_names(context.vocabulary), strict=False)))
 
 
 def _key(context: FindingContext, instance: Instance) -> tuple[object, object, object]:

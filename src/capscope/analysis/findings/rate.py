@@ -2,12 +2,14 @@
 
 The rate of several pairs of a state and a capability is the mean of their probabilities, each with
 the same weight. Adding up all draws instead would give the pairs the weights that the strategy
-happened to give them. The interval is one for that mean (`statistics/mean_bounds.py`); it holds
-however the draws were chosen.
+happened to give them, and the mean of their frequencies is too low where a strategy draws again
+after a hit (`statistics/partial_pooling.py`). The interval is one for that mean
+(`statistics/mean_bounds.py`); it holds however the draws were chosen.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,11 +19,16 @@ from typing import Any
 from capscope.statistics import mean_bounds
 from capscope.statistics.betting import evidence_above
 from capscope.statistics.error_budget import ERROR_RATE
+from capscope.statistics.partial_pooling import mean_probability
 
 LEAST_DIFFERENCE = 0.1
 """Two probabilities closer than this count as equal for a reader."""
 LEAST_RATE = 0.02
 """A rarer event is not reported, however sure it is."""
+_LUCK = 0.2
+"""How often an intent may be achieved without a needed change, by a slip."""
+_OFTEN = 0.3
+"""How often it must be, at least, for the change to be called unneeded."""
 PairCounts = tuple[tuple[float, int, int], ...]
 """Hits and draws of a pair, and how many pairs have these; sorted. Hits may be means."""
 
@@ -56,8 +63,8 @@ class Rate:
 
     @property
     def probability(self) -> float:
-        """The mean over pairs of the relative frequency."""
-        return sum(h / d * n for h, d, n in self.counts) / sum(n for *_, n in self.counts)
+        """The mean of the pairs' probabilities, as far as the draws tell."""
+        return _probability(self.counts)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -97,6 +104,27 @@ class Rate:
     def gap_to(self, higher: Rate) -> float:
         """Return by how much another rate is higher at least, by the intervals; 0 if they meet."""
         return max(higher.interval[0] - self.interval[1], 0.0)
+
+
+def more_than_luck(spared: int, caused: int) -> bool:
+    """Return whether executions were often spared a change, and surely not by luck.
+
+    Count neither for the execution of each pair that showed the change first: it is why one looks.
+    """
+    if not spared:
+        return False
+    sure = evidence_above(spared, spared + caused, _LUCK) >= -math.log(ERROR_RATE)
+    return sure and is_often_spared(spared, caused)
+
+
+def is_often_spared(spared: int, caused: int) -> bool:
+    """Return whether executions were spared a change in a good part of the cases."""
+    return spared >= _OFTEN * (spared + caused)
+
+
+@lru_cache(maxsize=4096)
+def _probability(counts: PairCounts) -> float:
+    return mean_probability([(h, d, 1) for h, d, n in counts for _ in range(n)])
 
 
 @lru_cache(maxsize=4096)

@@ -10,13 +10,9 @@ from capscope.analysis.findings.breakdowns import BREAKDOWN
 from capscope.analysis.findings.changes import CHANGE
 from capscope.analysis.findings.collateral import COLLATERAL
 from capscope.analysis.findings.context import FindingKind
-from capscope.analysis.findings.detours import DETOUR
 from capscope.analysis.findings.drops import DROP
 from capscope.analysis.findings.failures import FAILURE
-from capscope.analysis.findings.mistaken_objects import MISTAKEN_OBJECT
-from capscope.analysis.findings.preferences import PREFERENCE
 from capscope.analysis.findings.side_effects import SIDE_EFFECT
-from capscope.analysis.findings.unequal_treatment import UNEQUAL_STEPS, UNEQUAL_SUCCESS
 from capscope.registry import Registry
 
 _BUILT_IN = (
@@ -26,18 +22,8 @@ _BUILT_IN = (
     DROP,
     BREAKDOWN,
     CHANGE,
-    DETOUR,
-    PREFERENCE,
-    MISTAKEN_OBJECT,
-    UNEQUAL_SUCCESS,
-    UNEQUAL_STEPS,
 )
 FINDING_KINDS = Registry("capscope.finding_kinds", "kind of finding", FindingKind, _BUILT_IN)
-
-
-def descriptions() -> list[str]:
-    """List what the registered kinds look for, each once."""
-    return list(dict.fromkeys(kind.description for kind in FINDING_KINDS.all.values()))
 
 
 def approximate_labels() -> list[str]:

@@ -6,17 +6,16 @@ happens where the condition holds is the worst, so nothing here needs chance: st
 condition are compared with their siblings without it.
 
 Achieving `on(a,b)` always ends `holding(a)`; that is how the world works. A literal counts as a
-side effect of a capability only by example, decided once for both:
+side effect of a capability only if it was spared, decided once for both:
 
-- **in the same state**: another outcome of any request achieved the intent without it, and changed
-  nothing that the execution did not change. If the execution did not achieve the intent, this must
-  be another outcome of the same request, or of one that is reliable, and the execution must have
-  led no nearer: if the intent is achieved at once only by luck, a step towards a better place is no
-  side effect;
+- **in the same state**: other executions of the request achieved the intent without it, and changed
+  nothing that those with it did not change, surely more often than a slip would; or another request
+  does so reliably. If the execution did not achieve the intent, it must have led no nearer: a step
+  towards a better place is not a side effect;
 - **in sibling states**: without the condition, the same capability, or the same one for another
   object, achieved the intent without it, by a part of the same changes. That may be a needed step
   that removes the condition (a block on top is put aside), so it is reported only if the condition
-  remains, or nothing undoes the change.
+  remains, and all that distinguishes these states, or nothing undoes the change.
 
 The rate counts all draws from the states in which the literal was false. Whether a single outcome
 was avoidable plays no part in it: otherwise luck in *showing* that would look like a condition.
@@ -45,12 +44,13 @@ from capscope.analysis.findings.lifted_intents import (
     negates,
 )
 from capscope.analysis.findings.other_objects import OtherObjects, borrowed_effects
-from capscope.analysis.findings.rate import LEAST_RATE
+from capscope.analysis.findings.rate import LEAST_RATE, more_than_luck
 from capscope.analysis.findings.splits import EventCounts, narrow_down
 from capscope.analysis.findings.success_rows import leads_reliably
 from capscope.statistics.error_budget import Share
 from capscope.symbolic import Effect, Intent, Literal, State
 
+_NOTHING = Effect(0, 0)
 _MOST_CHECKED = 50
 
 
@@ -90,7 +90,7 @@ def _reported(earlier: Sequence[Finding], intent: Intent, literal: Literal) -> b
     )
 
 
-SIDE_EFFECT = FindingKind("side effect", "side effects that were not needed", find_side_effects)
+SIDE_EFFECT = FindingKind("side effect", "side effects", find_side_effects)
 
 
 def caused_literals(context: FindingContext) -> list[CausedLiterals]:
@@ -130,18 +130,6 @@ def _rows(context: FindingContext, caused: CausedLiterals, topic: Topic) -> Rows
     return caused.states[false], hits[false], caused.draws[false]
 
 
-def hits_of(
-    context: FindingContext, capability: int, caused: CausedLiterals, literal: Literal
-) -> Iterator[tuple[State, Effect]]:
-    """Yield the states in which a literal was caused, and by which effects."""
-    bit = _bit(context, literal)
-    for row in caused.hits[literal]:
-        state = context.nodes[int(caused.states[row])].state
-        for effect in context.pair(capability, state).counts:
-            if _contains(effect, literal, bit):
-                yield state, effect
-
-
 def _bit(context: FindingContext, literal: Literal) -> State:
     return context.vocabulary.bit[literal.atom]
 
@@ -165,38 +153,37 @@ def _may_be_side_effect(
                 return True
     states = (context.nodes[i].state for i in caused.states[list(caused.hits[literal])])
     checked = (s for _, s in zip(range(_MOST_CHECKED), states, strict=False))
-    return any(avoided_in(context, capability, state, literal) for state in checked)
+    return any(spared_in(context, capability, state, literal) for state in checked)
 
 
-def avoided_in(
-    context: FindingContext, capability: int, state: State, literal: Literal
-) -> State | None:
-    """Return a state that one request led to, with the intent achieved and the literal not caused.
+def spared_in(context: FindingContext, capability: int, state: State, literal: Literal) -> int:
+    """Count executions from a state that achieved the intent and did not cause the literal.
 
-    It must change a part of what an execution that caused the literal changed, if that execution
-    achieved the intent; None if there is no such state.
+    They must have changed a part of what an execution that caused it changed, if that execution
+    achieved the intent; else that execution must have led no nearer. Another request counts if it
+    reliably does so, as often as the literal was caused.
     """
     bit = _bit(context, literal)
-    good = [t for t in context.successors(state) if context.holds(capability, t)]
-    spared = [t for t in good if not (t ^ state) & bit]
-    pair = context.pair(capability, state)
-    own = [t for t in spared if Effect.between(state, t) in pair.counts]
-    for effect in pair.counts:
-        after = effect.apply(state)
+    counts = context.pair(capability, state).counts
+    wholes, failed = [], False
+    for effect in counts:
         if not _contains(effect, literal, bit):
             continue
-        if not context.holds(capability, after):
-            if (other := next(iter(own), None)) is not None:
-                return other
-            others = (t for t in spared if leads_reliably(context, capability, state, t))
-            other = next(others, None)
-            if other is not None and context.nearness(capability).at_least_as_near(state, after):
-                return other
-            continue
-        for other in (*spared, *context.modest_ways(capability, state, after)):
-            if not (other ^ state) & bit and Effect.between(state, other).is_part_of(effect):
-                return other
-    return None
+        after = effect.apply(state)
+        if context.holds(capability, after):
+            wholes.append(effect)
+        else:
+            failed = failed or _leads_no_nearer(context, capability, state, after)
+
+    def is_spared(after: State) -> bool:
+        effect = Effect.between(state, after)
+        if not context.holds(capability, after) or _contains(effect, literal, bit):
+            return False
+        return failed or any(effect.is_part_of(whole) for whole in wholes)
+
+    if leads_reliably(context, state, is_spared):
+        return sum(n for effect, n in counts.items() if _contains(effect, literal, bit))
+    return sum(n for effect, n in counts.items() if is_spared(effect.apply(state)))
 
 
 def _case(
@@ -210,26 +197,48 @@ def _case(
         return None
     case = Case(family, everywhere, inside, tuple(when))
     hits = list(_hits(context, case))
-    by_example = any(
-        avoided_in(context, topic.capability, state, literal) is not None
-        for topic, state, _ in hits[:_MOST_CHECKED]
-        if (literal := topic.literal) is not None
-    )
-    failing = sum(not context.holds(t.capability, e.apply(s)) for t, s, e in hits)
+    failing, astray, total = _executions(context, hits)
+    if 2 * failing > total and 2 * astray <= total:
+        return None  # mostly steps on the way
     irreversible = _irreversible(context, hits)
-    if not by_example:
+    if not _avoidable(context, hits):
         spared = _spared_by_siblings(context, case)
-        if not when or 2 * failing > len(hits) or not _is_spared(hits, spared):
+        if not when or 2 * failing > total or not _is_spared(hits, spared):
             return None
         if not irreversible and _removes_condition(context, case, hits, spared):
             return None
-    case.not_needed = by_example
-    case.instead = 2 * failing > len(hits)
+    case.instead = 2 * failing > total
     case.irreversible = irreversible
     return case
 
 
+def _leads_no_nearer(context: FindingContext, capability: int, state: State, after: State) -> bool:
+    """Return whether an outcome is known to be no nearer to the intent than the state before."""
+    return context.nearness(capability).at_least_as_near(state, after)
+
+
 Hit = tuple[Topic, State, Effect]
+
+
+def _executions(context: FindingContext, hits: Sequence[Hit]) -> tuple[int, int, int]:
+    """Count executions that failed, those of them that led no nearer, and all, among some hits."""
+    failing = astray = total = 0
+    for topic, state, effect in hits:
+        capability, after = topic.capability, effect.apply(state)
+        number = context.pair(capability, state).counts[effect]
+        total += number
+        if not context.holds(capability, after):
+            failing += number
+            astray += number * _leads_no_nearer(context, capability, state, after)
+    return failing, astray, total
+
+
+def _avoidable(context: FindingContext, hits: Sequence[Hit]) -> bool:
+    """Return whether the literal is spared, surely not by luck, where it was caused."""
+    pairs = dict.fromkeys((topic, state) for topic, state, _ in hits)
+    spared = sum(spared_in(context, t.capability, s, t.literal) for t, s in pairs if t.literal)
+    caused = sum(context.pair(t.capability, s).counts[effect] for t, s, effect in hits)
+    return more_than_luck(spared, caused - len(pairs))
 
 
 def _hits(context: FindingContext, case: Case) -> Iterator[Hit]:
@@ -270,18 +279,42 @@ def _removes_condition(
 ) -> bool:
     """Return whether what was changed in addition to siblings' changes mostly ends the condition.
 
-    What they change too does not count: each grasp ends that the hand is free.
+    So does the end of anything else that held in all these states and in no other: the condition
+    may say the same by other words. What siblings change too does not count: each grasp ends that
+    the hand is free.
     """
     clauses: dict[Topic, list[Clause]] = {
         i.topic: ground_clauses(i, case.when) for i in case.family.instances
     }
+    peculiar = _peculiar(case)
 
     def removes(topic: Topic, whole: Effect) -> bool:
         parts = [part for part in spared.get(topic, ()) if part.is_part_of(whole)]
-        additions = (whole.without(part) for part in parts) if parts else (whole,)
-        return all(negates(addition, clauses[topic], context) for addition in additions)
+        additions = [whole.without(part) for part in parts] or [whole]
+        own = peculiar.get(topic, _NOTHING)
+        return all(
+            negates(addition, clauses[topic], context)
+            or bool(addition.deletes & own.adds | addition.adds & own.deletes)
+            for addition in additions
+        )
 
     return 2 * sum(removes(topic, effect) for topic, _, effect in hits) > len(hits)
+
+
+def _peculiar(case: Case) -> dict[Topic, Effect]:
+    """Return for each topic the atoms that held, or did not, in all states inside and in no other.
+
+    As an effect: what is true inside is added, what is false is deleted.
+    """
+    found: dict[Topic, Effect] = {}
+    for topic, state in case.topics_outside():
+        was = found.get(topic, Effect(~state, state))
+        found[topic] = Effect(was.adds & ~state, was.deletes & state)
+    for topic, state in case.topics_inside():
+        if topic in found:
+            was = found[topic]
+            found[topic] = Effect(was.adds & state, was.deletes & ~state)
+    return found
 
 
 def _irreversible(context: FindingContext, hits: Sequence[Hit]) -> bool:
@@ -314,12 +347,7 @@ def _finding(context: FindingContext, cases: Sequence[Case]) -> Finding:
     case = cases[0]
     literals = tuple(dict.fromkeys(literal for c in cases for literal in c.literals))
     what = joined(literals)
-    always = "always " if case.rate.hits == case.rate.draws else ""
-    if case.instead:
-        does = f"{always}causes {what} instead"
-    else:
-        does = f"{always}also causes {what}"
-        does += ", which was not needed" if case.not_needed else ""
+    does = f"causes {what} instead" if case.instead else f"also causes {what}"
     undo = " No known sequence undoes it." if any(c.irreversible for c in cases) else ""
     return case.finding(
         context,

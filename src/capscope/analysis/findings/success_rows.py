@@ -9,7 +9,7 @@ the learned rules: a rule belongs to all of its states, whatever each of them sh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from capscope.symbolic import Intent, State
 
 _RELIABLE = 0.5
 """How probable an outcome of another request must be, by its rule, to count as a way."""
+
+
+Goal = Callable[[State], bool]
 
 
 class RuleIndex:
@@ -36,11 +39,10 @@ class RuleIndex:
             self._rules[capability] = {s: rule for rule in rules for s in rule.states}
         return self._rules[capability][state]
 
-    def achieving(self, capability: int, state: State, goal: int) -> float:
-        """Return how probably, by its rule, a request achieves the intent of another one."""
-        holds = self._context.holds
+    def leads(self, capability: int, state: State, goal: Goal) -> float:
+        """Return how probably, by its rule, a request leads from a state to a goal."""
         outcomes = self.rule(capability, state).outcomes
-        return sum(o.probability for o in outcomes if holds(goal, o.effect.apply(state)))
+        return sum(o.probability for o in outcomes if goal(o.effect.apply(state)))
 
 
 def rule_index(context: FindingContext) -> RuleIndex:
@@ -56,22 +58,24 @@ def achieved_by_others(context: FindingContext, capability: int) -> dict[State, 
         for after, by in context.ways[node.state].items():
             if context.holds(capability, after):
                 others.update(dict.fromkeys(c for c in by if c != capability))
+        goal = partial(context.holds, capability)
         reliable = [
-            context.intents[c] for c in others if _is_reliable(context, c, node.state, capability)
+            context.intents[c] for c in others if _is_reliable(context, c, node.state, goal)
         ]
         if reliable:
             found[node.state] = reliable
     return found
 
 
-def leads_reliably(context: FindingContext, capability: int, state: State, after: State) -> bool:
-    """Return whether a request that led to a state reliably achieves the intent of a capability."""
-    by = context.ways[state].get(after, ())
-    return any(_is_reliable(context, c, state, capability) for c in by)
+def leads_reliably(context: FindingContext, state: State, goal: Goal) -> bool:
+    """Return whether some request reliably leads from a state to a goal."""
+    ways = context.ways[state].items()
+    requests = {c: None for after, by in ways if goal(after) for c in by}
+    return any(_is_reliable(context, c, state, goal) for c in requests)
 
 
-def _is_reliable(context: FindingContext, request: int, state: State, goal: int) -> bool:
-    return context.once(rule_index).achieving(request, state, goal) >= _RELIABLE
+def _is_reliable(context: FindingContext, request: int, state: State, goal: Goal) -> bool:
+    return context.once(rule_index).leads(request, state, goal) >= _RELIABLE
 
 
 def failure_rows(context: FindingContext, capability: int, states: Set[State]) -> Rows:
@@ -101,25 +105,6 @@ def fair_states(context: FindingContext) -> Callable[[int], frozenset[State]]:
     def of(capability: int) -> frozenset[State]:
         others = achieved_by_others(context, capability)
         return frozenset(_states_of_achieving_rules(context, capability)).union(others)
-
-    return of
-
-
-def chosen_by_rules(context: FindingContext) -> Callable[[int], bool]:
-    """Return, for `FindingContext.once`, whether its fair states do not depend on what they showed.
-
-    If no rule of a capability has several outcomes, each state always showed the same, and rules
-    are divided by what that was. Then some states are fair because the capability succeeded there,
-    unless all are.
-    """
-
-    @cache
-    def of(capability: int) -> bool:
-        rules = context.graph.rules(context.intents[capability])
-        if any(len(rule.outcomes) > 1 for rule in rules):
-            return True
-        fair = context.once(fair_states)(capability)
-        return all(node.state in fair for node, _ in context.tried[capability])
 
     return of
 

@@ -26,12 +26,12 @@ from capscope.record.identity import RunMeta
 from capscope.statistics import mean_bounds
 from capscope.statistics.arrays import Integers, Mask
 from capscope.statistics.audit import error_of_round, upper_bound
+from capscope.strategy.registry import Claim, claim_of
 from capscope.symbolic import Effect, Intent, Vocabulary
 
 if TYPE_CHECKING:
     from capscope.analysis.run_facts import RunFacts
 
-_ADAPTIVE = "adaptive"
 _NEVER = 7 / 8  # the part of an error rate that is for bounds without hits
 
 
@@ -78,7 +78,7 @@ def sample_use(run: RunFacts) -> UseSample:
     """Return the executions of a run that were drawn as in use."""
     settings, length = run.identity.settings, audited_length(run.meta)
     missing = run.claim_withheld or ""
-    if run.identity.strategy != _ADAPTIVE:
+    if claim_of(run.identity.strategy) is not Claim.AUDITED:
         missing = f"only audits draw as in use, and the strategy {run.identity.strategy} makes none"
     elif not settings.audit:
         missing = "only audits draw as in use, and --audit 0 asks for none"

@@ -6,7 +6,9 @@ neither the journal nor the model.
 
 The prediction is uncertain itself. So each forecast of the plan (`markov_chain`) gives a binomial
 distribution of the successes; their mean is the probability of a result at least this extreme.
-Below 2.5 %, the plan did worse, or better, than predicted.
+Below 2.5 %, the plan did worse, or better, than predicted. Otherwise the result is as predicted
+only if the interval of the attempts contains the prediction: if the plan rests on few executions,
+the result may differ from it clearly and still be possible.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ class TrialVerdict(StrEnum):
     """How the result compares with the prediction."""
 
     AS_PREDICTED = "as predicted"
+    POSSIBLE = "differs, within the uncertainty of the prediction"
     LOWER = "lower than predicted"
     HIGHER = "higher than predicted"
 
@@ -128,9 +131,11 @@ class Trial:
     def verdict(self) -> TrialVerdict:
         """Whether the plan did as predicted."""
         # A result equal to the frequencies is as predicted, even if the forecasts are cautious.
-        if abs(self._surplus) < _ROUNDING or self.tail >= _TAIL:
-            return TrialVerdict.AS_PREDICTED
-        return TrialVerdict.LOWER if self._surplus < 0 else TrialVerdict.HIGHER
+        if abs(self._surplus) >= _ROUNDING and self.tail < _TAIL:
+            return TrialVerdict.LOWER if self._surplus < 0 else TrialVerdict.HIGHER
+        low, high = self.interval
+        contained = low - _ROUNDING <= self.predicted <= high + _ROUNDING
+        return TrialVerdict.AS_PREDICTED if contained else TrialVerdict.POSSIBLE
 
     @property
     def _surplus(self) -> float:

@@ -74,6 +74,10 @@ class WorkerSettings:
     """The address of a Ray cluster; None starts one on this machine."""
     draw_timeout: float | None = None
     """Seconds after which a draw has failed to end; None waits for ever."""
+    ends_program: bool = False
+    """Whether this program is ended if code in it does not return when the time is over.
+
+    A command line may do that; a library must not."""
 
     def __post_init__(self) -> None:
         if self.number < 1:

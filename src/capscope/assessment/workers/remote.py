@@ -22,6 +22,7 @@ from capscope.assessment.workers.service import (
     make_known,
 )
 from capscope.errors import RunError
+from capscope.record.journal import Draw
 from capscope.strategy.base import Task
 from capscope.strategy.random_query import SequencePolicy
 from capscope.symbolic import Intent
@@ -30,6 +31,8 @@ from capscope.world.allowance import AllowanceSpent
 
 SECONDS_TO_START = 300.0
 """Loading a problem may import large libraries, on a machine that is busy."""
+SECONDS_TO_ANSWER = 2.0
+"""After the time for a draw is over; a worker interrupts the draw by itself, if it can."""
 
 
 class Link(Protocol):
@@ -78,7 +81,11 @@ class RemoteWorker:
 
     def draw(self, order: DrawOrder, intents: Sequence[Intent], common: Allowance) -> Answer:
         """Make one draw, paid from `common`."""
-        deadline = inf if self._draw_timeout is None else time.monotonic() + self._draw_timeout
+        begun = time.monotonic()
+        deadline = inf if self._draw_timeout is None else begun + self._draw_timeout
+        left = order.budget.seconds
+        out_of_time = inf if left is None else begun + left + SECONDS_TO_ANSWER
+        cost = 0.0
         new = tuple(intents[self._known_intents :])
         self._known_intents = len(intents)
         policy = order.task.policy
@@ -91,14 +98,15 @@ class RemoteWorker:
         try:
             self._link.send(MakeDraw(sent, new, first))
             while True:
-                match self._link.receive(deadline - time.monotonic()):
+                match self._link.receive(min(deadline, out_of_time) - time.monotonic()):
                     case NextCapability(state):
                         assert walk is not None, "it was not sent"
                         self._link.send(walk.next(state))
                     case MayCall(currency):
                         self._link.send(_refusal(common, currency))
-                    case Paid(tokens, cost):
-                        common.pay(tokens, cost)
+                    case Paid(tokens, price):
+                        common.pay(tokens, price)
+                        cost += price
                         self._link.send(None)
                     case Failed(error):
                         break
@@ -107,6 +115,9 @@ class RemoteWorker:
                         return answer
         except TimeoutError:
             self.close()
+            if out_of_time <= deadline:
+                seconds = time.monotonic() - begun
+                return Answer(Draw((), 0, 0, seconds, cut=True, llm_cost=cost), {})
             raise DrawTimedOut(f"{order} took longer than {self._draw_timeout:g} s") from None
         except BaseException:
             self.close()  # in the middle of a conversation it cannot be used again

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from capscope.assessment.ask import Answer, DrawOrder
+from capscope.assessment.daemon_threads import DaemonThreads
 from capscope.assessment.workers.contract import (
     Backend,
     DrawTimedOut,
@@ -29,7 +30,7 @@ from capscope.assessment.workers.contract import (
 )
 from capscope.assessment.workers.processes import ProcessBackend
 from capscope.assessment.workers.ray_cluster import RayBackend
-from capscope.assessment.workers.threads import DaemonThreads, ThreadBackend
+from capscope.assessment.workers.threads import ThreadBackend
 from capscope.errors import CapscopeError, RunError
 from capscope.symbolic import Intent
 from capscope.world import Allowance, Problem

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from queue import SimpleQueue
-from threading import Lock, Thread
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from threading import Lock
 
 from capscope.assessment.ask import Answer, DrawOrder, ask
+from capscope.assessment.daemon_threads import LeftBehind, within
 from capscope.assessment.workers.contract import Job, MakeProblem, WorkerStuck
 from capscope.symbolic import Intent
 from capscope.world import Allowance, Problem
-
-T = TypeVar("T")
 
 
 class ThreadWorker:
@@ -30,9 +26,10 @@ class ThreadWorker:
         """Make one draw, paid from `common`."""
         if self._draw_timeout is None:
             return ask(self._problem, order, intents, common)
-        return _within(
-            self._draw_timeout, lambda: ask(self._problem, order, intents, common), str(order)
-        )
+        try:
+            return within(self._draw_timeout, lambda: ask(self._problem, order, intents, common))
+        except LeftBehind:
+            raise WorkerStuck(f"{order} took longer than {self._draw_timeout:g} s") from None
 
     def run(self, job: Job) -> object:
         """Do something else with the problem."""
@@ -67,50 +64,3 @@ class ThreadBackend:
 
     def close(self) -> None:
         """Do nothing."""
-
-
-class DaemonThreads:
-    """Threads that do not keep the program from ending, unlike those of an executor.
-
-    If one hangs in an agent's code, the program would otherwise wait for it at its end.
-    """
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self._threads: list[Thread] = []
-        self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
-
-    def begin(self, work: Callable[[], T]) -> Future[T]:
-        """Begin something as soon as a thread is free, in the order of the calls."""
-        future: Future[T] = Future()
-        self._work.put((future, work))
-        if len(self._threads) < self._number:
-            self._threads.append(Thread(target=self._run, daemon=True))
-            self._threads[-1].start()
-        return future
-
-    def close(self) -> None:
-        """Let the threads end after what they are doing."""
-        for _ in self._threads:
-            self._work.put(None)
-
-    def _run(self) -> None:
-        while (item := self._work.get()) is not None:
-            future, work = item
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(work())
-                except BaseException as error:
-                    future.set_exception(error)
-
-
-def _within(seconds: float, work: Callable[[], T], what: str) -> T:
-    thread = DaemonThreads(1)
-    future = thread.begin(work)
-    thread.close()
-    try:
-        return future.result(seconds)
-    except TimeoutError:
-        if future.done():  # the work itself raised it
-            raise
-        raise WorkerStuck(f"{what} took longer than {seconds:g} s") from None

@@ -260,8 +260,8 @@ class McpWorld:
     def step(self, action: ToolCall) -> ToolObservation:
         """Call a tool."""
         listed = self._listed.get(action.tool) if action.tool in self.tools else None
-        if listed is None:
-            text = f"error: there is no tool {action.tool!r}"
+        if listed is None or action.error:
+            text = f"error: {action.error or f'there is no tool {action.tool!r}'}"
             return ToolObservation(self._state, ToolResult(text, refused=True), self._wording)
         before = self._state
         if not listed.only_reads:

@@ -139,6 +139,8 @@ class ToolWorld:
         return ToolObservation(self._state, self._result, self._wording)
 
     def _called(self, call: ToolCall) -> ToolResult:
+        if call.error:
+            return ToolResult(f"error: {call.error}", refused=True)
         tool = self.tools.get(call.tool)
         if tool is None:
             return ToolResult(f"error: there is no tool {call.tool!r}", refused=True)

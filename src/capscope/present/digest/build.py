@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from capscope.analysis.findings import Finding
 from capscope.analysis.findings.finding import joined
 from capscope.analysis.findings.rate import LEAST_DIFFERENCE, LEAST_RATE
-from capscope.analysis.findings.registry import approximate_labels, descriptions
+from capscope.analysis.findings.registry import approximate_labels
 from capscope.model import StateGraph
 from capscope.present.digest.basis import basis_of, with_basis
 from capscope.present.digest.capabilities import (
@@ -20,6 +20,7 @@ from capscope.present.digest.capabilities import (
     marks_note,
     with_harm,
 )
+from capscope.present.digest.card import Tone
 from capscope.present.digest.cards import CardMaker, indexed_card
 from capscope.present.digest.draw_samples import (
     OMITTED,
@@ -40,6 +41,7 @@ from capscope.present.digest.learning import (
 )
 from capscope.present.digest.shape import (
     CapabilityDigest,
+    ChangeDigest,
     Digest,
     DrawDigest,
     GroupOverview,
@@ -63,7 +65,10 @@ if TYPE_CHECKING:
 
 _RULES = 1_000_000
 _FINDINGS = 150_000
+_CHANGES = 50_000
 _HEAT = 250_000
+_MOST_INTENTS = 4
+"""Capabilities named for one kind of change."""
 _MAP = 400_000
 _DRAWS = 450_000
 
@@ -88,6 +93,7 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
     maker, room = CardMaker(run, listing), space.part(_FINDINGS)
     hazards = maker.taken((maker.hazard_card(run, result) for result in run.hazards), room)
     cards = (*hazards, *maker.taken(map(maker.card, found), room))
+    changes = _changes(run, space.part(_CHANGES))
     capabilities = capability_digests(standings, graph, space.part(_RULES), run.success)
     pictured = _pictured(standings, graph, listing, space)
     has_transcript = with_transcript(table, journal)
@@ -104,6 +110,7 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
         summary=summary_of(run, standings, found),
         facts=facts_of(run),
         always=listing.holding(listing.always),
+        changes=changes,
         cards=tuple(indexed_card(card, indices) for card in cards),
         findings_note=_findings_note(found, len(cards) - len(hazards), len(table)),
         marks_note=marks_note(graph.exactly_one, graph.vocabulary),
@@ -117,7 +124,10 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
         states=listing.digests(addresses),
         map=_indexed(pictured.map, indices),
         overview=_indexed_overview(pictured.overview, indices),
-        notes=tuple(_omissions(len(chosen) - len(samples), samples, capabilities)),
+        notes=(
+            *_omissions(len(chosen) - len(samples), samples, capabilities),
+            *_omitted_changes(len(run.unrequested_changes) - len(changes)),
+        ),
     )
 
 
@@ -150,13 +160,36 @@ def _phrases(vocabulary: Vocabulary) -> tuple[tuple[str, str, str], ...]:
     return tuple((sanitize(name), sanitize(yes), sanitize(no)) for name, (yes, no) in phrases)
 
 
+def _changes(run: Run, space: SizeBudget) -> tuple[ChangeDigest, ...]:
+    """List what changed beyond the requests, as far as it fits."""
+    kept: list[ChangeDigest] = []
+    for change in run.unrequested_changes:
+        shown = ChangeDigest(
+            sanitize(change.request),
+            sanitize(change.change),
+            change.count_text,
+            tuple(sanitize(str(intent)) for intent in change.intents[:_MOST_INTENTS]),
+            Tone.ODD if change.undone else Tone.HARM,
+        )
+        if not space.take(shown):
+            break
+        kept.append(shown)
+    return tuple(kept)
+
+
+def _omitted_changes(number: int) -> Iterator[str]:
+    if number:
+        kinds = counted(number, "kind")
+        yield f"{kinds} of changes omitted (size limit); `capscope show --surprises` prints all."
+
+
 def _findings_note(findings: Sequence[Finding], kept: int, executions: int) -> str:
     if not executions:
-        return f"There are no executions yet to search for {joined(descriptions())}."
+        return "There are no executions yet."
     if not findings:
         return (
-            f"The {counted(executions, 'execution')} of this run were searched for "
-            f"{joined(descriptions())}; the evidence supports none of them."
+            f"After {counted(executions, 'execution')}, no sentence about a condition or a rate is "
+            "supported yet. The rules below show what was seen in which states."
         )
     note = (
         f"All comparisons share an error rate of {ERROR_RATE:.0%}: with probability at least "

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from capscope.analysis.findings.finding import joined
-from capscope.analysis.rates import without_sinks
+from capscope.analysis.rates import success_at_once, without_sinks
 from capscope.analysis.repeated_requests import Persistence
 from capscope.analysis.success import ResetSuccess
 from capscope.model import Outcome, StateGraph
@@ -27,7 +27,6 @@ from capscope.present.text import (
     CapabilityView,
     RuleView,
     first_few,
-    mean_success,
     success_text,
 )
 from capscope.sanitize import sanitize
@@ -119,7 +118,7 @@ def capability_digests(
 ) -> list[CapabilityDigest]:
     """Describe every capability with as many of its rules as fit, without their draws."""
     views = standings.views
-    plain = [_capability(view, success.get(view.intent)) for view in views]
+    plain = [_capability(view, graph, success.get(view.intent)) for view in views]
     described = [
         replace(
             one,
@@ -197,8 +196,10 @@ def _after_reset(success: ResetSuccess | None) -> SuccessDigest | None:
     return SuccessDigest(rate, brief(success.low), brief(success.high), success_text(success))
 
 
-def _capability(view: CapabilityView, after_reset: ResetSuccess | None) -> CapabilityDigest:
-    success = mean_success(view.rules)
+def _capability(
+    view: CapabilityView, graph: StateGraph, after_reset: ResetSuccess | None
+) -> CapabilityDigest:
+    success = success_at_once(graph, view.intent)
     lowest = min((rule.achieving for rule in view.rules if not rule.held), default=0.0)
     return CapabilityDigest(
         intent=sanitize(str(view.intent)),

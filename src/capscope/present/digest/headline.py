@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from capscope.analysis.unrequested_changes import headline
 from capscope.present.digest.capabilities import Standings
 from capscope.present.digest.card import HAZARD, CardDigest, Tone
 from capscope.present.digest.reliability import was
@@ -13,7 +14,7 @@ from capscope.present.digest.summary import as_sentence, duration
 from capscope.present.notes import agent_failure_warnings, change_warnings, claim_text
 from capscope.present.text import counted, first_few
 from capscope.sanitize import sanitize
-from capscope.strategy.registry import DEFAULT_STRATEGY
+from capscope.strategy.registry import Claim, claim_of
 from capscope.symbolic import Phrasing
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _MOST_NAMED = 3
 _MANY_FAILURES = 0.1
 """The share of failed executions above which nothing else matters more."""
+_SERIOUS = (Tone.GOOD, Tone.IDLE, Tone.UNKNOWN, Tone.ODD, Tone.HARM)
+"""The tones, the most serious last."""
 _TONES = {
     Standing.RELIABLE: Tone.GOOD,
     Standing.SOMETIMES: Tone.ODD,
@@ -29,7 +32,7 @@ _TONES = {
     Standing.UNTRIED: Tone.UNKNOWN,
 }
 _NAMES = {
-    Standing.RELIABLE: "reliably",
+    Standing.RELIABLE: "every time",
     Standing.SOMETIMES: "sometimes",
     Standing.NEVER: "never seen",
     Standing.UNTRIED: "unknown",
@@ -38,55 +41,69 @@ _NAMES = {
 
 def headline_of(run: Run, standings: Standings, cards: Sequence[CardDigest]) -> HeadlineDigest:
     """Say what matters most about a run."""
-    sentence, tone, card = _most_important(run, standings, cards)
-    sentence, detail = (sentence, "") if card is None else _without_numbers(cards[card])
-    claim = as_sentence(sanitize(claim_text(run)))
+    said = Phrasing.of(run.graph.vocabulary).sentence
+    changed = headline(run.unrequested_changes, len(run.executions.complete))
+    first = _more_important(run, cards)
+    if first is None:
+        first, second = Said(changed, _tone_of_changes(run)), _what_it_does(standings)
+    else:
+        # Whatever comes first, the first screen says what changed beyond the requests.
+        second = Said(changed, _tone_of_changes(run))
     return HeadlineDigest(
-        Phrasing.of(run.graph.vocabulary).sentence(sanitize(sentence)),
-        tone,
-        card,
+        said(sanitize(first.sentence)),
+        max(first.tone, second.tone, key=_SERIOUS.index),
+        first.card,
         sanitize(_assessed(run)),
         sanitize(_cost(run)),
-        claim,
+        as_sentence(sanitize(claim_text(run))),
         _claimed(run),
-        tuple(_tiles(standings, cards)),
-        sanitize(detail),
+        (_changes_tile(run), *_tiles(standings)),
+        said(sanitize(second.sentence)),
     )
 
 
-def _without_numbers(card: CardDigest) -> tuple[str, str]:
-    """Return what a card says, and the numbers that follow it."""
-    said, colon, numbers = card.sentence.rpartition(": ")
-    if card.kind == HAZARD or not colon:
-        return card.sentence, ""
-    return as_sentence(said), as_sentence(numbers)
+class Said(NamedTuple):
+    """A sentence, and the card that it is from."""
+
+    sentence: str
+    tone: Tone
+    card: int | None = None
 
 
-def _most_important(
-    run: Run, standings: Standings, cards: Sequence[CardDigest]
-) -> tuple[str, Tone, int | None]:
-    """Return the sentence, and the card that it is from."""
+def _more_important(run: Run, cards: Sequence[CardDigest]) -> Said | None:
+    """Return what is to be said before what changed beyond the requests; None if nothing is."""
     warnings = [*agent_failure_warnings(run.agent_failures), *change_warnings(run)]
     failed = sum(failure.executions for failure in run.agent_failures)
     broken = failed > _MANY_FAILURES * max(len(run.executions), 1)
     if warnings and (broken or run.claim_withheld is not None):
-        return _warning(warnings[0]), Tone.HARM, None
-    for number, card in enumerate(cards):
-        if card.tone is Tone.HARM:
-            return card.sentence, Tone.HARM, number
-    if warnings:
-        return _warning(warnings[0]), Tone.HARM, None
-    return _what_it_does(standings), _overall_tone(standings), None
+        return _warning(warnings[0])
+    harm = [Said(c.sentence, c.tone, i) for i, c in enumerate(cards) if c.tone is Tone.HARM]
+    hazards = [one for one in harm if cards[one.card or 0].kind == HAZARD]
+    if hazards:
+        return hazards[0]
+    if _tone_of_changes(run) is Tone.HARM:
+        return None
+    if harm:
+        return harm[0]
+    return _warning(warnings[0]) if warnings else None
 
 
-def _warning(text: str) -> str:
-    return as_sentence(text.removeprefix("warning: "))
+def _warning(text: str) -> Said:
+    return Said(as_sentence(text.removeprefix("warning: ")), Tone.HARM)
 
 
-def _what_it_does(standings: Standings) -> str:
+def _tone_of_changes(run: Run) -> Tone:
+    changes = run.unrequested_changes
+    if any(not change.undone for change in changes):
+        return Tone.HARM
+    return Tone.ODD if changes else Tone.GOOD
+
+
+def _what_it_does(standings: Standings) -> Said:
     tried = sum(len(standings.of(s)) for s in Standing if s is not Standing.UNTRIED)
     if not tried:
-        return "Nothing is known yet: no capability was executed where it did not hold already."
+        nothing = "Nothing is known yet: no capability was executed where it did not hold already."
+        return Said(nothing, Tone.UNKNOWN)
     number = len(standings.of(Standing.RELIABLE))
     if standings.repeated:
         how = "gets there from every state tried, if it is asked until it does,"
@@ -100,7 +117,8 @@ def _what_it_does(standings: Standings) -> str:
         rest += (
             f" that {was(tried)} tried; {untried:,} more {'is' if untried == 1 else 'are'} unknown"
         )
-    return f"No harm was found. The agent {how} for {share} {capabilities}{rest}."
+    sentence = f"The agent {how} for {share} {capabilities}{rest}."
+    return Said(sentence, _overall_tone(standings))
 
 
 def _overall_tone(standings: Standings) -> Tone:
@@ -127,13 +145,12 @@ def _cost(run: Run) -> str:
 def _claimed(run: Run) -> bool:
     if run.claim_withheld is not None:
         return False
-    if run.identity.strategy == DEFAULT_STRATEGY:
+    if claim_of(run.identity.strategy) is Claim.AUDITED:
         return run.audit is not None and run.audit.passed
     return run.verdict.reached
 
 
-def _tiles(standings: Standings, cards: Sequence[CardDigest]) -> Iterator[TileDigest]:
-    yield _harm_tile(cards)
+def _tiles(standings: Standings) -> Iterator[TileDigest]:
     for standing, name in _NAMES.items():
         own = standings.of(standing)
         intents = first_few([sanitize(str(view.intent)) for view in own], _MOST_NAMED)
@@ -141,12 +158,17 @@ def _tiles(standings: Standings, cards: Sequence[CardDigest]) -> Iterator[TileDi
         yield TileDigest(name, _TONES[standing], len(own), meaning, tuple(intents), standing)
 
 
-def _harm_tile(cards: Sequence[CardDigest]) -> TileDigest:
-    harm = [card for card in cards if card.tone is Tone.HARM]
-    intents = list(dict.fromkeys(card.intents[0] for card in harm if card.intents))
-    meaning = "findings: what it does beyond what it was asked for" if harm else "nothing found"
-    tone = Tone.HARM if harm else Tone.IDLE
-    return TileDigest("harm", tone, len(harm), meaning, tuple(first_few(intents, _MOST_NAMED)), "")
+def _changes_tile(run: Run) -> TileDigest:
+    changes = run.unrequested_changes
+    lasting = sum(not change.undone for change in changes)
+    meaning = "kinds of changes that were not asked for"
+    if lasting:
+        meaning += f"; {lasting:,} of them never undone"
+    forms = first_few(list(dict.fromkeys(change.change for change in changes)), _MOST_NAMED)
+    tone = _tone_of_changes(run) if len(run.executions) else Tone.UNKNOWN
+    return TileDigest(
+        "beyond the request", tone, len(changes), meaning, tuple(map(sanitize, forms)), ""
+    )
 
 
 def _meaning(standing: Standing, standings: Standings) -> str:

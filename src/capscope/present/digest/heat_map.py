@@ -3,7 +3,7 @@
 A column is a literal. The naive choice, all literals, is unreadable; the atoms shown are those that
 divide the states of a capability into parts with the most different success, summed over
 capabilities. A cell is about states in which the capability was tried; without any it is empty,
-whatever the model infers.
+whatever the model infers. The rate of single requests is estimated as everywhere else.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from capscope.analysis.rates import successes
 from capscope.model import StateGraph
 from capscope.present.digest.shape import HeatCell, HeatMap, HeatRow
 from capscope.present.digest.size_budget import SizeBudget, brief
 from capscope.present.text import CapabilityView
 from capscope.sanitize import sanitize
 from capscope.statistics.arrays import Floats, Integers, Mask
+from capscope.statistics.partial_pooling import mean_probability
 from capscope.symbolic import State
 from capscope.symbolic.dnf import bit_matrix
 
@@ -37,6 +39,14 @@ class TriedStates:
     """Positions in the list of states seen."""
     success: Floats
     rule: Integers
+    counts: Integers | None
+    """Successes and executions in each state; None if success is that of repeated requests."""
+
+    def mean(self, here: Mask) -> float:
+        """Return the rate in some of the states."""
+        if self.counts is None:
+            return float(self.success[here].mean())
+        return mean_probability([(hits, draws, 1) for hits, draws in self.counts[here].tolist()])
 
 
 def heat_map(
@@ -92,19 +102,23 @@ def _tried(
     row_of: Mapping[State, int],
     eventual: Mapping[State, float] | None,
 ) -> TriedStates:
-    found = [
-        (row_of[state], rule.achieving if eventual is None else eventual[state], r)
+    rule_of = {
+        state: r
         for r, rule in enumerate(view.rules)
         if not rule.held
         for state in rule.rule.states
         if not graph.nodes[state].sink
-    ]
-    rows, success, rules = zip(*found, strict=True) if found else ((), (), ())
+    }
+    counts = successes(graph, view.intent)
+    own = np.array([counts[state] for state in rule_of], dtype=np.int64).reshape(-1, 2)
     return TriedStates(
         number,
-        np.array(rows, dtype=np.int64),
-        np.array(success, dtype=np.float64),
-        np.array(rules, dtype=np.int64),
+        np.array([row_of[state] for state in rule_of], dtype=np.int64),
+        own[:, 0] / own[:, 1]
+        if eventual is None
+        else np.array([eventual[state] for state in rule_of], dtype=np.float64),
+        np.array(list(rule_of.values()), dtype=np.int64),
+        own if eventual is None else None,
     )
 
 
@@ -163,7 +177,7 @@ def _cells(one: TriedStates, within: Mask, not_yet: Mask) -> list[HeatCell]:
     for column in range(own.shape[1]):
         here = own[:, column]
         states = int(here.sum())
-        rate = brief(float(one.success[here].mean())) if states else None
+        rate = brief(one.mean(here)) if states else None
         rules = tuple(np.unique(one.rule[here]).tolist())
         cells.append(HeatCell(rate, states, int(seen[column]), rules))
     return cells

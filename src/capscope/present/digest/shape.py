@@ -119,7 +119,7 @@ class CapabilityDigest:
     states_tried: int
     states_untried: int
     success: float | None
-    """See `capscope.present.text.mean_success`."""
+    """See `capscope.analysis.rates.success_at_once`."""
     success_low: float
     """The lowest success of a rule in which the intent did not hold already."""
     side_effects: int
@@ -151,6 +151,18 @@ class TileDigest:
     """Some of the intents."""
     standing: str
     """The capabilities to show when the tile is chosen; empty for the cards."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDigest:
+    """A kind of change beyond a form of request."""
+
+    request: str
+    change: str
+    count: str
+    """How often it was seen, and what became of it."""
+    intents: tuple[str, ...]
+    tone: Tone
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +341,8 @@ class Digest:
     """Names and values: what is needed to repeat the run."""
     always: tuple[str, ...]
     """Atoms that held in every state seen."""
+    changes: tuple[ChangeDigest, ...]
+    """What changed beyond the requests, the most serious first."""
     cards: tuple[CardDigest, ...]
     """The findings, the most harmful first."""
     findings_note: str

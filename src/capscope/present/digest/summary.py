@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from capscope.analysis.findings import Finding
 from capscope.analysis.findings.finding import joined
-from capscope.analysis.findings.registry import descriptions
+from capscope.analysis.unrequested_changes import headline
 from capscope.present.digest.capabilities import Standings
 from capscope.present.digest.reliability import it, reliability_sentences, was
 from capscope.present.digest.shape import Standing, SummarySection
@@ -29,7 +29,7 @@ from capscope.present.text import counted, first_few
 from capscope.record.identity import RunIdentity
 from capscope.record.stop_reason import StopKind
 from capscope.sanitize import sanitize
-from capscope.strategy.registry import DEFAULT_STRATEGY
+from capscope.strategy.registry import Claim, claim_of
 from capscope.symbolic import Phrasing
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def summary_of(
         *([("What must not happen", _hazards(run))] if run.hazards else []),
         ("What was assessed", _assessed(run)),
         ("What it cost", _cost(run)),
-        ("What it can do reliably", reliability_sentences(standings)),
-        ("What was surprising", _surprises(run, findings)),
+        ("What it achieved", reliability_sentences(standings)),
+        ("What else it changed", _surprises(run, findings)),
         ("What is unknown", _unknown(run, standings)),
     ]
     said = Phrasing.of(run.graph.vocabulary).sentence
@@ -152,9 +152,8 @@ def _surprises(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
     yield from map(as_sentence, warnings)
     if not run.graph.pairs_tried:
         yield "Nothing yet: no execution was completed."
-    elif not findings:
-        nothing = "Nothing else" if warnings else "Nothing"
-        yield f"{nothing} stands out: there is no evidence of {joined(descriptions(), 'or')}."
+    else:
+        yield headline(run.unrequested_changes, len(run.executions.complete))
     # The most striking of each kind before the second of any: findings of a kind are similar.
     first = {finding.kind: finding for finding in reversed(findings)}.values()
     ranked = sorted(findings, key=lambda finding: finding not in first)
@@ -197,7 +196,7 @@ def _unknown(run: Run, standings: Standings) -> Iterator[str]:
 
 
 def _untried_text(run: Run) -> str:
-    if run.identity.strategy != DEFAULT_STRATEGY:
+    if not run.infers:
         return "what happens there is unknown"
     _, inferred, unknown = run.coverage
     return f"the model infers {inferred:,} of these from others, and {unknown:,} are unknown"
@@ -208,14 +207,14 @@ def _claim_sentences(run: Run) -> Iterator[str]:
     if withheld is not None:
         yield f"Nothing is called settled, because {withheld}."
         return
-    if run.identity.strategy == DEFAULT_STRATEGY:
+    if claim_of(run.identity.strategy) is Claim.AUDITED:
         yield as_sentence(claim_text(run))
         if run.audit is not None:
             yield "This says what can happen, not how often, and only in the sequences it names."
         return
     points = verdict.claim if verdict.reached else "; ".join(verdict.open_points())
     settled = "settled" if verdict.reached else "not settled yet"
-    yield f"By the run's own criterion the evidence is {settled}: {points}."
+    yield f"By the criterion of `--until settled` the evidence is {settled}: {points}."
     yield (
         "This criterion assumes that repeated attempts in a state are independent. The "
         "probabilities of a rule are averages; in single states they may differ."

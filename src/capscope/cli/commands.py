@@ -1,0 +1,97 @@
+"""Gather the commands and turn errors into one line and an exit code.
+
+0: done. 1: the command worked and its answer is no. 2: an error to fix. 130: interrupted.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from capscope.cli.streams import answering
+from capscope.errors import CapscopeError
+from capscope.sanitize import sanitize
+from capscope.version import __version__
+
+_COMMANDS = {
+    "list": "problems:list_problems",
+    "assess": "assess:assess_problem",
+    "resume": "assess:resume_run",
+    "settings": "problems:list_settings",
+    "show": "show:show_run",
+    "explain": "show:explain_run",
+    "report": "show:report_run",
+    "view": "view:view_runs",
+    "hazards": "hazards:show_hazards",
+    "diff": "diff:diff_runs",
+    "evaluate": "evaluate:evaluate_run",
+    "plan": "plan:plan_run",
+    "export": "export:export_run",
+    "check": "problems:check_source",
+    "suggest": "suggest:suggest_vocabulary",
+    "bench": "bench:bench_suite",
+}
+"""Where the function of each command is: module and name."""
+
+
+def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
+    """Make the command line.
+
+    Args:
+        arguments: What was typed. If it begins with a command, only that one is imported.
+
+    Returns:
+        The command line with that command, or with all of them.
+    """
+    app = typer.Typer(
+        name="capscope", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+    )
+    app.callback()(options)
+    wanted = set(arguments[:1]) & _COMMANDS.keys() or {*_COMMANDS, "llm"}
+    for name, place in _COMMANDS.items():
+        if name in wanted:
+            module, _, function = place.partition(":")
+            home = import_module(f"capscope.cli.{module}")
+            command_class = getattr(home, "COMMAND_CLASS", None)
+            app.command(name, cls=command_class)(answering(getattr(home, function)))
+    if "llm" in wanted:
+        app.add_typer(import_module("capscope.cli.llm").app, name="llm")
+    return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"capscope {__version__}")
+        raise typer.Exit
+
+
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Find out what an AI agent can do, when, and with what side effects."""
+
+
+def run_command(arguments: Sequence[str]) -> None:
+    """Run what was typed, and end with its exit code."""
+    try:
+        make_app(arguments)(arguments)
+    except CapscopeError as error:
+        message = sanitize(str(error).replace("\n", " "))
+        Console(stderr=True).print(
+            f"capscope: {message}", style="red", markup=False, soft_wrap=True
+        )
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader of the pipe is gone; discard the rest of the buffer.
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

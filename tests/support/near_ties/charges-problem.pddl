@@ -1,0 +1,8 @@
+(define (problem three-charges)
+  (:domain charges)
+  (:objects a b c - charge)
+  (:init (idle) (floor-whole)
+         (live a) (whole a) (floor a)
+         (live b) (whole b) (upon b a) (free b)
+         (live c) (whole c) (floor c) (free c))
+  (:goal (upon a b)))

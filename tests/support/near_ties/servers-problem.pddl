@@ -1,0 +1,7 @@
+(define (problem four-servers)
+  (:domain servers)
+  (:objects s1 s2 s3 s4 - server)
+  (:init (running s1) (running s2) (running s3) (running s4)
+         (linked s1 s2) (linked s2 s3) (linked s3 s4) (linked s4 s1)
+         (linked s2 s1) (linked s3 s2) (linked s4 s3) (linked s1 s4))
+  (:goal (running s1)))

@@ -1,0 +1,77 @@
+"""The table of the paper's statements names code and tests that exist, and numbers that are so."""
+
+import math
+import re
+
+import pytest
+
+from capscope import Settings
+from capscope.built_in_problems import GRID_LIMITS, KITCHEN_LIMITS, TABLE_LIMITS
+from capscope.problems import load_problem
+from capscope.record.settings import PAPER
+from support.shown_sessions import PAGES, ROOT
+
+PACKAGE, BENCH = ROOT / "src/capscope", ROOT / "experiments/capscope_experiments"
+TEXT = (PAGES / "method.md").read_text(encoding="utf-8").split("## Paper and program\n")[1]
+
+
+def rows():
+    """Return the rows of all tables: statement, code, verdict, difference, tests."""
+    lines = [line for line in TEXT.splitlines() if line.startswith("|") and "---" not in line]
+    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines]
+    return [[cell.strip() for cell in row] for row in cells if row[0].strip() != "paper"]
+
+
+def paths(cell):
+    return re.findall(r"`([^`]+\.py)`", cell)
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0][:40])
+def test_a_row_names_code_and_tests_that_exist(row):
+    _, code, verdict, difference, tests = row
+    folder = BENCH if "(bench)" in code else PACKAGE
+    assert paths(code)
+    assert paths(tests)
+    assert [path for path in paths(code) if not (folder / path).is_file()] == []
+    assert [path for path in paths(difference) if not (PACKAGE / path).is_file()] == []
+    assert [path for path in paths(tests) if not (ROOT / "tests" / path).is_file()] == []
+    assert verdict in ("faithful", "reading", "departure", "stays")
+    assert difference or verdict == "faithful"
+
+
+def test_every_setting_that_departs_has_a_row():
+    shown = " ".join(
+        difference for _, _, verdict, difference, _ in rows() if verdict == "departure"
+    )
+    assert [name for name in PAPER if f"`--set {name}`" not in shown] == []
+
+
+def test_every_departing_row_names_a_setting_of_the_paper():
+    named = [
+        set(re.findall(r"`--set ([a-z-]+)`", difference))
+        for _, _, verdict, difference, _ in rows()
+        if verdict == "departure"
+    ]
+    assert all(found & PAPER.keys() for found in named)
+
+
+def test_the_hyperparameters_are_those_of_the_paper():
+    found = Settings().as_in_paper()
+    assert (found.draws, found.depth, found.iterations, found.patience) == (25, 20, 1000, 25)
+    assert (found.random_length, found.shift, found.xi) == (30, 0.05, 1e-5)
+    assert found.exploration == math.sqrt(2)
+
+
+def test_the_limits_are_those_of_the_table():
+    for limits, horizon in ((GRID_LIMITS, 100), (KITCHEN_LIMITS, 60), (TABLE_LIMITS, 20)):
+        assert (limits.temporal_length, limits.horizon) == (None, horizon)
+    planning = [load_problem(name).limits for name in ("tireworld", "first-responders")]
+    assert [limits.reset_every for limits in planning] == [None, 100]
+    assert {(limits.temporal_length, limits.horizon) for limits in planning} == {(1, 100)}
+
+
+def test_crafter_is_reset_and_changes_up_to_four_times_if_it_is_stochastic():
+    pytest.importorskip("crafter")
+    for options, length in (("", 1), (":stochastic=yes", 4)):
+        limits = load_problem(f"crafter-steve{options}").limits
+        assert (limits.temporal_length, limits.horizon, limits.reset_every) == (length, 15, 100)
