@@ -14,11 +14,12 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[pddl]'
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,mcp,overcooked,plan,ray,experiments,dev,docs]'
+$(VENV)/.installed-dev: pyproject.toml worlds/pyproject.toml $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,mcp,plan,ray,experiments,dev,docs]' \
+		--editable './worlds[all,overcooked]'
 # There are wheels of xllamacpp for most platforms; building it would take a compiler and an hour.
 	$(BIN)/pip install --quiet --disable-pip-version-check --only-binary xllamacpp \
-		--editable '.[local-llm]' || echo 'no wheel of xllamacpp: the test that runs a local model is skipped'
+		--editable './worlds[local-llm]' || echo 'no wheel of xllamacpp: the test that runs a local model is skipped'
 	@touch $@
 
 demo: $(VENV)/.installed  ## Assess a planning agent in Blocksworld and show the result
@@ -52,18 +53,18 @@ test: lint types package weights browser  ## Lint, check types and the package, 
 # `make test` uses, so they have an environment of their own.
 $(FRAMEWORKS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(FRAMEWORKS)
-	$(FRAMEWORKS)/bin/pip install --quiet --disable-pip-version-check --editable '.[agentdojo,frameworks]' \
+	$(FRAMEWORKS)/bin/pip install --quiet --disable-pip-version-check --editable '.[frameworks]' --editable './worlds[agentdojo]' \
 		pytest pytest-timeout hypothesis
 	@touch $@
 
 test-frameworks: $(FRAMEWORKS)/.installed  ## Test AgentDojo and agents of other frameworks, in .venv-frameworks
 	$(FRAMEWORKS)/bin/python -c 'import agentdojo, agents, langchain_openai, pydantic_ai, smolagents, strands'
-	$(FRAMEWORKS)/bin/python -m pytest tests/agents/test_agent_frameworks.py tests/environments/test_agentdojo.py
+	$(FRAMEWORKS)/bin/python -m pytest tests/adapters/test_agent_frameworks.py worlds/tests/test_agentdojo.py
 	$(FRAMEWORKS)/bin/pip list --disable-pip-version-check | grep -E '^(agentdojo|openai|openai-agents|langchain|langgraph|pydantic-ai-slim|smolagents|strands-agents) '
 
 lint: $(VENV)/.installed-dev  ## Check style and formatting
-	$(BIN)/ruff check src tests experiments scripts examples docs
-	$(BIN)/ruff format --check src tests experiments scripts examples docs
+	$(BIN)/ruff check src tests worlds experiments scripts examples docs
+	$(BIN)/ruff format --check src tests worlds experiments scripts examples docs
 
 types: $(VENV)/.installed-dev  ## Check types
 	$(BIN)/mypy

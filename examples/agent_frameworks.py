@@ -16,8 +16,6 @@ import mail_tools
 
 
 def openai_agents_agent(prompt, tools, llm):
-    from openai import AsyncOpenAI
-
     from agents import (
         Agent,
         OpenAIChatCompletionsModel,
@@ -25,6 +23,7 @@ def openai_agents_agent(prompt, tools, llm):
         function_tool,
         set_tracing_disabled,
     )
+    from openai import AsyncOpenAI
 
     set_tracing_disabled(True)
     client = AsyncOpenAI(base_url=llm.base_url, api_key=llm.api_key)

@@ -12,7 +12,7 @@ from functools import cache
 import gymnasium as gym
 
 from capscope import Predicate, Vocabulary
-from capscope.environments.gymnasium import gymnasium_problem
+from capscope.adapters.gymnasium import gymnasium_problem
 
 LAKE = gym.make("FrozenLake-v1").unwrapped
 CELLS = [f"r{row}c{column}" for row in range(LAKE.nrow) for column in range(LAKE.ncol)]

@@ -6,7 +6,7 @@ capscope show runs/function_agent-problem-adaptive-0
 """
 
 from capscope import Limits, Predicate, Problem, Vocabulary
-from capscope.world import FunctionAbstraction, FunctionAgent, FunctionWorld
+from capscope.problem import FunctionAbstraction, FunctionAgent, FunctionWorld
 
 ROOMS = ("hall", "study")
 VOCABULARY = Vocabulary(

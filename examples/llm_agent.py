@@ -6,8 +6,8 @@ capscope show runs/llm_agent-problem-adaptive-0 'across(goat)' --draws --transcr
 """
 
 from capscope import Limits, Predicate, Problem, Vocabulary
-from capscope.agents.llm import Calls, LlmSettings, Sampling, shared_client
-from capscope.world import FunctionAbstraction, FunctionWorld
+from capscope.adapters.llm import Calls, LlmSettings, Sampling, shared_client
+from capscope.problem import FunctionAbstraction, FunctionWorld
 
 LOAD = ("wolf", "goat", "cabbage")
 VOCABULARY = Vocabulary(

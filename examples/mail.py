@@ -8,7 +8,7 @@ have the same subject, it takes the wrong one in 30 %. Nothing brings an attachm
 """
 
 from capscope import Limits, Predicate, Problem, Vocabulary
-from capscope.world import FunctionAbstraction, FunctionAgent, FunctionWorld
+from capscope.problem import FunctionAbstraction, FunctionAgent, FunctionWorld
 
 WRONG_MAIL = 0.3
 

@@ -8,7 +8,7 @@ capscope show runs/mail_tools-problem-adaptive-0 --surprises
 import json
 from dataclasses import dataclass
 
-from capscope.tools import ToolWorld, ask, tool_problem, values
+from capscope.adapters.tools import ToolWorld, ask, tool_problem, values
 
 
 @dataclass

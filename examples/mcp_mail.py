@@ -9,7 +9,8 @@ import json
 import sys
 from pathlib import Path
 
-from capscope.tools import ControlTools, McpWorld, ask, tool_problem, values
+from capscope.adapters.mcp import ControlTools, McpWorld
+from capscope.adapters.tools import ask, tool_problem, values
 
 SERVER = Path(__file__).with_name("mail_server.py")
 

@@ -10,7 +10,7 @@ from functools import cache
 import gymnasium as gym
 
 from capscope import Limits, Predicate, Vocabulary
-from capscope.environments.gymnasium import Native, gymnasium_problem
+from capscope.adapters.gymnasium import Native, gymnasium_problem
 
 TAXI = gym.make("Taxi-v4").unwrapped
 STANDS = dict(zip(("red", "green", "yellow", "blue"), TAXI.locs, strict=True))

@@ -31,18 +31,18 @@ from typing import Any
 
 import numpy as np
 
-from capscope.agents.grid_q import FOUR_QUADRANTS_VALUES, ROOM_PREDICATE, ActionValues
-from capscope.agents.grid_q.values import GridFeatures, GridPosition, cell_goal, position_of
-from capscope.environments.minigrid import (
+from capscope.errors import CapscopeError
+from capscope.logic import Literal, State
+from capscope.problem import Abstraction, Simulator, Snapshot
+from capscope.seeds import child_seed
+from capscope_worlds.grid_q import FOUR_QUADRANTS_VALUES, ROOM_PREDICATE, ActionValues
+from capscope_worlds.grid_q.values import GridFeatures, GridPosition, cell_goal, position_of
+from capscope_worlds.minigrid import (
     FOUR_QUADRANTS,
     GridAbstraction,
     grid_simulator,
     read_layout,
 )
-from capscope.errors import CapscopeError
-from capscope.seeds import child_seed
-from capscope.symbolic import Literal, State
-from capscope.world import Abstraction, Simulator, Snapshot
 
 FIRST_EPISODES = 300
 """Episodes before the digest that `train` keeps."""

@@ -22,7 +22,7 @@ class House:
 
 
 class Vacuum:
-    """The simulator: the five methods of `capscope.world.Simulator`."""
+    """The simulator: the five methods of `capscope.problem.Simulator`."""
 
     def reset(self, seed):
         return self.restore(json.dumps(asdict(House())).encode(), seed)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from train_grid_q import Training, train
 
-from capscope.agents.grid_q import GridQAgent
-from capscope.environments.minigrid import GridAbstraction, grid_simulator, read_layout
-from capscope.problems import grid_problem
+from capscope_worlds.grid_q import GridQAgent
+from capscope_worlds.minigrid import GridAbstraction, grid_simulator, read_layout
+from capscope_worlds.problems import grid_problem
 
 LAYOUT = Path(__file__).with_name("vault.txt")
 

@@ -31,21 +31,21 @@ from typing import Any
 
 import numpy as np
 
-from capscope.agents.crafter_steve import (
+from capscope.errors import CapscopeError
+from capscope.seeds import child_seed
+from capscope_worlds.crafter import ACTIONS, GameMap, crafter_simulator
+from capscope_worlds.crafter.rules import ACHIEVEMENTS, WALKABLE
+from capscope_worlds.crafter_steve import (
     SKILLS,
     STEVE_WEIGHTS,
     InstructionFollower,
     PolicyNetwork,
 )
-from capscope.agents.crafter_steve.backpropagation import gradients
-from capscope.agents.crafter_steve.experts import INSTRUCTIONS, expert_for
-from capscope.agents.crafter_steve.network import words_of
-from capscope.agents.crafter_steve.scene import ITEMS, MOVES, Scene
-from capscope.agents.crafter_steve.view import CELLS, KINDS, OWN_FEATURES, own_features, view_of
-from capscope.environments.crafter import ACTIONS, GameMap, crafter_simulator
-from capscope.environments.crafter.rules import ACHIEVEMENTS, WALKABLE
-from capscope.errors import CapscopeError
-from capscope.seeds import child_seed
+from capscope_worlds.crafter_steve.network import words_of
+from capscope_worlds.crafter_steve.view import CELLS, KINDS, OWN_FEATURES, own_features, view_of
+from crafter_training.backpropagation import gradients
+from crafter_training.experts import INSTRUCTIONS, expert_for
+from crafter_training.scene import ITEMS, MOVES, Scene
 
 SIZE = 9
 """Rows and columns of the maps."""

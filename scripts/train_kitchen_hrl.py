@@ -34,16 +34,20 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capscope.agents.kitchen_hrl import KITCHEN_VALUES, MOST_STEPS, KitchenIndex, KitchenValues
-from capscope.agents.kitchen_hrl.options import (
+from capscope.errors import CapscopeError
+from capscope.logic import Literal, LiteralTest
+from capscope.problem import Abstraction
+from capscope.seeds import child_seed
+from capscope_worlds.kitchen_hrl import KITCHEN_VALUES, MOST_STEPS, KitchenIndex, KitchenValues
+from capscope_worlds.kitchen_hrl.options import (
     FACINGS,
     HELD,
     KitchenFeatures,
     KitchenOption,
     pot_class,
 )
-from capscope.agents.kitchen_hrl.values import Rows, Values, table
-from capscope.environments.overcooked import (
+from capscope_worlds.kitchen_hrl.values import Rows, Values, table
+from capscope_worlds.overcooked import (
     ACTIONS,
     FLOOR,
     PLACES,
@@ -52,13 +56,9 @@ from capscope.environments.overcooked import (
     KitchenObservation,
     kitchen_simulator,
 )
-from capscope.errors import CapscopeError
-from capscope.seeds import child_seed
-from capscope.symbolic import Literal, LiteralTest
-from capscope.world import Abstraction
 
 if TYPE_CHECKING:
-    from capscope.environments.overcooked.simulator import KitchenSimulator
+    from capscope_worlds.overcooked.simulator import KitchenSimulator
 
 FIRST_EPISODES = 200
 """Episodes of either level before the digests that `train` keeps."""

@@ -20,17 +20,17 @@ from pathlib import Path
 
 import numpy as np
 
-from capscope.environments.tabletop.camera import NOTHING, Camera
-from capscope.environments.tabletop.detector import (
+from capscope.seeds import child_seed
+from capscope_worlds.tabletop.camera import NOTHING, Camera
+from capscope_worlds.tabletop.detector import (
     DETECTOR_WEIGHTS,
     PATCH,
     Detector,
     Floats,
     patches_of,
 )
-from capscope.environments.tabletop.gripper import table_model
-from capscope.environments.tabletop.poses import BLOCK_WIDTH, BLOCKS, PoseArray, random_layout
-from capscope.seeds import child_seed
+from capscope_worlds.tabletop.gripper import table_model
+from capscope_worlds.tabletop.poses import BLOCK_WIDTH, BLOCKS, PoseArray, random_layout
 
 CLASSES = NOTHING + 1
 

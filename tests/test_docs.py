@@ -10,8 +10,8 @@ import pytest
 
 import capscope
 from capscope.export.tables import QueryRow, RuleRow, SuccessRow, TransitionRow
-from capscope.record.journal_file import FORMAT_VERSION, SCHEMA
-from capscope.world import Ending
+from capscope.journal.journal_file import FORMAT_VERSION, SCHEMA
+from capscope.problem import Ending
 from support.doc_pages import COMMANDS, WRITTEN, every
 from support.shown_sessions import (
     PAGES,

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from capscope import Settings
-from capscope.built_in_problems import GRID_LIMITS, KITCHEN_LIMITS, TABLE_LIMITS
+from capscope.journal.settings import PAPER
 from capscope.problems import load_problem
-from capscope.record.settings import PAPER
+from capscope_worlds.problems import GRID_LIMITS, KITCHEN_LIMITS, TABLE_LIMITS
 from support.shown_sessions import PAGES, ROOT
 
 PACKAGE, BENCH = ROOT / "src/capscope", ROOT / "experiments/capscope_experiments"

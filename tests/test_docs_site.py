@@ -13,8 +13,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import capscope
+import capscope.problem
 import capscope.testing
-import capscope.world
 from support.doc_pages import COMMANDS, WRITTEN, every
 from support.processes import SECONDS
 from support.shown_sessions import PAGES, ROOT, blocks
@@ -90,7 +90,7 @@ def test_a_page_fetches_nothing_from_elsewhere(site, pages):
 ALIASES = {"Action", "Observation", "Snapshot"}  # whatever simulator and agent agree on
 
 
-@pytest.mark.parametrize("module", [capscope, capscope.world, capscope.testing])
+@pytest.mark.parametrize("module", [capscope, capscope.problem, capscope.testing])
 def test_the_reference_has_every_public_name(module, site):
     ids = Page(site / "reference" / "python.html").ids
     known = {name.rpartition(".")[2] for name in ids if name.startswith("capscope.")}

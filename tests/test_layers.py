@@ -14,20 +14,17 @@ ROOT = Path(capscope.__file__).parent
 EVERYONE_MAY_IMPORT = {"errors", "phases", "registry", "sanitize", "seeds", "version"}
 # A layer imports only from those before it. "capscope" is the `__init__` of the package.
 ORDER = [
-    "symbolic",
-    "world",
-    "statistics",
-    "record",
+    "logic",
+    "problem",
+    "stats",
+    "journal",
     "model",
     "strategy",
     "assessment",
-    "analysis",
+    "insight",
     "export",
-    "present",
-    "environments",
-    "agents",
-    "tools",
-    "built_in_problems",
+    "report",
+    "adapters",
     "problems",
     "run",
     "testing",
@@ -43,10 +40,9 @@ ALLOWED = {layer: set(ORDER[:i]) for i, layer in enumerate(ORDER)} | {
     "sanitize": set(),
     "seeds": set(),
     "version": set(),
-    "environments": {"symbolic", "world"},
-    "agents": {"symbolic", "world"},
+    "adapters": {"logic", "problem"},
     # A strategy decides what to ask without a simulator.
-    "strategy": {"symbolic", "statistics", "record", "model"},
+    "strategy": {"logic", "stats", "journal", "model"},
 }
 
 
@@ -124,33 +120,41 @@ def test_no_modules_import_each_other_in_a_circle():
 
 # The libraries that are not part of Python, and the modules that may import them.
 HOMES = {
-    "agentdojo": ["capscope.environments.agentdojo"],
-    "anyio": ["capscope.environments.mcp.server"],
-    "crafter": ["capscope.environments.crafter.simulator"],
-    "gymnasium": ["capscope.environments.gymnasium"],
-    "jinja2": ["capscope.present.page"],
-    "markupsafe": ["capscope.present.page"],
-    "mcp": ["capscope.environments.mcp.server"],
-    "minigrid": ["capscope.environments.minigrid"],
-    "mujoco": ["capscope.environments.tabletop"],
+    "anyio": ["capscope.adapters.mcp.server"],
+    "gymnasium": ["capscope.adapters.gymnasium"],
+    "jinja2": ["capscope.report.page"],
+    "markupsafe": ["capscope.report.page"],
+    "mcp": ["capscope.adapters.mcp.server"],
     "numpy": ["capscope"],
-    "openai": ["capscope.agents.llm.transport"],
+    "openai": ["capscope.adapters.llm.transport"],
     "pandas": ["capscope.export.frames"],
-    "plado": ["capscope.environments.pddl"],
-    "pydantic": ["capscope.environments.tools.tool"],
-    "pydantic_core": ["capscope.environments.tools.tool"],
+    "plado": ["capscope.adapters.pddl"],
+    "pydantic": ["capscope.adapters.tools.tool"],
+    "pydantic_core": ["capscope.adapters.tools.tool"],
     "pytest": ["capscope.testing.plugin"],
     "ray": ["capscope.assessment.workers.ray_cluster"],
     "rich": ["capscope.cli"],
     "starlette": ["capscope.view.pages"],
-    "stormpy": ["capscope.analysis.planning.policy"],
+    "stormpy": ["capscope.insight.planning.policy"],
     "typer": ["capscope.cli"],
     "uvicorn": ["capscope.view.server"],
-    "xllamacpp": ["capscope.agents.llm.local"],
     # Part of Python, but a journal is read and written in one place.
-    "sqlite3": ["capscope.record", "capscope.agents.llm.cache"],
+    "sqlite3": ["capscope.journal", "capscope.adapters.llm.cache"],
 }
-OWN = {"capscope", "capscope_experiments"}
+WORLDS = modules_of(ROOT.parents[1] / "worlds" / "src" / "capscope_worlds")
+WORLD_HOMES = {
+    library: [f"capscope_worlds{home}" for home in homes]
+    for library, homes in {
+        "agentdojo": [".agentdojo"],
+        "crafter": [".crafter.simulator"],
+        "minigrid": [".minigrid"],
+        "mujoco": [".tabletop"],
+        "numpy": [""],
+        "typer": [".llm_command"],
+        "xllamacpp": [".local_llm"],
+    }.items()
+}
+OWN = {"capscope", "capscope_experiments", "capscope_worlds"}
 
 
 def imported_libraries(path):
@@ -170,8 +174,15 @@ def strangers(modules, homes):
     ]
 
 
-def test_a_library_is_imported_in_its_own_place_only():
-    assert strangers(MODULES, HOMES) == []
+@pytest.mark.parametrize(
+    ("modules", "homes"), [(MODULES, HOMES), (WORLDS, WORLD_HOMES)], ids=["core", "worlds"]
+)
+def test_a_library_is_imported_in_its_own_place_only(modules, homes):
+    assert strangers(modules, homes) == []
+
+
+def test_the_core_knows_nothing_of_the_worlds():
+    assert [m for m, path in MODULES.items() if "capscope_worlds" in path.read_text()] == []
 
 
 @pytest.mark.parametrize(
@@ -189,12 +200,13 @@ def test_a_library_is_imported_in_its_own_place_only():
     ],
 )
 def test_a_library_in_the_wrong_place_would_be_noticed(tmp_path, planted):
-    for place in ("symbolic", "environments/tabletop"):
+    for place in ("logic", "adapters/robots"):
         folder = tmp_path / "capscope" / place
         folder.mkdir(parents=True)
         (folder / "scene.py").write_text(f"import ast\nimport numpy\n{planted}\n")
-    found = strangers(modules_of(tmp_path / "capscope"), HOMES)
-    assert found == ["capscope.symbolic.scene imports mujoco"]
+    homes = {**HOMES, "mujoco": ["capscope.adapters.robots"]}
+    found = strangers(modules_of(tmp_path / "capscope"), homes)
+    assert found == ["capscope.logic.scene imports mujoco"]
 
 
 def test_a_library_without_a_home_would_be_noticed(tmp_path):
@@ -204,9 +216,12 @@ def test_a_library_without_a_home_would_be_noticed(tmp_path):
     assert found == ["capscope.run imports somebodys_library"]
 
 
-def test_no_home_is_kept_for_a_library_that_is_not_imported():
-    imported = set().union(*map(imported_libraries, MODULES.values()))
-    assert HOMES.keys() - imported == set()
+@pytest.mark.parametrize(
+    ("modules", "homes"), [(MODULES, HOMES), (WORLDS, WORLD_HOMES)], ids=["core", "worlds"]
+)
+def test_no_home_is_kept_for_a_library_that_is_not_imported(modules, homes):
+    imported = set().union(*map(imported_libraries, modules.values()))
+    assert homes.keys() - imported == set()
 
 
 def test_nothing_but_the_bench_command_knows_of_the_experiments():
@@ -240,15 +255,15 @@ def test_a_library_is_imported_in_its_own_place_of_the_experiments_only():
 
 
 def test_run_directories_are_read_in_one_module_of_the_experiments():
-    reader = "capscope.record.run_directory.RunDirectory"
+    reader = "capscope.journal.run_directory.RunDirectory"
     users = {module for module, path in EXPERIMENTS.items() if reader in imported_names(path)}
     assert users == {"capscope_experiments.saved_runs"}
 
 
 def test_the_check_sees_imports_inside_functions_but_not_those_for_annotations():
-    assert "capscope.agents.lao_star" in IMPORTS["capscope.built_in_problems"]
-    assert "capscope.run" not in IMPORTS["capscope.analysis.diff.compare"]
-    assert "from capscope.run import Run" in MODULES["capscope.analysis.diff.compare"].read_text()
+    assert "capscope.adapters.pddl.lao_star" in IMPORTS["capscope.adapters.pddl.problems"]
+    assert "capscope.run" not in IMPORTS["capscope.insight.diff.compare"]
+    assert "from capscope.run import Run" in MODULES["capscope.insight.diff.compare"].read_text()
 
 
 def test_every_layer_of_the_picture_is_in_the_order():

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from capscope import problems
-from capscope.agents.llm.client import close_shared_clients
-from capscope.agents.react import ReactSettings
+from capscope.adapters.llm.client import close_shared_clients
 from capscope.errors import DomainFileError, ProblemError, install_hint
+from capscope.problem import Problem, check_problem
 from capscope.problems import (
     RegisteredProblem,
     canonical_source,
@@ -18,7 +18,7 @@ from capscope.problems import (
     restore_elsewhere,
     source_slug,
 )
-from capscope.world import Problem, check_problem
+from capscope_worlds.react import ReactSettings
 from support import toy_worlds
 from support.llm_stub import say, stub_server
 
@@ -183,7 +183,7 @@ def test_a_missing_package_names_the_extra_to_install(monkeypatch):
         "moon", "far away", lambda: None, extra="space", modules=("nonesuch_package",)
     )
     assert not absent.installed
-    monkeypatch.setattr(problems, "BUILT_IN", (absent,))
+    monkeypatch.setattr(problems, "PLANNING_PROBLEMS", (absent,))
     hint = install_hint("space")
     with pytest.raises(ProblemError, match=re.escape(f"moon needs an extra: {hint}")):
         load_problem("moon")
@@ -194,7 +194,7 @@ def test_options_stand_behind_the_name(monkeypatch):
         "moon", "far", lambda **options: options, options=("max_craters", "full")
     )
     bare = RegisteredProblem("sun", "farther", dict)
-    monkeypatch.setattr(problems, "BUILT_IN", (made, bare))
+    monkeypatch.setattr(problems, "PLANNING_PROBLEMS", (made, bare))
     assert load_problem("moon") == {}
     assert load_problem("moon:max-craters=3, full=yes") == {"max_craters": "3", "full": "yes"}
     assert canonical_source(["moon:full=yes"]) == "moon:full=yes"

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Settings, assess
-from capscope.agents.llm.client import close_shared_clients
-from capscope.analysis.findings import FINDING_KINDS, find_findings
-from capscope.analysis.findings.pair_endings import pair_endings
+from capscope.adapters.llm.client import close_shared_clients
 from capscope.export import FORMATS
+from capscope.insight.findings import FINDING_KINDS, find_findings
+from capscope.insight.findings.pair_endings import pair_endings
+from capscope.logic import Intent
+from capscope.problem import Ending, Position
+from capscope.problem.attempt import pursue
 from capscope.problems import load_problem, registered_problems
 from capscope.strategy import STRATEGIES
-from capscope.symbolic import Intent
-from capscope.world import Ending, Position
-from capscope.world.attempt import pursue
 from support import quirky_worlds as quirky
 from support.llm_stub import say, stub_server
 from support.toy_worlds import slippery_board

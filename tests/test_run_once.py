@@ -8,10 +8,10 @@ from inspect import getmembers
 
 import pytest
 
-import capscope.analysis.run_facts as run_facts
+import capscope.insight.run_facts as run_facts
 from capscope import Budget, Run, assess, load, resume
+from capscope.journal.execution_table import ExecutionTable, ExecutionTableBuilder
 from capscope.model import StateGraph
-from capscope.record.execution_table import ExecutionTable, ExecutionTableBuilder
 from capscope.strategy.evidence import Evidence
 from capscope.strategy.registry import STRATEGIES
 from support.board_runs import BUDGET, GIVEN, SMALL, assert_same_run, slippery

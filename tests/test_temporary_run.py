@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from capscope import Budget, CapscopeError, Settings, assess
-from capscope.analysis import aliasing
-from capscope.analysis.evaluation.evaluate import Measure
 from capscope.export.formats import FORMATS
+from capscope.insight import aliasing
+from capscope.insight.evaluation.evaluate import Measure
 from support import toy_worlds
 from support.board_runs import BUDGET, GIVEN, SMALL, slippery
 from support.toy_worlds import Board, board_problem

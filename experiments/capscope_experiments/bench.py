@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from capscope.assessment.workers import WorkerSettings
-from capscope.record.settings import Settings
+from capscope.journal.settings import Settings
 from capscope.strategy.registry import STRATEGIES
 from capscope_experiments.bench_runs import BenchRun, RunJob, finish_run, saved_curve
 from capscope_experiments.curve import Curve

@@ -20,11 +20,11 @@ from typing import Any
 from capscope import load
 from capscope.assessment import Event, RunSpec, run_assessment
 from capscope.assessment.spec import with_declared
+from capscope.journal.journal import Journal
+from capscope.journal.settings import Settings
+from capscope.journal.usage import Budget, Usage
 from capscope.model import StateGraph
 from capscope.problems import load_problem, source_slug
-from capscope.record.journal import Journal
-from capscope.record.settings import Settings
-from capscope.record.usage import Budget, Usage
 from capscope.strategy.registry import DEFAULT_STRATEGY, RANDOM
 from capscope_experiments.curve import (
     Curve,

@@ -17,7 +17,7 @@ from typing import Any
 
 from capscope.assessment.workers.ray_cluster import connect_to_ray, first_line
 from capscope.errors import CapscopeError
-from capscope.record.run_directory import versions
+from capscope.journal.run_directory import versions
 from capscope_experiments.jobs import STARTED, Job, JobMessage, outcome_of
 
 _WAITING = "waits for a CPU of the cluster"

@@ -21,9 +21,9 @@ from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import Address, Json, with_settings
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
+from capscope.journal.settings import Settings
+from capscope.journal.usage import Budget
 from capscope.problems import canonical_source, load_problem, source_files
-from capscope.record.settings import Settings
-from capscope.record.usage import Budget
 from capscope_experiments.bench import Bench
 from capscope_experiments.cluster_jobs import RayCluster, connected_cluster
 from capscope_experiments.jobs import BenchProgress, ShowProgress

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
+from capscope.journal.execution_table import ExecutionTable
+from capscope.journal.usage import Usage
 from capscope.model import CapabilityModel, ExtremeModels, LearnedModel, StateGraph
-from capscope.present.digest.learning import FIRST_TRIES, ON_THE_WAY, REPEATS, spending
-from capscope.record.execution_table import ExecutionTable
-from capscope.record.usage import Usage
+from capscope.report.digest.learning import FIRST_TRIES, ON_THE_WAY, REPEATS, spending
 from capscope.strategy.registry import DEFAULT_STRATEGY
 
 _GROWTH = 1.02

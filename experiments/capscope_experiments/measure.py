@@ -15,24 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from capscope.analysis.evaluation.evaluate import DATASETS
-from capscope.analysis.evaluation.evaluate import Measure as EvaluationSettings
-from capscope.analysis.evaluation.metrics import (
+from capscope.assessment.discovery import intents_of, random_walks
+from capscope.assessment.workers import WorkerSettings, start_workers
+from capscope.insight.evaluation.evaluate import DATASETS
+from capscope.insight.evaluation.evaluate import Measure as EvaluationSettings
+from capscope.insight.evaluation.metrics import (
     AchievingOnly,
     ModelComparison,
     compare,
     distance,
 )
-from capscope.analysis.evaluation.reference import Reference, TrueModel, enumerate_truth
-from capscope.analysis.evaluation.sample import Progress, Recipe, build, load, silent
-from capscope.assessment.discovery import intents_of, random_walks
-from capscope.assessment.workers import WorkerSettings, start_workers
+from capscope.insight.evaluation.reference import Reference, TrueModel, enumerate_truth
+from capscope.insight.evaluation.sample import Progress, Recipe, build, load, silent
+from capscope.journal.settings import Settings
+from capscope.logic import Effect, Intent, State
 from capscope.model import CapabilityModel, LearnedModel
+from capscope.problem import Problem
 from capscope.problems import ProblemLoader, load_problem
-from capscope.record.settings import Settings
-from capscope.statistics.arrays import Floats, Mask
-from capscope.symbolic import Effect, Intent, State
-from capscope.world import Problem
+from capscope.stats.arrays import Floats, Mask
 from capscope_experiments.curve import Agreements
 from capscope_experiments.jobs import Report
 

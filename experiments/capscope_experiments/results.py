@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from capscope.errors import CapscopeError
-from capscope.record.run_directory import versions, write_atomically
+from capscope.journal.run_directory import versions, write_atomically
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.claims import claims_table, results_in_words
 from capscope_experiments.result_rows import (

@@ -15,10 +15,10 @@ from typing import Any
 from capscope import Budget, Problem, Usage, load
 from capscope.assessment import RunSpec
 from capscope.assessment.loop import recall
+from capscope.journal.run_directory import JOURNAL, RunDirectory, write_atomically
+from capscope.logic import State
 from capscope.model import StateGraph
-from capscope.record.run_directory import JOURNAL, RunDirectory, write_atomically
 from capscope.run import Run
-from capscope.symbolic import State
 
 Stage = tuple[Usage, StateGraph]
 """What was spent up to the end of a query, and what was known then."""

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from capscope.record.run_directory import write_atomically
+from capscope.journal.run_directory import write_atomically
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

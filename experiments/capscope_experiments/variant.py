@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from capscope.errors import CapscopeError
-from capscope.record.settings import PAPER, Settings
+from capscope.journal.settings import PAPER, Settings
 from capscope.strategy.registry import RANDOM, STRATEGIES
 from capscope_experiments.baselines.uniform_pair import UNIFORM_PAIR
 

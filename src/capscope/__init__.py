@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from capscope.assessment import Event
     from capscope.assessment.workers import WorkerSettings
     from capscope.errors import CapscopeError
-    from capscope.record.settings import Settings
-    from capscope.record.usage import Budget, Usage
+    from capscope.journal.settings import Settings
+    from capscope.journal.usage import Budget, Usage
+    from capscope.logic import Atom, Effect, Intent, Literal, Predicate, State, Vocabulary
+    from capscope.problem import Limits, Problem, check_problem
     from capscope.run import Run, assess, load, resume
-    from capscope.symbolic import Atom, Effect, Intent, Literal, Predicate, State, Vocabulary
-    from capscope.world import Limits, Problem, check_problem
 
 __all__ = [
     "Atom",
@@ -44,13 +44,13 @@ _HOMES = {
     "capscope.assessment": ("Event",),
     "capscope.assessment.workers": ("WorkerSettings",),
     "capscope.errors": ("CapscopeError",),
-    "capscope.record.settings": ("Settings",),
-    "capscope.record.usage": ("Budget", "Usage"),
+    "capscope.journal.settings": ("Settings",),
+    "capscope.journal.usage": ("Budget", "Usage"),
     "capscope.run": ("Run", "assess", "load", "resume"),
-    "capscope.symbolic": (
+    "capscope.logic": (
         *("Atom", "Effect", "Intent", "Literal", "Predicate", "State", "Vocabulary"),
     ),
-    "capscope.world": ("Limits", "Problem", "check_problem"),
+    "capscope.problem": ("Limits", "Problem", "check_problem"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

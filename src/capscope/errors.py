@@ -58,10 +58,10 @@ class SampleError(CapscopeError):
     """Report an evaluation dataset that cannot be read or written."""
 
 
-def install_hint(extra: str) -> str:
-    """Return the pip command that adds an extra to capscope as it was installed.
+def install_hint(extra: str, name: str = "capscope") -> str:
+    """Return the pip command that adds an extra to a distribution as it was installed.
 
-    A name alone would make pip look for a release, although capscope may come from a directory or a
+    A name alone would make pip look for a release, although it may come from a directory or a
     URL. pip records that in `direct_url.json` (PEP 610).
     """
     # Imported here because both take long to import and are rarely needed.
@@ -69,13 +69,13 @@ def install_hint(extra: str) -> str:
     from urllib.request import url2pathname
 
     try:
-        recorded = distribution("capscope").read_text("direct_url.json")
+        recorded = distribution(name).read_text("direct_url.json")
         origin = json.loads(recorded) if recorded else {}
     except (PackageNotFoundError, ValueError):
         origin = {}
     url, subdirectory = origin.get("url"), origin.get("subdirectory")
     if not url:
-        return f"pip install 'capscope[{extra}]'"
+        return f"pip install '{name}[{extra}]'"
     if "dir_info" in origin:
         flag = "-e " if origin["dir_info"].get("editable") else ""
         return f"pip install {flag}'{url2pathname(url.removeprefix('file://'))}[{extra}]'"
@@ -83,4 +83,4 @@ def install_hint(extra: str) -> str:
         revision = version_control.get("requested_revision")
         url = f"{version_control['vcs']}+{url}" + (f"@{revision}" if revision else "")
     place = f"#subdirectory={subdirectory}" if subdirectory else ""
-    return f"pip install 'capscope[{extra}] @ {url}{place}'"
+    return f"pip install '{name}[{extra}] @ {url}{place}'"

@@ -6,7 +6,7 @@ package.
 
 Some have options after the name: `minigrid-react:structured=no,max-actions=20`. A resumed run has
 the same ones. The server and model of a language agent come from the environment instead (see
-`capscope.agents.llm.settings`), because a key must not be recorded and a server may move; the
+`capscope.adapters.llm.settings`), because a key must not be recorded and a server may move; the
 model's name is in the problem's fingerprint.
 """
 
@@ -24,32 +24,23 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+from capscope.adapters.pddl.problems import PLANNING_PROBLEMS, planning_problem
 from capscope.assessment.workers import WorkerSettings, start_workers
 from capscope.assessment.workers.contract import MakeProblem
-from capscope.built_in_problems import (
-    BUILT_IN,
-    RegisteredProblem,
-    grid_problem,
-    planning_problem,
-    table_problem,
-)
-from capscope.errors import CapscopeError, ProblemError, install_hint
+from capscope.errors import CapscopeError, ProblemError
+from capscope.journal.journal import Journal
+from capscope.logic import State
 from capscope.phases import begin_phase
-from capscope.record.journal import Journal
-from capscope.symbolic import State
-from capscope.world import Limits, Problem, Snapshot, picture_of
-from capscope.world.attempt import is_exit
+from capscope.problem import Limits, Problem, Snapshot, picture_of
+from capscope.problem.attempt import is_exit
+from capscope.problem.registered import RegisteredProblem
 
 __all__ = [
     "ProblemLoader",
-    "RegisteredProblem",
     "canonical_source",
-    "grid_problem",
     "load_problem",
-    "planning_problem",
     "registered_problems",
     "source_slug",
-    "table_problem",
 ]
 
 ENTRY_POINTS = "capscope.problems"
@@ -57,13 +48,33 @@ ENTRY_POINTS = "capscope.problems"
 
 def registered_problems() -> dict[str, RegisteredProblem]:
     """Return every problem known by name, those of other packages included."""
-    problems = {problem.name: problem for problem in BUILT_IN}
+    problems = {problem.name: problem for problem in PLANNING_PROBLEMS}
     for entry in metadata.entry_points(group=ENTRY_POINTS):
-        summary = f"from {entry.dist.name}" if entry.dist else "from another package"
-        problems.setdefault(
-            entry.name, RegisteredProblem(entry.name, summary, partial(_enter, entry))
-        )
+        problems.setdefault(entry.name, _registered(entry))
     return problems
+
+
+def _find(name: str) -> RegisteredProblem | None:
+    """Return a problem by name without importing the others."""
+    entries = metadata.entry_points(group=ENTRY_POINTS, name=name)
+    own = (problem for problem in PLANNING_PROBLEMS if problem.name == name)
+    return next(own, None) or next(map(_registered, entries), None)
+
+
+def _registered(entry: metadata.EntryPoint) -> RegisteredProblem:
+    """Return what an entry point names: a problem, a mapping of problems, or a function."""
+    summary = f"from {entry.dist.name}" if entry.dist else "from another package"
+    try:
+        found = entry.load()
+    except Exception as error:
+        # `capscope list` goes on; loading it says what is wrong.
+        summary += f"; importing it raised {type(error).__name__}"
+        return RegisteredProblem(entry.name, summary, partial(_enter, entry))
+    if isinstance(found, Mapping):
+        found = found.get(entry.name)
+    if isinstance(found, RegisteredProblem):
+        return found
+    return RegisteredProblem(entry.name, summary, partial(_enter, entry))
 
 
 def canonical_source(arguments: Sequence[str]) -> str:
@@ -113,7 +124,7 @@ def source_files(source: str) -> tuple[Path, ...]:
     if not is_named(source):
         return (Path(left), Path(right)) if left.endswith(".pddl") else (Path(left),)
     name, _, options = source.partition(":")
-    problem = registered_problems().get(name)
+    problem = _find(name)
     named = {} if problem is None else problem.files
     return tuple(
         Path(value)
@@ -149,17 +160,16 @@ def load_problem(source: str) -> Problem:
         return _from_file(Path(left), right)
     if source.endswith(".py"):
         raise ProblemError(f"{source} needs the name of the function in it: {source}:problem")
-    problems = registered_problems()
     name, colon, options = source.partition(":")
-    if name not in problems:
-        near = get_close_matches(name, problems, n=1)
+    problem = _find(name)
+    if problem is None:
+        near = get_close_matches(name, registered_problems(), n=1)
         hint = f"did you mean {near[0]}?" if near else "`capscope list` shows them."
         raise ProblemError(
             f"no problem {source!r}; {hint} Your own: file.py:factory, or DOMAIN.pddl PROBLEM.pddl"
         )
-    problem = problems[name]
     if not problem.installed:
-        raise ProblemError(f"{name} needs an extra: {install_hint(problem.extra or 'all')}")
+        raise ProblemError(f"{name} needs an extra: {problem.install_hint}")
     return problem.load(**_options(problem, options)) if colon else problem.load()
 
 

@@ -17,12 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capscope.analysis.evaluation.evaluate import Measure, evaluate_run
-from capscope.analysis.evaluation.sample import Progress, silent
-from capscope.analysis.planning import Goal, Plan, PlanAttempt, Trial, TrialSettings, plan_for
-from capscope.analysis.planning.goal import matching_states
-from capscope.analysis.planning.trial import attempt_plan
-from capscope.analysis.run_facts import RunFacts, initial_graph
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
 from capscope.assessment.run_state import RunState
 from capscope.assessment.spec import with_declared
@@ -36,7 +30,21 @@ from capscope.assessment.time_limit import (
 from capscope.assessment.workers import Workers, WorkerSettings, start_workers
 from capscope.assessment.workers.contract import MakeProblem
 from capscope.errors import RunError, SimulatorError
+from capscope.insight.evaluation.evaluate import Measure, evaluate_run
+from capscope.insight.evaluation.sample import Progress, silent
+from capscope.insight.planning import Goal, Plan, PlanAttempt, Trial, TrialSettings, plan_for
+from capscope.insight.planning.goal import matching_states
+from capscope.insight.planning.trial import attempt_plan
+from capscope.insight.run_facts import RunFacts, initial_graph
+from capscope.journal.execution_table import ExecutionTable
+from capscope.journal.journal_file import understood
+from capscope.journal.progress import journal_stamp
+from capscope.journal.run_directory import REPORT, RunDirectory, TemporaryRun
+from capscope.journal.settings import Settings
+from capscope.journal.usage import Budget
 from capscope.phases import begin_phase
+from capscope.problem import Problem, picture_of
+from capscope.problem.program_end import only_by_itself
 from capscope.problems import (
     GivenProblem,
     find_problem,
@@ -44,21 +52,13 @@ from capscope.problems import (
     record_file_digest,
     resume_command,
 )
-from capscope.record.execution_table import ExecutionTable
-from capscope.record.journal_file import understood
-from capscope.record.progress import journal_stamp
-from capscope.record.run_directory import REPORT, RunDirectory, TemporaryRun
-from capscope.record.settings import Settings
-from capscope.record.usage import Budget
 from capscope.strategy.registry import DEFAULT_STRATEGY
-from capscope.world import Problem, picture_of
-from capscope.world.program_end import only_by_itself
 
 if TYPE_CHECKING:
-    from capscope.analysis.diff import Comparison
     from capscope.export.frames import Frames
-    from capscope.present.explanation import Explanation
-    from capscope.present.notebook import PreformattedText
+    from capscope.insight.diff import Comparison
+    from capscope.report.explanation import Explanation
+    from capscope.report.notebook import PreformattedText
 
 
 class Run(RunFacts):
@@ -77,7 +77,7 @@ class Run(RunFacts):
 
     def notes(self) -> Iterator[str]:
         """Yield what a reader must know before the model; for most runs there is nothing."""
-        from capscope.present.notes import run_notes
+        from capscope.report.notes import run_notes
 
         return run_notes(self)
 
@@ -98,7 +98,7 @@ class Run(RunFacts):
 
         A pattern like `on(*,b)` names those that it matches.
         """
-        from capscope.present.notebook import ShownRates, shown_capabilities, shown_model
+        from capscope.report.notebook import ShownRates, shown_capabilities, shown_model
 
         rates = ShownRates.of(self)
         if capability is None:
@@ -112,7 +112,7 @@ class Run(RunFacts):
 
     def explain(self, query: int | None = None) -> Explanation:
         """Return what a query asked and why, and what it taught; the last one if none is named."""
-        from capscope.present.explanation import explain
+        from capscope.report.explanation import explain
 
         if query not in self._explanations:
             try:
@@ -136,7 +136,7 @@ class Run(RunFacts):
             error_rate: The probability of any difference between two identical agents, at most.
             any_position: Whether to take draws from different simulator positions as equal.
         """
-        from capscope.analysis.diff import compare_runs
+        from capscope.insight.diff import compare_runs
 
         earlier = baseline if isinstance(baseline, Run) else load(baseline)
         begin_phase("comparing")
@@ -237,7 +237,7 @@ class Run(RunFacts):
         Pictures of states need the problem, and loading a problem runs its code. By default that is
         done only for problems with a name whose options name no file, if they can be loaded here.
         """
-        from capscope.present.page import write_report
+        from capscope.report.page import write_report
 
         draw = picture_drawer(self.identity.source, pictures)
         begin_phase("writing the report")
@@ -272,7 +272,7 @@ class Run(RunFacts):
         return f"<capscope.Run {self.path}: {self.problem}, {self.usage.executions:,} executions>"
 
     def _repr_html_(self) -> str:
-        from capscope.present.notebook import run_html
+        from capscope.report.notebook import run_html
 
         return run_html(self)
 
@@ -404,7 +404,7 @@ def _with_last_words(limit: TimeLimit, where: WorkerSettings, path: Path, source
 def _carry_out(
     opened: RunDirectory, spec: RunSpec, listener: Listener, temporary: TemporaryRun | None
 ) -> Run:
-    from capscope.present.results import write_results
+    from capscope.report.results import write_results
 
     record_file_digest(opened.journal, spec.source)
     try:

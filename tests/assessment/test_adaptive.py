@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from capscope import Budget, Settings, assess, load, resume
-from capscope.record.stop_reason import StopKind
-from capscope.statistics.audit import step_weights
+from capscope.journal.stop_reason import StopKind
+from capscope.stats.audit import step_weights
 from capscope.strategy.candidates import Candidates
 from support.answer_tables import filing, switching
 from support.journal_rows import dump

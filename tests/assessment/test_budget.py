@@ -6,13 +6,13 @@ import pytest
 from capscope import Budget, CapscopeError, Settings, Usage, Vocabulary, assess, resume
 from capscope.assessment import RunSpec, run_assessment
 from capscope.assessment.loop import discover, recall
-from capscope.record.journal import Draw, Execution, Journal, QueryRecord
-from capscope.record.run_directory import RunDirectory
-from capscope.record.stop_reason import StopKind, StopReason
+from capscope.journal.journal import Draw, Execution, Journal, QueryRecord
+from capscope.journal.run_directory import RunDirectory
+from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.problem import Attempt, Ending
 from capscope.strategy.base import QueryChoice, Task
 from capscope.strategy.random_query import SequencePolicy
 from capscope.strategy.registry import STRATEGIES
-from capscope.world import Attempt, Ending
 from support.journal_rows import dump
 from support.small_journals import change
 from support.toy_worlds import Board, Presser, Scripted, Seen, board_problem, slippery_board

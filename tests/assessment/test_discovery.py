@@ -14,7 +14,7 @@ from capscope import (
     load,
 )
 from capscope.assessment.discovery import intents_of, random_walks
-from capscope.record.journal import Journal
+from capscope.journal.journal import Journal
 from support.toy_worlds import Board, Scripted, Seen, board_problem
 
 WORDS = Vocabulary(

@@ -8,12 +8,12 @@ import pytest
 from capscope import Budget, assess, load, resume
 from capscope.assessment.ask import retrace
 from capscope.errors import RunError
-from capscope.record.journal import Draw, Execution, Journal, Start
-from capscope.record.settings import Settings
+from capscope.journal.journal import Draw, Execution, Journal, Start
+from capscope.journal.settings import Settings
+from capscope.problem import Ending
+from capscope.problem.attempt import Attempt
 from capscope.strategy.base import Task
 from capscope.strategy.random_query import SequencePolicy
-from capscope.world import Ending
-from capscope.world.attempt import Attempt
 from support.small_journals import at, change
 
 BOARD = "tests/support/toy_worlds.py:slippery_board"

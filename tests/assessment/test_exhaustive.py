@@ -14,10 +14,10 @@ import pytest
 from capscope import Budget, Settings, Vocabulary, assess, resume
 from capscope.assessment import RunSpec, run_assessment
 from capscope.assessment.loop import recall
-from capscope.record.journal import Journal
-from capscope.record.run_directory import RunDirectory
-from capscope.record.stop_reason import StopKind, StopReason
-from capscope.world import Limits, Problem
+from capscope.journal.journal import Journal
+from capscope.journal.run_directory import RunDirectory
+from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.problem import Limits, Problem
 
 WORDS = Vocabulary.of_atoms("pqr")
 INTENTS = ("p()", "q()", "r()")

@@ -13,8 +13,8 @@ import pytest
 from capscope import Budget, Settings, assess, load, resume
 from capscope.assessment.workers import WorkerSettings
 from capscope.errors import RunError
-from capscope.record.journal import Journal
-from capscope.record.stop_reason import StopReason
+from capscope.journal.journal import Journal
+from capscope.journal.stop_reason import StopReason
 from support import hanging_worlds
 from support.hanging_worlds import HANG
 from support.journal_rows import dump

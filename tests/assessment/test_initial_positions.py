@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from capscope import Budget, Settings, assess, load, resume
-from capscope.record.identity import InitialPositions, RunMeta
-from capscope.record.journal import Journal
+from capscope.journal.identity import InitialPositions, RunMeta
+from capscope.journal.journal import Journal
 from capscope.strategy.registry import STRATEGIES
 from support.small_runs import meta
 from support.toy_worlds import Board, Scripted, board_problem

@@ -15,7 +15,7 @@ import pytest
 
 from capscope import resume
 from capscope.cli import main
-from capscope.record.journal import Journal
+from capscope.journal.journal import Journal
 from capscope.strategy.registry import STRATEGIES
 from support.journal_rows import dump
 from support.processes import SECONDS
@@ -63,7 +63,7 @@ DRIVER = """
 import json, os, signal, sqlite3, sys
 from pathlib import Path
 from capscope.cli import main
-from capscope.world import attempt
+from capscope.problem import attempt
 
 kind, moment, number, counted, behind = None, 0, 0, 0, 0
 

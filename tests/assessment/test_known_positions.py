@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 from capscope import Settings
 from capscope.assessment.known_positions import KnownPositions, Reservoir
 from capscope.errors import JournalError
-from capscope.record.journal import Journal
+from capscope.journal.journal import Journal
 from support.small_journals import META, START, at
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from capscope import Budget, Settings, assess, load, resume
 from capscope.errors import AgentError, JournalError, ProblemError
-from capscope.record.journal import Journal
-from capscope.record.stop_reason import StopKind
-from capscope.world import Ending
+from capscope.journal.journal import Journal
+from capscope.journal.stop_reason import StopKind
+from capscope.problem import Ending
 from support.toy_worlds import (
     RAISES_HERE,
     Board,

@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from capscope import Settings, assess
-from capscope.record.journal import Journal, Start
+from capscope.journal.journal import Journal, Start
+from capscope.problem.positions import SavedPosition
 from capscope.strategy.registry import STRATEGIES
-from capscope.world.positions import SavedPosition
 from support.toy_worlds import Board, board_problem
 
 SMALL = Settings(

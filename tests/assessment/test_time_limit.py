@@ -18,7 +18,7 @@ from capscope.assessment.time_limit import (
     interrupted_at,
     until,
 )
-from capscope.record.stop_reason import StopReason
+from capscope.journal.stop_reason import StopReason
 from support.processes import SECONDS
 from support.toy_worlds import slippery_board
 
@@ -178,7 +178,7 @@ def test_a_run_that_spent_its_seconds_asks_nothing_more_unless_it_gets_more(tmp_
 
 SLOW_REPORT = """
 import sys, time
-import capscope.present.page.report as report
+import capscope.report.page.report as report
 def slow(run, pictures=None):
     time.sleep(100)
 report.digest_run = slow

@@ -2,8 +2,8 @@ import pytest
 
 from capscope import Budget, assess, resume
 from capscope.errors import RunError
-from capscope.record.journal import Journal
-from capscope.record.settings import Settings
+from capscope.journal.journal import Journal
+from capscope.journal.settings import Settings
 from capscope.strategy.registry import STRATEGIES
 from support.toy_worlds import board_problem
 

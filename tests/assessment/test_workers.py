@@ -13,8 +13,8 @@ import pytest
 from capscope import Budget, Settings, assess, resume
 from capscope.assessment.workers import WorkerSettings, start_workers
 from capscope.errors import CapscopeError, ProblemError, RunError
-from capscope.present.overview import run_lines
 from capscope.problems import ProblemLoader
+from capscope.report.overview import run_lines
 from capscope.strategy.registry import STRATEGIES
 from support import worker_faults
 from support.journal_rows import dump

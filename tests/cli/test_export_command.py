@@ -17,7 +17,7 @@ from capscope.export.model_json import model_document
 from capscope.export.ppddl import ppddl_files
 from capscope.export.prism import prism_program
 from capscope.export.tables import csv_text, run_tables
-from capscope.symbolic import Intent
+from capscope.logic import Intent
 from support.toy_worlds import Board, board_problem
 
 SMALL = Settings(draws=3, random_length=6, walks=2, walk_steps=10, patience=3)

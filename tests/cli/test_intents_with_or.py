@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Intent, Predicate, Settings, Vocabulary, assess, load
-from capscope.environments.pddl import load_task
+from capscope.adapters.pddl import load_task
 from capscope.export import FORMATS
-from capscope.symbolic import Phrasing
+from capscope.logic import Phrasing
 from capscope_experiments.benchmarks.tabulated_world import tabulated_problem
 
 EITHER = "on(a,b) or on(b,a)"

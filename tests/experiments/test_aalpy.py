@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from aalpy.learning_algs.stochastic import StochasticLStar
 
-from capscope.analysis.evaluation.reference import TrueModel
 from capscope.errors import CapscopeError, ProblemError
-from capscope.symbolic import Intent, Literal
+from capscope.insight.evaluation.reference import TrueModel
+from capscope.logic import Intent, Literal
 from capscope_experiments.baselines.aalpy import (
     METHODS,
     NOTE,

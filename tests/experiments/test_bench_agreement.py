@@ -3,7 +3,7 @@ import csv
 import pytest
 
 from capscope import load
-from capscope.analysis.evaluation.evaluate import Measure
+from capscope.insight.evaluation.evaluate import Measure
 from capscope_experiments.plan import BenchCase
 from capscope_experiments.suites.agreement import measure_agreement
 from support.markdown_rows import cells, links

@@ -3,8 +3,8 @@
 import pytest
 
 from capscope import Settings
+from capscope.logic import Intent
 from capscope.problems import load_problem
-from capscope.symbolic import Intent
 from capscope_experiments.plan import CASES, BenchCase, cases_of
 from support.tiny_bench import SETTINGS, tiny_bench
 

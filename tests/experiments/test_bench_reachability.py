@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from capscope import Budget
-from capscope.analysis.evaluation.reference import enumerate_truth
+from capscope.insight.evaluation.reference import enumerate_truth
 from capscope.problems import load_problem
 from capscope_experiments.plan import BenchCase
 from capscope_experiments.suites.reachability import (

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Settings, assess, load
-from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.errors import CapscopeError
+from capscope.insight.evaluation.reference import enumerate_truth
 from capscope.problems import load_problem
 from capscope_experiments.bench_runs import CURVE, BenchRun, make_run, saved_curve
 from capscope_experiments.measure import exact_distance, least_executions

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from capscope import Budget, Settings, Usage, assess, load
-from capscope.analysis.evaluation.reference import enumerate_truth
+from capscope.insight.evaluation.reference import enumerate_truth
 from capscope.model import ExtremeModels
 from capscope.problems import load_problem
 from capscope_experiments.curve import Curve, Evaluation, Milestones, Point, Shares, learning_points

@@ -1,4 +1,4 @@
-from capscope.world import Hazard
+from capscope.problem import Hazard
 from capscope_experiments.benchmarks import hazard_bounds, hazard_search
 
 

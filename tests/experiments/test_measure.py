@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Settings, WorkerSettings
-from capscope.analysis.evaluation.evaluate import DATASETS
-from capscope.analysis.evaluation.reference import Reference, TrueModel, enumerate_truth
+from capscope.insight.evaluation.evaluate import DATASETS
+from capscope.insight.evaluation.reference import Reference, TrueModel, enumerate_truth
+from capscope.logic import Intent
 from capscope.problems import load_problem
-from capscope.symbolic import Intent
 from capscope_experiments import measure
 from capscope_experiments.measure import (
     MeasuredProblem,

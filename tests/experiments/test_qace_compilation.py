@@ -1,5 +1,5 @@
+from capscope.logic import Intent
 from capscope.model import StateGraph
-from capscope.symbolic import Intent
 from capscope_experiments.baselines.qace.compilation import compile_disjunctions, leave_uncompiled
 from capscope_experiments.baselines.qace.model import Conjunction
 from support.rule_worlds import bits, effect, everything_seen, rule_problem, when

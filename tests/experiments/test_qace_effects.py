@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.symbolic import Effect
+from capscope.logic import Effect
 from capscope_experiments.baselines.qace.effects import EffectHypothesis, EffectList
 from support.rule_worlds import all_effects
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.analysis.evaluation.reference import enumerate_truth
-from capscope.symbolic import Effect, Intent
+from capscope.insight.evaluation.reference import enumerate_truth
+from capscope.logic import Effect, Intent
 from capscope_experiments.baselines.qace import QaceSettings, learn_qace
 from capscope_experiments.baselines.qace.learning import LearningOutcome, tail
 from capscope_experiments.baselines.qace.model import Conjunction

@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import pytest
 
-from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.errors import CapscopeError, ProblemError, RunError
+from capscope.insight.evaluation.reference import enumerate_truth
+from capscope.journal.usage import Budget
+from capscope.logic import Intent
 from capscope.model import StateGraph
 from capscope.problems import load_problem
-from capscope.record.usage import Budget
-from capscope.symbolic import Intent
 from capscope_experiments.baselines.qace import QaceSettings, learn_qace
 from capscope_experiments.measure import exact_distance
 from capscope_experiments.suites.speed import sampled_graph

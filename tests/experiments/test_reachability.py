@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import pytest
 
 from capscope.errors import ProblemError
-from capscope.symbolic import Intent
+from capscope.logic import Intent
 from capscope_experiments.suites.reachability import (
     LEAST_EXPECTED,
     LENGTH,

@@ -3,13 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Budget, assess
-from capscope.record.execution_table import ExecutionTableBuilder
-from capscope.record.journal import Draw, Execution, QueryRecord, Start
-from capscope.record.settings import Settings
+from capscope.journal.execution_table import ExecutionTableBuilder
+from capscope.journal.journal import Draw, Execution, QueryRecord, Start
+from capscope.journal.settings import Settings
+from capscope.problem import Ending
+from capscope.problem.attempt import Attempt
+from capscope.problem.positions import SavedPosition
 from capscope.strategy import STRATEGIES
-from capscope.world import Ending
-from capscope.world.attempt import Attempt
-from capscope.world.positions import SavedPosition
 from capscope_experiments.curve import Shares, where_executions_went
 
 

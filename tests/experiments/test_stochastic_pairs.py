@@ -1,9 +1,9 @@
 import pytest
 
 from capscope import assess
-from capscope.analysis.evaluation.reference import TrueModel, enumerate_truth
+from capscope.insight.evaluation.reference import TrueModel, enumerate_truth
+from capscope.logic import Intent
 from capscope.problems import load_problem
-from capscope.symbolic import Intent
 from capscope_experiments.measure import fidelity
 
 P = Intent.parse("p()")

@@ -5,14 +5,14 @@ from collections import Counter
 import pytest
 
 from capscope import Budget, assess, resume
+from capscope.journal.execution_table import Transition
+from capscope.journal.journal import Start
+from capscope.journal.settings import Settings
+from capscope.logic import Intent
 from capscope.model import Learned, StateGraph
 from capscope.problems import load_problem
-from capscope.record.execution_table import Transition
-from capscope.record.journal import Start
-from capscope.record.settings import Settings
 from capscope.strategy.base import QueryResult, StrategyContext
 from capscope.strategy.registry import STRATEGIES
-from capscope.symbolic import Intent
 from capscope_experiments.baselines.uniform_pair import UNIFORM, UNIFORM_PAIR, UniformPair
 
 STRATEGIES.add(UNIFORM_PAIR)

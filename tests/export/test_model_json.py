@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from capscope import Budget, Settings, assess, load
 from capscope.export.model_json import model_document
+from capscope.journal.execution_table import Transition
+from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
-from capscope.record.execution_table import Transition
-from capscope.symbolic import Intent, Vocabulary
 from support.rule_models import predicted_by_rules
 from support.toy_worlds import Board, board_problem
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 
 from capscope import Budget, assess, load
-from capscope.environments.pddl import PddlSimulator, load_task
+from capscope.adapters.pddl import PddlSimulator, load_task
 from capscope.errors import VocabularyError
 from capscope.export.conditions import Conditions, model_states
 from capscope.export.ppddl import decimal_shares, ppddl_files
+from capscope.logic import Intent, Predicate, Vocabulary
 from capscope.model import StateGraph
-from capscope.symbolic import Intent, Predicate, Vocabulary
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
 from support.rule_models import predicted_by_rules
 from support.toy_worlds import Board, board_problem

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from capscope import Budget, assess
 from capscope.export.prism import prism_program
+from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
-from capscope.symbolic import Intent, Vocabulary
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
 from support.rule_models import predicted_by_rules
 from support.toy_worlds import Board, board_problem

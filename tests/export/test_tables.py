@@ -14,8 +14,8 @@ from capscope.export.tables import (
     model_tables,
     run_tables,
 )
+from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
-from capscope.symbolic import Intent, Vocabulary
 from support.odd_names import ODD, odd_models, taught, tossed_models
 from support.rule_models import predicted_by_rules
 from support.toy_worlds import Board, board_problem

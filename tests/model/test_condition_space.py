@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.symbolic import Literal, Vocabulary
+from capscope.logic import Literal, Vocabulary
 from support.condition_space import ConditionSpace
 
 VOCABULARY = Vocabulary.of_atoms("pqrst")

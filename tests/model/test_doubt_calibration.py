@@ -6,10 +6,10 @@ import random
 import numpy as np
 import pytest
 
+from capscope.journal.execution_table import Transition
+from capscope.logic import Intent
 from capscope.model import LearnedModel, Provenance, StateGraph
 from capscope.model.doubt_calibration import DoubtCalibration, HeldOutPrediction
-from capscope.record.execution_table import Transition
-from capscope.symbolic import Intent
 from support.pursuing_agents import PURSUED, drawn_pairs, graph_of, transitions
 from support.toy_worlds import WORDS
 

@@ -6,9 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from capscope.logic import Effect
 from capscope.model import LearnedModel, Provenance, StateGraph, held_out_pairs, learned_model
 from capscope.model.experts import PURSUIT
-from capscope.symbolic import Effect
 from support.chance_worlds import ASKED, BROKEN, DONE, LOST, NOTHING, ChanceWorld, X, succeeds
 from support.pursuing_agents import (
     INTENTS,

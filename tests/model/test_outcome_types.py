@@ -2,9 +2,9 @@ from collections import Counter
 
 import pytest
 
+from capscope.logic import Effect, Vocabulary
 from capscope.model import PairStats
 from capscope.model.outcome_types import NO_CHANGE, NOTHING, OutcomeTypes
-from capscope.symbolic import Effect, Vocabulary
 
 WORDS = Vocabulary.of_atoms(["drive", "flat", "lost", "other"])
 DRIVE, FLAT, LOST, OTHER = (Effect(1 << i, 0) for i in range(4))

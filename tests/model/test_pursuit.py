@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from capscope.logic import Effect, Intent, Predicate, Vocabulary
 from capscope.model import PairStats
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
 from capscope.model.pursuit import Pursuit, bradley_terry
 from capscope.model.state_matrix import StateMatrix
-from capscope.symbolic import Effect, Intent, Predicate, Vocabulary
 
 ROOMS = ("a", "b", "c", "d", "e")
 WORDS = Vocabulary(

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
+from capscope.logic import Effect, Intent, Vocabulary
 from capscope.model import StateGraph
 from capscope.model.rule_fitting import best_split, classify, fit_rules, leaves, outcome_types
-from capscope.statistics.categorical import evidence_of_splits, evidence_of_two_distributions
-from capscope.statistics.partial_pooling import CONCENTRATIONS
-from capscope.symbolic import Effect, Intent, Vocabulary
+from capscope.stats.categorical import evidence_of_splits, evidence_of_two_distributions
+from capscope.stats.partial_pooling import CONCENTRATIONS
 from support.chance_worlds import BROKEN, DONE, LOST, NOTHING, ChanceWorld, X, succeeds
 from support.odd_names import odd_models
 

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
+from capscope.logic import Effect
 from capscope.model import Outcome, Rule
-from capscope.statistics.beta import credible_interval
-from capscope.symbolic import Effect
+from capscope.stats.beta import credible_interval
 
 
 @st.composite

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capscope.errors import CapscopeError
+from capscope.journal.execution_table import Transition
+from capscope.logic import Effect, Intent, Vocabulary
 from capscope.model import ExtremeModels, StateGraph
-from capscope.record.execution_table import Transition
-from capscope.symbolic import Effect, Intent, Vocabulary
 from support.condition_space import ConditionSpace
 from support.model_order import at_most, consistent, equivalent
 from support.rule_models import written_out

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capscope.logic import Effect, Intent
 from capscope.model import LearnedModel, StateGraph
 from capscope.strategy import candidates as module
 from capscope.strategy.candidates import Candidates, where_equal
 from capscope.strategy.relevance import Distances
-from capscope.symbolic import Effect, Intent
 from support.chance_worlds import ASKED, DONE
 from support.chance_worlds import WORDS as CHANCES
 from support.pursuing_agents import (

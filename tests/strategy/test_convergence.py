@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from capscope import Settings
+from capscope.journal.execution_table import Transition
+from capscope.journal.journal import Start
+from capscope.journal.settings import PAPER
 from capscope.model import ExtremeModels, StateGraph
-from capscope.record.execution_table import Transition
-from capscope.record.journal import Start
-from capscope.record.settings import PAPER
 from capscope.strategy.base import DrawEnd, QueryResult, StrategyContext
 from capscope.strategy.mcqs_e import McqsExact
 from capscope.strategy.mcqs_s import McqsSampled

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capscope.journal.execution_table import Transition
+from capscope.logic import Intent, Vocabulary
 from capscope.model import ExtremeModels, StateGraph
-from capscope.record.execution_table import Transition
 from capscope.strategy.distribution import (
     Predictor,
     add_mass,
     point,
     total_variation,
 )
-from capscope.symbolic import Intent, Vocabulary
 
 WORDS = Vocabulary.of_atoms("pqr")
 INTENTS = [Intent.parse(text) for text in ("p", "not q and r")]

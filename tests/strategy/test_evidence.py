@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capscope.journal.execution_table import Transition
+from capscope.logic import Effect
 from capscope.model import StateGraph
-from capscope.record.execution_table import Transition
 from capscope.strategy.belief import UNKNOWN, Group, Kind
 from capscope.strategy.evidence import Evidence, half_width
-from capscope.symbolic import Effect
 from support.tiny_evidence import SETTINGS, coin, counted, gains_of, sure_of, untried
 from support.tiny_models import ALL, INTENTS, WORDS, learned, random_models, random_world
 

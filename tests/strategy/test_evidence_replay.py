@@ -5,8 +5,8 @@ from functools import cache
 
 import pytest
 
+from capscope.journal.execution_table import Transition
 from capscope.model import StateGraph
-from capscope.record.execution_table import Transition
 from capscope.strategy.evidence import Evidence
 from support.tiny_evidence import SETTINGS
 from support.tiny_models import INTENTS, WORDS, random_world

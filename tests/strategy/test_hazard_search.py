@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from capscope import Budget
+from capscope.logic import Intent
 from capscope.model import LearnedModel, StateGraph
+from capscope.problem import Hazard
 from capscope.strategy.hazard_search import HazardSearch
-from capscope.symbolic import Intent
-from capscope.world import Hazard
 from support.hazard_worlds import BIT, FULL, SPILLING, WORDS, kitchen, run_kitchen
 
 ANSWERS = kitchen()

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capscope.journal.execution_table import Transition
+from capscope.journal.settings import Settings
+from capscope.logic import Intent, Vocabulary
 from capscope.model import ExtremeModels, StateGraph
-from capscope.record.execution_table import Transition
-from capscope.record.settings import Settings
 from capscope.strategy.mcqs_e import ExactGame, McqsExact, Predictions
 from capscope.strategy.random_query import SequencePolicy
-from capscope.symbolic import Intent, Vocabulary
 from support.tiny_models import (
     ALL,
     INTENTS,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capscope.journal.execution_table import Transition
+from capscope.journal.settings import Settings
 from capscope.model import ExtremeModels
-from capscope.record.execution_table import Transition
-from capscope.record.settings import Settings
 from capscope.strategy.mcqs_s import (
     McqsSampled,
     SampledGame,

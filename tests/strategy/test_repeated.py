@@ -5,10 +5,11 @@ import random
 import pytest
 
 from capscope import Settings
+from capscope.journal.execution_table import Transition
+from capscope.journal.journal import QueryRecord, Start
+from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.logic import Intent
 from capscope.model import Learned, StateGraph
-from capscope.record.execution_table import Transition
-from capscope.record.journal import QueryRecord, Start
-from capscope.record.stop_reason import StopKind, StopReason
 from capscope.strategy.base import (
     BegunQuery,
     DrawEnd,
@@ -18,7 +19,6 @@ from capscope.strategy.base import (
 )
 from capscope.strategy.random_query import SequencePolicy
 from capscope.strategy.repeated import RepeatedStrategy
-from capscope.symbolic import Intent
 from support.small_journals import at
 from support.toy_worlds import board_problem
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from capscope.record.settings import Settings
+from capscope.journal.settings import Settings
 from capscope.strategy.evidence import Evidence
 from capscope.strategy.verdict import half_width
 from support.tiny_evidence import coin, counted, gains_of, sure_of

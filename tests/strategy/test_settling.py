@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
+from capscope.journal.execution_table import Transition
+from capscope.journal.settings import Settings
+from capscope.logic import Vocabulary
 from capscope.model import StateGraph
-from capscope.record.execution_table import Transition
-from capscope.record.settings import Settings
 from capscope.strategy.evidence import Evidence
-from capscope.symbolic import Vocabulary
 from support.tiny_evidence import counted
 from support.tiny_models import INTENTS, WORDS, learned
 

@@ -5,16 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from capscope.journal.execution_table import Transition
+from capscope.journal.journal import Start
+from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
-from capscope.record.execution_table import Transition
-from capscope.record.journal import Start
 from capscope.strategy.repeated import (
     StartCandidate,
     end_to_continue,
     state_to_start_from,
     weighted_choice,
 )
-from capscope.symbolic import Intent, Vocabulary
 from support.small_journals import at
 
 WORDS = Vocabulary.of_atoms("abcde")

@@ -9,12 +9,12 @@ import json
 import pytest
 
 from capscope import Budget, assess
-from capscope.analysis.evaluation.reference import enumerate_truth
 from capscope.errors import CapscopeError, RunError
+from capscope.insight.evaluation.reference import enumerate_truth
+from capscope.journal.journal import Journal
+from capscope.journal.settings import Settings
 from capscope.model import ExtremeModels
 from capscope.problems import load_problem
-from capscope.record.journal import Journal
-from capscope.record.settings import Settings
 from capscope.strategy import STRATEGIES, RegisteredStrategy
 from capscope.strategy.candidates import _FLOOR, _LEAST_RELEVANCE, _NOVELTY, _RELEVANCE
 from capscope_experiments.measure import exact_distance

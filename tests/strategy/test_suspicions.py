@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
+from capscope.logic import ExpectedEffects, Intent, Predicate, Vocabulary
 from capscope.model import StateGraph
 from capscope.strategy.suspicions import Suspicions
-from capscope.symbolic import ExpectedEffects, Intent, Predicate, Vocabulary
 
 NAMES = ("ann", "bob", "cat", "dan")
 VOCABULARY = Vocabulary(

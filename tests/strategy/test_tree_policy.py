@@ -5,9 +5,9 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capscope.journal.execution_table import Transition
+from capscope.journal.settings import Settings
 from capscope.model import ExtremeModels
-from capscope.record.execution_table import Transition
-from capscope.record.settings import Settings
 from capscope.strategy.mcqs_e import McqsExact
 from capscope.strategy.tree_policy import TreePolicy, followed
 from support.tiny_models import (

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from itertools import product
 from types import SimpleNamespace
 
-from capscope.symbolic import Intent, Vocabulary
-from capscope.world import Limits, Problem
+from capscope.logic import Intent, Vocabulary
+from capscope.problem import Limits, Problem
 from support import rule_worlds
 from support.quirky_worlds import Sight
 

@@ -3,8 +3,8 @@
 import random
 from collections import Counter
 
+from capscope.logic import Effect, Intent, Vocabulary
 from capscope.model import StateGraph
-from capscope.symbolic import Effect, Intent, Vocabulary
 
 FEATURES = 10
 WORDS = Vocabulary.of_atoms([*(f"x{i}" for i in range(FEATURES)), "done", "broken", "lost"])

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from oxidd.bdd import BDDFunction, BDDManager
 
-from capscope.symbolic.vocabulary import Literal, State, Vocabulary
+from capscope.logic.vocabulary import Literal, State, Vocabulary
 
 _INNER_NODES = 1 << 24
 _APPLY_CACHE = 1 << 18

@@ -1,7 +1,7 @@
 """Shares of an error budget, as a kind of finding gets them."""
 
-from capscope.analysis.findings.registry import FINDING_KINDS
-from capscope.statistics.error_budget import ERROR_RATE, ErrorBudget
+from capscope.insight.findings.registry import FINDING_KINDS
+from capscope.stats.error_budget import ERROR_RATE, ErrorBudget
 
 
 def share():

@@ -3,11 +3,11 @@
 import json
 from dataclasses import dataclass, replace
 
-from capscope.agents.tool_calling import OwnLoopAgent
-from capscope.symbolic import Predicate, Vocabulary
-from capscope.tools import ToolWorld, ask, tool_problem, values
-from capscope.world import Limits, Problem
-from capscope.world.functions import FunctionAbstraction, FunctionAgent, FunctionWorld
+from capscope.adapters.tools import ToolWorld, ask, tool_problem, values
+from capscope.adapters.tools.own_loop import OwnLoopAgent
+from capscope.logic import Predicate, Vocabulary
+from capscope.problem import Limits, Problem
+from capscope.problem.functions import FunctionAbstraction, FunctionAgent, FunctionWorld
 from support.mail_models import mail_example
 
 MAIL_BUGS = {

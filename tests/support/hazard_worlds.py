@@ -3,8 +3,8 @@
 from itertools import product
 
 from capscope import Settings, assess
-from capscope.statistics.audit import step_weights
-from capscope.symbolic import Intent, Predicate, Vocabulary
+from capscope.logic import Intent, Predicate, Vocabulary
+from capscope.stats.audit import step_weights
 from support.answer_tables import Answers
 
 POTS = ("x", "y")

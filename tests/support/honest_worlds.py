@@ -11,9 +11,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from capscope.symbolic import Predicate, Vocabulary
-from capscope.world import Limits, Problem
-from capscope.world.functions import FunctionAbstraction, FunctionAttempt, FunctionWorld
+from capscope.logic import Predicate, Vocabulary
+from capscope.problem import Limits, Problem
+from capscope.problem.functions import FunctionAbstraction, FunctionAttempt, FunctionWorld
 
 _DISCOUNT = 0.99
 _TIE = 1e-9

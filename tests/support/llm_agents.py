@@ -2,7 +2,7 @@
 
 import hashlib
 
-from capscope.agents.llm import Calls, LlmSettings, Sampling, shared_client
+from capscope.adapters.llm import Calls, LlmSettings, Sampling, shared_client
 from support.llm_stub import say
 from support.toy_worlds import Board, board_problem
 

@@ -4,8 +4,8 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from capscope.agents.llm import CallId, LlmClient, LlmSettings, Sampling
-from capscope.agents.llm.client import close_shared_clients
+from capscope.adapters.llm import CallId, LlmClient, LlmSettings, Sampling
+from capscope.adapters.llm.client import close_shared_clients
 from support.llm_agents import KEY, QUESTION
 from support.llm_stub import stub_server
 
@@ -67,5 +67,5 @@ def in_environment(stub, monkeypatch):
     monkeypatch.setenv("CAPSCOPE_LLM_BASE_URL", stub.url)
     monkeypatch.setenv("CAPSCOPE_LLM_MODEL", "stub")
     monkeypatch.setenv("CAPSCOPE_LLM_API_KEY", KEY)
-    monkeypatch.setattr("capscope.agents.llm.client.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("capscope.adapters.llm.client.FIRST_WAIT", 0.0)
     return stub

@@ -7,8 +7,8 @@ states neither could be decided by looking, so both take the states to look at.
 
 from collections.abc import Iterable
 
+from capscope.logic import Intent, State
 from capscope.model.extreme_models import CapabilityModel
-from capscope.symbolic import Intent, State
 
 
 def consistent(model: CapabilityModel, before: State, capability: Intent, after: State) -> bool:

@@ -7,7 +7,7 @@ import itertools
 from collections import Counter
 from fractions import Fraction
 
-from capscope.analysis.planning.mdp import Mdp, MdpChoice
+from capscope.insight.planning.mdp import Mdp, MdpChoice
 
 
 def choice(capability, *ways, rule=None, draws_here=1, fulfilled=0, doubt=0.0):

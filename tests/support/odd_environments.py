@@ -10,9 +10,9 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from capscope.environments.gymnasium import gymnasium_problem
-from capscope.symbolic import Predicate, Vocabulary
-from capscope.world import Limits
+from capscope.adapters.gymnasium import gymnasium_problem
+from capscope.logic import Predicate, Vocabulary
+from capscope.problem import Limits
 
 CELLS = ("pit-left", "left", "middle", "right", "pit-right")
 VOCABULARY = Vocabulary([Predicate("at", ("cell",))], dict.fromkeys(CELLS, "cell"))

@@ -4,9 +4,9 @@ from collections import Counter
 
 from hypothesis import strategies as st
 
+from capscope.journal.execution_table import Transition
+from capscope.logic import Atom, Intent, Literal, Predicate, Vocabulary
 from capscope.model import StateGraph
-from capscope.record.execution_table import Transition
-from capscope.symbolic import Atom, Intent, Literal, Predicate, Vocabulary
 
 BREAKOUT = 'b"\n) (:action evil) ; </script><script>alert(1)</script> -->'
 FORMULA = "=cmd|'/c calc'!A0"

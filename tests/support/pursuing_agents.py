@@ -8,8 +8,8 @@ import random
 from collections import Counter, deque
 from itertools import pairwise
 
+from capscope.logic import Intent
 from capscope.model import StateGraph
-from capscope.symbolic import Intent
 from support.quirky_worlds import World
 
 PLACES = ("a", "b", "c", "d")

@@ -8,8 +8,8 @@ fixed fraction of its attempts. A quirk is a function that may replace its choic
 import random
 
 from capscope import Vocabulary
-from capscope.symbolic import Intent, Literal, Predicate
-from capscope.world import Limits, Problem
+from capscope.logic import Intent, Literal, Predicate
+from capscope.problem import Limits, Problem
 
 STOP = "stop"
 

@@ -1,7 +1,7 @@
 """The extreme models written out as rules with symbolic conditions, to check the theorems on."""
 
+from capscope.logic import Effect
 from capscope.model import Outcome
-from capscope.symbolic import Effect
 
 
 class RuleModel:

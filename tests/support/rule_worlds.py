@@ -7,8 +7,8 @@ import random
 from dataclasses import dataclass
 from itertools import product
 
-from capscope.symbolic import Effect, Intent, Vocabulary
-from capscope.world import Limits, Problem
+from capscope.logic import Effect, Intent, Vocabulary
+from capscope.problem import Limits, Problem
 from capscope_experiments.suites.speed import sampled_graph
 
 VOCABULARY = Vocabulary.of_atoms("pqrst")

@@ -11,10 +11,10 @@ import re
 from collections import Counter, defaultdict
 from unittest import mock
 
-from capscope.analysis.findings import case, lifted_intents
-from capscope.analysis.unrequested_changes import headline
-from capscope.symbolic import Atom, Literal
-from capscope.world.attempt import Ending
+from capscope.insight.findings import case, lifted_intents
+from capscope.insight.unrequested_changes import headline
+from capscope.logic import Atom, Literal
+from capscope.problem.attempt import Ending
 
 _RATE = re.compile(
     r"(\d\.\d\d) \(95 % interval (\d\.\d\d) to (\d\.\d\d); ([\d,]+) draws? in ([\d,]+) states?\)"

@@ -5,12 +5,12 @@ import sqlite3
 from contextlib import closing
 
 from capscope import Budget, Settings, Vocabulary
-from capscope.record.checked_tables import CheckedTables
-from capscope.record.identity import RunIdentity, RunMeta
-from capscope.record.journal import Draw, Execution, Journal, QueryRecord, Start
-from capscope.symbolic import Intent
-from capscope.world import Attempt, Ending
-from capscope.world.positions import SavedPosition
+from capscope.journal.checked_tables import CheckedTables
+from capscope.journal.identity import RunIdentity, RunMeta
+from capscope.journal.journal import Draw, Execution, Journal, QueryRecord, Start
+from capscope.logic import Intent
+from capscope.problem import Attempt, Ending
+from capscope.problem.positions import SavedPosition
 
 VOCABULARY = Vocabulary.of_atoms(["done", "lit", "open"])
 META = RunMeta(

@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from capscope.agents.llm.local import weights_path
+from capscope_worlds.local_llm import weights_path
 
 SMALL_MODEL_PATH = weights_path()  # before a test gets its own cache
 _INSTALLED = all(importlib.util.find_spec(name) for name in ("xllamacpp", "openai"))

@@ -4,14 +4,14 @@ from contextlib import closing
 from pathlib import Path
 
 from capscope import Budget, Run, Settings
+from capscope.journal.execution_table import ExecutionTableBuilder
+from capscope.journal.identity import RunIdentity, RunMeta
+from capscope.journal.journal import Draw, Execution, Journal, QueryRecord, Start
+from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.logic import Intent, Predicate, Vocabulary
 from capscope.model import StateGraph
-from capscope.record.execution_table import ExecutionTableBuilder
-from capscope.record.identity import RunIdentity, RunMeta
-from capscope.record.journal import Draw, Execution, Journal, QueryRecord, Start
-from capscope.record.stop_reason import StopKind, StopReason
-from capscope.symbolic import Intent, Predicate, Vocabulary
-from capscope.world import Attempt, Ending
-from capscope.world.positions import SavedPosition
+from capscope.problem import Attempt, Ending
+from capscope.problem.positions import SavedPosition
 
 LAMPS = Vocabulary(
     [Predicate("lit", ("lamp",)), Predicate("broken")], {"a": "lamp", "b": "lamp"}

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from capscope.present.digest.card import (
+from capscope.report.digest.card import (
     CardDigest,
     RateDigest,
     Tone,
@@ -10,7 +10,7 @@ from capscope.present.digest.card import (
     WayDigest,
     WayNode,
 )
-from capscope.present.digest.shape import (
+from capscope.report.digest.shape import (
     AuditDigest,
     CapabilityDigest,
     ChangeDigest,

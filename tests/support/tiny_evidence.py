@@ -2,10 +2,10 @@
 
 from scipy.stats import norm
 
+from capscope.journal.execution_table import Transition
+from capscope.journal.settings import Settings
+from capscope.logic import Effect
 from capscope.model.state_graph import OutcomeGroup
-from capscope.record.execution_table import Transition
-from capscope.record.settings import Settings
-from capscope.symbolic import Effect
 
 SETTINGS = Settings(epsilon=0.1, delta=0.05, precision=0.1)
 

@@ -3,11 +3,11 @@
 import random
 from collections import Counter
 
+from capscope.journal.execution_table import Transition
+from capscope.logic import Intent, Vocabulary
 from capscope.model import ExtremeModels, StateGraph
-from capscope.record.execution_table import Transition
 from capscope.strategy.mcqs_e import ExactGame
 from capscope.strategy.uct import search
-from capscope.symbolic import Intent, Vocabulary
 
 WORDS = Vocabulary.of_atoms("pqr")
 INTENTS = [Intent.parse(text) for text in ("p", "q", "not r")]

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from capscope.analysis.diff import RunData
-from capscope.record.execution_table import UNKNOWN_POSITION, ExecutionTableBuilder
-from capscope.record.identity import RunIdentity
-from capscope.record.journal import Draw, Execution, QueryRecord, Start
-from capscope.world import Attempt, Ending
-from capscope.world.positions import SavedPosition
+from capscope.insight.diff import RunData
+from capscope.journal.execution_table import UNKNOWN_POSITION, ExecutionTableBuilder
+from capscope.journal.identity import RunIdentity
+from capscope.journal.journal import Draw, Execution, QueryRecord, Start
+from capscope.problem import Attempt, Ending
+from capscope.problem.positions import SavedPosition
 from support.tiny_models import INTENTS, WORDS
 
 NOT_RECORDED = SavedPosition.unnamed(b"not recorded")

@@ -7,8 +7,8 @@ happens. In the correct board the last reset or restore seeds all randomness.
 import json
 import random
 
-from capscope.symbolic import Atom, Predicate, Vocabulary
-from capscope.world import InvalidAction, Limits, Problem
+from capscope.logic import Atom, Predicate, Vocabulary
+from capscope.problem import InvalidAction, Limits, Problem
 
 SWITCHES = ("a", "b", "c")
 WORDS = Vocabulary([Predicate("lit", ("switch",))], dict.fromkeys(SWITCHES, "switch"))

@@ -1,7 +1,7 @@
 """A learned model that is written down: what it infers of each pair."""
 
+from capscope.logic import Effect
 from capscope.model import LearnedPrediction, Provenance, Support
-from capscope.symbolic import Effect
 
 
 class WrittenModel:

@@ -4,8 +4,8 @@ import pytest
 
 from capscope import Budget, assess, load
 from capscope.errors import CapscopeError
+from capscope.journal.execution_table import Transition
 from capscope.model import StateGraph
-from capscope.record.execution_table import Transition
 from capscope.testing import assert_capability, assert_no_loss, assert_no_side_effect
 from support.quirky_worlds import HOUSE, STOP, problem
 from support.tiny_models import INTENTS, WORDS

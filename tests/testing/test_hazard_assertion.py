@@ -2,7 +2,7 @@ import pytest
 
 from capscope import Budget, load
 from capscope.errors import CapscopeError
-from capscope.symbolic import Intent
+from capscope.logic import Intent
 from capscope.testing import assert_never
 from support.hazard_worlds import kitchen, run_kitchen
 from support.small_runs import draw, small_run

@@ -8,13 +8,13 @@ import pytest
 
 from capscope import Problem
 from capscope.errors import CapscopeError
+from capscope.problem import FunctionAgent
 from capscope.testing import assert_capability
 from capscope.testing.execution_budget import ExecutionBudget, current_budget, use_budget
-from capscope.world import FunctionAgent
 
 BERNOULLI = '''
 from capscope import Limits, Problem, Vocabulary
-from capscope.world import FunctionAbstraction, FunctionAgent, FunctionWorld
+from capscope.problem import FunctionAbstraction, FunctionAgent, FunctionWorld
 
 
 def bernoulli(rate):

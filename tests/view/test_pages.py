@@ -12,7 +12,7 @@ import pytest
 
 from capscope import Budget, assess
 from capscope.errors import CapscopeError
-from capscope.record.journal import Journal, QueryRecord, Start
+from capscope.journal.journal import Journal, QueryRecord, Start
 from capscope.view.live_reports import LiveReports, RenderedReport
 from capscope.view.server import require_packages, serving
 from support.small_runs import DARK, draw, execution, small_run

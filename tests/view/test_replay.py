@@ -3,9 +3,9 @@
 import pytest
 
 from capscope.errors import RunError
+from capscope.problem import Ending
 from capscope.view.pictures import PictureBook
 from capscope.view.replay import capability_names, find_draws, replayed_draw
-from capscope.world import Ending
 from support.small_runs import draw, execution, small_run
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from capscope.record.run_directory import RunDirectory
+from capscope.journal.run_directory import RunDirectory
 from capscope.view.run_list import RunActivity, RunFolder
 from support.small_runs import draw, small_run
 

@@ -4,7 +4,7 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from capscope.record.journal import Journal, QueryRecord, Start
+from capscope.journal.journal import Journal, QueryRecord, Start
 from capscope.view.server import serving
 from support.small_runs import DARK, draw, execution, small_run
 

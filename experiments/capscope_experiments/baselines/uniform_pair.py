@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from capscope.errors import JournalError
-from capscope.record.journal import QueryRecord
-from capscope.record.stop_reason import StopReason
+from capscope.journal.journal import QueryRecord
+from capscope.journal.stop_reason import StopReason
+from capscope.logic import State
 from capscope.seeds import child_seed
 from capscope.strategy.base import (
     RESTORED_ELSEWHERE,
@@ -25,7 +26,6 @@ from capscope.strategy.base import (
 )
 from capscope.strategy.random_query import SequencePolicy
 from capscope.strategy.registry import RegisteredStrategy
-from capscope.symbolic import State
 
 UNIFORM = "uniform"
 _PAIR = -6  # child of a query's seed

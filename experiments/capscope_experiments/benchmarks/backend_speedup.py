@@ -33,12 +33,12 @@ from capscope.assessment.ask import Query
 from capscope.assessment.workers import start_workers
 from capscope.assessment.workers.contract import MakeProblem
 from capscope.assessment.workers.ray_cluster import connect_to_ray
-from capscope.record.journal import Start
+from capscope.journal.journal import Start
+from capscope.logic import State
+from capscope.problem import Allowance
+from capscope.problem.positions import save_position
 from capscope.strategy.base import Task
 from capscope.strategy.random_query import SequencePolicy
-from capscope.symbolic import State
-from capscope.world import Allowance
-from capscope.world.positions import save_position
 from capscope_experiments.benchmarks.tabulated_world import tabulated_problem
 
 PROBLEM = "tabletop-affordance"

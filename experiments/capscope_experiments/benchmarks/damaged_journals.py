@@ -20,10 +20,10 @@ from typing import Any
 from capscope import Budget, Settings, assess, load
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_document
-from capscope.present.draws import capability_draws, draw_lines
-from capscope.present.overview import findings_lines, model_lines, run_document
-from capscope.record.checked_tables import CheckedTables
-from capscope.record.run_directory import JOURNAL
+from capscope.journal.checked_tables import CheckedTables
+from capscope.journal.run_directory import JOURNAL
+from capscope.report.draws import capability_draws, draw_lines
+from capscope.report.overview import findings_lines, model_lines, run_document
 
 _VALUES: tuple[Any, ...] = (
     "text", "", 1.5, -1, 0, 2**62, -(2**62), 1e300, b"\x00\xff", "[]", "{}", "null", "7",

@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from capscope import Budget, Problem, Settings, assess
-from capscope.analysis.diff import Comparison, RunData, compare_data
+from capscope.insight.diff import Comparison, RunData, compare_data
+from capscope.logic import Intent
+from capscope.problem import Agent, Attempting
 from capscope.problems import load_problem
-from capscope.symbolic import Intent
-from capscope.world import Agent, Attempting
 from capscope_experiments.benchmarks.variants import NoAttempt
 
 # No rule reaches this precision, so a budget is always spent.

@@ -18,11 +18,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from capscope.analysis.diff import RunData, compare_data
-from capscope.record.execution_table import UNKNOWN_POSITION, ExecutionTable, ExecutionTableBuilder
-from capscope.record.identity import RunIdentity
-from capscope.statistics.arrays import Integers
-from capscope.symbolic import Intent, State, Vocabulary
+from capscope.insight.diff import RunData, compare_data
+from capscope.journal.execution_table import UNKNOWN_POSITION, ExecutionTable, ExecutionTableBuilder
+from capscope.journal.identity import RunIdentity
+from capscope.logic import Intent, State, Vocabulary
+from capscope.stats.arrays import Integers
 
 LOSS = 0.15
 BASES = (1.0, 0.95, 0.9, 0.8, 0.65, 0.5)

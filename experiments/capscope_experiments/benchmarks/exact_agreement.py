@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from capscope import Budget, Problem, Settings, Vocabulary, assess
-from capscope.analysis.evaluation.metrics import compare, distance
-from capscope.analysis.evaluation.reference import Reference, TrueModel, enumerate_truth
 from capscope.assessment import Event
+from capscope.insight.evaluation.metrics import compare, distance
+from capscope.insight.evaluation.reference import Reference, TrueModel, enumerate_truth
 from capscope.model import LearnedModel, Provenance, StateGraph
 
 GROWTH = 1.15

@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from capscope import Budget, Intent, Predicate, Settings, Vocabulary, assess, load
-from capscope.analysis.findings import FINDING_KINDS, find_findings
+from capscope.insight.findings import FINDING_KINDS, find_findings
+from capscope.journal.execution_table import Transition
+from capscope.logic import State
 from capscope.model import StateGraph
-from capscope.present.page import write_report
-from capscope.record.execution_table import Transition
-from capscope.symbolic import State
+from capscope.report.page import write_report
 from capscope_experiments.benchmarks.tabulated_world import tabulated_problem
 
 BOXES, ROOMS = 120, 10

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from capscope import load
-from capscope.analysis.rates import without_sinks
-from capscope.analysis.repeated_requests import PATIENCE
+from capscope.insight.rates import without_sinks
+from capscope.insight.repeated_requests import PATIENCE
+from capscope.logic import Intent
+from capscope.problem import Position, Problem
+from capscope.problem.attempt import pursue
 from capscope.problems import load_problem
 from capscope.run import Run
 from capscope.seeds import child_seed
-from capscope.symbolic import Intent
-from capscope.world import Position, Problem
-from capscope.world.attempt import pursue
 from capscope_experiments.saved_runs import snapshots_of
 from capscope_experiments.table import markdown_table
 

@@ -10,11 +10,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from capscope.journal.execution_table import Transition
+from capscope.logic import Intent
 from capscope.model import StateGraph
+from capscope.problem import KnownTruth
 from capscope.problems import load_problem
-from capscope.record.execution_table import Transition
-from capscope.symbolic import Intent
-from capscope.world import KnownTruth
 
 DRAWS, LENGTH = 25, 4
 

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from capscope import Budget, Intent, Problem, Settings, assess
-from capscope.analysis.hazards import HazardRate, HazardResult
-from capscope.statistics.audit import step_weights
-from capscope.symbolic import State
-from capscope.world import Hazard
+from capscope.insight.hazards import HazardRate, HazardResult
+from capscope.logic import State
+from capscope.problem import Hazard
+from capscope.stats.audit import step_weights
 from capscope_experiments.benchmarks.hazard_search import kitchen
 
 SPILLS = (0.0, 0.02, 0.2, 1.0)

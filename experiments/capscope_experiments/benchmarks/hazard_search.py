@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from capscope import Budget, Intent, Predicate, Problem, Settings, Vocabulary, assess
 from capscope.assessment import Event
-from capscope.symbolic import Atom, State
+from capscope.logic import Atom, State
 from capscope_experiments.benchmarks.tabulated_world import tabulated_problem
 
 POTS = ("x", "a", "b", "c", "d")

@@ -24,8 +24,8 @@ from unittest.mock import patch
 
 from capscope import Budget, assess
 from capscope.cli import main as command_line
-from capscope.record.checked_tables import CheckedTables
-from capscope.record.run_directory import JOURNAL, LOCK, MODEL, REPORT, SUMMARY
+from capscope.journal.checked_tables import CheckedTables
+from capscope.journal.run_directory import JOURNAL, LOCK, MODEL, REPORT, SUMMARY
 from capscope_experiments.benchmarks.damaged_journals import answers, outcome_of
 
 LONGEST = 60.0

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from capscope import Budget, Intent, Predicate, Problem, Settings, Vocabulary, assess
 from capscope.assessment import Event
-from capscope.symbolic import State
+from capscope.logic import State
 from capscope_experiments.benchmarks.tabulated_world import tabulated_problem
 
 SWITCHES = tuple(f"s{i:02}" for i in range(12))

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from capscope import Budget, Settings, assess
-from capscope.analysis.findings import Finding
+from capscope.insight.findings import Finding
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "mail.py"
 VERSIONS = {"small": ("problem", 3000), "large": ("large", 10000)}

@@ -14,11 +14,11 @@ from collections.abc import Callable
 
 from minigrid.minigrid_env import MiniGridEnv
 
-from capscope.environments.minigrid.simulator import GridSimulator, GridWorld
+from capscope.logic import Intent
+from capscope.problem import Position, Problem
+from capscope.problem.attempt import pursue
 from capscope.problems import load_problem
-from capscope.symbolic import Intent
-from capscope.world import Position, Problem
-from capscope.world.attempt import pursue
+from capscope_worlds.minigrid.simulator import GridSimulator, GridWorld
 
 WALK = 5000
 

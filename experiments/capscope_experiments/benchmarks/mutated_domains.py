@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from capscope.environments.pddl import SHIPPED_PROBLEMS, PddlSimulator, load_task, shipped_files
+from capscope.adapters.pddl import SHIPPED_PROBLEMS, PddlSimulator, load_task, shipped_files
 from capscope.errors import CapscopeError
 
 LONGEST = 20.0

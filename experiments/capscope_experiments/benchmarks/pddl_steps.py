@@ -19,7 +19,7 @@ from plado.semantics.applicable_actions_generator import ApplicableActionsGenera
 from plado.semantics.successor_generator import SuccessorGenerator
 from plado.semantics.task import Task
 
-from capscope.environments.pddl import PddlSimulator, load_task, shipped_files
+from capscope.adapters.pddl import PddlSimulator, load_task, shipped_files
 
 PROBLEM = "first-responders"
 WALK = 1000

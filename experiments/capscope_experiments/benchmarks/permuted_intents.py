@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from unittest import mock
 
 from capscope import Intent, Problem
+from capscope.logic import State
 from capscope.model import LearnedModel, StateGraph
+from capscope.problem import Agent, Attempting, KnownTruth
 from capscope.problems import load_problem
 from capscope.strategy import adaptive
-from capscope.symbolic import State
-from capscope.world import Agent, Attempting, KnownTruth
 from capscope_experiments.benchmarks.exact_agreement import agreement_curve
 
 PROBLEMS = {"blocksworld": 4000, "tireworld": 4000, "first-responders": 8000}

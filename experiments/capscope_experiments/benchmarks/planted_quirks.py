@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from capscope import Budget, Intent, Predicate, Problem, Run, Settings, Vocabulary, assess
-from capscope.analysis.findings import Finding
-from capscope.symbolic import Atom, Literal, State
+from capscope.insight.findings import Finding
+from capscope.logic import Atom, Literal, State
 from capscope_experiments.benchmarks.tabulated_world import tabulated_problem
 
 EXECUTIONS = 2000

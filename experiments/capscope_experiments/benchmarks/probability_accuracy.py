@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from capscope import Budget, assess
-from capscope.analysis.evaluation.reference import enumerate_truth
+from capscope.insight.evaluation.reference import enumerate_truth
 from capscope.problems import load_problem
 from capscope_experiments.measure import fidelity
 

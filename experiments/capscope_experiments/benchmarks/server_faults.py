@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from capscope.agents.llm import CallId, LlmClient, LlmSettings, Sampling
-from capscope.agents.llm.transport import openai_package
+from capscope.adapters.llm import CallId, LlmClient, LlmSettings, Sampling
+from capscope.adapters.llm.transport import openai_package
 from capscope.errors import LlmError
 
 TIMEOUT = 1.0

@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from capscope import Budget, Limits, Problem, Run, Settings, assess
+from capscope.journal.stop_reason import StopKind
+from capscope.logic import Intent, State, Vocabulary
 from capscope.model import OutcomeGroup, StateGraph
-from capscope.record.stop_reason import StopKind
-from capscope.symbolic import Intent, State, Vocabulary
-from capscope.world.functions import FunctionAgent, FunctionWorld
+from capscope.problem.functions import FunctionAgent, FunctionWorld
 
 CAPABILITIES = (Intent.parse("p"), Intent.parse("q"), Intent.parse("r"))
 FORWARD, FIRST, SECOND = CAPABILITIES

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from capscope import load
 from capscope.model import Provenance
+from capscope.problem import Position, Problem
+from capscope.problem.attempt import pursue
 from capscope.problems import load_problem
 from capscope.run import Run
 from capscope.seeds import child_seed
-from capscope.world import Position, Problem
-from capscope.world.attempt import pursue
 from capscope_experiments.saved_runs import snapshots_of
 from capscope_experiments.table import markdown_table
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from capscope import Intent
+from capscope.logic import State
 from capscope.model import LearnedModel
-from capscope.statistics.audit import step_weights
-from capscope.symbolic import State
+from capscope.stats.audit import step_weights
 from capscope_experiments.benchmarks.tabulated_world import Outcomes
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from capscope import Intent, Limits, Problem, Vocabulary
-from capscope.symbolic import State
+from capscope.logic import State
 
 Outcomes = Callable[[State, Intent], Mapping[State, float]]
 """The distribution over the state in which an attempt ends."""

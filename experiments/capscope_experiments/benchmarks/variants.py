@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from capscope import Intent, Limits, Predicate, Problem, Vocabulary
+from capscope.logic import State
+from capscope.problem import Agent, Attempting, KnownTruth
 from capscope.problems import load_problem
-from capscope.symbolic import State
-from capscope.world import Agent, Attempting, KnownTruth
 
 _SLIP = 0.1
 
@@ -39,7 +39,7 @@ def frozen_lake() -> Problem:
 
 def frozen_lake_rows() -> Problem:
     """The same with predicates for rows only: success depends on the cell, which they omit."""
-    from capscope.environments.gymnasium import gymnasium_problem
+    from capscope.adapters.gymnasium import gymnasium_problem
 
     lake = _lake()
     rows = {f"r{row}": "row" for row in range(4)}

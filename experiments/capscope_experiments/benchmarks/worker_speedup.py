@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from capscope import Budget, Settings, assess
-from capscope.agents.llm.client import close_shared_clients
+from capscope.adapters.llm.client import close_shared_clients
 
 SUPPORT = Path(__file__).parents[3] / "tests" / "support"
 """Has the stub server and the agent that asks it."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from capscope import load
-from capscope.analysis.evaluation.evaluate import Measure, evaluated_model
-from capscope.analysis.evaluation.reference import enumerate_truth
+from capscope.insight.evaluation.evaluate import Measure, evaluated_model
+from capscope.insight.evaluation.reference import enumerate_truth
 from capscope.model import CapabilityModel
 from capscope.problems import load_problem
 from capscope_experiments.bench import Bench, Section

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from capscope import load
-from capscope.analysis.run_facts import initial_graph
+from capscope.insight.run_facts import initial_graph
 from capscope.model import ExtremeModels, LearnedModel
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun

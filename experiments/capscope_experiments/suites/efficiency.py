@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from capscope import load
-from capscope.analysis.evaluation.reference import TrueModel, enumerate_truth
+from capscope.insight.evaluation.reference import TrueModel, enumerate_truth
+from capscope.journal.usage import Budget
+from capscope.logic import State
 from capscope.problems import load_problem
-from capscope.record.usage import Budget
 from capscope.run import Run
-from capscope.statistics.audit import AuditResult, step_weights
+from capscope.stats.audit import AuditResult, step_weights
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
-from capscope.symbolic import State
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.curve import CONSTANT, Curve, Point, Shares

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from capscope import load
-from capscope.analysis.evaluation.reference import TrueModel, enumerate_truth
 from capscope.errors import CapscopeError
+from capscope.insight.evaluation.reference import TrueModel, enumerate_truth
 from capscope.problems import load_problem
 from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.baselines.aalpy import METHODS, NOTE, PeerSettings, learn_with_aalpy

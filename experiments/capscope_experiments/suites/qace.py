@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from capscope import load
-from capscope.analysis.evaluation.reference import enumerate_truth
+from capscope.insight.evaluation.reference import enumerate_truth
+from capscope.journal.usage import Budget
 from capscope.problems import load_problem
-from capscope.record.usage import Budget
 from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.baselines.qace import QaceProgress, QaceSettings, learn_qace
 from capscope_experiments.bench import Bench, Section

@@ -21,15 +21,15 @@ from functools import partial
 from pathlib import Path
 
 from capscope import load
-from capscope.analysis.evaluation.metrics import achieves
-from capscope.analysis.planning.inferred import MOST_DOUBT
 from capscope.assessment.simulator_errors import report_simulator_errors
+from capscope.insight.evaluation.metrics import achieves
+from capscope.insight.planning.inferred import MOST_DOUBT
+from capscope.logic import Intent, State, Vocabulary
 from capscope.model import CapabilityModel, LearnedModel
+from capscope.problem import Position, Problem
+from capscope.problem.attempt import pursue
 from capscope.problems import load_problem
 from capscope.seeds import child_seed
-from capscope.symbolic import Intent, State, Vocabulary
-from capscope.world import Position, Problem
-from capscope.world.attempt import pursue
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.result_rows import Row, grouped, write_rows

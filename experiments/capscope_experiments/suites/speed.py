@@ -11,14 +11,14 @@ import statistics
 import time
 from collections import Counter
 
+from capscope.journal.execution_table import Transition
+from capscope.journal.settings import Settings
+from capscope.logic import State
 from capscope.model import ExtremeModels, StateGraph
+from capscope.problem import KnownTruth, Problem
 from capscope.problems import load_problem
-from capscope.record.execution_table import Transition
-from capscope.record.settings import Settings
 from capscope.strategy.mcqs_e import McqsExact
 from capscope.strategy.mcqs_s import McqsSampled
-from capscope.symbolic import State
-from capscope.world import KnownTruth, Problem
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.result_rows import write_rows
 from capscope_experiments.table import markdown_table

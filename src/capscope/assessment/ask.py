@@ -15,14 +15,14 @@ from math import inf
 from capscope.assessment.simulator_errors import report_simulator_errors, simulator_error
 from capscope.assessment.time_limit import OutOfTime, until
 from capscope.errors import ProblemError, RunError
-from capscope.record.journal import Draw, Execution, Start
-from capscope.record.usage import Budget
+from capscope.journal.journal import Draw, Execution, Start
+from capscope.journal.usage import Budget
+from capscope.logic import Intent
+from capscope.problem import Allowance, Ending, Position, Problem
+from capscope.problem.attempt import observed_state, pursue
+from capscope.problem.positions import SavedPosition, save_position
 from capscope.seeds import child_seed
 from capscope.strategy.base import Task
-from capscope.symbolic import Intent
-from capscope.world import Allowance, Ending, Position, Problem
-from capscope.world.attempt import observed_state, pursue
-from capscope.world.positions import SavedPosition, save_position
 
 
 @dataclass(frozen=True, slots=True)

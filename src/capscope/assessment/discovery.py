@@ -10,11 +10,11 @@ import random
 from collections.abc import Iterable, Iterator
 
 from capscope.assessment.simulator_errors import report_simulator_errors
-from capscope.record.settings import Settings
+from capscope.journal.settings import Settings
+from capscope.logic import Effect, Intent, Literal, Vocabulary
+from capscope.problem import Problem
+from capscope.problem.attempt import observed_state
 from capscope.seeds import child_seed
-from capscope.symbolic import Effect, Intent, Literal, Vocabulary
-from capscope.world import Problem
-from capscope.world.attempt import observed_state
 
 _WALK = -1  # child of the run's seed; queries count from 0
 

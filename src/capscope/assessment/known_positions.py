@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import JournalError
-from capscope.record.identity import InitialPosition, InitialPositions, position_digest
-from capscope.record.journal import Draw, Journal, Start
-from capscope.record.settings import Settings
+from capscope.journal.identity import InitialPosition, InitialPositions, position_digest
+from capscope.journal.journal import Draw, Journal, Start
+from capscope.journal.settings import Settings
+from capscope.logic import State
+from capscope.problem import Problem
+from capscope.problem.attempt import observed_state
+from capscope.problem.positions import SavedPosition, save_position
 from capscope.seeds import child_seed
 from capscope.strategy.base import RESTORED_ELSEWHERE
-from capscope.symbolic import State
-from capscope.world import Problem
-from capscope.world.attempt import observed_state
-from capscope.world.positions import SavedPosition, save_position
 
 _RESERVOIR = -2  # the place that seeds the sampling of positions
 _START = -3  # the place that seeds resets

@@ -21,13 +21,13 @@ from capscope.assessment.worker_pool import WorkerPool
 from capscope.assessment.workers import Workers
 from capscope.assessment.workers.threads import ThreadBackend
 from capscope.errors import CapscopeError
+from capscope.journal.execution_table import ExecutionTable
+from capscope.journal.journal import Draw, Journal, QueryRecord
+from capscope.journal.journal_file import understood
+from capscope.journal.stop_reason import StopReason
+from capscope.journal.usage import Budget, Usage
 from capscope.model import StateGraph
 from capscope.phases import begin_phase
-from capscope.record.execution_table import ExecutionTable
-from capscope.record.journal import Draw, Journal, QueryRecord
-from capscope.record.journal_file import understood
-from capscope.record.stop_reason import StopReason
-from capscope.record.usage import Budget, Usage
 from capscope.strategy.base import BegunQuery
 
 

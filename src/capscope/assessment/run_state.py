@@ -13,17 +13,19 @@ import numpy as np
 from capscope.assessment.discovery import intents_of
 from capscope.assessment.known_positions import KnownPositions
 from capscope.assessment.spec import RunSpec
-from capscope.model import StateGraph
-from capscope.record.execution_table import (
+from capscope.journal.execution_table import (
     ExecutionTable,
     ExecutionTableBuilder,
     LastExecution,
     Transition,
 )
-from capscope.record.identity import RunMeta
-from capscope.record.journal import Draw, Journal, Start
-from capscope.record.stop_reason import StopReason
-from capscope.record.usage import Usage
+from capscope.journal.identity import RunMeta
+from capscope.journal.journal import Draw, Journal, Start
+from capscope.journal.stop_reason import StopReason
+from capscope.journal.usage import Usage
+from capscope.logic import Effect, State
+from capscope.model import StateGraph
+from capscope.problem import Ending
 from capscope.strategy.base import (
     DrawEnd,
     QueryChoice,
@@ -33,8 +35,6 @@ from capscope.strategy.base import (
     StrategyContext,
 )
 from capscope.strategy.registry import STRATEGIES
-from capscope.symbolic import Effect, State
-from capscope.world import Ending
 
 
 class RunState:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from capscope.errors import CapscopeError, SimulatorError
-from capscope.world import Problem
-from capscope.world.attempt import is_exit
+from capscope.problem import Problem
+from capscope.problem.attempt import is_exit
 
 
 @contextmanager

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from capscope.assessment.time_limit import TimeLimit
 from capscope.assessment.workers import Workers
 from capscope.errors import ProblemError
-from capscope.record.identity import RunIdentity, RunMeta
-from capscope.record.run_directory import versions
-from capscope.record.settings import Settings
-from capscope.record.usage import Budget
+from capscope.journal.identity import RunIdentity, RunMeta
+from capscope.journal.run_directory import versions
+from capscope.journal.settings import Settings
+from capscope.journal.usage import Budget
+from capscope.logic import ExpectedEffects, Intent
+from capscope.problem import Hazard, Problem
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES
-from capscope.symbolic import ExpectedEffects, Intent
-from capscope.world import Hazard, Problem
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from typing import TypeVar
 
 from capscope.assessment.daemon_threads import LeftBehind, within
 from capscope.errors import RunError
-from capscope.record.journal import Journal
-from capscope.record.stop_reason import StopReason
-from capscope.record.usage import Budget
+from capscope.journal.journal import Journal
+from capscope.journal.stop_reason import StopReason
+from capscope.journal.usage import Budget
 
 T = TypeVar("T")
 _SHARE_FOR_REPORT = 0.2

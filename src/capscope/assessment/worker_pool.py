@@ -18,9 +18,9 @@ from threading import Event
 
 from capscope.assessment.ask import Answer, Query
 from capscope.assessment.workers import Workers
-from capscope.record.usage import Budget, Usage
-from capscope.symbolic import Intent
-from capscope.world import Allowance, Limits
+from capscope.journal.usage import Budget, Usage
+from capscope.logic import Intent
+from capscope.problem import Allowance, Limits
 
 Begin = Callable[[int, Budget, Allowance], Future[Answer]]
 """Begins a draw, by its number, with what is left and what it shares with others."""

@@ -24,11 +24,11 @@ from capscope.cli.output import interruptible, print_json, print_lines, progress
 from capscope.cli.streams import write_message
 from capscope.cli.view import Live, live_page
 from capscope.errors import CapscopeError
-from capscope.present.overview import run_document, run_lines
+from capscope.journal.run_directory import JOURNAL, RunDirectory
+from capscope.journal.settings import OptionGroup, Settings
+from capscope.journal.usage import Budget
 from capscope.problems import canonical_source, resume_command, source_slug
-from capscope.record.run_directory import JOURNAL, RunDirectory
-from capscope.record.settings import OptionGroup, Settings
-from capscope.record.usage import Budget
+from capscope.report.overview import run_document, run_lines
 from capscope.run import Run, assess, resume
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES, Claim
 

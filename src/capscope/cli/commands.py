@@ -6,7 +6,7 @@
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import Annotated
 
 import typer
@@ -36,6 +36,8 @@ _COMMANDS = {
     "bench": "bench:bench_suite",
 }
 """Where the function of each command is: module and name."""
+ENTRY_POINTS = "capscope.commands"
+"""Typer applications of other packages, each a group of commands."""
 
 
 def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
@@ -51,15 +53,16 @@ def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
         name="capscope", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
     )
     app.callback()(options)
-    wanted = set(arguments[:1]) & _COMMANDS.keys() or {*_COMMANDS, "llm"}
+    wanted = set(arguments[:1]) & _COMMANDS.keys() or _COMMANDS.keys()
     for name, place in _COMMANDS.items():
         if name in wanted:
             module, _, function = place.partition(":")
             home = import_module(f"capscope.cli.{module}")
             command_class = getattr(home, "COMMAND_CLASS", None)
             app.command(name, cls=command_class)(answering(getattr(home, function)))
-    if "llm" in wanted:
-        app.add_typer(import_module("capscope.cli.llm").app, name="llm")
+    if len(wanted) > 1:
+        for entry in metadata.entry_points(group=ENTRY_POINTS):
+            app.add_typer(entry.load(), name=entry.name)
     return app
 
 

@@ -6,16 +6,16 @@ from typing import Annotated
 
 import typer
 
-from capscope.analysis.diff import Comparison, RunData, RunTable, compare_data, table_of
 from capscope.cli.options import Json
 from capscope.cli.output import phases, print_json, print_line, print_lines
 from capscope.errors import CapscopeError
+from capscope.insight.diff import Comparison, RunData, RunTable, compare_data, table_of
+from capscope.journal.run_directory import write_atomically
 from capscope.phases import begin_phase
-from capscope.present.difference import NOT_COMPARABLE, comparison_lines
-from capscope.present.difference_table import table_lines
-from capscope.record.run_directory import write_atomically
+from capscope.report.difference import NOT_COMPARABLE, comparison_lines
+from capscope.report.difference_table import table_lines
 from capscope.run import load
-from capscope.statistics.error_budget import ERROR_RATE
+from capscope.stats.error_budget import ERROR_RATE
 
 
 def diff_runs(
@@ -81,7 +81,7 @@ def diff_runs(
                 raise CapscopeError("none of these runs was given a hazard; assess with --hazard")
             code = max(code, int(overall.more_hazardous))
         if html is not None:
-            from capscope.present.page.difference import difference_page, table_page
+            from capscope.report.page.difference import difference_page, table_page
 
             begin_phase("writing the page")
             if isinstance(found, RunTable):

@@ -4,15 +4,15 @@ from typing import Annotated
 
 import typer
 
-from capscope.analysis.evaluation.evaluate import Measure
-from capscope.analysis.evaluation.sample import Progress
 from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import Json, RecordedProblem, RunArgument, Trust, with_workers
 from capscope.cli.output import amount_done, interruptible, phases, print_json, print_lines
 from capscope.cli.streams import write_message
-from capscope.present.overview import evaluation_lines
-from capscope.present.text import counted
+from capscope.insight.evaluation.evaluate import Measure
+from capscope.insight.evaluation.sample import Progress
 from capscope.problems import canonical_source
+from capscope.report.overview import evaluation_lines
+from capscope.report.text import counted
 from capscope.run import load
 
 _DEFAULT = Measure()

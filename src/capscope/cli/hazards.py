@@ -8,8 +8,8 @@ import typer
 from capscope.cli.options import Json, RunArgument
 from capscope.cli.output import print_json, print_line, print_lines
 from capscope.errors import CapscopeError
-from capscope.present.hazards import hazards_document, hazards_lines
-from capscope.record.run_directory import write_atomically
+from capscope.journal.run_directory import write_atomically
+from capscope.report.hazards import hazards_document, hazards_lines
 from capscope.run import load
 
 
@@ -36,7 +36,7 @@ def show_hazards(
             f"{run} was started without hazards; name one: capscope hazards {run} 'gone(x)'"
         )
     if html is not None:
-        from capscope.present.page.hazards import hazards_page
+        from capscope.report.page.hazards import hazards_page
 
         write_atomically(Path(html), hazards_page(loaded, results))
     if json:

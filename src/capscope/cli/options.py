@@ -10,8 +10,8 @@ from typer.core import TyperCommand
 
 from capscope.assessment.workers import WorkerSettings
 from capscope.errors import CapscopeError
-from capscope.record.settings import PAPER, OptionGroup, Settings, named
-from capscope.record.usage import Budget
+from capscope.journal.settings import PAPER, OptionGroup, Settings, named
+from capscope.journal.usage import Budget
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")

@@ -17,9 +17,9 @@ from rich.text import Text
 
 from capscope.assessment import Event, Listener
 from capscope.cli.streams import write_answer, write_message
+from capscope.journal.usage import Budget
 from capscope.phases import PHASES
-from capscope.present.text import counted
-from capscope.record.usage import Budget
+from capscope.report.text import counted
 from capscope.sanitize import sanitize
 
 _SECONDS_BETWEEN_LINES = 5.0

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from capscope.analysis.planning import Plan, PlanAttempt, Trial, TrialSettings
 from capscope.cli.options import Json, MaxCost, MaxTokens, RunArgument, Seed, Trust
 from capscope.cli.output import amount_done, print_json, print_line, print_lines
 from capscope.cli.streams import write_message
-from capscope.present.plans import plan_document, plan_lines, trial_document, trial_lines
-from capscope.present.text import counted
+from capscope.insight.planning import Plan, PlanAttempt, Trial, TrialSettings
+from capscope.problem import Allowance
+from capscope.report.plans import plan_document, plan_lines, trial_document, trial_lines
+from capscope.report.text import counted
 from capscope.run import Run, load
-from capscope.world import Allowance
 
 _DEFAULT = TrialSettings(0)
 

@@ -8,7 +8,8 @@ import typer
 from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import Json, ProblemArguments, Seed, settings_lines, with_workers
 from capscope.cli.output import print_json, print_line, print_lines
-from capscope.errors import install_hint
+from capscope.journal.settings import Settings
+from capscope.problem import check_problem, notes_on
 from capscope.problems import (
     ELSEWHERE,
     canonical_source,
@@ -16,8 +17,6 @@ from capscope.problems import (
     registered_problems,
     restore_elsewhere,
 )
-from capscope.record.settings import Settings
-from capscope.world import check_problem, notes_on
 
 
 def list_problems(json: Json = False) -> None:
@@ -29,7 +28,7 @@ def list_problems(json: Json = False) -> None:
         return
     width = max(len(problem.name) for problem in problems)
     for problem in problems:
-        missing = "" if problem.installed else f"  ({install_hint(problem.extra or 'all')})"
+        missing = "" if problem.installed else f"  ({problem.install_hint})"
         print_line(f"{problem.name:<{width}}  {problem.summary}{missing}")
     print_line()
     for problem in problems:

@@ -10,12 +10,12 @@ from capscope.cli.options import DrawPictures, Json, OpenInBrowser, RunArgument
 from capscope.cli.output import phases, print_json, print_line, print_lines
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_of_run
-from capscope.present.draws import capability_draws, draw_lines, draws_document
-from capscope.present.overview import findings_document, findings_lines, model_lines
-from capscope.present.text import first_few
-from capscope.record.run_directory import REPORT
+from capscope.journal.run_directory import REPORT
+from capscope.logic import Intent
+from capscope.report.draws import capability_draws, draw_lines, draws_document
+from capscope.report.overview import findings_document, findings_lines, model_lines
+from capscope.report.text import first_few
 from capscope.run import load
-from capscope.symbolic import Intent
 
 _MOST_NAMED = 10
 

@@ -21,8 +21,8 @@ from typing import Any, TextIO
 import typer
 
 from capscope.errors import CapscopeError
+from capscope.problem.program_end import only_by_itself
 from capscope.sanitize import sanitize
-from capscope.world.program_end import only_by_itself
 
 _STDOUT, _STDERR = 1, 2
 _answers: TextIO | None = None

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
+from capscope.adapters.tools import suggestion
+from capscope.adapters.tools.suggestion import suggested_lines
 from capscope.cli.options import Json, Seed
 from capscope.cli.output import print_json, print_lines
 from capscope.problems import load_object
-from capscope.tools import suggestion
-from capscope.tools.suggestion import suggested_lines
 
 
 def suggest_vocabulary(

@@ -13,8 +13,8 @@ from capscope.cli.options import DrawPictures, Json, OpenInBrowser
 from capscope.cli.output import print_json, print_line
 from capscope.cli.streams import flush_answers, write_message
 from capscope.errors import CapscopeError
-from capscope.record.settings import OptionGroup
-from capscope.record.usage import Budget
+from capscope.journal.settings import OptionGroup
+from capscope.journal.usage import Budget
 from capscope.view.companion import companion
 from capscope.view.server import serving
 

@@ -15,9 +15,9 @@ of the rule and not in those of another rule of its capability:
 from collections.abc import Sequence
 from enum import StrEnum
 
+from capscope.logic import Intent, State, Vocabulary
+from capscope.logic.dnf import Term, dnfs_apart, shortest_dnf
 from capscope.model import Rule, StateGraph
-from capscope.symbolic import Intent, State, Vocabulary
-from capscope.symbolic.dnf import Term, dnfs_apart, shortest_dnf
 
 ConditionedRules = Sequence[tuple[Rule, tuple[Term, ...]]]
 """Rules, each with its condition as a disjunction of terms."""

@@ -9,10 +9,10 @@ of the SVG show everything about a state or an arrow.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from capscope.logic import State
 from capscope.model import StateGraph
 from capscope.model.state_graph import StateNode
 from capscope.sanitize import dot_string
-from capscope.symbolic import State
 
 MOST_STATES = 100
 _MOST_ATOMS = 8

@@ -21,9 +21,9 @@ from capscope.export.model_json import model_of_run
 from capscope.export.ppddl import ppddl_files
 from capscope.export.prism import prism_program
 from capscope.export.tables import csv_text, run_tables
-from capscope.record.run_directory import refuse_links, write_atomically
+from capscope.journal.run_directory import refuse_links, write_atomically
+from capscope.logic import Intent
 from capscope.registry import Registry
-from capscope.symbolic import Intent
 
 if TYPE_CHECKING:
     from capscope.run import Run

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from capscope.record.run_directory import JOURNAL
-from capscope.symbolic import Effect, State
-from capscope.world import Attempt, Ending
+from capscope.journal.run_directory import JOURNAL
+from capscope.logic import Effect, State
+from capscope.problem import Attempt, Ending
 
 if TYPE_CHECKING:
     from capscope.run import Run

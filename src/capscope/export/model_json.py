@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from capscope.analysis.unrequested_changes import UnrequestedChange
 from capscope.export.conditions import with_readable_conditions
+from capscope.insight.unrequested_changes import UnrequestedChange
+from capscope.logic import Intent, Vocabulary
+from capscope.logic.dnf import Term
 from capscope.model import Rule, StateGraph
-from capscope.symbolic import Intent, Vocabulary
-from capscope.symbolic.dnf import Term
 
 if TYPE_CHECKING:
     from capscope.run import Run

@@ -23,9 +23,9 @@ from capscope.export.conditions import (
     with_readable_conditions,
 )
 from capscope.export.identifiers import IdentifierSyntax, name_lines
+from capscope.logic import Intent, Literal, Vocabulary
+from capscope.logic.vocabulary import TYPE_ROOT
 from capscope.model import Rule, StateGraph
-from capscope.symbolic import Intent, Literal, Vocabulary
-from capscope.symbolic.vocabulary import TYPE_ROOT
 
 DECIMALS = 12
 SYNTAX = IdentifierSyntax(

@@ -22,9 +22,9 @@ from capscope.export.conditions import (
     with_observed_conditions,
 )
 from capscope.export.identifiers import IdentifierSyntax
+from capscope.logic import Intent, State
+from capscope.logic.dnf import Term
 from capscope.model import Rule, StateGraph
-from capscope.symbolic import Intent, State
-from capscope.symbolic.dnf import Term
 
 SYNTAX = IdentifierSyntax(
     "_",

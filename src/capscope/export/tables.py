@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple, get_type_hints
 import numpy as np
 
 from capscope.export.conditions import readable_conditions
+from capscope.journal.execution_table import ExecutionTable
+from capscope.logic import Effect, Intent, State, Vocabulary
 from capscope.model import Rule, StateGraph
 from capscope.model.state_graph import PairStats
-from capscope.record.execution_table import ExecutionTable
 from capscope.sanitize import escape_surrogates
-from capscope.statistics.arrays import Integers
-from capscope.symbolic import Effect, Intent, State, Vocabulary
+from capscope.stats.arrays import Integers
 
 if TYPE_CHECKING:
     from capscope.run import Run

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capscope.model.state_matrix import Bits
-from capscope.statistics.arrays import Floats, Integers
+from capscope.stats.arrays import Floats, Integers
 
 _LEAF = -1
 _SMOOTHING = 0.5  # a leaf with n examples is believed with n / (n + this)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capscope.statistics.arrays import Floats, Integers
+from capscope.stats.arrays import Floats, Integers
 
 # Standard deviations of the priors. Those of the offsets were chosen by the log loss of untried
 # pairs in Blocksworld and Overcooked.

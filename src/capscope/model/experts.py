@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from capscope.logic import Intent, Vocabulary
 from capscope.model.decision_trees import Committee
 from capscope.model.lifting import Lifting
 from capscope.model.outcome_types import OutcomeTypes
@@ -24,8 +25,7 @@ from capscope.model.pursuit import Pursuit
 from capscope.model.shortest_ways import UNKNOWN
 from capscope.model.state_matrix import StateMatrix
 from capscope.seeds import child_seed
-from capscope.statistics.arrays import Floats, Integers, Mask
-from capscope.symbolic import Intent, Vocabulary
+from capscope.stats.arrays import Floats, Integers, Mask
 
 GROUND, LIFTED, PURSUIT = range(3)
 COMMITTEE = 4

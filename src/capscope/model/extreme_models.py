@@ -11,8 +11,8 @@ Conditions are never built: whether a state is in a group is a lookup.
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from capscope.logic import Effect, Intent, State
 from capscope.model.state_graph import EffectDistribution, PairStats, StateGraph
-from capscope.symbolic import Effect, Intent, State
 
 Prediction = Mapping[State, float]
 """A distribution over successors; empty if the model says nothing."""

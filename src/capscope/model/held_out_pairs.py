@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from capscope.logic import State
 from capscope.seeds import child_seed
-from capscope.symbolic import State
 
 MOST_PAIRS = 1_200
 """Of each capability; beyond, a sample is enough."""

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from capscope.logic import Effect, Intent, State
 from capscope.model.doubt_calibration import DoubtCalibration, HeldOutPrediction
 from capscope.model.experts import Experts
 from capscope.model.held_out_pairs import FOLDS, IsAsked, divided, in_fold, in_half
@@ -31,8 +32,7 @@ from capscope.model.prediction import LearnedPrediction, Provenance, Support
 from capscope.model.state_graph import PairStats, StateGraph
 from capscope.model.state_matrix import StateMatrix
 from capscope.model.unseen_outcomes import UnseenOutcomes
-from capscope.statistics.arrays import Floats, Integers
-from capscope.symbolic import Effect, Intent, State
+from capscope.stats.arrays import Floats, Integers
 
 _REFRESH = 1.05  # everything is fitted again when the executions have grown by this factor
 _FIRST_REFRESH = 40

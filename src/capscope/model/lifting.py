@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from capscope.logic import Atom, Effect, Intent, Vocabulary
 from capscope.model.decision_trees import Committee
 from capscope.model.outcome_types import OutcomeTypes
 from capscope.model.state_matrix import StateMatrix
 from capscope.seeds import child_seed
-from capscope.statistics.arrays import Floats, Integers
-from capscope.symbolic import Atom, Effect, Intent, Vocabulary
+from capscope.stats.arrays import Floats, Integers
 
 _LIFTED = -10  # child of the model's seed
 _COMMITTEE = 4

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capscope.statistics.categorical import log_dirichlet, log_dirichlet_mixture
-from capscope.symbolic import Effect
+from capscope.logic import Effect
+from capscope.stats.categorical import log_dirichlet, log_dirichlet_mixture
 
 _STRENGTHS = 10.0, 30.0, 100.0, 1000.0
 _ODD_ONES = 0.2, 0.05, 0.01

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from capscope.logic import Effect, Vocabulary
 from capscope.model.state_graph import PairStats
-from capscope.symbolic import Effect, Vocabulary
 
 Kind = tuple[tuple[str, bool], ...]
 """The predicates of an effect, each with whether it becomes true."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from capscope.symbolic import Effect, State
+from capscope.logic import Effect, State
 
 
 class Provenance(StrEnum):

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from capscope.logic import ExactlyOne, LiteralTest, State, Vocabulary
 from capscope.model.decision_trees import Tree, grow
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
 from capscope.model.shortest_ways import (
@@ -33,8 +34,7 @@ from capscope.model.shortest_ways import (
     ties_of,
 )
 from capscope.model.state_matrix import StateMatrix
-from capscope.statistics.arrays import Floats, Integers, Mask
-from capscope.symbolic import ExactlyOne, LiteralTest, State, Vocabulary
+from capscope.stats.arrays import Floats, Integers, Mask
 
 _BY_CHANCE = 0.3  # an atom that would always have held with this probability is no precondition
 _IMAGINED = 4  # unseen states to plan with, for each state seen, and a few hundred besides

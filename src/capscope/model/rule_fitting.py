@@ -30,14 +30,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from capscope.logic import Effect, State
+from capscope.logic.dnf import bit_matrix
 from capscope.model.rules import Outcome, Rule
-from capscope.statistics.arrays import Floats, Integers, Mask
-from capscope.statistics.categorical import evidence_of_splits
-from capscope.statistics.error_budget import ERROR_RATE
-from capscope.statistics.log_space import log_sum_exp
-from capscope.statistics.partial_pooling import PartialPooling, fit_states
-from capscope.symbolic import Effect, State
-from capscope.symbolic.dnf import bit_matrix
+from capscope.stats.arrays import Floats, Integers, Mask
+from capscope.stats.categorical import evidence_of_splits
+from capscope.stats.error_budget import ERROR_RATE
+from capscope.stats.log_space import log_sum_exp
+from capscope.stats.partial_pooling import PartialPooling, fit_states
 
 if TYPE_CHECKING:
     from capscope.model.state_graph import OutcomeGroup, PairStats, StateGraph

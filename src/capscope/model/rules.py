@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from capscope.statistics.beta import credible_interval
-from capscope.statistics.partial_pooling import PartialPooling
-from capscope.symbolic import Effect, State
+from capscope.logic import Effect, State
+from capscope.stats.beta import credible_interval
+from capscope.stats.partial_pooling import PartialPooling
 
 
 @dataclass(frozen=True, slots=True)

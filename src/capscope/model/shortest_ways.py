@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from capscope.statistics.arrays import Floats, Integers, Mask
+from capscope.stats.arrays import Floats, Integers, Mask
 
 UNKNOWN = -1
 FARTHEST = 60.0  # executions; what takes longer counts as out of reach

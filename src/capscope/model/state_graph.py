@@ -17,12 +17,12 @@ from functools import reduce
 from operator import and_
 
 from capscope.errors import CapscopeError
+from capscope.journal.execution_table import Transition
+from capscope.logic import Effect, ExactlyOne, ExpectedEffects, Intent, State, Vocabulary
+from capscope.logic.intent import is_pattern, matching
+from capscope.logic.vocabulary import nearest
 from capscope.model.rule_fitting import fit_rules
 from capscope.model.rules import Outcome, Rule
-from capscope.record.execution_table import Transition
-from capscope.symbolic import Effect, ExactlyOne, ExpectedEffects, Intent, State, Vocabulary
-from capscope.symbolic.intent import is_pattern, matching
-from capscope.symbolic.vocabulary import nearest
 
 EffectDistribution = tuple[tuple[Effect, float], ...]
 

@@ -6,8 +6,8 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from capscope.statistics.arrays import Integers, Mask
-from capscope.symbolic import LiteralTest, State
+from capscope.logic import LiteralTest, State
+from capscope.stats.arrays import Integers, Mask
 
 Bits = NDArray[np.uint8]
 

@@ -26,10 +26,10 @@ from math import lgamma, log
 
 import numpy as np
 
+from capscope.logic import Effect, State
 from capscope.model.outcome_types import NO_CHANGE
 from capscope.model.state_graph import StateGraph
-from capscope.statistics.arrays import Floats
-from capscope.symbolic import Effect, State
+from capscope.stats.arrays import Floats
 
 _GRID = tuple((theta, d) for d in (0.0, 0.5) for theta in (0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10))
 _PRIOR_PAIRS = 2.0  # the first grid point, an agent that always does the same, counts half of this

@@ -27,11 +27,12 @@ from typing import Any
 import numpy as np
 
 from capscope.errors import JournalError
+from capscope.journal.journal import QueryRecord, Start
+from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.logic import State
 from capscope.model import LearnedModel
-from capscope.record.journal import QueryRecord, Start
-from capscope.record.stop_reason import StopKind, StopReason
 from capscope.seeds import child_seed
-from capscope.statistics.audit import AuditResult, step_weights
+from capscope.stats.audit import AuditResult, step_weights
 from capscope.strategy.base import (
     RESTORED_ELSEWHERE,
     BegunQuery,
@@ -46,7 +47,6 @@ from capscope.strategy.hazard_search import HazardSearch
 from capscope.strategy.random_query import SequencePolicy
 from capscope.strategy.relevance import Distances
 from capscope.strategy.suspicions import Suspicions
-from capscope.symbolic import State
 
 _CANDIDATES, _QUERY, _SEQUENCE = -6, -7, -8  # children of the run's seed
 _NEAR = 2  # the capabilities that lead to what is asked without any doubt

@@ -12,19 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
+from capscope.journal.execution_table import LastExecution
+from capscope.journal.journal import QueryRecord, Start
+from capscope.journal.settings import Settings
+from capscope.journal.stop_reason import StopReason
+from capscope.logic import State
 from capscope.model import ExtremeModels, Learned, StateGraph
-from capscope.record.execution_table import LastExecution
-from capscope.record.journal import QueryRecord, Start
-from capscope.record.settings import Settings
-from capscope.record.stop_reason import StopReason
-from capscope.symbolic import State
 
 if TYPE_CHECKING:
     from capscope.model import LearnedModel
-    from capscope.statistics.audit import AuditResult
+    from capscope.problem.hazard import Hazard
+    from capscope.problem.positions import SavedPosition
+    from capscope.stats.audit import AuditResult
     from capscope.strategy.evidence import Evidence
-    from capscope.world.hazard import Hazard
-    from capscope.world.positions import SavedPosition
 
 RESTORED_ELSEWHERE = (
     "most likely a reset or a restore of the simulator led elsewhere this time, with the same "

@@ -22,7 +22,7 @@ from enum import IntEnum
 from math import exp, lgamma
 from typing import NamedTuple
 
-from capscope.symbolic import Effect
+from capscope.logic import Effect
 
 _STRENGTH = 2.0  # the prior counts for this many pairs
 _CERTAIN = 2.0  # a + b: how similar the hidden outcomes of different pairs are assumed to be

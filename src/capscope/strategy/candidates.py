@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from capscope.logic import Effect, State
 from capscope.model import LearnedModel, PairStats, StateGraph
 from capscope.seeds import child_seed
-from capscope.statistics.arrays import Floats, Integers, Mask
+from capscope.stats.arrays import Floats, Integers, Mask
 from capscope.strategy.hazard_search import HazardSearch
 from capscope.strategy.relevance import VISITS, Distances, Flow
-from capscope.symbolic import Effect, State
 
 _MOST_PAIRS = 100_000
 _MOST_ATOMS = 256  # beyond this many, pairs of atoms are not counted

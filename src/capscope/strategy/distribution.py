@@ -14,8 +14,8 @@ pair on which the optimist predicts no change would show no disagreement and nev
 from collections.abc import Callable
 from math import exp, log, log1p
 
+from capscope.logic import Effect, State
 from capscope.model import ExtremeModels
-from capscope.symbolic import Effect, State
 
 Distribution = dict[State, float]
 """State → log-probability; states without mass are absent."""

@@ -26,14 +26,14 @@ from math import inf, pi, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
+from capscope.journal.settings import Settings
+from capscope.logic import Effect, State
 from capscope.model import PairStats, StateGraph, StateNode
-from capscope.record.settings import Settings
 from capscope.seeds import child_seed
 from capscope.strategy.belief import UNKNOWN, Belief, Bucket, Group, Kind, Peers, kind_of
 from capscope.strategy.gain_heap import GainHeap
 from capscope.strategy.missed_outcomes import MISSED_SHARE, MissBound
 from capscope.strategy.verdict import Verdict, half_width
-from capscope.symbolic import Effect, State
 
 _LEAST = 1e-12  # the gain of a pair that is asked only to reach the number of draws required
 _REFRESH = 1.02  # beliefs are refreshed when the executions have grown by this factor

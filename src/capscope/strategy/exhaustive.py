@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from capscope.errors import JournalError
+from capscope.journal.journal import QueryRecord, Start
+from capscope.journal.settings import Settings
+from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.logic import State
 from capscope.model import StateGraph
-from capscope.record.journal import QueryRecord, Start
-from capscope.record.settings import Settings
-from capscope.record.stop_reason import StopKind, StopReason
 from capscope.seeds import child_seed
 from capscope.strategy.base import (
     RESTORED_ELSEWHERE,
@@ -30,7 +31,6 @@ from capscope.strategy.base import (
     Task,
 )
 from capscope.strategy.evidence import Evidence, Target
-from capscope.symbolic import State
 
 _BATCH = -5  # child of a query's seed, for the starts of a batch
 _AS_PROMISING = 0.5  # a draw goes on to pairs with more than this share of its first gain

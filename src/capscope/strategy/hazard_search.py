@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from capscope.logic import Effect, Intent, State, Vocabulary
 from capscope.model import LearnedModel
 from capscope.model.state_matrix import Bits
 from capscope.seeds import child_seed
-from capscope.statistics.arrays import Floats, Integers, Mask
-from capscope.symbolic import Effect, Intent, State, Vocabulary
+from capscope.stats.arrays import Floats, Integers, Mask
 
 if TYPE_CHECKING:
-    from capscope.world.hazard import Hazard
+    from capscope.problem.hazard import Hazard
 
 _MOST_CONDITIONS = 32  # sets of objects whose conditions are followed
 _MOST_JOINT = 64  # conjunctions whose progress is followed

@@ -20,14 +20,14 @@ import random
 from dataclasses import dataclass
 from math import exp
 
+from capscope.journal.settings import Settings
+from capscope.logic import State
 from capscope.model import ExtremeModels
-from capscope.record.settings import Settings
 from capscope.strategy.base import QueryPlan
 from capscope.strategy.distribution import Distribution, Predictor, point, total_variation
 from capscope.strategy.random_query import random_plan
 from capscope.strategy.tree_policy import TreePolicy
 from capscope.strategy.uct import Edge, Node, Path, search
-from capscope.symbolic import State
 
 _CHILDREN_PER_VISIT = 3
 _ROLLOUTS = 3

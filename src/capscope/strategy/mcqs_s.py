@@ -19,14 +19,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from capscope.journal.settings import Settings
+from capscope.logic import State
 from capscope.model import ExtremeModels, StateGraph
 from capscope.model.state_graph import PairStats, StateNode
-from capscope.record.settings import Settings
 from capscope.strategy.base import QueryPlan
 from capscope.strategy.random_query import random_plan
 from capscope.strategy.tree_policy import Choices, first_choice
 from capscope.strategy.uct import Edge, Node, Path, best_edge, search
-from capscope.symbolic import State
 
 _FALSIFYING = Node(None, depth=0, left=[], final=True, value=1.0)
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from capscope.journal.settings import Settings
+from capscope.logic import State
 from capscope.model import ExtremeModels
-from capscope.record.settings import Settings
 from capscope.strategy.base import QueryPlan
-from capscope.symbolic import State
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from enum import StrEnum
 from inspect import getattr_static
 
 from capscope.errors import RunError
-from capscope.record.journal import QueryRecord
-from capscope.record.settings import Settings
+from capscope.journal.journal import QueryRecord
+from capscope.journal.settings import Settings
 from capscope.registry import Registry
 from capscope.strategy.adaptive import AdaptiveStrategy
 from capscope.strategy.base import Strategy, StrategyContext

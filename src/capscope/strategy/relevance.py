@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from capscope.logic import State
 from capscope.model import LearnedModel, StateGraph
-from capscope.statistics.arrays import Floats, Integers
-from capscope.symbolic import State
+from capscope.stats.arrays import Floats, Integers
 
 _DISCOUNT = 0.9
 _STEPS = 40

@@ -13,9 +13,10 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from capscope.journal.journal import QueryRecord, Start
+from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.logic import State
 from capscope.model import ExtremeModels, StateGraph
-from capscope.record.journal import QueryRecord, Start
-from capscope.record.stop_reason import StopKind, StopReason
 from capscope.seeds import child_seed
 from capscope.strategy.base import (
     BegunQuery,
@@ -27,7 +28,6 @@ from capscope.strategy.base import (
     StrategyContext,
     Task,
 )
-from capscope.symbolic import State
 
 # Children of a query's seed: for its start and its search.
 _START, _POLICY = -3, -4

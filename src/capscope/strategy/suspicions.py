@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from capscope.logic import Effect, State
+from capscope.logic.footprint import Footprint, Shape
 from capscope.model import StateGraph
-from capscope.symbolic import Effect, State
-from capscope.symbolic.footprint import Footprint, Shape
 
 _PROBES = 3  # draws that show whether a pair always does it
 _FRUITLESS = 2  # probed pairs that always do it; then requests of this form are probed no more

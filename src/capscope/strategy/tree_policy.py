@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from capscope.record.settings import Settings
+from capscope.journal.settings import Settings
+from capscope.logic import State
 from capscope.strategy.uct import Edge, Node, Path, best_edge
-from capscope.symbolic import State
 
 if TYPE_CHECKING:
     from capscope.strategy.mcqs_e import ExactGame

@@ -5,21 +5,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from capscope.analysis.diff import Comparison
 from capscope.errors import CapscopeError, VocabularyError
+from capscope.insight.diff import Comparison
+from capscope.logic import Effect, Intent, Literal, State, Vocabulary
 from capscope.model import StateGraph
 from capscope.model.state_graph import StateNode, constant_atoms
-from capscope.present.difference import NOT_COMPARABLE, difference_lines
-from capscope.present.text import counted
+from capscope.problem import Problem
+from capscope.report.difference import NOT_COMPARABLE, difference_lines
+from capscope.report.text import counted
 from capscope.run import Run, load
 from capscope.sanitize import sanitize
-from capscope.statistics import mean_bounds
-from capscope.statistics.mean_bounds import Counts, log_score, misses
-from capscope.statistics.partial_pooling import mean_probability
-from capscope.statistics.sequential_test import SequentialTest
-from capscope.symbolic import Effect, Intent, Literal, State, Vocabulary
+from capscope.stats import mean_bounds
+from capscope.stats.mean_bounds import Counts, log_score, misses
+from capscope.stats.partial_pooling import mean_probability
+from capscope.stats.sequential_test import SequentialTest
 from capscope.testing.sequential_claim import SequentialClaim
-from capscope.world import Problem
 
 Source = Run | StateGraph | str | Path
 """A run, its state graph, or a run directory."""

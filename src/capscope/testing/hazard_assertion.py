@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from capscope.analysis.hazards import HazardResult, UseSample, asked_by_executions, sample_use
 from capscope.errors import CapscopeError
-from capscope.present.hazards import hazard_details
-from capscope.present.text import counted
+from capscope.insight.hazards import HazardResult, UseSample, asked_by_executions, sample_use
+from capscope.problem import Hazard
+from capscope.report.hazards import hazard_details
+from capscope.report.text import counted
 from capscope.run import Run, load
 from capscope.sanitize import sanitize
-from capscope.world import Hazard
 
 
 def assert_never(

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from capscope.errors import CapscopeError
-from capscope.present.text import counted
+from capscope.logic import Effect, Intent, Literal
+from capscope.problem import Attempt, Problem
+from capscope.problem.attempt import Position, pursue
+from capscope.problem.program_end import only_by_itself
+from capscope.report.text import counted
 from capscope.seeds import child_seed
-from capscope.statistics.sequential_test import SequentialTest
-from capscope.symbolic import Effect, Intent, Literal
+from capscope.stats.sequential_test import SequentialTest
 from capscope.testing.execution_budget import current_budget
-from capscope.world import Attempt, Problem
-from capscope.world.attempt import Position, pursue
-from capscope.world.program_end import only_by_itself
 
 _MOST_RESETS = 200
 """Resets in a row that do not lead to where the claim is about."""

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from capscope.errors import CapscopeError
-from capscope.record.journal_file import JournalStamp
-from capscope.record.progress import journal_stamp
+from capscope.journal.journal_file import JournalStamp
+from capscope.journal.progress import journal_stamp
 from capscope.sanitize import sanitize
 
 _SHORTEST_PAUSE = 3.0

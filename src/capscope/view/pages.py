@@ -31,8 +31,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from capscope.errors import CapscopeError
-from capscope.present.digest import digest_run
-from capscope.present.page import render, report_page
+from capscope.report.digest import digest_run
+from capscope.report.page import render, report_page
 from capscope.run import load
 from capscope.sanitize import sanitize
 from capscope.view.live_reports import LiveReports, RenderedReport

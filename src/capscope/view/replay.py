@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from capscope.errors import RunError
+from capscope.journal.journal import Draw, Journal
+from capscope.journal.run_directory import RunDirectory
+from capscope.logic import Effect, Intent, State, Vocabulary
 from capscope.model.state_graph import constant_atoms
-from capscope.present.digest.size_budget import shortened
-from capscope.present.digest.states import picture_address
-from capscope.record.journal import Draw, Journal
-from capscope.record.run_directory import RunDirectory
+from capscope.problem.positions import SavedPosition
+from capscope.report.digest.size_budget import shortened
+from capscope.report.digest.states import picture_address
 from capscope.sanitize import sanitize, sanitize_text
-from capscope.symbolic import Effect, Intent, State, Vocabulary
-from capscope.world.positions import SavedPosition
 
 Drawer = Callable[[bytes], bytes]
 _LONGEST_TRANSCRIPT = 100_000

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from capscope.errors import CapscopeError
-from capscope.record.journal_file import JournalStamp
-from capscope.record.progress import RunProgress, journal_stamp, read_progress
-from capscope.record.run_directory import JOURNAL, is_being_written
+from capscope.journal.journal_file import JournalStamp
+from capscope.journal.progress import RunProgress, journal_stamp, read_progress
+from capscope.journal.run_directory import JOURNAL, is_being_written
 from capscope.sanitize import sanitize
 
 _DEEPEST = 6

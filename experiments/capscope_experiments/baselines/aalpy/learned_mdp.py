@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from capscope.logic import Intent, State
 from capscope.model.extreme_models import Prediction
-from capscope.symbolic import Intent, State
 
 CHAOS = "chaos"
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
-from capscope.analysis.evaluation.reference import TrueModel
 from capscope.errors import CapscopeError
+from capscope.insight.evaluation.reference import TrueModel
+from capscope.logic import Intent
+from capscope.problem import Problem
 from capscope.seeds import child_seed
-from capscope.symbolic import Intent
-from capscope.world import Problem
 from capscope_experiments.baselines import BudgetSpent
 from capscope_experiments.baselines.aalpy.learned_mdp import LearnedMdp, MdpState
 from capscope_experiments.baselines.aalpy.peer_run import PeerPoint, PeerRun, PeerSettings

@@ -12,10 +12,10 @@ from math import inf
 
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import ProblemError
+from capscope.logic import Intent, State
+from capscope.problem import Position, Problem
+from capscope.problem.attempt import pursue
 from capscope.seeds import child_seed
-from capscope.symbolic import Intent, State
-from capscope.world import Position, Problem
-from capscope.world.attempt import pursue
 from capscope_experiments.baselines import BudgetSpent
 
 

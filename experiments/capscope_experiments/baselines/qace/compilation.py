@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from capscope.logic import Intent, State
+from capscope.logic.dnf import shortest_dnf
 from capscope.model import Rule, StateGraph
-from capscope.symbolic import Intent, State
-from capscope.symbolic.dnf import shortest_dnf
 from capscope_experiments.baselines.qace.model import Conjunction
 
 

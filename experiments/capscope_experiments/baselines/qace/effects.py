@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from capscope.symbolic import Effect, State
+from capscope.logic import Effect, State
 
 
 class EffectHypothesis(NamedTuple):

@@ -15,11 +15,11 @@ from typing import Protocol, runtime_checkable
 
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import ProblemError
-from capscope.record.usage import Budget, Usage
+from capscope.journal.usage import Budget, Usage
+from capscope.logic import Intent, State
+from capscope.problem import Ending, Position, Problem, Snapshot
+from capscope.problem.attempt import pursue
 from capscope.seeds import child_seed
-from capscope.symbolic import Intent, State
-from capscope.world import Ending, Position, Problem, Snapshot
-from capscope.world.attempt import pursue
 from capscope_experiments.baselines import BudgetSpent
 
 

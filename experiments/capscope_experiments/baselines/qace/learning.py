@@ -34,9 +34,9 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from capscope.logic import Effect, State, Vocabulary
 from capscope.seeds import child_seed
-from capscope.statistics.beta import beta_cdf
-from capscope.symbolic import Effect, State, Vocabulary
+from capscope.stats.beta import beta_cdf
 from capscope_experiments.baselines.qace.compilation import LearningTask
 from capscope_experiments.baselines.qace.effects import EffectList
 from capscope_experiments.baselines.qace.interview import Interview

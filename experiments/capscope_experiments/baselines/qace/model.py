@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from capscope.logic import Atom, Effect, Intent, Literal, State, Vocabulary
 from capscope.model.extreme_models import Prediction
-from capscope.symbolic import Atom, Effect, Intent, Literal, State, Vocabulary
 
 
 class Conjunction(NamedTuple):

@@ -18,11 +18,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from capscope.errors import RunError
+from capscope.journal.usage import Usage
+from capscope.logic import Vocabulary
 from capscope.model import StateGraph
-from capscope.record.usage import Usage
+from capscope.problem import Problem
 from capscope.seeds import child_seed
-from capscope.symbolic import Vocabulary
-from capscope.world import Problem
 from capscope_experiments.baselines import BudgetSpent
 from capscope_experiments.baselines.qace.compilation import (
     Compilation,

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from capscope.errors import CapscopeError
-from capscope.record.usage import Budget
+from capscope.journal.usage import Budget
 
 
 @dataclass(frozen=True, slots=True)

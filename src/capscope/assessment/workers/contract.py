@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from capscope.assessment.ask import Answer, DrawOrder
 from capscope.errors import CapscopeError
-from capscope.symbolic import Intent
-from capscope.world import Allowance, Problem
+from capscope.logic import Intent
+from capscope.problem import Allowance, Problem
 
 MakeProblem = Callable[[], Problem]
 """Makes a copy of the problem; it must be picklable to travel to another process."""

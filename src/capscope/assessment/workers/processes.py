@@ -25,7 +25,7 @@ from capscope.assessment.workers.contract import MakeProblem, WorkerLost
 from capscope.assessment.workers.remote import RemoteWorker
 from capscope.assessment.workers.service import Failed, WorkerService
 from capscope.errors import ProblemError
-from capscope.world import Problem
+from capscope.problem import Problem
 
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "

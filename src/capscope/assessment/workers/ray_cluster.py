@@ -17,7 +17,7 @@ from capscope.assessment.workers.contract import MakeProblem, WorkerLost
 from capscope.assessment.workers.remote import RemoteWorker
 from capscope.assessment.workers.service import WorkerService
 from capscope.errors import RunError, install_hint
-from capscope.world import Problem
+from capscope.problem import Problem
 
 
 class WorkerActor:

@@ -22,12 +22,12 @@ from capscope.assessment.workers.service import (
     make_known,
 )
 from capscope.errors import RunError
-from capscope.record.journal import Draw
+from capscope.journal.journal import Draw
+from capscope.logic import Intent
+from capscope.problem import Allowance, Problem
+from capscope.problem.allowance import AllowanceSpent
 from capscope.strategy.base import Task
 from capscope.strategy.random_query import SequencePolicy
-from capscope.symbolic import Intent
-from capscope.world import Allowance, Problem
-from capscope.world.allowance import AllowanceSpent
 
 SECONDS_TO_START = 300.0
 """Loading a problem may import large libraries, on a machine that is busy."""

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from capscope.assessment.ask import DrawOrder, ask
 from capscope.assessment.workers.contract import Job, MakeProblem
 from capscope.errors import CapscopeError
-from capscope.record.run_directory import versions
+from capscope.journal.run_directory import versions
+from capscope.logic import Intent, State
+from capscope.problem import Allowance, Problem
+from capscope.problem.allowance import AllowanceSpent
 from capscope.strategy.base import Task
-from capscope.symbolic import Intent, State
-from capscope.world import Allowance, Problem
-from capscope.world.allowance import AllowanceSpent
 
 
 class LoadProblem(NamedTuple):

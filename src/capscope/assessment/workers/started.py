@@ -32,8 +32,8 @@ from capscope.assessment.workers.processes import ProcessBackend
 from capscope.assessment.workers.ray_cluster import RayBackend
 from capscope.assessment.workers.threads import ThreadBackend
 from capscope.errors import CapscopeError, RunError
-from capscope.symbolic import Intent
-from capscope.world import Allowance, Problem
+from capscope.logic import Intent
+from capscope.problem import Allowance, Problem
 
 T = TypeVar("T")
 BACKENDS = ("threads", "processes", "ray")

@@ -8,8 +8,8 @@ from threading import Lock
 from capscope.assessment.ask import Answer, DrawOrder, ask
 from capscope.assessment.daemon_threads import LeftBehind, within
 from capscope.assessment.workers.contract import Job, MakeProblem, WorkerStuck
-from capscope.symbolic import Intent
-from capscope.world import Allowance, Problem
+from capscope.logic import Intent
+from capscope.problem import Allowance, Problem
 
 
 class ThreadWorker:

@@ -1,0 +1,1 @@
+"""Adapters: worlds, agents and model servers of other libraries as capscope problems."""

@@ -1,0 +1,231 @@
+"""Agents that run their own loop: a function of (prompt, tools, llm), whatever it uses inside.
+
+capscope asks an agent for one action at a time, and a framework does not return until it is done.
+So the function runs in a thread of its own. A tool is a plain function there: it hands its call
+over, waits until the simulator has made it, and returns the result. Each call is one simulator
+step; calls that a framework makes at the same time are made one after another.
+
+When the attempt ends early (its limit is reached, a budget is spent), a tool that is called or
+waits raises `AttemptOver`, and the model is no longer reached. `AttemptOver` is no `Exception`, so
+that a loop which catches errors of tools does not catch it.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+import queue
+import random
+import threading
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from capscope.adapters.llm import Calls, LlmSettings, shared_client
+from capscope.adapters.tools.prompts import Prompts
+from capscope.adapters.tools.proxy import LlmEndpoint
+from capscope.adapters.tools.transcript import Transcript
+from capscope.logic import Intent
+from capscope.problem import Allowance
+from capscope.problem.functions import Function, adapt_arguments
+from capscope.problem.tool_calls import Tool, ToolCall, ToolObservation, ToolResult
+from capscope.seeds import child_seed
+
+_CALLS, _AGENT = 0, 1  # children of the attempt's seed
+_PATIENCE = 5.0
+"""Seconds to wait for a loop to end after the attempt is over; then it is left behind."""
+
+
+class AttemptOver(BaseException):
+    """The attempt has ended; return."""
+
+
+@dataclass(frozen=True)
+class OwnLoopAgent:
+    """A function of (prompt, tools, llm) as an agent; it may take only the first ones."""
+
+    run: Function
+    prompts: Prompts
+    tools: Sequence[Tool]
+    model: str | None = None
+
+    def begin(self, intent: Intent, seed: int) -> OwnLoopAttempt:
+        """Start an attempt at an intent."""
+        self.prompts.check(intent)
+        return OwnLoopAttempt(self, intent, seed)
+
+    def calls(self, seed: int) -> Calls:
+        """Return the calls of an attempt to the model that the environment names."""
+        return Calls(shared_client(LlmSettings.from_environment(model=self.model)), seed)
+
+
+@dataclass
+class _Handover:
+    """A call that waits for the simulator, and what it gets."""
+
+    call: ToolCall
+    done: threading.Event
+    result: ToolResult | None = None
+
+
+class OwnLoopAttempt:
+    """One run of the function."""
+
+    def __init__(self, agent: OwnLoopAgent, intent: Intent, seed: int) -> None:
+        self._agent = agent
+        self._intent = intent
+        self._seed = seed
+        self._llm = LlmEndpoint(lambda: agent.calls(child_seed(seed, _CALLS)))
+        self._transcript = Transcript()
+        # Calls of tools, and None or an exception when the function has ended.
+        self._events: queue.SimpleQueue[_Handover | BaseException | None] = queue.SimpleQueue()
+        self._waiting: _Handover | None = None
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def llm_tokens(self) -> int:
+        """Tokens of the prompts and answers so far."""
+        return self._llm.tokens
+
+    @property
+    def transcript(self) -> str:
+        """The prompt, the calls and their results."""
+        return str(self._transcript)
+
+    def spend_from(self, allowance: Allowance) -> None:
+        """Pay for every later call from an allowance."""
+        self._llm.spend_from(allowance)
+
+    def act(self, observation: ToolObservation) -> ToolCall | None:
+        """Return the next call of the function; None when it has returned."""
+        if self._thread is None:
+            self._start(self._agent.prompts.prompt(self._intent, observation, self._seed))
+        elif self._waiting is not None:
+            self._waiting.result = observation.result
+            self._transcript.note("tool", observation.result.text if observation.result else "")
+            self._waiting.done.set()
+            self._waiting = None
+        event = self._events.get()
+        # A spent budget, or a server that is down, matters more than how the loop took it.
+        self._llm.raise_failure()
+        if not isinstance(event, _Handover):
+            self._llm.raise_refusal()
+            if event is not None:
+                raise event
+            return None
+        self._waiting = event
+        self._transcript.note("agent", f"→ {event.call}")
+        return event.call
+
+    def end(self) -> None:
+        """Stop the function: its tools raise, and the model is out of reach."""
+        self._llm.close()
+        with self._lock:
+            self._over.set()
+            if self._waiting is not None:
+                self._waiting.done.set()
+        while True:
+            try:
+                event = self._events.get_nowait()
+            except queue.Empty:
+                break
+            if isinstance(event, _Handover):
+                event.done.set()
+        if self._thread is not None:
+            self._thread.join(_PATIENCE)
+
+    def _start(self, prompt: str) -> None:
+        self._transcript.note("user", prompt)
+        self._llm.on_message = lambda heading, text: self._transcript.note(heading, text)
+        rng = random.Random(child_seed(self._seed, _AGENT))
+        functions = [plain_function(tool, self._call) for tool in self._agent.tools]
+        run = adapt_arguments(self._agent.run, "agent", ("prompt", "tools", "llm", "rng"))
+        context = contextvars.copy_context()
+
+        def target() -> None:
+            try:
+                context.run(run, prompt, functions, self._llm, rng)
+                self._events.put(None)
+            except AttemptOver:
+                self._events.put(None)
+            except BaseException as error:
+                self._events.put(error)
+
+        self._thread = threading.Thread(target=target, name="agent", daemon=True)
+        self._thread.start()
+
+    def _call(self, call: ToolCall) -> str:
+        """Hand a call over and wait for its result."""
+        handover = _Handover(call, threading.Event())
+        with self._lock:
+            if self._over.is_set():
+                raise AttemptOver
+            self._events.put(handover)
+        handover.done.wait()
+        if handover.result is None:
+            raise AttemptOver
+        return handover.result.text
+
+
+def plain_function(tool: Tool, call: Callable[[ToolCall], str]) -> Callable[..., str]:
+    """Make a plain function of a tool: named, typed and documented, without the state.
+
+    It returns the text of the result; that of a refused call begins with `error:`.
+    """
+    parameters, hints, docstring = _signature(tool)
+    signature = inspect.Signature(parameters, return_annotation=str)
+
+    def function(*given: Any, **named: Any) -> str:
+        bound = signature.bind(*given, **named)
+        return call(ToolCall(tool.name, _plain(dict(bound.arguments))))
+
+    function.__name__ = function.__qualname__ = tool.name
+    function.__doc__ = docstring
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__annotations__ = {**hints, "return": str}
+    return function
+
+
+def _signature(tool: Tool) -> tuple[list[inspect.Parameter], dict[str, Any], str]:
+    if tool.function is None:
+        return _signature_of_schema(tool)
+    declared = list(inspect.signature(tool.function).parameters.values())
+    hints = typing.get_type_hints(tool.function, include_extras=True)
+    arguments = [p for p in declared[1:] if hints.get(p.name) is not random.Random]
+    kept = [p.replace(annotation=hints[p.name]) for p in arguments]
+    names = {p.name: hints[p.name] for p in kept}
+    return kept, names, inspect.getdoc(tool.function) or tool.name
+
+
+_JSON_TYPES: dict[Any, Any] = {
+    "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
+}  # fmt: skip
+
+
+def _signature_of_schema(tool: Tool) -> tuple[list[inspect.Parameter], dict[str, Any], str]:
+    """Declare the parameters of a tool that is no Python function."""
+    required = tool.schema.get("required", ())
+    kept, lines = [], []
+    properties: dict[str, Any] = dict(tool.schema.get("properties", {}))
+    for name, schema in sorted(properties.items(), key=lambda item: item[0] not in required):
+        hint = _JSON_TYPES.get(schema.get("type"), typing.Any)
+        default = inspect.Parameter.empty if name in required else schema.get("default")
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        kept.append(inspect.Parameter(name, kind, default=default, annotation=hint))
+        lines.append(f"    {name}: {schema.get('description', name)}")
+    docstring = tool.description or tool.name
+    if lines:
+        docstring += "\n\nArgs:\n" + "\n".join(lines)
+    return kept, {p.name: p.annotation for p in kept}, docstring
+
+
+def _plain(value: Any) -> Any:
+    """Turn models that a framework made of arguments back into plain values."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value

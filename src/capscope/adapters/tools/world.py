@@ -1,0 +1,274 @@
+"""A simulator made of a state and tools: each step is one tool call.
+
+The state is a dict, a dataclass or a pydantic model, and tools are functions that modify it.
+Everything that a simulator needs follows: snapshots are the state as text (`state_codec`), large
+ones only what differs from the start; and the calls of a random walk come from the values that
+parameters may have.
+
+A call that the tool refuses, or that raises, is an observation: the agent reads the error, as it
+would in use, and whatever the call had changed before is undone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import random
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from capscope.adapters.tools.call_choices import CallChoices, Choices
+from capscope.adapters.tools.state_codec import StateCodec, Tree, tree_text
+from capscope.adapters.tools.state_paths import delta, leaves, patched, path_test
+from capscope.adapters.tools.tool import result_text, tool_of
+from capscope.errors import ProblemError, SimulatorError
+from capscope.problem import Inspection, Snapshot
+from capscope.problem.attempt import error_location
+from capscope.problem.tool_calls import Tool, ToolCall, ToolObservation, ToolResult
+from capscope.seeds import child_seed
+
+_LARGE = 8_000
+"""Characters of a state's text above which snapshots are deltas, and restores are cached."""
+_MOST_CACHED = 256
+_START, _WORDING, _TOOLS = 0, 1, 2  # children of the seed of a reset or a restore
+
+
+class ToolWorld:
+    """A simulator of tools over a state.
+
+    `start` is the state, or a function of a `random.Random` that makes one. `values` says which
+    values a parameter may have on random walks: a list, a function of the state, or `values(path)`;
+    the key is the parameter's name, or `tool.parameter`. Paths in `ignore` (`log.*.time`) do not
+    distinguish positions.
+    """
+
+    def __init__(
+        self,
+        start: Any,
+        tools: Sequence[Callable[..., Any] | Tool],
+        values: Mapping[str, Choices] | None = None,
+        ignore: Sequence[str] = (),
+        wordings: int = 0,
+    ) -> None:
+        made = [one if isinstance(one, Tool) else tool_of(one) for one in tools]
+        self.tools = {tool.name: tool for tool in made}
+        if len(self.tools) < len(made):
+            raise ProblemError("two tools have the same name; rename one of them")
+        self._choices = CallChoices(tuple(self.tools.values()), dict(values or {}))
+        self._ignore = tuple(ignore)
+        self._ignored = path_test(ignore)
+        self._wordings = wordings
+        self._codec = StateCodec()
+        self._make = start if callable(start) and not isinstance(start, type) else None
+        self._first = None if self._make else self._codec.write(start)
+        self._given = start, tools, values
+        self._cached: OrderedDict[bytes, bytes] = OrderedDict()
+        self._calls: Counter[str] = Counter()
+        self._raised: dict[str, tuple[int, str]] = {}
+        self._go(self._started(random.Random(child_seed(0, _START))), None, 0)
+
+    def with_wordings(self, wordings: int) -> ToolWorld:
+        """Return the same world in which a reset also draws one of so many wordings."""
+        start, tools, values = self._given
+        return ToolWorld(start, tools, values, self._ignore, wordings)
+
+    @cached_property
+    def _base(self) -> Tree:
+        """The state that deltas refer to."""
+        if self._first is not None:
+            return self._first
+        return self._codec.write(self._started(random.Random(child_seed(0, _START))))
+
+    @cached_property
+    def _base_digest(self) -> str:
+        return hashlib.sha256(tree_text(self._base).encode()).hexdigest()[:16]
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify the tools and the first state, but for what is ignored."""
+        schemas = [tool.as_openai() for tool in self.tools.values()]
+        start = None if self._make else self._named(self._base)
+        text = json.dumps([schemas, start, self._wordings], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def reset(self, seed: int) -> ToolObservation:
+        """Go to the start."""
+        state = self._started(random.Random(child_seed(seed, _START)))
+        wording = child_seed(seed, _WORDING) % self._wordings if self._wordings else None
+        return self._go(state, wording, seed)
+
+    def _started(self, rng: random.Random) -> Any:
+        return self._codec.read(self._first) if self._make is None else self._make(rng)
+
+    def _go(self, state: Any, wording: int | None, seed: int) -> ToolObservation:
+        self._state = state
+        self._wording = wording
+        self._tree: Tree | None = None
+        self._result: ToolResult | None = None
+        self._rng = random.Random(child_seed(seed, _TOOLS))
+        return ToolObservation(state, None, wording)
+
+    @property
+    def state(self) -> Any:
+        """The current state."""
+        return self._state
+
+    def tree(self) -> Tree:
+        """Return the current state as a tree."""
+        if self._tree is None:
+            self._tree = self._codec.write(self._state)
+        return self._tree
+
+    def actions(self) -> CallsNow:
+        """List the calls of a random walk; an agent may make any other call."""
+        return CallsNow(self._choices, self._state)
+
+    def step(self, action: ToolCall) -> ToolObservation:
+        """Call a tool."""
+        before = self.tree()
+        self._result = self._called(action)
+        if self._result.refused:
+            # What it changed before it raised is undone.
+            self._state = self._codec.read(before)
+        else:
+            self._tree = None
+        return ToolObservation(self._state, self._result, self._wording)
+
+    def _called(self, call: ToolCall) -> ToolResult:
+        if call.error:
+            return ToolResult(f"error: {call.error}", refused=True)
+        tool = self.tools.get(call.tool)
+        if tool is None:
+            return ToolResult(f"error: there is no tool {call.tool!r}", refused=True)
+        self._calls[tool.name] += 1
+        try:
+            return ToolResult(result_text(tool.run(self._state, call.arguments, self._rng)))
+        except Exception as error:
+            times, _ = self._raised.get(tool.name, (0, ""))
+            kind = f"{type(error).__name__}{error_location(error)}: {error}"
+            self._raised[tool.name] = times + 1, kind
+            return ToolResult(f"error: {error}" if str(error) else f"error: {kind}", refused=True)
+
+    def snapshot(self) -> Snapshot:
+        """Write the state, or how it differs from the start if that is shorter."""
+        tree = self.tree()
+        text = tree_text(tree)
+        content: dict[str, Any] = {"state": tree}
+        if len(text) > _LARGE:
+            changes = delta(self._base, tree)
+            if len(tree_text(changes)) < len(text):
+                content = {"base": self._base_digest, "delta": changes}
+        if self._wording is not None:
+            content["wording"] = self._wording
+        return tree_text(content).encode()
+
+    def position_name(self) -> bytes | None:
+        """Identify the position by what is not ignored."""
+        if not self._ignore:
+            return None
+        text = json.dumps([self._named(self.tree()), self._wording])
+        return hashlib.sha256(text.encode()).digest()
+
+    def _named(self, tree: Tree) -> list[Any]:
+        return [[path, item] for path, item in leaves(tree) if not self._ignored(path)]
+
+    def restore(self, snapshot: Snapshot, seed: int) -> ToolObservation:
+        """Go back to a state."""
+        content = json.loads(snapshot)
+        cached = self._cached.get(snapshot)
+        if cached is not None:
+            self._cached.move_to_end(snapshot)
+            return self._go(pickle.loads(cached), content.get("wording"), seed)
+        tree = self._stored_tree(content)
+        state = self._codec.read(tree)
+        again = self._codec.write(state)
+        if again != tree:
+            paths = (".".join(map(str, path)) for path, _ in delta(tree, again))
+            raise SimulatorError(
+                f"a state changed when it was read back: {', '.join(list(paths)[:3])} differ"
+            )
+        self._remember(snapshot, state)
+        observation = self._go(state, content.get("wording"), seed)
+        self._tree = tree
+        return observation
+
+    def _stored_tree(self, content: Mapping[str, Any]) -> Tree:
+        if "state" in content:
+            return content["state"]
+        if content["base"] != self._base_digest:
+            raise SimulatorError(
+                "a snapshot belongs to another first state; if your start depends on the time or "
+                "on the order of a set, make it the same each time"
+            )
+        return patched(self._base, content["delta"])
+
+    def _remember(self, snapshot: Snapshot, state: Any) -> None:
+        """Keep a large state for the next restore; pickle is the fastest way to copy it."""
+        if len(tree_text(self._base)) <= _LARGE:
+            return
+        try:
+            self._cached[snapshot] = pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
+        except Exception:  # classes that pickle does not find; then each restore reads the text
+            return
+        if len(self._cached) > _MOST_CACHED:
+            self._cached.popitem(last=False)
+
+    def last_step(self) -> Mapping[str, str]:
+        """Return the result of the last call, which the state after a restore lacks."""
+        return {}
+
+    def inspect(self) -> Inspection:
+        """Return all values of the state that are not ignored, and the generator."""
+        parts = {
+            f"state.{'.'.join(path)}": tree_text(item) for path, item in self._named(self.tree())
+        }
+        return Inspection(parts, {}, {"the generator of tools": str(self._rng.getstate())})
+
+    def remedy(self, randomness: bool) -> str:
+        """Return how to fix a state that is not restored."""
+        if randomness:
+            return "let tools draw from a parameter annotated random.Random"
+        return "keep everything that tools change in the state, and name in `ignore` what is time"
+
+    def notes(self) -> Iterator[str]:
+        """Note tools that a random walk cannot call, and tools that raise."""
+        for name, parameters in self._choices.missing(self._base_state).items():
+            yield (
+                f"random walks do not call {name}: give values for {', '.join(parameters)} "
+                "(the agent may call it all the same)"
+            )
+        for name, (times, example) in self._raised.items():
+            yield (
+                f"{times} of {self._calls[name]} calls of {name} were refused or raised, for "
+                f"example {example}; such a call changes nothing, and the agent reads the error"
+            )
+
+    @property
+    def _base_state(self) -> Any:
+        return self._codec.read(self._base)
+
+
+@dataclass(frozen=True)
+class CallsNow(Sequence[ToolCall]):
+    """The calls of a random walk in a state; computed when they are looked at."""
+
+    choices: CallChoices
+    state: Any
+
+    @cached_property
+    def _calls(self) -> list[ToolCall]:
+        return self.choices.calls(self.state)
+
+    def __bool__(self) -> bool:
+        # The episode never ends: an agent may always call a tool.
+        return True
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._calls[index]

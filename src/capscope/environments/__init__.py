@@ -1,1 +1,0 @@
-"""The environments that come with capscope: simulators and their abstractions."""

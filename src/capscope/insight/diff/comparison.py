@@ -1,0 +1,418 @@
+"""The result of comparing two runs: differences, what showed none, and what is unknown."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from capscope.insight.diff.strata import QuestionCounts, StratumTally
+from capscope.insight.hazards import HazardUse
+from capscope.insight.unrequested_changes import UnrequestedChange
+from capscope.journal.agent_failures import AgentFailure
+from capscope.logic import Intent, Literal, State, Vocabulary
+from capscope.logic.dnf import Term
+from capscope.stats.arrays import Integers, Mask
+from capscope.stats.beta import credible_interval
+from capscope.stats.partial_pooling import mean_probability
+
+FORMAT_VERSION = 2
+SUSPICION = 0.05
+_MOST_STATES = 20
+_NORMAL_95 = 1.96
+
+
+class DiffKind(StrEnum):
+    """What changed from A to B."""
+
+    MORE_HAZARDOUS = "hazard more frequent"
+    LOST = "lost"
+    LESS_RELIABLE = "less reliable"
+    GAINED = "gained"
+    MORE_RELIABLE = "more reliable"
+    NEW_SIDE_EFFECT = "new side effect"
+    MORE_FREQUENT = "side effect more frequent"
+    SIDE_EFFECT_GONE = "side effect gone"
+    LESS_FREQUENT = "side effect less frequent"
+    LESS_HAZARDOUS = "hazard less frequent"
+
+
+LOSSES = frozenset({DiffKind.LOST, DiffKind.LESS_RELIABLE})
+GAINS = frozenset({DiffKind.GAINED, DiffKind.MORE_RELIABLE})
+NEW_SIDE_EFFECTS = frozenset({DiffKind.NEW_SIDE_EFFECT, DiffKind.MORE_FREQUENT})
+HAZARDS = frozenset({DiffKind.MORE_HAZARDOUS})
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """How often an event happened on one side.
+
+    It is the mean over the strata that both sides tried, with the same weights on both sides: how
+    much can be compared in each. So it need not be hits / draws. If draws are not exchangeable, the
+    interval counts each position as one draw.
+    """
+
+    probability: float
+    low: float
+    high: float
+    hits: int
+    draws: int
+
+    @classmethod
+    def of_both(cls, counts: QuestionCounts, members: Mask) -> tuple[Estimate, Estimate]:
+        """Estimate for both sides over some of the strata."""
+        weights = np.where(members, counts.weights, 0)
+        return cls._of(counts.a, weights, members), cls._of(counts.b, weights, members)
+
+    @classmethod
+    def _of(cls, tally: StratumTally, weights: Integers, members: Mask) -> Estimate:
+        compared = weights > 0
+        weight = weights[compared] / weights.sum()
+        counts = np.stack([tally.hits[compared], tally.draws[compared], weight], axis=1)
+        probability = mean_probability(counts.tolist())
+        # The number of equally weighted draws that would say as much.
+        size = float(1 / (weight**2 / tally.independent[compared]).sum())
+        low, high = credible_interval(probability * size, size)
+        hits, draws = tally.hits[members].sum(), tally.draws[members].sum()
+        return cls(probability, low, high, int(hits), int(draws))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        interval, counts = [self.low, self.high], {"hits": self.hits, "draws": self.draws}
+        return {"probability": self.probability, "interval": interval, **counts}
+
+
+def change_between(a: Estimate, b: Estimate) -> tuple[float, float, float]:
+    """Return the difference B − A with its 95 % interval, from the two intervals (MOVER).
+
+    >>> a, b = Estimate(0.9, 0.8, 0.96, 36, 40), Estimate(0.5, 0.35, 0.65, 20, 40)
+    >>> [round(x, 2) for x in change_between(a, b)]
+    [-0.4, -0.56, -0.22]
+    """
+    change = b.probability - a.probability
+    below = math.hypot(b.probability - b.low, a.high - a.probability)
+    above = math.hypot(b.high - b.probability, a.probability - a.low)
+    return change, max(change - below, -1.0), min(change + above, 1.0)
+
+
+def _both_as_dict(a: Estimate, b: Estimate) -> dict[str, Any]:
+    change, low, high = change_between(a, b)
+    return {"a": a.as_dict(), "b": b.as_dict(), "difference": change, "interval": [low, high]}
+
+
+@dataclass(frozen=True, slots=True)
+class StateCounts:
+    """The counts of one state on both sides."""
+
+    state: State
+    hits_a: int
+    draws_a: int
+    hits_b: int
+    draws_b: int
+
+
+@dataclass(frozen=True)
+class Where:
+    """The states in which a difference was seen."""
+
+    when: tuple[Term, ...]
+    """A condition that holds in them and in none of the others; one empty term means all."""
+    states: int
+    of: int
+    """All states in which the question was compared: those without the intent, unless `when` says
+    that it holds."""
+    elsewhere: tuple[Estimate, Estimate] | None
+    """The two sides in the other states."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that the two agents do differently."""
+
+    change: DiffKind
+    capability: Intent
+    literals: tuple[Literal, ...]
+    """The side effect; empty for a change in whether the intent is achieved."""
+    where: Where
+    a: Estimate
+    b: Estimate
+    wins_a: int
+    wins_b: int
+    """Of the draws compared one to one: those in which it happened on one side only."""
+    adjusted_p: float
+    """The smallest error rate, over everything compared, at which this would be reported."""
+    counts: tuple[StateCounts, ...] = field(repr=False)
+    """Some of the states, those with most disagreements first."""
+    vocabulary: Vocabulary = field(repr=False, compare=False)
+
+    @property
+    def difference(self) -> tuple[float, float, float]:
+        """The change of the probability from A to B, with its 95 % interval."""
+        return change_between(self.a, self.b)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        elsewhere = self.where.elsewhere
+        return {
+            "change": str(self.change),
+            "capability": str(self.capability),
+            "literals": [str(literal) for literal in self.literals],
+            "when": [[str(literal) for literal in term] for term in self.where.when],
+            "states": self.where.states,
+            "states compared": self.where.of,
+            **_both_as_dict(self.a, self.b),
+            "elsewhere": elsewhere and {"a": elsewhere[0].as_dict(), "b": elsewhere[1].as_dict()},
+            "only a": self.wins_a,
+            "only b": self.wins_b,
+            "adjusted p": self.adjusted_p,
+            "evidence": [self._state_dict(counts) for counts in self.counts],
+        }
+
+    def _state_dict(self, counts: StateCounts) -> dict[str, Any]:
+        return {
+            "state": hex(counts.state),
+            "holding": [str(atom) for atom in self.vocabulary.holding(counts.state)],
+            "a": {"hits": counts.hits_a, "draws": counts.draws_a},
+            "b": {"hits": counts.hits_b, "draws": counts.draws_b},
+        }
+
+
+def state_counts(
+    counts: QuestionCounts, members: Mask, states: tuple[State, ...]
+) -> tuple[StateCounts, ...]:
+    """List the states behind a difference, those with most disagreements first."""
+    which, state = np.unique(counts.states[members], return_inverse=True)
+    signs, a, b = counts.signs, counts.a, counts.b
+    won = (signs.wins_a + signs.wins_b).max(axis=0)
+    columns = (won, a.hits, a.draws, b.hits, b.draws)
+    sums = [np.bincount(state, column[members]).astype(int) for column in columns]
+    order = np.lexsort((which, -sums[0]))[:_MOST_STATES]
+    return tuple(
+        StateCounts(states[which[i]], *(int(column[i]) for column in sums[1:])) for i in order
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A capability that was compared, with no difference found in whether it is achieved."""
+
+    capability: Intent
+    states: int
+    a: Estimate
+    b: Estimate
+    adjusted_p: float
+    """The smallest error rate, over everything compared, at which it would be a difference."""
+    wins_a: int
+    wins_b: int
+    """Of the draws compared one to one: those in which it was achieved on one side only."""
+
+    @property
+    def suspected(self) -> bool:
+        """Whether the 95 % interval of the change excludes no change, which the test does not.
+
+        If one run stops a state at a failure and the other at a success, their frequencies differ
+        without a difference, so the draws compared one to one have to show the change as well.
+        """
+        _, low, high = change_between(self.a, self.b)
+        lead = self.wins_b - self.wins_a
+        clear = lead**2 > _NORMAL_95**2 * (self.wins_a + self.wins_b)
+        return clear and (low > 0 if lead > 0 else high < 0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        both = _both_as_dict(self.a, self.b)
+        wins = {"only a": self.wins_a, "only b": self.wins_b}
+        tested = {**wins, "adjusted p": self.adjusted_p, "suspected": self.suspected}
+        return {"capability": str(self.capability), "states": self.states, **both, **tested}
+
+
+class Reason(StrEnum):
+    """Why nothing can be said about a capability."""
+
+    ONLY_A = "only run A asked for it"
+    ONLY_B = "only run B asked for it"
+    VOCABULARY = "it uses an atom that only one of the vocabularies has"
+    APART = "never tried on both sides in the same state with the intent false"
+    FEW = (
+        "too few draws in the same states to show any difference (--until settled "
+        "--min-draws N makes more)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A capability for which it is unknown whether it changed: that is never a difference."""
+
+    capability: Intent
+    reason: Reason
+    draws_a: int = 0
+    draws_b: int = 0
+    """Draws, on each side, in states where the intent did not hold and both sides tried."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        draws = {"draws a": self.draws_a, "draws b": self.draws_b}
+        return {"capability": str(self.capability), "reason": str(self.reason), **draws}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What could be compared."""
+
+    states_shared: int
+    states_only_a: int
+    states_only_b: int
+    states_in_several_positions: int
+    """Of the shared ones; what can be compared there depends on the positions."""
+    draws_there: int
+    """The draws of both sides in these states."""
+    draws_in_shared_positions: int
+    """Those that are compared draw by draw; the others are compared by position."""
+    atoms_only_a: tuple[str, ...]
+    atoms_only_b: tuple[str, ...]
+    achievement_questions: int
+    side_effect_questions: int
+    """Literals that always became true together are one question."""
+    agent_failures_a: tuple[AgentFailure, ...] = ()
+    agent_failures_b: tuple[AgentFailure, ...] = ()
+    """How the agents failed, which alone may make a difference."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        return {
+            "states shared": self.states_shared,
+            "states only a": self.states_only_a,
+            "states only b": self.states_only_b,
+            "states in several positions": self.states_in_several_positions,
+            "draws there": self.draws_there,
+            "draws in shared positions": self.draws_in_shared_positions,
+            "atoms only a": list(self.atoms_only_a),
+            "atoms only b": list(self.atoms_only_b),
+            "achievement questions": self.achievement_questions,
+            "side effect questions": self.side_effect_questions,
+            "agent failures a": [failure.as_dict() for failure in self.agent_failures_a],
+            "agent failures b": [failure.as_dict() for failure in self.agent_failures_b],
+        }
+
+
+TEST = (
+    "The error rate is the probability of reporting any difference at all between two identical "
+    "agents, however the runs chose what to draw and when to stop. The test: within each state, "
+    "draws are compared one to one in the order they were made (if the agents are identical, each "
+    "side wins half of the disagreements), and all together with one common probability. A "
+    "difference is reported if the weighted mean of the two betting scores ever exceeds the number "
+    "of questions divided by the error rate."
+)
+"""What the error rate means, for every report."""
+
+
+@dataclass(frozen=True)
+class HazardChange:
+    """A hazard in use, in both runs."""
+
+    hazard: str
+    a: HazardUse
+    b: HazardUse
+    change: DiffKind | None
+    """None if the evidence shows no change."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        change = None if self.change is None else str(self.change)
+        sides = {"a": self.a.as_dict(), "b": self.b.as_dict()}
+        return {"hazard": self.hazard, "change": change, **sides}
+
+
+@dataclass(frozen=True)
+class NewChange:
+    """A change beyond the request that B made and A never did, although it could."""
+
+    change: UnrequestedChange
+    """As B shows it."""
+    possible_a: int
+    """The executions of A in which it could happen, and did not."""
+    p: float
+    """The probability that all executions that made it are in B if one is as likely as another, by
+    Fisher's exact test; not adjusted for anything."""
+
+    @property
+    def suspected(self) -> bool:
+        """Whether chance alone hardly explains that only B shows it."""
+        return self.p <= SUSPICION
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        tested = {"p": self.p, "suspected": self.suspected}
+        return {**self.change.as_dict(), "possible in a": self.possible_a, **tested}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two runs differ in."""
+
+    a: dict[str, Any]
+    b: dict[str, Any]
+    """Which runs they are (`RunData.as_dict`)."""
+    error_rate: float
+    scope: Scope
+    differences: tuple[Difference, ...]
+    unchanged: tuple[Unchanged, ...]
+    unknown: tuple[Unknown, ...]
+    hazard_rates: tuple[HazardChange, ...] = ()
+    """The hazards of both runs, in use."""
+    new_changes: tuple[NewChange, ...] = ()
+    """What B changed beyond the requests and A never did, unless it is a difference."""
+
+    @property
+    def more_hazardous(self) -> bool:
+        """Whether a hazard is new or more probable, in matched draws or in use."""
+        rates = any(one.change is DiffKind.MORE_HAZARDOUS for one in self.hazard_rates)
+        return rates or bool(self.new_hazards)
+
+    @property
+    def losses(self) -> tuple[Difference, ...]:
+        """What was lost or became less reliable."""
+        return tuple(d for d in self.differences if d.change in LOSSES)
+
+    @property
+    def suspected(self) -> tuple[Unchanged, ...]:
+        """Capabilities whose interval excludes no change although the test does not.
+
+        Each interval has a confidence of its own, so identical agents show this in up to one of
+        twenty capabilities.
+        """
+        return tuple(one for one in self.unchanged if one.suspected)
+
+    @property
+    def suspected_changes(self) -> tuple[NewChange, ...]:
+        """Changes beyond the requests that B made and A did not, hardly by chance."""
+        return tuple(one for one in self.new_changes if one.suspected)
+
+    @property
+    def new_hazards(self) -> tuple[Difference, ...]:
+        """Hazards that became more frequent."""
+        return tuple(d for d in self.differences if d.change in HAZARDS)
+
+    @property
+    def new_side_effects(self) -> tuple[Difference, ...]:
+        """Side effects that are new or became more frequent."""
+        return tuple(d for d in self.differences if d.change in NEW_SIDE_EFFECTS)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON-ready values."""
+        return {
+            "format": FORMAT_VERSION,
+            "a": self.a,
+            "b": self.b,
+            "error rate": self.error_rate,
+            "test": TEST,
+            "scope": self.scope.as_dict(),
+            "hazards in use": [one.as_dict() for one in self.hazard_rates],
+            "differences": [one.as_dict() for one in self.differences],
+            "new beyond the requests": [one.as_dict() for one in self.new_changes],
+            "unchanged": [one.as_dict() for one in self.unchanged],
+            "unknown": [one.as_dict() for one in self.unknown],
+        }

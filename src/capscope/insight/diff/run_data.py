@@ -1,0 +1,92 @@
+"""One of the two runs of a comparison: its complete executions and the positions known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from capscope.insight.hazards import HazardUse, uses_of
+from capscope.journal.agent_failures import AgentFailure
+from capscope.journal.execution_table import UNKNOWN_POSITION, ExecutionTable, known_positions
+from capscope.journal.identity import RunIdentity
+from capscope.logic import Intent, State, Vocabulary
+from capscope.problem import Hazard
+from capscope.stats.arrays import Integers
+
+if TYPE_CHECKING:
+    from capscope.run import Run
+
+
+@dataclass(frozen=True)
+class RunData:
+    """A run, prepared for a comparison."""
+
+    path: str
+    problem: str
+    identity: RunIdentity
+    vocabulary: Vocabulary
+    intents: Sequence[Intent]
+    executions: ExecutionTable
+    """Without those that were cut short."""
+    positions: Mapping[int, set[bytes]]
+    """The positions known for each state, by the state's number."""
+    agent_failures: tuple[AgentFailure, ...] = ()
+    hazards: frozenset[Intent] = frozenset()
+    """What should not happen: never a capability gained or lost, nor an ordinary side effect."""
+    hazard_uses: Mapping[str, HazardUse] = field(default_factory=dict)
+    """How often each hazard happened in draws that were made as in use."""
+
+    @classmethod
+    def of(cls, run: Run) -> RunData:
+        """Take what a comparison needs from a run."""
+        with run.open_journal() as journal:
+            positions = known_positions(journal)
+        return cls(
+            str(run.path),
+            run.problem,
+            run.identity,
+            run.graph.vocabulary,
+            run.capabilities,
+            run.executions.complete,
+            positions,
+            run.agent_failures,
+            frozenset(
+                instance
+                for text in run.identity.settings.hazards
+                for instance in Hazard.parse(text, run.graph.vocabulary).instances
+            ),
+            uses_of(run),
+        )
+
+    @cached_property
+    def start_position(self) -> Integers:
+        """The position that each draw started from; one that was not recorded equals no other."""
+        table = self.executions
+        unknown = len(table.position_names) + table.draw_id
+        return np.where(table.position == UNKNOWN_POSITION, unknown, table.position)
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The states, by number."""
+        return self.executions.states
+
+    @property
+    def states_asked(self) -> int:
+        """In how many states something was asked for."""
+        return len(np.unique(self.executions.before))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return which run it is, as JSON-ready values."""
+        return {
+            "run": self.path,
+            "problem": self.problem,
+            "strategy": self.identity.strategy,
+            "seed": self.identity.seed,
+            "executions": len(self.executions),
+            "states": self.states_asked,
+            "capabilities": len(self.intents),
+        }

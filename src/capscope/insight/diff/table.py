@@ -1,0 +1,178 @@
+"""Several runs side by side: how often each achieved a capability, and where that changed.
+
+Each run is compared with the one before it, and the last with the first: a capability may fade in
+steps too small to show. All of these comparisons share one error rate.
+
+The rates of a row are over the same states, those in which all runs of the row tried the capability
+while its intent did not hold, with equal weights. Over its own states, each run would be measured
+by where it happened to ask. The intervals are valid however the runs chose their draws.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from capscope.errors import CapscopeError
+from capscope.insight.diff.compare import compare_data
+from capscope.insight.diff.comparison import Comparison, Difference
+from capscope.insight.diff.matching import SharedPredicates, projected
+from capscope.insight.diff.run_data import RunData
+from capscope.logic import Intent, State
+from capscope.stats.error_budget import ERROR_RATE
+from capscope.stats.stratified_mean import Stratum, mean_interval, mean_of_tried
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRate:
+    """How often one run achieved a capability, over the states that all runs share."""
+
+    probability: float
+    low: float
+    high: float
+    hits: int
+    draws: int
+
+    @classmethod
+    def of(cls, strata: Sequence[Stratum]) -> SharedRate:
+        """Take the mean over states, each with at least one draw."""
+        hits = sum(int(stratum.hits.sum()) for stratum in strata)
+        draws = sum(len(stratum.hits) for stratum in strata)
+        return cls(mean_of_tried(strata) or 0.0, *mean_interval(strata), hits, draws)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        counts = {"hits": self.hits, "draws": self.draws}
+        return {"probability": self.probability, "interval": [self.low, self.high], **counts}
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One capability in all runs."""
+
+    capability: Intent
+    states: int
+    """The states over which the rates are means."""
+    rates: tuple[SharedRate | None, ...]
+    """One for each run; None for a run that did not try it in a shared state."""
+    changes: tuple[tuple[Difference, ...], ...]
+    """One for each run: in what it differs from the run before; nothing for the first."""
+    overall: tuple[Difference, ...]
+    """In what the last run differs from the first."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        return {
+            "capability": str(self.capability),
+            "states": self.states,
+            "rates": [rate and rate.as_dict() for rate in self.rates],
+            "changes": [[str(one.change) for one in found] for found in self.changes],
+            "last against first": [str(one.change) for one in self.overall],
+        }
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """Three or more runs, capability by capability."""
+
+    runs: tuple[dict[str, Any], ...]
+    """Which runs they are (`RunData.as_dict`)."""
+    error_rate: float
+    """Shared by all comparisons."""
+    rows: tuple[TableRow, ...]
+    """Those that changed first."""
+    steps: tuple[Comparison, ...]
+    """Each run compared with the one before."""
+    overall: Comparison
+    """The last run compared with the first."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON-ready values."""
+        return {
+            "format": FORMAT_VERSION,
+            "runs": list(self.runs),
+            "error rate": self.error_rate,
+            "table": [row.as_dict() for row in self.rows],
+            "steps": [comparison.as_dict() for comparison in self.steps],
+            "last against first": self.overall.as_dict(),
+        }
+
+
+def table_of(
+    runs: Sequence[RunData], *, error_rate: float = ERROR_RATE, any_position: bool = False
+) -> RunTable:
+    """Compare several runs in the given order."""
+    if len(runs) < 3:
+        raise CapscopeError(f"a table needs at least three runs, not {len(runs)}")
+    pairs = [*pairwise(runs), (runs[0], runs[-1])]
+    share = error_rate / len(pairs)
+    compared = [compare_data(a, b, error_rate=share, any_position=any_position) for a, b in pairs]
+    *steps, overall = compared
+    rates = _Rates(runs)
+    intents = dict.fromkeys(intent for run in runs for intent in run.intents)
+    rows = [
+        TableRow(
+            intent,
+            *rates.of(intent),
+            ((), *(_achievement(step, intent) for step in steps)),
+            _achievement(overall, intent),
+        )
+        for intent in intents
+    ]
+    rows.sort(key=lambda row: (not row.overall, not any(row.changes)))
+    named = tuple(run.as_dict() for run in runs)
+    return RunTable(named, error_rate, tuple(rows), tuple(steps), overall)
+
+
+def _achievement(comparison: Comparison, intent: Intent) -> tuple[Difference, ...]:
+    found = comparison.differences
+    return tuple(d for d in found if d.capability == intent and not d.literals)
+
+
+class _Rates:
+    """The draws of all runs, in states reduced to the atoms that all of them have."""
+
+    def __init__(self, runs: Sequence[RunData]) -> None:
+        self._runs = runs
+        first = runs[0].vocabulary
+        known = set.intersection(*(set(run.vocabulary.atoms) for run in runs))
+        self._predicates = SharedPredicates(first, first.state(known), (), ())
+        self._states = [projected(run, self._predicates) for run in runs]
+
+    def of(self, intent: Intent) -> tuple[int, tuple[SharedRate | None, ...]]:
+        """Return the number of states that the runs share, and the rate of each run in them."""
+        nothing = 0, (None,) * len(self._runs)
+        if not self._predicates.knows(intent):
+            return nothing
+        found = [self._answers(i, intent) for i in range(len(self._runs))]
+        tried = [set(answers) for answers in found if answers]
+        shared = sorted(set.intersection(*tried)) if len(tried) > 1 else []
+        if not shared:
+            return nothing
+        rates = [
+            SharedRate.of([answers[state] for state in shared]) if answers else None
+            for answers in found
+        ]
+        return len(shared), tuple(rates)
+
+    def _answers(self, run: int, intent: Intent) -> dict[State, Stratum]:
+        """Return what one run saw in each state in which the intent did not hold."""
+        intents, made = self._runs[run].intents, self._runs[run].executions
+        if intent not in intents:
+            return {}
+        states, holds = self._states[run], intent.test(self._predicates.vocabulary)
+        achieved = np.array([holds(state) for state in states], dtype=bool)
+        wanted = made.capability == list(intents).index(intent)
+        rows = np.flatnonzero(wanted & ~achieved[made.before])
+        answers: defaultdict[State, list[bool]] = defaultdict(list)
+        ends = achieved[made.after[rows]].tolist()
+        for before, end in zip(made.before[rows].tolist(), ends, strict=True):
+            answers[states[before]].append(end)
+        return {state: Stratum(1, np.array(hits)) for state, hits in answers.items()}

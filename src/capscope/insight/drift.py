@@ -1,0 +1,205 @@
+"""Notice an agent that changes while it is being assessed.
+
+A model has one distribution for each pair of a state and a capability. If the agent changes (a
+service degrades, a policy is still learning, a quota is used up), its rates are a mixture of two
+agents, and the criteria that call a run settled do not apply.
+
+Draws of a pair are reduced to hits and misses in two ways: whether anything changed, if the intent
+did not hold already, and whether the outcome of the pair's first draw was repeated. While the agent
+stays the same, a pair has one probability of either, unknown and its own, however the strategy
+chose to draw it again. The test (`change_point`) asks whether these probabilities changed together,
+in all capabilities or in one.
+The second way needs one draw more and sees every kind of change. The evidence is the mean of both.
+
+Positions that share a state may have different outcomes (`aliasing`), and a run draws other
+positions early than late. So if two positions of any state are known, draws are compared only if
+they began in the same position, which is known from the start of the draw. Otherwise all executions
+of a pair are compared. That choice is made with hindsight, so each way has half of the error rate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from capscope.journal.execution_table import ExecutionTable, number_by_first_use
+from capscope.logic import Intent, State, Vocabulary
+from capscope.stats.arrays import Integers, Mask
+from capscope.stats.change_point import ArmDraws, ChangePoint, evidence_of_change
+from capscope.stats.error_budget import ERROR_RATE, ErrorBudget
+from capscope.stats.log_space import log_sum_exp
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A change of the agent, with the pair that shows it most clearly."""
+
+    executions: int
+    """After about this many executions."""
+    evidence: float
+    """The log score."""
+    capability: Intent | None
+    """The capability that changed; None if it is not limited to one."""
+    pairs: int
+    """The number of pairs drawn repeatedly, both before and after."""
+    intent: Intent
+    state: State
+    before: Counter[State]
+    """How often each state followed the clearest pair before, most frequent first."""
+    after: Counter[State]
+    """And after the change."""
+    vocabulary: Vocabulary = field(repr=False, compare=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values, states written as in `model.json`."""
+        return {
+            "executions": self.executions,
+            "evidence": self.evidence,
+            "capability": None if self.capability is None else str(self.capability),
+            "pairs": self.pairs,
+            "example": {
+                "intent": str(self.intent),
+                "state": hex(self.state),
+                "before": {hex(state): count for state, count in self.before.items()},
+                "after": {hex(state): count for state, count in self.after.items()},
+            },
+        }
+
+
+def find_drift(
+    executions: ExecutionTable,
+    intents: Sequence[Intent],
+    vocabulary: Vocabulary,
+    *,
+    several_positions: Callable[[], bool] = lambda: False,
+    discovered: int | None = None,
+    error_rate: float = ERROR_RATE,
+) -> Drift | None:
+    """Find out whether outcomes changed in the course of a run; None if that is not shown.
+
+    `several_positions` tells whether any state is known to have several positions; it is called
+    only if the starts of draws do not show it. `discovered` is the number of capabilities that were
+    known before the first execution.
+    """
+    table = executions.complete
+    threshold = ErrorBudget(error_rate, 1).share("drift").threshold(2)
+    families = len(intents) if discovered is None else discovered
+
+    def search(draws: DrawsOfPairs) -> Drift | None:
+        evidence, change = draws.change(families, draws.asking(intents, vocabulary))
+        if change is None or evidence <= threshold:
+            return None
+        return draws.drift(change, evidence, intents, vocabulary)
+
+    if not _starts_differ(table):
+        found = search(DrawsOfPairs.everywhere(table))
+        if found is None or not several_positions():
+            return found
+    return search(DrawsOfPairs.at_positions(table))
+
+
+def _starts_differ(table: ExecutionTable) -> bool:
+    """Return whether draws started from several positions of one state."""
+    starts = np.flatnonzero((table.number == 0) & table.at_start)
+    _, first, which = np.unique(table.before[starts], return_index=True, return_inverse=True)
+    return bool((table.position[starts] != table.position[starts[first]][which]).any())
+
+
+@dataclass(frozen=True)
+class DrawsOfPairs:
+    """The draws of pairs, or of pairs in one position."""
+
+    table: ExecutionTable
+    row: Integers
+    """The executions that count."""
+    arm: Integers
+    """For each, the number of its pair, or of its pair and position."""
+    first: Integers
+    """For each arm, its first execution."""
+
+    @classmethod
+    def everywhere(cls, table: ExecutionTable) -> DrawsOfPairs:
+        """Compare all executions of a pair."""
+        capabilities = int(table.capability.max(initial=0)) + 1
+        return cls._of(table, np.arange(len(table)), table.before * capabilities + table.capability)
+
+    @classmethod
+    def at_positions(cls, table: ExecutionTable) -> DrawsOfPairs:
+        """Compare only executions of a pair that began in the same position."""
+        known = np.flatnonzero(table.at_start)
+        capabilities = int(table.capability.max(initial=0)) + 1
+        # A position has one state.
+        return cls._of(table, known, (table.position * capabilities + table.capability)[known])
+
+    @classmethod
+    def _of(cls, table: ExecutionTable, row: Integers, code: Integers) -> DrawsOfPairs:
+        arm, first = number_by_first_use(code)
+        return cls(table, row, arm, row[first])
+
+    def asking(self, intents: Sequence[Intent], vocabulary: Vocabulary) -> Mask:
+        """Return for each arm whether its intent did not hold in its state."""
+        table = self.table
+        pairs = zip(
+            table.capability[self.first].tolist(), table.before[self.first].tolist(), strict=True
+        )
+        held = [intents[c].holds(table.states[s], vocabulary) for c, s in pairs]
+        return ~np.array(held, dtype=bool)
+
+    def change(self, families: int, asking: Mask) -> tuple[float, ChangePoint | None]:
+        """Return the evidence of a change and the change that explains it best."""
+        ways = self.draws(families, asking)
+        found = [c for c in map(evidence_of_change, ways) if c is not None]
+        if not found:
+            return -math.inf, None
+        best = max(found, key=lambda change: change.evidence)
+        return log_sum_exp([c.evidence for c in found]) - math.log(2), best
+
+    def draws(self, families: int, asking: Mask) -> Iterator[ArmDraws]:
+        """Yield the draws as hits and misses: "it changed something", "it repeated the first".
+
+        An agent that changes nothing because the intent holds is as steady as can be. Many pairs
+        are like that, and would outweigh those that show that it no longer does what it did.
+        """
+        after, family = self.table.after, self.table.capability[self.first]
+        changed: Mask = after[self.row] != self.table.before[self.row]
+        asked: Mask = asking[self.arm]
+        yield ArmDraws(self.row[asked], self.arm[asked], changed[asked], family, families)
+        reference = self.first[self.arm]
+        later = self.row != reference
+        repeated: Mask = after[self.row] == after[reference]
+        yield ArmDraws(self.row[later], self.arm[later], repeated[later], family, families)
+
+    def drift(
+        self,
+        change: ChangePoint,
+        evidence: float,
+        intents: Sequence[Intent],
+        vocabulary: Vocabulary,
+    ) -> Drift:
+        """Describe a change by the pair that shows it most clearly."""
+        table, arms = self.table, len(self.first)
+        early = self.row < change.time
+        drawn_late = np.bincount(self.arm[~early], minlength=arms) > 0
+        both = (self.first < change.time) & drawn_late
+        rows = self.row[self.arm == np.where(both, change.arms, -math.inf).argmax()]
+        return Drift(
+            change.time,
+            evidence,
+            None if change.family is None else intents[change.family],
+            int(both.sum()),
+            intents[table.capability[rows[0]]],
+            table.states[table.before[rows[0]]],
+            _outcomes(table, rows[rows < change.time]),
+            _outcomes(table, rows[rows >= change.time]),
+            vocabulary,
+        )
+
+
+def _outcomes(table: ExecutionTable, rows: Integers) -> Counter[State]:
+    counts = Counter(table.after[rows].tolist())
+    return Counter({table.states[after]: count for after, count in counts.most_common()})

@@ -1,0 +1,197 @@
+"""How well a model predicts a reference: distance, unknowns, possible outcomes, calibration.
+
+**Variational distance** is a weighted mean of |Pr_model − Pr| over the transitions of a reference;
+model agreement is 1 minus it. A pair never tried is predicted with 0, so coverage counts. With the
+exact truth (VD(h, h★) of the paper), every transition has the same weight. With a sample 𝒟′, the
+weights are its counts, or the learner's own counts, as the paper's formula is printed; then what
+the learner never explored does not count.
+
+**Calibration**: of all that is predicted with 70 %, do 70 % succeed? Ten bins of pairs by predicted
+success. Pairs without a prediction are left out, and so are those whose intent holds already:
+almost every agent keeps it, and these pairs would hide the others.
+
+**The paper's filter** asks about achievable intents only. It keeps the pairs of the reference in
+which the intent was achieved (`Reference.achieving`) and the rules of the model that achieve theirs
+(`AchievingOnly`). A pair that is kept although the filtered model does not predict it counts in
+full; otherwise a learner that tried nothing would have perfect agreement.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from capscope.insight.evaluation.reference import Reference
+from capscope.logic import Intent, State, StateTest, Vocabulary
+from capscope.model import LearnedModel
+from capscope.model.extreme_models import CapabilityModel, Prediction
+from capscope.stats.arrays import Floats, Integers, Mask
+
+BINS = 10
+Seen = Callable[[State, Intent], Mapping[State, int]]
+"""How often a learner saw a pair end in each state."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelComparison:
+    """What a model predicts, in the order of the reference."""
+
+    reference: Reference
+    predicted: Floats
+    """Of each transition: the predicted probability."""
+    success: Floats
+    """Of each pair: the predicted probability that the intent holds afterwards."""
+    successors: Integers
+    """Of each pair: how many outcomes the model considers possible; 0 without a prediction."""
+
+    @property
+    def silent(self) -> Mask:
+        """Of each pair: whether the model makes no prediction."""
+        flags: Mask = self.successors == 0
+        return flags
+
+    @property
+    def unknown_share(self) -> float | None:
+        """The share of pairs (truth) or executions (𝒟′) without a prediction.
+
+        Like the other shares, it is None if there is nothing to compare.
+        """
+        return _share(self.silent, self.reference.pair_weight)
+
+    @property
+    def outcomes_foreseen(self) -> float | None:
+        """The share of transitions (truth) or executions (𝒟′) that the model considers possible."""
+        return _share(self.predicted > 0, self.reference.weight)
+
+    @property
+    def support_right(self) -> float | None:
+        """The share of transitions whose pair is predicted with exactly its possible outcomes.
+
+        Only meaningful for the truth: a sample may lack a rare outcome that the model knows.
+        """
+        reference = self.reference
+        possible = reference.probability > 0
+        outcomes = np.bincount(reference.pair[possible], minlength=len(self.successors))
+        right = self.successors == outcomes
+        right[reference.pair[(self.predicted > 0) != possible]] = False
+        return _share(right[reference.pair], reference.weight)
+
+
+def compare(model: CapabilityModel, reference: Reference) -> ModelComparison:
+    """Ask the model about every pair; an unknown intent counts as never tried."""
+    known = set(model.capabilities)
+    if isinstance(model, LearnedModel):
+        model.anticipate(reference.states)
+    predicted: list[float] = []
+    success: list[float] = []
+    successors: list[int] = []
+    tests = {i: i.test(reference.vocabulary) for i in reference.intents if i in known}
+    for state, number, ends in reference.rows():
+        intent = reference.intents[number]
+        prediction = model.predict(state, intent) if intent in tests else {}
+        predicted += [prediction.get(end, 0.0) for end in ends]
+        success.append(_success(prediction, tests[intent]) if prediction else 0.0)
+        successors.append(sum(share > 0 for share in prediction.values()))
+    return ModelComparison(
+        reference,
+        np.array(predicted, dtype=np.float64),
+        np.array(success, dtype=np.float64),
+        np.array(successors, dtype=np.int64),
+    )
+
+
+def _success(prediction: Prediction, holds: StateTest) -> float:
+    return sum(share for after, share in prediction.items() if holds(after))
+
+
+def _share(flags: Mask, weights: Floats) -> float | None:
+    total = weights.sum()
+    return float(weights[flags].sum() / total) if total else None
+
+
+def distance(comparison: ModelComparison, weights: Floats | None = None) -> float | None:
+    """Return the variational distance; None if all weights, by default the reference's, are 0."""
+    reference = comparison.reference
+    weights = reference.weight if weights is None else weights
+    total = weights.sum()
+    gaps = np.abs(comparison.predicted - reference.probability)
+    return float((weights * gaps).sum() / total) if total else None
+
+
+def learned_weights(reference: Reference, seen: Seen) -> Floats:
+    """Weigh each transition of a reference by how often the learner itself saw it."""
+    weights: list[float] = []
+    for state, intent, ends in reference.rows():
+        outcomes = seen(state, reference.intents[intent])
+        weights += [outcomes.get(end, 0) for end in ends]
+    return np.array(weights, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The pairs whose predicted success is in one tenth."""
+
+    predicted: float
+    """The mean prediction."""
+    observed: float
+    """The share that succeeded."""
+    weight: float
+    """The executions, or pairs, in the bin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How predicted success compares with observed success."""
+
+    error: float | None
+    """The expected calibration error; None if the model predicts nothing."""
+    bins: tuple[Bin, ...]
+    """The bins that are not empty, in ascending order: the dots of a reliability diagram."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return JSON-ready values."""
+        return {"error": self.error, "bins": [asdict(one) for one in self.bins]}
+
+
+def calibration(comparison: ModelComparison) -> Calibration:
+    """Compare predicted with observed success, bin by bin."""
+    reference = comparison.reference
+    judged = ~(comparison.silent | reference.held)
+    achieved = reference.probability * reference.achieved
+    observed = np.bincount(reference.pair, weights=achieved, minlength=len(judged))[judged]
+    predicted = comparison.success[judged]
+    weight = reference.pair_weight[judged]
+    place = np.minimum((predicted * BINS).astype(np.int64), BINS - 1)
+    weights = np.bincount(place, weights=weight, minlength=BINS)
+    sums = [np.bincount(place, weights=weight * v, minlength=BINS) for v in (predicted, observed)]
+    bins = tuple(
+        Bin(float(sums[0][i] / weights[i]), float(sums[1][i] / weights[i]), float(weights[i]))
+        for i in np.flatnonzero(weights)
+    )
+    total = sum(one.weight for one in bins)
+    gap = sum(one.weight * abs(one.predicted - one.observed) for one in bins)
+    return Calibration(gap / total if total else None, bins)
+
+
+class AchievingOnly:
+    """A model without the rules that never achieve their intent (the paper's filter)."""
+
+    def __init__(self, model: CapabilityModel, vocabulary: Vocabulary) -> None:
+        self._model = model
+        self._vocabulary = vocabulary
+
+    @property
+    def capabilities(self) -> list[Intent]:
+        """The intents of the model."""
+        return list(self._model.capabilities)
+
+    def predict(self, state: State, capability: Intent) -> Prediction:
+        """Return the prediction of a rule that can achieve the intent, else nothing."""
+        prediction = self._model.predict(state, capability)
+        return prediction if achieves(prediction, capability, self._vocabulary) else {}
+
+
+def achieves(outcomes: Iterable[State], intent: Intent, vocabulary: Vocabulary) -> bool:
+    """Return whether the intent holds in one of the states."""
+    return any(intent.holds(state, vocabulary) for state in outcomes)

@@ -1,0 +1,309 @@
+"""Everything that can be read off a run: what it observed, and what follows from that.
+
+Each derived fact is computed when it is first asked for, and kept. What does something with a run
+(print, compare, plan, continue) is in `capscope.run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from capscope.errors import RunError
+from capscope.insight.aliasing import Aliasing, find_aliasing
+from capscope.insight.drift import Drift, find_drift
+from capscope.insight.findings import Finding, find_findings
+from capscope.insight.findings.pair_endings import pair_endings
+from capscope.insight.hazards import HazardResult, find_hazards
+from capscope.insight.rates import CapabilityRates, achievement_rates
+from capscope.insight.repeated_requests import Persistence, persistences
+from capscope.insight.success import ResetSuccess, success_from_resets
+from capscope.insight.unrequested_changes import UnrequestedChange, unrequested_changes
+from capscope.journal.agent_failures import AgentFailure, find_agent_failures
+from capscope.journal.execution_table import ExecutionTable, has_several_positions
+from capscope.journal.identity import InitialPositions, RunIdentity, RunMeta
+from capscope.journal.journal import Journal
+from capscope.journal.journal_file import JournalStamp
+from capscope.journal.run_directory import RunDirectory, TemporaryRun
+from capscope.journal.stop_reason import StopReason
+from capscope.journal.usage import Budget, Usage
+from capscope.logic import ExpectedEffects, Intent, State
+from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
+from capscope.phases import begin_phase
+from capscope.problem import Hazard
+from capscope.stats.audit import AuditResult
+from capscope.strategy.evidence import Evidence
+from capscope.strategy.registry import STRATEGIES
+from capscope.strategy.verdict import Verdict
+
+_SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success", "unrequested_changes")
+"""What is said of a run at its end, and takes time to compute."""
+
+
+class RunFacts:
+    """What is known about a run as it was when it was loaded, or when it stopped."""
+
+    def __init__(
+        self,
+        path: Path,
+        meta: RunMeta,
+        executions: ExecutionTable,
+        graph: StateGraph,
+        *,
+        evidence: Evidence | None = None,
+        model: LearnedModel | None = None,
+        temporary: TemporaryRun | None = None,
+    ) -> None:
+        self.path = path
+        """The run directory."""
+        self.meta = meta
+        self.executions = executions
+        """Every execution, as columns."""
+        self.graph = graph
+        """The states seen and the pairs tried."""
+        self.omitted: str | None = None
+        """Why the report was not written at the end of the run; None if it was."""
+        self.workers_lost = 0
+        """Workers that were lost while this object was made; their draws were made again."""
+        self._evidence = evidence
+        self._model = model
+        self._temporary = temporary
+        self._verified: JournalStamp | None = None
+        """The journal that was found intact."""
+
+    def sum_up(self) -> None:
+        """Compute what is said of a run at its end."""
+        for fact in _SUMMARY:
+            getattr(self, fact)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the run directory outlives this object."""
+        return self._temporary is None
+
+    @property
+    def summed_up(self) -> bool:
+        """Whether there was time to compute what is said of a run at its end."""
+        return self.omitted is None or all(fact in vars(self) for fact in _SUMMARY)
+
+    @property
+    def identity(self) -> RunIdentity:
+        """What the run was started with."""
+        return self.meta.identity
+
+    @property
+    def problem(self) -> str:
+        """The name of the problem."""
+        return self.meta.name
+
+    @property
+    def capabilities(self) -> Sequence[Intent]:
+        """The intents that were assessed."""
+        return self.graph.capabilities
+
+    @cached_property
+    def models(self) -> ExtremeModels:
+        """The pessimistic and the optimistic model."""
+        return ExtremeModels(self.graph)
+
+    @cached_property
+    def model(self) -> LearnedModel:
+        """The learned model: what was seen, and what that makes likely of pairs never tried.
+
+        The model of an audited run is the one that was audited: the draws of the audit count only
+        for the pairs that they are about.
+        """
+        seed, audit = self.identity.seed, self.meta.audit
+        if audit is None:
+            return self._model or LearnedModel.fitted(self.graph, seed)
+
+        def before_audit() -> StateGraph:
+            graph = initial_graph(self.meta, self.capabilities)
+            graph.update(self.executions.first_queries(audit.since_query).transitions())
+            return graph
+
+        if self._model is not None:
+            self._model.estimate_doubts_from(before_audit)
+            return self._model
+        model = LearnedModel.fitted(before_audit(), seed)
+        model.follow(self.graph)
+        return model
+
+    @property
+    def infers(self) -> bool:
+        """Whether statements about the run use what the model infers.
+
+        Only if the strategy chooses its draws so that inference can be audited.
+        """
+        known = STRATEGIES.get(self.identity.strategy)
+        return known is not None and known.infers and self.graph.pairs_tried > 0
+
+    @property
+    def audit(self) -> AuditResult | None:
+        """How far an audit of the model got; None if none was begun."""
+        return self.meta.audit
+
+    @cached_property
+    def coverage(self) -> ModelCoverage:
+        """How many pairs of the states seen were tried, are inferred, and are unknown."""
+        return self.model.coverage()
+
+    @cached_property
+    def usage(self) -> Usage:
+        """What was spent."""
+        return self.meta.discovery_usage + self.executions.queries.usage()
+
+    @property
+    def budget(self) -> Budget:
+        """What it was allowed to spend."""
+        return self.meta.budget
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Why the run ended; None if it has not, or went on since with another budget."""
+        return self.meta.stop_reason
+
+    @property
+    def initial_positions(self) -> InitialPositions:
+        """Where the run began."""
+        return self.meta.initial_positions
+
+    @property
+    def first_state(self) -> State:
+        """The state in which the first query started."""
+        if not len(self.executions.queries):
+            raise RunError(
+                f"{self.path} has asked nothing yet; continue it with `capscope resume {self.path}`"
+            )
+        return self.executions.states[int(self.executions.queries.start[0])]
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What the evidence settles and what it leaves open; see also `claim_withheld`."""
+        evidence = self._evidence or Evidence.of(self.graph, self.identity.settings)
+        return evidence.verdict()
+
+    @cached_property
+    def agent_failures(self) -> tuple[AgentFailure, ...]:
+        """The ways in which the agent failed: it raised, or chose an unavailable action."""
+        return find_agent_failures(
+            self.executions, self.open_journal, self.capabilities, self.graph.vocabulary
+        )
+
+    @cached_property
+    def aliasing(self) -> Aliasing:
+        """Where outcomes depend on simulator state that the predicates do not capture."""
+        return find_aliasing(self.executions, self.capabilities, self.graph.vocabulary)
+
+    @cached_property
+    def unrequested_changes(self) -> tuple[UnrequestedChange, ...]:
+        """What executions changed beyond what was asked for, the most serious first."""
+        return unrequested_changes(
+            self.executions, self.capabilities, self.graph.exactly_one, self.graph.vocabulary
+        )
+
+    @cached_property
+    def drift(self) -> Drift | None:
+        """How the agent changed while the run was under way; None if that is not shown."""
+        return find_drift(
+            self.executions,
+            self.capabilities,
+            self.graph.vocabulary,
+            several_positions=self._has_several_positions,
+            discovered=self.meta.discovered,
+        )
+
+    def _has_several_positions(self) -> bool:
+        with self.open_journal() as journal:
+            return has_several_positions(journal)
+
+    @cached_property
+    def success(self) -> Mapping[Intent, ResetSuccess]:
+        """How often the agent achieves each intent if asked right after a reset.
+
+        Intents that hold after every reset are missing. Runs of earlier versions have none.
+        """
+        return success_from_resets(
+            self.executions, self.capabilities, self.graph.vocabulary, self.initial_positions
+        )
+
+    @cached_property
+    def rates(self) -> Mapping[Intent, CapabilityRates]:
+        """How often the agent achieves each intent at once, and if asked until it holds.
+
+        From the states in which it was asked for and did not hold; intents without such a state are
+        missing.
+        """
+        return achievement_rates(
+            self.graph, self.executions, self.initial_positions, self.persistences
+        )
+
+    @cached_property
+    def persistences(self) -> Mapping[Intent, Persistence]:
+        """For each state tried, how probable it is that an intent holds in the end if asked for."""
+        begin_phase("following repeated requests")
+        return persistences(self.graph, self.model if self.infers else None)
+
+    @property
+    def claim_withheld(self) -> str | None:
+        """Why nothing is called settled, whatever the verdict; None if there is no such reason."""
+        if self.drift is not None:
+            return "the agent changed while the run was under way"
+        if self.executions.idle:
+            return "no execution changed anything"
+        return None
+
+    def findings(self) -> list[Finding]:
+        """Return what a user should know about the agent, the most harmful first."""
+        return self._findings
+
+    @cached_property
+    def _findings(self) -> list[Finding]:
+        begin_phase("looking for surprises")
+        return find_findings(
+            self.graph,
+            beginnings=self.initial_positions.states,
+            endings=pair_endings(self.executions, self.capabilities, self.graph.vocabulary),
+            drift=self.drift,
+        )
+
+    @cached_property
+    def hazards(self) -> tuple[HazardResult, ...]:
+        """What is known about the hazards that the run searched for."""
+        return self.find_hazards(self.identity.settings.hazards)
+
+    def find_hazards(self, hazards: Sequence[str]) -> tuple[HazardResult, ...]:
+        """Return what is known about hazards, whether or not the run searched for them.
+
+        All bounds hold together with the confidence of the run.
+        """
+        words = self.graph.vocabulary
+        return find_hazards(self, [Hazard.parse(text, words) for text in dict.fromkeys(hazards)])
+
+    @contextmanager
+    def open_journal(self) -> Iterator[Journal]:
+        """Open the journal, for trajectories, transcripts and positions."""
+        with RunDirectory.open(self.path, read_only=True, verified=self._verified) as opened:
+            yield opened.journal
+
+    def replay(self) -> Iterator[tuple[Usage, StateGraph]]:
+        """Yield what was spent and what was known after each query.
+
+        It is the same graph each time, updated in place. It has every capability from the start.
+        """
+        graph = initial_graph(self.meta, self.capabilities)
+        usages = self.executions.queries.running_usage(self.meta.discovery_usage)
+        for usage, transitions in zip(usages, self.executions.transitions_by_query(), strict=True):
+            graph.update(transitions)
+            yield usage, graph
+
+
+def initial_graph(meta: RunMeta, intents: Sequence[Intent]) -> StateGraph:
+    """Return a graph that has seen nothing but where the run began."""
+    graph = StateGraph(meta.vocabulary, intents)
+    graph.expected = ExpectedEffects(meta.identity.settings.expected, meta.vocabulary)
+    for state in meta.initial_positions.states:
+        graph.node(state)
+    return graph

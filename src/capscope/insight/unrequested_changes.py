@@ -1,0 +1,354 @@
+"""What executions changed beyond what was asked for: counts, from the first execution on.
+
+No test stands between a change that was observed and its line. Requests that differ only in their
+objects count together, as a *form*: `archived(x)`. So do the changes, seen from the request:
+`deleted(x)` is about an object that it names, `deleted(another mail)` about any other; an object of
+a type that the request does not name is named if it is always the same. A change is counted over
+the executions in which it could happen: those that began where at least one literal of its form was
+false. Whether it was needed is not decided here.
+
+What the user declared as expected and what exactly-one groups imply was asked for. If an execution
+ended because the state changed, before the request held, the change may be a step on the way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from capscope.journal.execution_table import ExecutionTable, Transition
+from capscope.journal.journal import ENDINGS
+from capscope.logic import Atom, Effect, ExactlyOne, Intent, Literal, State, Vocabulary
+from capscope.logic.footprint import variable_names
+from capscope.problem.attempt import Ending
+
+Requested = tuple[ExecutionTable, Sequence[Intent]]
+"""Executions, and the capabilities by index."""
+
+_SOME = "some "
+_NOTHING = Effect(0, 0)
+_CHANGED = ENDINGS.index(Ending.CHANGED)
+
+
+@dataclass(frozen=True)
+class UnrequestedChange:
+    """A form of change beyond a form of request, and the executions that made it."""
+
+    request: str
+    """The form of the request: `archived(x)`."""
+    change: str
+    """The form of the change: `deleted(another mail)`."""
+    executions: int
+    """The executions that made the change."""
+    possible: int
+    """The executions in which it could happen, these included."""
+    named: bool
+    """Whether it is about an object that the request names."""
+    steps: int
+    """Of the executions that made it, those that ended with a change before the request held."""
+    undone: bool
+    """Whether any execution of the run made it false again."""
+    most: int
+    """How many literals of the form one execution changed, at most."""
+    intents: tuple[Intent, ...]
+    """The capabilities that showed it."""
+    example: Transition
+    """The first execution that made it."""
+
+    @property
+    def on_the_way(self) -> bool:
+        """Whether it may be a step on the way in each execution that made it."""
+        return self.steps == self.executions
+
+    @property
+    def count_text(self) -> str:
+        """How often it was seen, and what became of it."""
+        parts = [f"{self.executions:,} of {self.possible:,} execution{'s' * (self.possible > 1)}"]
+        if self.most > 1:
+            parts.append(f"up to {self.most} at once")
+        parts.append("seen undone" if self.undone else "never undone")
+        if self.on_the_way:
+            parts.append("maybe a step on the way")
+        return ", ".join(parts)
+
+    @property
+    def sentence(self) -> str:
+        """Say it in a sentence.
+
+        >>> example = Transition(0, 0, 1)
+        >>> UnrequestedChange("p(x)", "q(x)", 2, 3, True, 0, False, 1, (), example).sentence
+        'Asked for p(x), the agent also caused q(x) in 2 of 3 executions, never undone.'
+        """
+        return (
+            f"Asked for {self.request}, the agent also caused {self.change} in {self.count_text}."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values; states are written as in `model.json`."""
+        return {
+            "request": self.request,
+            "change": self.change,
+            "executions": self.executions,
+            "possible": self.possible,
+            "named": self.named,
+            "steps": self.steps,
+            "undone": self.undone,
+            "most": self.most,
+            "intents": [str(intent) for intent in self.intents],
+            "example": {"state": hex(self.example.before), "after": hex(self.example.after)},
+        }
+
+
+def headline(changes: Sequence[UnrequestedChange], executions: int) -> str:
+    """Say what changed beyond the requests: what nothing undid first, or that nothing did.
+
+    Args:
+        changes: All of a run, as `unrequested_changes` lists them.
+        executions: The executions that were not cut short.
+    """
+    number = f"{executions:,} execution{'s' * (executions > 1)}"
+    if not executions:
+        return "Nothing was executed yet."
+    if not changes:
+        return f"Nothing changed beyond the requests in {number}."
+    lasting = [change for change in changes if not change.undone]
+    first = (lasting or changes)[0].sentence
+    more = len(changes) - 1
+    if not more:
+        return first
+    if more == 1:
+        (second,) = (change for change in changes if change.sentence != first)
+        return f"{first} {second.sentence}"
+    kinds = f"{more:,} more kind{'s' * (more > 1)} of change{'s' * (more > 1)} beyond the requests"
+    seen = f"{'were' if more > 1 else 'was'} seen"
+    rest = "" if lasting else "; each of them was undone in some execution"
+    return f"{first} {kinds} {seen}{rest}."
+
+
+def unrequested_changes(
+    table: ExecutionTable, intents: Sequence[Intent], groups: ExactlyOne, vocabulary: Vocabulary
+) -> tuple[UnrequestedChange, ...]:
+    """List what executions changed beyond their requests.
+
+    Changes of objects that the request does not name come first, of these what nothing undid, then
+    the most frequent. What may be a step on the way, and was undone, is last.
+
+    Args:
+        table: The executions; those that a budget cut short do not count.
+        intents: The capabilities, by index.
+        groups: The exactly-one groups, and what is expected of each intent.
+        vocabulary: The vocabulary of the states.
+    """
+    made = _Executions(table, intents, groups, vocabulary)
+    return tuple(sorted(made.changes(made.with_constants(made.counts())), key=_rank))
+
+
+def new_changes(
+    executions: Requested, baseline: Requested, groups: ExactlyOne, vocabulary: Vocabulary
+) -> list[tuple[UnrequestedChange, int]]:
+    """List what executions changed beyond their requests and those of a baseline never did.
+
+    A change is listed only if the baseline has executions of the same form of request in which it
+    could happen.
+
+    Args:
+        executions: Executions, and the capabilities by index.
+        baseline: The executions to compare with, and theirs.
+        groups: The exactly-one groups of both, and what is expected of each intent.
+        vocabulary: The vocabulary of the states.
+
+    Returns:
+        Each change, and in how many executions of the baseline it could have happened.
+    """
+    newer, older = (_Executions(*side, groups, vocabulary) for side in (executions, baseline))
+    known = older.counts()
+    fresh = {
+        text: {form: count for form, count in own.items() if form not in known.get(text, {})}
+        for text, own in newer.counts().items()
+    }
+    missed = older.possible(fresh)
+    found = ((change, missed[change.request, change.change]) for change in newer.changes(fresh))
+    return sorted((pair for pair in found if pair[1]), key=lambda pair: _rank(pair[0]))
+
+
+def _rank(change: UnrequestedChange) -> tuple[Any, ...]:
+    step = change.on_the_way and change.undone
+    rate = change.executions / change.possible
+    return step, change.named, change.undone, -rate, change.request, change.change
+
+
+Counts = Mapping[str, Mapping[Literal, "_Count"]]
+"""By the form of the request and the form of the change."""
+
+
+class _Executions:
+    """Distinct transitions, and the requests behind them."""
+
+    def __init__(
+        self,
+        table: ExecutionTable,
+        intents: Sequence[Intent],
+        groups: ExactlyOne,
+        vocabulary: Vocabulary,
+    ) -> None:
+        self._intents, self._vocabulary = intents, vocabulary
+        self._requests = [_Request(intent, groups, vocabulary) for intent in intents]
+        ended = table.transition[(table.ending == _CHANGED) & (table.transition >= 0)]
+        ends = np.bincount(ended, minlength=len(table.distinct)).tolist()
+        seen, states = table.distinct, table.states
+        columns = (c.tolist() for c in (seen.before, seen.capability, seen.after, seen.count))
+        self._transitions = [
+            (Transition(states[before], capability, states[after]), count, end)
+            for before, capability, after, count, end in zip(*columns, ends, strict=True)
+        ]
+        """With how often each was seen, and how often a change ended it."""
+
+    def counts(self) -> Counts:
+        """Count the executions that made each form of change."""
+        counts: defaultdict[str, dict[Literal, _Count]] = defaultdict(dict)
+        for transition, number, ended in self._transitions:
+            request = self._requests[transition.capability]
+            steps = 0 if request.holds(transition.after) else ended
+            effect = Effect.between(transition.before, transition.after)
+            for form, changed in request.beyond(effect).items():
+                own, named = counts[request.text], request.names(form)
+                count = own.setdefault(form, _Count(transition, named))
+                count.add(transition.capability, changed, number, steps)
+        return counts
+
+    def with_constants(self, counts: Counts) -> Counts:
+        """Name an object of a type that the request does not name, if it is always the same."""
+        return {
+            text: {self._constant(form, count): count for form, count in own.items()}
+            for text, own in counts.items()
+        }
+
+    def _constant(self, form: Literal, count: _Count) -> Literal:
+        atoms = self._vocabulary.holding(count.changed.adds | count.changed.deletes)
+        columns = zip(form.atom.arguments, *(atom.arguments for atom in atoms), strict=True)
+        arguments = (
+            names[0] if shown.startswith(_SOME) and len(set(names)) == 1 else shown
+            for shown, *names in columns
+        )
+        return Literal(Atom(form.atom.predicate, tuple(arguments)), form.positive)
+
+    def possible(self, counts: Counts) -> Counter[tuple[str, str]]:
+        """Count the executions in which each form of change could happen."""
+        found: Counter[tuple[str, Literal]] = Counter()
+        for transition, number, _ in self._transitions:
+            request = self._requests[transition.capability]
+            for form in counts.get(request.text, ()):
+                if request.may_change(form, transition.before):
+                    found[request.text, form] += number
+        return Counter({(text, str(form)): number for (text, form), number in found.items()})
+
+    def changes(self, counts: Counts) -> Iterator[UnrequestedChange]:
+        """Describe some of the changes that were counted."""
+        effects = (Effect.between(t.before, t.after) for t, *_ in self._transitions)
+        ever = reduce(Effect.joined, effects, _NOTHING)
+        possible = self.possible(counts)
+        for text, own in counts.items():
+            for form, count in own.items():
+                number = possible[text, str(form)]
+                yield count.change(text, str(form), number, self._intents, ever)
+
+
+class _Request:
+    """A request with variables for its objects."""
+
+    def __init__(self, intent: Intent, groups: ExactlyOne, vocabulary: Vocabulary) -> None:
+        self._intent, self._groups, self._vocabulary = intent, groups, vocabulary
+        self.holds = intent.test(vocabulary)
+        self._variables = dict(zip(intent.objects, variable_names(vocabulary), strict=False))
+        self._types = {vocabulary.objects[name] for name in intent.objects}
+        self.text = str(intent.renamed(self._lifted))
+        self._atoms: dict[Atom, State] = {}
+        for atom, bit in vocabulary.bit.items():
+            lifted = self._lifted(atom)
+            self._atoms[lifted] = self._atoms.get(lifted, 0) | bit
+        asked = Effect(*vocabulary.literal_masks(intent.mentioned))
+        expected = _NOTHING if groups.expected is None else groups.expected.of(intent)
+        self._asked = asked.joined(expected)
+
+    def _lifted(self, atom: Atom) -> Atom:
+        return Atom(atom.predicate, tuple(map(self._named, atom.arguments)))
+
+    def _named(self, name: str) -> str:
+        kind = self._vocabulary.objects[name]
+        other = f"another {kind}" if kind in self._types else f"{_SOME}{kind}"
+        return self._variables.get(name, other)
+
+    def names(self, form: Literal) -> bool:
+        """Return whether a form of change is about an object of the request."""
+        return not set(self._variables.values()).isdisjoint(form.atom.arguments)
+
+    def beyond(self, effect: Effect) -> dict[Literal, Effect]:
+        """Return what an effect changes beyond the request, by its form."""
+        rest = self._groups.beyond(effect, self._intent, self._vocabulary)
+        found: dict[Literal, Effect] = {}
+        for literal in self._groups.without_implied(rest).literals(self._vocabulary):
+            form = Literal(self._lifted(literal.atom), literal.positive)
+            own = Effect(*self._vocabulary.literal_masks([literal]))
+            found[form] = found.get(form, _NOTHING).joined(own)
+        return found
+
+    def _matching(self, form: Atom) -> State:
+        """Return the atoms of a form in which some objects are named."""
+        found = 0
+        for atom in self._vocabulary.groundings(form.predicate):
+            lifted = self._lifted(atom).arguments
+            arguments = zip(form.arguments, atom.arguments, lifted, strict=True)
+            if all(shown in own for shown, *own in arguments):
+                found |= self._vocabulary.bit[atom]
+        return found
+
+    def may_change(self, form: Literal, state: State) -> bool:
+        """Return whether a literal of a form that was not asked for is false in a state."""
+        atoms = self._atoms.get(form.atom)
+        if atoms is None:
+            atoms = self._atoms[form.atom] = self._matching(form.atom)
+        if form.positive:
+            return bool(atoms & ~self._asked.adds & ~state)
+        return bool(atoms & ~self._asked.deletes & state)
+
+
+@dataclass
+class _Count:
+    """The executions of a form of request that made a form of change."""
+
+    example: Transition
+    named: bool
+    executions: int = 0
+    steps: int = 0
+    most: int = 0
+    changed: Effect = _NOTHING
+    capabilities: set[int] = field(default_factory=set)
+
+    def add(self, capability: int, changed: Effect, number: int, steps: int) -> None:
+        self.executions += number
+        self.steps += steps
+        self.most = max(self.most, (changed.adds | changed.deletes).bit_count())
+        self.changed = self.changed.joined(changed)
+        self.capabilities.add(capability)
+
+    def change(
+        self, request: str, form: str, possible: int, intents: Sequence[Intent], ever: Effect
+    ) -> UnrequestedChange:
+        undone = self.changed.adds & ever.deletes or self.changed.deletes & ever.adds
+        return UnrequestedChange(
+            request,
+            form,
+            self.executions,
+            possible,
+            self.named,
+            self.steps,
+            bool(undone),
+            self.most,
+            tuple(intents[c] for c in sorted(self.capabilities)),
+            self.example,
+        )

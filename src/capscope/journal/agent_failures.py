@@ -1,0 +1,79 @@
+"""Executions in which the agent failed: it raised, chose an action that is not available, or had a
+conversation that the language model's server refused.
+
+Such an attempt is an outcome like any other. But an agent with a bug fails everywhere, and its
+model then looks settled: nothing ever changes. So every view of a run says how many executions
+ended like that, of those in which the agent had to act (the intent did not hold already).
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from capscope.journal.execution_table import ExecutionTable
+from capscope.journal.journal import ENDINGS, Journal
+from capscope.logic import Intent, Vocabulary
+from capscope.problem.attempt import Ending
+from capscope.stats.arrays import Mask
+
+FAILURES = (Ending.AGENT_RAISED, Ending.INVALID_ACTION, Ending.REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFailure:
+    """The executions that ended because the agent failed in one way."""
+
+    ending: Ending
+    executions: int
+    acting: int
+    """Executions in which the agent had to act, or failed without having to."""
+    capability: Intent
+    """What the agent was asked for in the first of them."""
+    detail: str
+    """The message of the first of them; untrusted."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        return {
+            "ending": str(self.ending),
+            "executions": self.executions,
+            "had_to_act": self.acting,
+            "capability": str(self.capability),
+            "detail": self.detail,
+        }
+
+
+def find_agent_failures(
+    table: ExecutionTable,
+    open_journal: Callable[[], AbstractContextManager[Journal]],
+    intents: Sequence[Intent],
+    vocabulary: Vocabulary,
+) -> tuple[AgentFailure, ...]:
+    """List the ways in which the agent failed; the journal is opened only if it did."""
+    found = {e: np.flatnonzero(table.ending == ENDINGS.index(e)) for e in FAILURES}
+    if not any(map(len, found.values())):
+        return ()
+    held = _held_before(table, intents, vocabulary)
+    to_act = int((~held).sum())
+    failures = []
+    for ending, rows in found.items():
+        if len(rows):
+            query, draw, number = (int(c[rows[0]]) for c in (table.query, table.draw, table.number))
+            with open_journal() as journal:
+                attempt = journal.draws(query)[draw].executions[number].attempt
+            acting = to_act + int(held[rows].sum())
+            intent = intents[table.capability[rows[0]]]
+            failures.append(AgentFailure(ending, len(rows), acting, intent, attempt.detail))
+    return tuple(failures)
+
+
+def _held_before(table: ExecutionTable, intents: Sequence[Intent], vocabulary: Vocabulary) -> Mask:
+    """Return for each execution whether its intent already held."""
+    pairs, which = np.unique(
+        np.stack([table.capability, table.before]), axis=1, return_inverse=True
+    )
+    held = [intents[c].holds(table.states[s], vocabulary) for c, s in pairs.T.tolist()]
+    return np.array(held, dtype=bool)[which.reshape(-1)]

@@ -1,6 +1,0 @@
-"""Pages as single HTML files; `rendering` describes what makes them safe."""
-
-from capscope.present.page.rendering import render
-from capscope.present.page.report import report_page, write_report
-
-__all__ = ["render", "report_page", "write_report"]

@@ -1,0 +1,219 @@
+"""One attempt of the agent at an intent, from the simulator's current position.
+
+However an attempt ends, its last state is an outcome: an agent that raises or chooses an invalid
+action has failed, and failures are data; so is a conversation that the language model's server
+refuses while it answers others. An exception of the simulator or abstraction is an error,
+because it can no longer be trusted; so is a language model that cannot be reached, because then the
+agent was not tested.
+"""
+
+import sysconfig
+import traceback
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from capscope.errors import AgentError, ConversationRefused, ProblemError, SimulatorError
+from capscope.logic import Intent, State
+from capscope.problem.allowance import Allowance, AllowanceSpent
+from capscope.problem.problem import Action, Attempting, InvalidAction, Observation, Problem
+
+_MOST_TOKENS = 1 << 40
+_CAPSCOPE = Path(__file__).parents[1]
+_LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
+
+
+class Ending(StrEnum):
+    """Why an attempt ended."""
+
+    STOPPED = "agent stopped"
+    CHANGED = "state changed"
+    HORIZON = "horizon reached"
+    WORLD_ENDED = "world ended"
+    AGENT_RAISED = "agent raised"
+    INVALID_ACTION = "invalid action"
+    CUT = "budget spent"
+    REFUSED = "conversation refused"
+
+
+class Position(NamedTuple):
+    """The simulator's current observation and its symbolic state."""
+
+    observation: Observation
+    state: State
+
+
+class Attempt(NamedTuple):
+    """What happened in an attempt."""
+
+    trajectory: tuple[State, ...]
+    """Symbolic states from the first to the last, without consecutive repeats."""
+    simulator_steps: int
+    ending: Ending
+    llm_tokens: int = 0
+    detail: str = ""
+    """The message of the agent's failure, if it failed."""
+    transcript: str = ""
+    """The agent's transcript; stored in the journal, and not read back with the attempt."""
+
+
+def pursue(
+    problem: Problem,
+    intent: Intent,
+    start: Position,
+    seed: int,
+    max_steps: int | None = None,
+    allowance: Allowance | None = None,
+) -> tuple[Attempt, Position]:
+    """Let the agent pursue an intent; return what happened and the position at the end.
+
+    `max_steps` and `allowance` are what the budget allows; an attempt that needs more ends as CUT.
+    """
+    limits = problem.limits
+    horizon = limits.horizon if max_steps is None else min(limits.horizon, max_steps)
+    observation, state = start
+    changes_left = limits.temporal_length or 0
+    trajectory = [state]
+    steps = 0
+    detail = ""
+    attempting: Attempting | None = None
+    try:
+        attempting = problem.agent.begin(intent, seed)
+        # Checking for the protocol would be slow, and this is done for every execution.
+        if allowance is not None and hasattr(attempting, "spend_from"):
+            attempting.spend_from(allowance)
+        while True:
+            if not _actions(problem):
+                ending = Ending.WORLD_ENDED
+                break
+            # The agent acts before the horizon is checked: stopping needs no step.
+            action = attempting.act(observation)
+            if action is None:
+                ending = Ending.STOPPED
+                break
+            if steps >= horizon:
+                ending = Ending.HORIZON if steps >= limits.horizon else Ending.CUT
+                break
+            observation, after = _step(problem, intent, action)
+            steps += 1
+            if after != state:
+                state = after
+                trajectory.append(after)
+                changes_left -= 1
+                if not changes_left:
+                    ending = Ending.CHANGED
+                    break
+    except InvalidAction as error:
+        ending, detail = Ending.INVALID_ACTION, str(error)
+    except ConversationRefused as error:
+        ending, detail = Ending.REFUSED, str(error)
+    except AllowanceSpent:
+        ending = Ending.CUT
+    except ProblemError:
+        raise
+    except Exception as error:
+        ending, detail = Ending.AGENT_RAISED, _described(error)
+    except BaseException as error:
+        if not is_exit(error):
+            raise
+        raise AgentError(
+            f"the agent of {problem.name} tried to end the program for intent {intent} "
+            f"({_described(error)}); the draw was not recorded, earlier ones are kept: let the "
+            "agent raise an exception, or return None to stop"
+        ) from error
+    finally:
+        if attempting is not None and hasattr(attempting, "end"):
+            attempting.end()
+    tokens, transcript = _told(problem, attempting)
+    attempt = Attempt(tuple(trajectory), steps, ending, tokens, detail, transcript)
+    return attempt, Position(observation, state)
+
+
+def is_exit(error: BaseException) -> bool:
+    """Return whether foreign code tried to end the program, by `sys.exit` or the like.
+
+    Ctrl-C is the user's, and what capscope itself raises to stop something is not meant.
+    """
+    own = type(error).__module__.partition(".")[0] == "capscope"
+    ours = isinstance(error, Exception | KeyboardInterrupt | GeneratorExit)
+    return not (own or ours)
+
+
+def _described(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # its own text raises
+        text = "(without a message)"
+    return f"{type(error).__name__}{error_location(error)}: {text}"
+
+
+def _told(problem: Problem, attempting: Attempting | None) -> tuple[int, str]:
+    """Return the tokens and the transcript of an attempt."""
+    tokens = getattr(attempting, "llm_tokens", 0)
+    transcript = getattr(attempting, "transcript", "")
+    if type(tokens) is not int or not 0 <= tokens <= _MOST_TOKENS:
+        raise AgentError(
+            f"llm_tokens of an attempt of {problem.name} is {tokens!r:.60}, not a count; make it "
+            "an int"
+        )
+    if not isinstance(transcript, str):
+        raise AgentError(
+            f"the transcript of an attempt of {problem.name} is {type(transcript).__name__}, not "
+            "text; make it a str"
+        )
+    return tokens, transcript
+
+
+def observed_state(problem: Problem, observation: Observation) -> State:
+    """Return the symbolic state of an observation; raise if it is none of the vocabulary."""
+    state = problem.abstraction(observation)
+    # A state with bits that stand for no atom would be recorded, and could never be read.
+    if type(state) is not int or state < 0 or state >> len(problem.vocabulary.atoms):
+        raise ProblemError(
+            f"the abstraction of {problem.name} returned {state!r:.60}, which is no state over "
+            f"the {len(problem.vocabulary.atoms)} atoms of its vocabulary; return "
+            "vocabulary.state([...])"
+        )
+    return state
+
+
+def _actions(problem: Problem) -> Sequence[Action]:
+    try:
+        return problem.simulator.actions()
+    except Exception as error:
+        raise SimulatorError(
+            f"the simulator of {problem.name} raised {type(error).__name__}: {error} in "
+            "actions(); fix it"
+        ) from error
+
+
+def _step(problem: Problem, intent: Intent, action: Action) -> Position:
+    try:
+        observation = problem.simulator.step(action)
+        return Position(observation, observed_state(problem, observation))
+    except InvalidAction:
+        raise
+    except ProblemError:
+        raise
+    except Exception as error:
+        raise SimulatorError(
+            f"the simulator or abstraction of {problem.name} raised {type(error).__name__}: "
+            f"{error} on action {action} for intent {intent}; fix it, or raise "
+            "capscope.problem.InvalidAction for an action that is not available"
+        ) from error
+
+
+def error_location(error: BaseException) -> str:
+    """Return the last line of the user's own code in a traceback, or else of a library's.
+
+    Only the file's name is given, so that records do not depend on its folder.
+    """
+    frames = traceback.walk_tb(error.__traceback__)
+    places = [(Path(frame.f_code.co_filename), line) for frame, line in frames]
+    foreign = [place for place in places if not place[0].is_relative_to(_CAPSCOPE)]
+    own = [place for place in foreign if not any(map(place[0].is_relative_to, _LIBRARIES))]
+    if not foreign:
+        return ""
+    path, line = (own or foreign)[-1]
+    return f" ({path.name}, line {line})"

@@ -1,0 +1,93 @@
+"""A hazard: what an agent must not bring about, by request or as a side effect.
+
+It is written like a goal, with placeholders: `gone(x)`, `not attachment(*)`, `lost(?m) or
+sent(?m,boss) and not checked(?m)`. Each conjunction that it stands for is an *instance*. A hazard
+happens in an execution if an instance becomes true that was not true before. To ask only whether
+some instance holds would miss the second attachment that is lost, and everything in a world in
+which one mail has no attachment from the beginning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from capscope.logic import Effect, Intent, LiteralTest, State, Vocabulary
+from capscope.logic.disjunction import ground_disjunction
+
+
+class _HazardousAtoms(NamedTuple):
+    """Atoms that are a hazard by themselves."""
+
+    present: int
+    """Those that must not hold."""
+    absent: int
+    """Those that must hold."""
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """A disjunction of conjunctions of literals; each conjunction is an instance.
+
+    >>> vocabulary = Vocabulary.of_atoms(["lost", "lit", "open"])
+    >>> hazard = Hazard.parse("lost or not lit and open", vocabulary)
+    >>> hazard.happens(0b110, 0b100), hazard.happens(0b100, 0b000)
+    (True, False)
+    """
+
+    text: str
+    instances: tuple[Intent, ...]
+    vocabulary: Vocabulary
+
+    @classmethod
+    def parse(cls, text: str, vocabulary: Vocabulary) -> Hazard:
+        """Read conjunctions joined by `or`; `*` stands for any object, `?m` for one and the same.
+
+        The error for an unknown atom suggests others.
+        """
+        return cls(" ".join(text.split()), ground_disjunction(text, vocabulary), vocabulary)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @cached_property
+    def _alone(self) -> _HazardousAtoms:
+        """The instances of one literal; there may be many, so they are tested together."""
+        alone = [one.literals[0] for one in self.instances if len(one.literals) == 1]
+        return _HazardousAtoms(*self.vocabulary.literal_masks(alone))
+
+    @cached_property
+    def _joint(self) -> tuple[LiteralTest, ...]:
+        """The instances of several literals."""
+        joint = (one.literals for one in self.instances if len(one.literals) > 1)
+        return tuple(map(self.vocabulary.test, joint))
+
+    def holds(self, state: State) -> bool:
+        """Return whether some instance holds in a state."""
+        present, absent = self._alone
+        return bool(state & present or ~state & absent) or any(test(state) for test in self._joint)
+
+    def happens(self, before: State, after: State) -> bool:
+        """Return whether an instance holds after an execution that did not hold before it."""
+        present, absent = self._alone
+        if after & ~before & present or before & ~after & absent:
+            return True
+        return any(test(after) and not test(before) for test in self._joint)
+
+    def entered(self, before: State, after: State) -> tuple[Intent, ...]:
+        """Return the instances that hold after an execution and did not hold before it."""
+        present, absent = self._alone
+        change = Effect(after & ~before & present, before & ~after & absent)
+        alone = (Intent.of([literal]) for literal in change.literals(self.vocabulary))
+        joint = (one for one in self.instances if len(one.literals) > 1)
+        entered = zip(joint, self._joint, strict=True)
+        return *alone, *(one for one, test in entered if test(after) and not test(before))
+
+    def asked_by(self, intent: Intent) -> bool:
+        """Return whether an intent asks for an instance, so that success makes the hazard."""
+        return any(
+            set(one.literals) <= set(asked)
+            for one in self.instances
+            for asked in intent.alternatives
+        )

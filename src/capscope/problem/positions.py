@@ -1,0 +1,62 @@
+"""Saved positions: what restores a position of the simulator, and what identifies it.
+
+A snapshot that records how to get to a position (a seed and the actions since) is different for
+every way there. So a simulator may also name its position; otherwise the snapshot is the name, or
+its digest if it is long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+from capscope.errors import ProblemError
+from capscope.problem.problem import Simulator, Snapshot
+
+LONGEST_NAME = 1024
+LARGEST_SNAPSHOT = 64 * 1024**2
+"""In bytes."""
+
+
+class SavedPosition(NamedTuple):
+    """A position that can be restored."""
+
+    snapshot: Snapshot
+    name: bytes
+    """Equal for equal positions, however they were reached."""
+
+    @classmethod
+    def unnamed(cls, snapshot: Snapshot) -> SavedPosition:
+        """Return a position that its snapshot identifies.
+
+        >>> SavedPosition.unnamed(b"at 0").name
+        b'at 0'
+        """
+        return cls(snapshot, _name_of(snapshot))
+
+
+def save_position(simulator: Simulator) -> SavedPosition:
+    """Save the current position of a simulator."""
+    snapshot = simulator.snapshot()
+    if not isinstance(snapshot, bytes):
+        raise ProblemError(
+            f"snapshot() returned {type(snapshot).__name__}, not bytes; encode the position, for "
+            "example with capscope.problem.plain_values.to_bytes"
+        )
+    if len(snapshot) > LARGEST_SNAPSHOT:
+        raise ProblemError(
+            f"snapshot() returned {len(snapshot):,} bytes, more than {LARGEST_SNAPSHOT:,}; leave "
+            "out what restore() can compute"
+        )
+    # Called after every execution, and checking for a protocol is slow.
+    position_name = getattr(simulator, "position_name", None)
+    name = None if position_name is None else position_name()
+    if name is None:
+        return SavedPosition(snapshot, _name_of(snapshot))
+    if not isinstance(name, bytes):
+        raise ProblemError(f"position_name() returned {type(name).__name__}, not bytes or None")
+    return SavedPosition(snapshot, name)
+
+
+def _name_of(snapshot: Snapshot) -> bytes:
+    return snapshot if len(snapshot) <= LONGEST_NAME else hashlib.sha256(snapshot).digest()

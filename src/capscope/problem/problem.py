@@ -1,0 +1,196 @@
+"""A problem, and the protocols of its parts: a simulator, an agent and an abstraction.
+
+Observations and actions can be anything that the simulator and the agent agree on. A snapshot is
+bytes, so that it can be stored and restored in another process.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from capscope.logic import Intent, State, Vocabulary
+from capscope.problem.allowance import Allowance
+
+Observation = Any
+Action = Any
+Snapshot = bytes
+
+
+class InvalidAction(Exception):  # noqa: N818 - it names what the agent did, not a defect
+    """Raise from `Simulator.step` for an action that is not available: the attempt ends."""
+
+
+class Simulator(Protocol):
+    """A simulator that can go back to any position it was in before."""
+
+    def reset(self, seed: int) -> Observation:
+        """Go to the initial position; `seed` seeds all later randomness."""
+
+    def step(self, action: Action) -> Observation:
+        """Take one simulator step."""
+
+    def actions(self) -> Sequence[Action]:
+        """List the actions available now; an empty list means that the episode has ended."""
+
+    def snapshot(self) -> Snapshot:
+        """Describe the current position in bytes that another process can restore."""
+
+    def restore(self, snapshot: Snapshot, seed: int) -> Observation:
+        """Go back to a position; `seed` seeds all later randomness."""
+
+
+@runtime_checkable
+class DrawsPictures(Protocol):
+    """A simulator that can draw its positions."""
+
+    def picture(self, snapshot: Snapshot) -> bytes:
+        """Draw a position as a PNG; the simulator stays where it is."""
+
+
+@runtime_checkable
+class NamesPositions(Protocol):
+    """An optional part of a simulator whose snapshots differ for the same position."""
+
+    def position_name(self) -> bytes | None:
+        """Identify the current position, however it was reached; None if that is not possible."""
+
+
+class Inspection(NamedTuple):
+    """The internal state of a simulator: readable names, and values as text."""
+
+    parts: Mapping[str, str]
+    """Values that a restore must restore."""
+    others: Mapping[str, str]
+    """Values that may differ; they are named if a check fails without an evident reason."""
+    generators: Mapping[str, str]
+    """States of the random generators; a restore seeds each of them."""
+
+
+@runtime_checkable
+class InspectableSimulator(Protocol):
+    """A simulator that shows `capscope check` what symbolic states do not."""
+
+    def last_step(self) -> Mapping[str, str]:
+        """Return what the last step returned: the observation and whatever came with it."""
+
+    def inspect(self) -> Inspection:
+        """Return all internal values that can be compared."""
+
+    def remedy(self, randomness: bool) -> str:
+        """Return how to fix a restore that does not restore, or does not reseed (`randomness`)."""
+
+
+@runtime_checkable
+class HasNotes(Protocol):
+    """A simulator, agent or abstraction with notes for the user."""
+
+    def notes(self) -> Sequence[str]:
+        """Return a sentence for each thing that is correct but may surprise."""
+
+
+class Attempting(Protocol):
+    """An agent during one attempt; its `transcript` (text), if any, is stored."""
+
+    def act(self, observation: Observation) -> Action | None:
+        """Choose the next action; None means that the agent stops."""
+
+
+@runtime_checkable
+class EndableAttempt(Protocol):
+    """An attempt that must know when it is over, because it holds something."""
+
+    def end(self) -> None:
+        """Release everything; called once, however the attempt ended."""
+
+
+@runtime_checkable
+class SpendsAllowance(Protocol):
+    """An attempt that uses a language model; its `llm_tokens`, if any, are counted."""
+
+    def spend_from(self, allowance: Allowance) -> None:
+        """Pay for every call from now on; raise `AllowanceSpent` if nothing is left."""
+
+
+class Agent(Protocol):
+    """The agent under assessment, a black box."""
+
+    def begin(self, intent: Intent, seed: int) -> Attempting:
+        """Start an attempt at an intent, without memory of earlier attempts."""
+
+
+class Abstraction(Protocol):
+    """Maps an observation to a symbolic state."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary whose bits the states use."""
+
+    def __call__(self, observation: Observation) -> State:
+        """Return the atoms that hold."""
+
+
+@runtime_checkable
+class KnownTruth(Protocol):
+    """The exact capability model of a problem, for evaluation."""
+
+    def reachable_states(self) -> Sequence[State]:
+        """List every state that is reachable from the initial one."""
+
+    def intents(self) -> Sequence[Intent]:
+        """List every intent that corresponds to an effect in a reachable state."""
+
+    def outcomes(self, state: State, intent: Intent) -> Mapping[State, float]:
+        """Return the exact distribution over the state in which an attempt ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long an attempt may take, and how the next query's start is chosen.
+
+    `temporal_length` is Θ: an attempt ends after this many changes of the symbolic state (None: no
+    limit). `horizon` is the maximum number of simulator steps of an attempt. `reset_every` replaces
+    the sampling of start states: each query starts where the last one ended, and the simulator is
+    reset after this many executions.
+    """
+
+    temporal_length: int | None = 1
+    horizon: int = 100
+    reset_every: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("temporal_length", "horizon", "reset_every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything needed to assess an agent."""
+
+    name: str
+    simulator: Simulator
+    agent: Agent
+    abstraction: Abstraction
+    limits: Limits = field(default_factory=Limits)
+    truth: KnownTruth | None = None
+    description: str = ""
+    fingerprint: str = ""
+    """Identifies the files or code of the problem; a run is resumed only with the same ones."""
+    hazards: Sequence[str] = ()
+    """What the agent must not bring about, like `gone(*)`; runs search for it (see `Hazard`)."""
+    intents: Sequence[str] = ()
+    """What to ask the agent for; empty means that runs discover it."""
+    expected: Sequence[str] = ()
+    """What belongs to an intent and is no side effect, like `deleted(*): not archived(*)`."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary of the abstraction."""
+        return self.abstraction.vocabulary
+
+
+def picture_of(problem: Problem) -> Callable[[Snapshot], bytes] | None:
+    """Return a function that draws a position as a PNG; None if the simulator cannot draw."""
+    simulator = problem.simulator
+    return simulator.picture if isinstance(simulator, DrawsPictures) else None

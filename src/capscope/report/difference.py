@@ -1,0 +1,267 @@
+"""The comparison of two runs as text: what changed, what did not, and what is unknown.
+
+All names come from run directories, so every line is sanitized.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from capscope.insight.diff import Comparison, Difference, Estimate, Unknown
+from capscope.insight.diff.comparison import TEST, NewChange, Unchanged, change_between
+from capscope.insight.findings.finding import joined
+from capscope.report.notes import agent_failure_warnings
+from capscope.report.text import counted, first_few, wrapped
+
+NOT_COMPARABLE = (
+    "no comparison was possible: no capability was drawn often enough in the same states of both "
+    "runs"
+)
+SUSPECTED = (
+    "suspected, but not shown: the 95 % interval excludes no change, the test does not exclude it. "
+    "The test allows for adaptive sampling and for everything compared; more draws would decide"
+)
+NEW_SUSPECTED = "new beyond the request (suspected)"
+NEW_SUSPECTED_NOTE = (
+    "B did this and A never did, although it could; if the agents were identical, all of these "
+    "executions would be in B with probability p. It is suspected, not shown: all states count "
+    "together, and p allows neither for adaptive sampling nor for the number of changes compared"
+)
+NEW_BY_CHANCE = "beyond the request in B only, which may be chance"
+RATES = (
+    "rates are means over these states, except where the request held already, each with the "
+    "weight of the draws that can be compared; capscope show weighs all states of one run equally"
+)
+_MOST_TERMS = 3
+_MOST_NAMED = 6
+
+
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
+    """Describe a comparison."""
+    for line in _lines(comparison):
+        text = line.lstrip()
+        indent = line[: len(line) - len(text)]
+        yield from wrapped(text, indent, indent) if text else [""]
+
+
+def _lines(comparison: Comparison) -> Iterator[str]:
+    yield f"A: {run_text(comparison.a)}"
+    yield f"B: {run_text(comparison.b)}"
+    yield from scope_sentences(comparison)
+    yield ""
+    yield from hazard_sentences(comparison)
+    yield verdict(comparison)
+    for change, differences in groupby(comparison.differences, key=lambda d: d.change):
+        yield ""
+        yield f"{change}"
+        for difference in differences:
+            yield from (f"  {line}" for line in difference_lines(difference))
+    if comparison.suspected:
+        yield ""
+        yield SUSPECTED
+        yield from (f"  {line}" for one in comparison.suspected for line in suspected_lines(one))
+    suspected, others = split_changes(comparison)
+    if suspected:
+        yield ""
+        yield f"{NEW_SUSPECTED}: {NEW_SUSPECTED_NOTE}"
+        yield from (f"  {new_change_sentence(one)}" for one in suspected)
+    if others:
+        yield ""
+        yield NEW_BY_CHANCE
+        yield from (f"  {new_change_sentence(one)}" for one in others)
+    yield ""
+    if unsuspected := [one for one in comparison.unchanged if not one.suspected]:
+        yield unchanged_sentence(unsuspected)
+    if comparison.unknown:
+        yield "unknown (not counted as differences):"
+        yield from (f"  {sentence}" for sentence in unknown_sentences(comparison.unknown))
+    yield ""
+    yield f"error rate {comparison.error_rate:g}. {TEST}"
+
+
+def split_changes(comparison: Comparison) -> tuple[list[NewChange], list[NewChange]]:
+    """Return the changes beyond the request that only B made: those suspected, and the others."""
+    return [*comparison.suspected_changes], [c for c in comparison.new_changes if not c.suspected]
+
+
+def new_change_sentence(new: NewChange) -> str:
+    """Say what B changed beyond a request, and how often it could have happened on both sides."""
+    change = new.change
+    return (
+        f"asked for {change.request}, also {change.change}: B: {change.count_text}; A: 0 of "
+        f"{counted(new.possible_a, 'execution')}; p = {new.p:.2g}"
+    )
+
+
+def hazard_sentences(comparison: Comparison) -> Iterator[str]:
+    """Say of each hazard that both runs were given how often it happens in use."""
+    for one in comparison.hazard_rates:
+        change = "no change is shown" if one.change is None else str(one.change)
+        sides = [
+            f"{name} {side.hits:,} of {counted(len(side.sample.rows), 'draw')}"
+            for name, side in (("A", one.a), ("B", one.b))
+        ]
+        yield f"hazard {one.hazard} in use: {change} ({', '.join(sides)})"
+
+
+def run_text(run: Mapping[str, Any]) -> str:
+    """Describe one of the two runs."""
+    return (
+        f"{run['run']} ({run['problem']}, {run['strategy']}, seed {run['seed']}): "
+        f"{counted(run['executions'], 'execution')} in {counted(run['states'], 'state')}, "
+        f"{counted(run['capabilities'], 'capability')}"
+    )
+
+
+def scope_sentences(comparison: Comparison) -> Iterator[str]:
+    """Say what could be compared, and what could not."""
+    scope = comparison.scope
+    shared = counted(scope.states_shared, "state")
+    yield (
+        f"compared in {shared} in which both runs tried the same capability; A tried capabilities "
+        f"in {scope.states_only_a:,} more, B in {scope.states_only_b:,} more"
+    )
+    yield RATES
+    if scope.states_in_several_positions:
+        yield from _position_sentences(comparison)
+    for name, atoms in (("A", scope.atoms_only_a), ("B", scope.atoms_only_b)):
+        if atoms:
+            names = joined(first_few(atoms, _MOST_NAMED))
+            yield f"only {name} has {names}; states are compared without these atoms"
+    failures_a = agent_failure_warnings(scope.agent_failures_a, comparison.a["run"])
+    failures_b = agent_failure_warnings(scope.agent_failures_b, comparison.b["run"])
+    yield from (f"A: {warning}" for warning in failures_a)
+    yield from (f"B: {warning}" for warning in failures_b)
+
+
+def _position_sentences(comparison: Comparison) -> Iterator[str]:
+    scope = comparison.scope
+    number = scope.states_in_several_positions
+    states = f"{counted(number, 'state')} of these {'was' if number == 1 else 'were'}"
+    draws, shared = scope.draws_there, scope.draws_in_shared_positions
+    yield (
+        f"{states} seen in several simulator positions; {shared:,} of "
+        f"{counted(draws, 'draw')} there started from positions that occur in both runs and are "
+        "all counted"
+    )
+    if shared < draws:
+        yield (
+            "success may depend on the position, so the other draws count once per position; use "
+            "--any-position to count all of them, if the predicates capture everything that matters"
+        )
+        if comparison.a["strategy"] != comparison.b["strategy"]:
+            yield (
+                "the runs used different strategies, which may reach a state in different "
+                "positions: a difference in such a state may be due to the positions"
+            )
+
+
+def verdict(comparison: Comparison) -> str:
+    """Summarize the result in one phrase."""
+    found, suspected = comparison.differences, len(comparison.suspected)
+    also = f"; {counted(suspected, 'change')} suspected" if suspected else ""
+    if new := len(comparison.suspected_changes):
+        also += f"; {counted(new, 'new change')} beyond the request suspected"
+    if not found:
+        suspicions = f"{also.removeprefix('; ')}; " if also else ""
+        return f"{suspicions}no{' other' if also else ''} difference that the evidence supports"
+    capabilities = len({d.capability for d in found})
+    return f"{counted(len(found), 'difference')} in {counted(capabilities, 'capability')}{also}"
+
+
+def difference_lines(difference: Difference) -> Iterator[str]:
+    """Describe one difference: what, where, both estimates, and the evidence."""
+    yield heading(difference)
+    yield f"  A {estimate(difference.a)}; B {estimate(difference.b)}"
+    yield f"  {size(difference)}"
+    yield f"  {evidence(difference)}"
+    if difference.where.elsewhere is not None:
+        a, b = difference.where.elsewhere
+        yield f"  elsewhere: A {a.probability:.2f}, B {b.probability:.2f}"
+
+
+def heading(difference: Difference) -> str:
+    """Name the capability, the side effect, and where they differ."""
+    effect = f": {joined(difference.literals)}" if difference.literals else ""
+    return f"{difference.capability}{effect}, {_condition(difference)} [{_compared(difference)}]"
+
+
+def sentence(difference: Difference) -> str:
+    """Say what changed, where, and by how much, in one sentence."""
+    change, low, high = change_between(difference.a, difference.b)
+    what = f"the rate of {joined(difference.literals)}" if difference.literals else "success"
+    return (
+        f"Asked for {difference.capability}, {_condition(difference)}: {what} changes by "
+        f"{change:+.2f} [{low:+.2f}, {high:+.2f}] ({_compared(difference)})."
+    )
+
+
+def _compared(difference: Difference) -> str:
+    where = difference.where
+    return f"{where.states:,} of {counted(where.of, 'state')} compared"
+
+
+def _condition(difference: Difference) -> str:
+    terms = difference.where.when
+    if terms == ((),):
+        return "everywhere"
+    shown = first_few([joined(term) for term in terms], _MOST_TERMS, "{} more conditions")
+    return f"when {' or '.join(shown)}"
+
+
+def estimate(side: Estimate) -> str:
+    """Format a probability (see `RATES`) with its interval and its draws.
+
+    >>> estimate(Estimate(0.05, 0.04, 0.07, 30, 300))
+    '0.05 [0.04, 0.07] (30 of 300 draws)'
+    """
+    draws = f"{side.hits:,} of {counted(side.draws, 'draw')}"
+    return f"{side.probability:.2f} [{side.low:.2f}, {side.high:.2f}] ({draws})"
+
+
+def suspected_lines(capability: Unchanged) -> Iterator[str]:
+    """Describe a change that the interval shows and the test does not."""
+    yield f"{capability.capability} [{counted(capability.states, 'state')} compared]"
+    yield f"  A {estimate(capability.a)}; B {estimate(capability.b)}"
+    yield f"  {size(capability)}; p = {capability.adjusted_p:.2g}, adjusted for all comparisons"
+
+
+def size(difference: Difference | Unchanged) -> str:
+    """Format the size of the change."""
+    change, low, high = change_between(difference.a, difference.b)
+    return f"change {change:+.2f} [{low:+.2f}, {high:+.2f}]"
+
+
+def evidence(difference: Difference) -> str:
+    """Format the result of the test, which matches draws of both runs."""
+    what = "occurred" if difference.literals else "was achieved"
+    return (
+        f"in matched draws, it {what} {difference.wins_a:,} times only in A and "
+        f"{difference.wins_b:,} times only in B; p = {difference.adjusted_p:.2g}, adjusted for all "
+        "comparisons"
+    )
+
+
+def unchanged_sentence(unchanged: Sequence[Unchanged]) -> str:
+    """Say how many capabilities showed no difference, and how large one may have been missed."""
+
+    def largest_missed(capability: Unchanged) -> float:
+        _, low, high = change_between(capability.a, capability.b)
+        return max(-low, high)
+
+    widest = max(unchanged, key=largest_missed)
+    return (
+        f"no difference in success was found in {counted(len(unchanged), 'capability')}; over all "
+        f"states of one, a change of up to {largest_missed(widest):.2f} may have been missed "
+        f"({widest.capability})"
+    )
+
+
+def unknown_sentences(unknown: Sequence[Unknown]) -> Iterator[str]:
+    """List the capabilities for which no comparison was possible, by reason."""
+    reasons: defaultdict[str, list[str]] = defaultdict(list)
+    for capability in unknown:
+        reasons[str(capability.reason)].append(str(capability.capability))
+    for reason, names in reasons.items():
+        yield f"{reason}: {joined(first_few(names, _MOST_NAMED))}"

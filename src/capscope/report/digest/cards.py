@@ -1,0 +1,166 @@
+"""Findings and hazards as cards: the sentence, its rates, and the way there from the beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+from capscope.insight.findings import Example, Finding
+from capscope.insight.findings.rate import Rate
+from capscope.insight.hazards import HazardPair, HazardResult
+from capscope.insight.ways import Way, WayStep
+from capscope.logic import Effect, ExactlyOne, Literal, Phrasing, State, Vocabulary
+from capscope.report.digest.card import (
+    HAZARD,
+    CardDigest,
+    RateDigest,
+    Tone,
+    WayArrow,
+    WayDigest,
+    WayNode,
+)
+from capscope.report.digest.size_budget import SizeBudget, brief
+from capscope.report.digest.states import StateListing
+from capscope.report.digest.summary import as_sentence
+from capscope.report.hazards import hazard_details, hazard_headline
+from capscope.report.text import example_text
+from capscope.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from capscope.run import Run
+
+_MOST_ARROWS = 6
+"""Requests drawn of one way; of a longer one the first and the last."""
+_FIRST_ARROWS = 2
+_LEAST_HARM = 2
+"""The rank from which a finding is about what the agent does or fails to do."""
+_MOST_LITERALS = 6
+"""Literals listed for one state of a way."""
+
+
+def tone_of(finding: Finding) -> Tone:
+    """Return whether a finding is about harm, or merely about how the agent gets there."""
+    return Tone.HARM if finding.harm >= _LEAST_HARM else Tone.ODD
+
+
+class CardMaker:
+    """Makes the cards of a run; states are numbers of the listing."""
+
+    def __init__(self, run: Run, listing: StateListing) -> None:
+        self._vocabulary: Vocabulary = run.graph.vocabulary
+        self._phrasing = Phrasing.of(self._vocabulary)
+        self._groups: ExactlyOne = run.graph.exactly_one
+        self._listing = listing
+
+    def taken(self, cards: Iterable[CardDigest], space: SizeBudget) -> tuple[CardDigest, ...]:
+        """Take as many cards as fit, in the given order."""
+        kept: list[CardDigest] = []
+        for card in cards:
+            numbers = [node.state for node in card.way.nodes] if card.way else []
+            if not self._listing.take(numbers, space, card):
+                break
+            kept.append(card)
+        return tuple(kept)
+
+    def hazard_card(self, run: Run, result: HazardResult) -> CardDigest:
+        """Make the card of a hazard: how often it happened, and the shortest way into it."""
+        first = result.unasked[:1]
+        ways = [self.way_digest(pair.way) for pair in first if pair.way]
+        return CardDigest(
+            HAZARD,
+            Tone.HARM if result.happened or result.cut_short else Tone.IDLE,
+            self._phrasing.sentence(as_sentence(sanitize(f"hazard {hazard_headline(result)}"))),
+            "",
+            tuple(dict.fromkeys(sanitize(str(pair.intent)) for pair in result.unasked)),
+            tuple(map(_rate_of_pair, first)),
+            ways[0] if ways else None,
+            tuple(
+                self._phrasing.sentence(as_sentence(sanitize(line)))
+                for line in hazard_details(run, result)
+            ),
+        )
+
+    def card(self, finding: Finding) -> CardDigest:
+        """Make the card of a finding."""
+        example, way = "", None
+        for shown in finding.examples[:1]:
+            name = f"s{self._listing.number[shown.state]}"
+            text = sanitize(example_text(shown, self._listing.always, name))
+            example = f"For {self._phrasing.sentence(text)}."
+            way = self._way(finding, shown)
+        return CardDigest(
+            finding.kind,
+            tone_of(finding),
+            self._phrasing.sentence(sanitize(finding.sentence)),
+            example,
+            tuple(sanitize(str(intent)) for intent in finding.intents),
+            tuple(_rates(finding)),
+            way,
+        )
+
+    def _way(self, finding: Finding, example: Example) -> WayDigest:
+        known = finding.way
+        shown = WayStep(example.state, example.intent, example.after, example.count, example.draws)
+        mentioned = [literal for clause in finding.when for literal in clause.term]
+        mentioned += [*finding.literals, *example.intent.mentioned]
+        way = self.way_digest((*(known or ()), shown), mentioned)
+        return replace(way, from_beginning=known is not None)
+
+    def way_digest(self, steps: Way, mentioned: Sequence[Literal] = ()) -> WayDigest:
+        """Draw steps; the first state shows what changes later and what is mentioned."""
+        # A condition about all objects of a type has variables, which are no atoms.
+        known = (self._vocabulary.bit.get(literal.atom, 0) for literal in mentioned)
+        own = reduce(or_, known, 0)
+        matters = reduce(or_, (step.state ^ step.after for step in steps), own)
+        nodes = [self._node(steps[0].state, self._holding(steps[0].state & matters))]
+        nodes += [self._node(step.after, self._changes(step)) for step in steps]
+        arrows = [WayArrow(sanitize(str(s.intent)), s.count, s.draws) for s in steps]
+        omitted = len(arrows) - _MOST_ARROWS
+        if omitted <= 1:
+            return WayDigest(tuple(nodes), tuple(arrows), from_beginning=True)
+        del nodes[_FIRST_ARROWS + 1 : _FIRST_ARROWS + omitted]
+        del arrows[_FIRST_ARROWS : _FIRST_ARROWS + omitted - 1]
+        gap = WayArrow("", 0, 0)
+        arrows[_FIRST_ARROWS] = gap
+        return WayDigest(tuple(nodes), tuple(arrows), True, _FIRST_ARROWS, omitted)
+
+    def _node(self, state: State, literals: Sequence[str]) -> WayNode:
+        number = self._listing.number[state]
+        return WayNode(
+            number, tuple(literals[:_MOST_LITERALS]), max(len(literals) - _MOST_LITERALS, 0)
+        )
+
+    def _holding(self, state: State) -> tuple[str, ...]:
+        return self._listing.holding(state & ~self._listing.always)
+
+    def _changes(self, step: WayStep) -> list[str]:
+        effect = self._groups.without_implied(Effect.between(step.state, step.after))
+        return [sanitize(str(literal)) for literal in effect.literals(self._vocabulary)]
+
+
+def _rates(finding: Finding) -> Iterator[RateDigest]:
+    yield _rate("how often", finding.rate)
+    if finding.against is not None:
+        yield _rate("compared with", finding.against)
+
+
+def _rate(label: str, rate: Rate) -> RateDigest:
+    low, high = rate.interval
+    bounds = brief(rate.probability), brief(low), brief(high)
+    return RateDigest(label, *bounds, rate.draws, rate.states)
+
+
+def _rate_of_pair(pair: HazardPair) -> RateDigest:
+    bounds = brief(pair.probability), brief(pair.low), brief(pair.high)
+    return RateDigest("at the end of this way", *bounds, pair.draws, 1)
+
+
+def indexed_card(card: CardDigest, indices: Mapping[int, int]) -> CardDigest:
+    """Refer to states by their index in the digest instead of their number."""
+    if card.way is None:
+        return card
+    nodes = tuple(replace(node, state=indices[node.state]) for node in card.way.nodes)
+    return replace(card, way=replace(card.way, nodes=nodes))

@@ -1,0 +1,300 @@
+"""The summary of a run in sentences, and its facts.
+
+The summary is for readers who do not know capscope: terms are explained when they first occur,
+every claim has its numbers, and nothing that was not seen is called impossible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from capscope.insight.findings import Finding
+from capscope.insight.findings.finding import joined
+from capscope.insight.unrequested_changes import headline
+from capscope.journal.identity import RunIdentity
+from capscope.journal.stop_reason import StopKind
+from capscope.logic import Phrasing
+from capscope.report.digest.capabilities import Standings
+from capscope.report.digest.reliability import it, reliability_sentences, was
+from capscope.report.digest.shape import Standing, SummarySection
+from capscope.report.hazards import confidence_note, hazard_headline
+from capscope.report.notes import (
+    agent_failure_text,
+    agent_failure_warnings,
+    aliasing_notes,
+    change_warnings,
+    claim_text,
+    initial_position_notes,
+    stop_text,
+)
+from capscope.report.text import counted, first_few
+from capscope.sanitize import sanitize
+from capscope.strategy.registry import Claim, claim_of
+
+if TYPE_CHECKING:
+    from capscope.run import Run
+
+_MOST_FINDINGS = 3
+_MOST_NAMED = 3
+
+
+def summary_of(
+    run: Run, standings: Standings, findings: Sequence[Finding]
+) -> tuple[SummarySection, ...]:
+    """Summarize a run in five sections, after one about hazards if there are any."""
+    sections: list[tuple[str, Iterator[str]]] = [
+        *([("What must not happen", _hazards(run))] if run.hazards else []),
+        ("What was assessed", _assessed(run)),
+        ("What it cost", _cost(run)),
+        ("What it achieved", reliability_sentences(standings)),
+        ("What else it changed", _surprises(run, findings)),
+        ("What is unknown", _unknown(run, standings)),
+    ]
+    said = Phrasing.of(run.graph.vocabulary).sentence
+    return tuple(
+        SummarySection(head, tuple(said(sanitize(text)) for text in texts))
+        for head, texts in sections
+    )
+
+
+def _hazards(run: Run) -> Iterator[str]:
+    for result in run.hazards:
+        yield f"Hazard {hazard_headline(result)}."
+    yield as_sentence(confidence_note(run, len(run.hazards)))
+
+
+def _assessed(run: Run) -> Iterator[str]:
+    graph, problem = run.graph, run.problem
+    intents = graph.capabilities
+    if not intents:
+        yield f"The agent of {problem}; the run has not found anything to ask it for yet."
+        return
+    asked = "was" if len(run.executions) else "is to be"
+    things = f"one of {len(intents):,} intents, for example" if len(intents) > 2 else "this:"
+    # If an intent itself contains "and" or "or", a comma separates the two.
+    either = " or " if all(len(intent.mentioned) == 1 for intent in intents[:2]) else ", or "
+    yield (
+        f"The agent of {problem} {asked} asked to achieve {things} "
+        f"{either.join(map(str, intents[:2]))}. Everything that it can be asked for is a "
+        "capability; asking once, and observing what changes, is an execution (a draw)."
+    )
+    if graph.nodes:
+        atoms = counted(len(graph.vocabulary.atoms), "atom")
+        yield (
+            f"The run saw {counted(len(graph.nodes), 'state')}. A state is described by {atoms}, "
+            "each of which holds or does not hold."
+        )
+    yield _execution_end(run.identity)
+
+
+def _execution_end(identity: RunIdentity) -> str:
+    length, steps = identity.temporal_length, counted(identity.horizon, "simulator step")
+    if length is None:
+        return f"An execution ends when the agent stops, or after {steps}."
+    changed = "the state has changed" if length == 1 else f"the state has changed {length} times"
+    return (
+        f"An execution ends when {changed}, when the agent stops, or after {steps}. An intent that "
+        "takes longer therefore shows as a step on the way, not as a success."
+    )
+
+
+def _cost(run: Run) -> Iterator[str]:
+    usage, discovery = run.usage, run.meta.discovery_usage.simulator_steps
+    if usage.executions:
+        found = f", {discovery:,} of them to discover the capabilities," if discovery else ""
+        steps = f"{counted(usage.simulator_steps, 'simulator step')}{found}"
+        queries = (
+            f"{counted(usage.queries, 'query')}, chosen by the strategy {run.identity.strategy},"
+        )
+        executions = counted(usage.executions, "execution")
+        yield f"{executions} in {queries} took {steps} and {duration(usage.seconds)}."
+    elif discovery:
+        steps = counted(discovery, "simulator step")
+        yield f"{steps} were spent on discovering the capabilities; nothing was executed yet."
+    else:
+        yield "Nothing yet: nothing was executed."
+    if usage.llm_tokens:
+        paid = f", at a cost of {usage.llm_cost:.4g}" if usage.llm_cost else ""
+        yield f"The agent's language model used {counted(usage.llm_tokens, 'token')}{paid}."
+    yield _stop_sentence(run)
+
+
+def _stop_sentence(run: Run) -> str:
+    reason = run.stop_reason
+    if reason is None:
+        return "The run has not finished: it is still running or was interrupted."
+    if reason.kind is StopKind.NO_NEWS:
+        patience = run.identity.settings.patience
+        queries = f"{counted(patience, 'query')} in a row" if patience > 1 else "a query"
+        return f"It stopped because {queries} showed nothing new."
+    if reason.kind is StopKind.SETTLED and run.claim_withheld is None:
+        return "It stopped because, by its own criterion, the evidence was settled."
+    if reason.kind is StopKind.BUDGET:
+        limit = getattr(run.budget, reason.detail)
+        return f"It stopped because its budget was spent ({_amount(reason.detail, limit)})."
+    return f"It stopped for this reason: {stop_text(run)}."
+
+
+def _amount(currency: str, limit: float) -> str:
+    if currency == "queries":
+        return counted(int(limit), "query")
+    if currency == "llm_cost":
+        return f"a cost of {limit:g}"
+    if currency == "seconds":
+        return f"{limit:g} second{'' if limit == 1 else 's'}"
+    return counted(int(limit), currency.removesuffix("s").removeprefix("llm_").replace("_", " "))
+
+
+def _surprises(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
+    # First of all: an agent that fails is not one that prefers to do nothing.
+    warnings = [*agent_failure_warnings(run.agent_failures), *change_warnings(run)]
+    yield from map(as_sentence, warnings)
+    if not run.graph.pairs_tried:
+        yield "Nothing yet: no execution was completed."
+    else:
+        yield headline(run.unrequested_changes, len(run.executions.complete))
+    # The most striking of each kind before the second of any: findings of a kind are similar.
+    first = {finding.kind: finding for finding in reversed(findings)}.values()
+    ranked = sorted(findings, key=lambda finding: finding not in first)
+    yield from (finding.sentence for finding in ranked[:_MOST_FINDINGS])
+    more = len(findings) - _MOST_FINDINGS
+    if more > 0:
+        yield f"{counted(more, 'more finding')} {'are' if more > 1 else 'is'} shown above."
+
+
+def _unknown(run: Run, standings: Standings) -> Iterator[str]:
+    graph = run.graph
+    if not graph.pairs_tried:
+        yield "Everything: no execution was completed yet."
+        return
+    pairs = len(graph.nodes) * len(graph.capabilities)
+    untried = pairs - graph.pairs_tried
+    seen = f"{counted(pairs, 'pair')} of a state seen and a capability"
+    if untried:
+        share = share_text(untried, pairs)
+        yield (
+            f"Of the {seen}, {untried:,} ({share}) {was(untried)} never tried; "
+            f"{_untried_text(run)}."
+        )
+    else:
+        yield f"Each of the {seen} was tried at least once."
+    never = standings.of(Standing.UNTRIED)
+    if never:
+        names = first_few([str(view.intent) for view in never], _MOST_NAMED)
+        yield (
+            f"{counted(len(never), 'capability')} {was(len(never))} never executed where "
+            f"{it(len(never))} did not hold already: {joined(names)}."
+        )
+    yield "Nothing is known about states that the run never reached."
+    yield from map(as_sentence, initial_position_notes(run.initial_positions))
+    yield from map(as_sentence, aliasing_notes(run.aliasing, graph.always))
+    yield from _claim_sentences(run)
+    cut = int(run.executions.cut.sum())
+    if cut:
+        yield f"{counted(cut, 'execution')} {was(cut)} cut short by a budget and not used."
+
+
+def _untried_text(run: Run) -> str:
+    if not run.infers:
+        return "what happens there is unknown"
+    _, inferred, unknown = run.coverage
+    return f"the model infers {inferred:,} of these from others, and {unknown:,} are unknown"
+
+
+def _claim_sentences(run: Run) -> Iterator[str]:
+    verdict, withheld = run.verdict, run.claim_withheld
+    if withheld is not None:
+        yield f"Nothing is called settled, because {withheld}."
+        return
+    if claim_of(run.identity.strategy) is Claim.AUDITED:
+        yield as_sentence(claim_text(run))
+        if run.audit is not None:
+            yield "This says what can happen, not how often, and only in the sequences it names."
+        return
+    points = verdict.claim if verdict.reached else "; ".join(verdict.open_points())
+    settled = "settled" if verdict.reached else "not settled yet"
+    yield f"By the criterion of `--until settled` the evidence is {settled}: {points}."
+    yield (
+        "This criterion assumes that repeated attempts in a state are independent. The "
+        "probabilities of a rule are averages; in single states they may differ."
+    )
+
+
+def as_sentence(note: str) -> str:
+    """Return a note as a sentence."""
+    return f"{note[0].upper()}{note[1:].removesuffix('.')}."
+
+
+def share_text(part: int, whole: int) -> str:
+    """Return a percentage that is neither 0 nor 100 for a proper part."""
+    if part in (0, whole):
+        return "100 %" if part else "0 %"
+    percent = 100 * part / whole
+    limit = "under 0.1" if percent < 0.1 else "over 99.9" if percent > 99.9 else f"{percent:.1f}"
+    return f"{limit} %"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in readable units.
+
+    >>> [duration(seconds) for seconds in (0.01, 0.31, 9.24, 75, 3725)]
+    ['less than 0.1 seconds', '0.3 seconds', '9 seconds', '1 min 15 s', '1 h 2 min']
+    """
+    if seconds < 0.1:
+        return "less than 0.1 seconds"
+    if seconds < 60:
+        return f"{seconds:.{int(seconds < 5)}f} seconds"
+    minutes = seconds / 60
+    if minutes < 60:
+        return f"{int(minutes)} min {int(seconds % 60)} s"
+    return f"{int(minutes // 60)} h {int(minutes % 60)} min"
+
+
+def facts_of(run: Run) -> tuple[tuple[str, str], ...]:
+    """List what the run was made with and what it spent."""
+    return tuple((sanitize(name), sanitize(value)) for name, value in _facts(run))
+
+
+def _facts(run: Run) -> Iterator[tuple[str, str]]:
+    identity, graph, usage = run.identity, run.graph, run.usage
+    yield "problem", run.problem
+    if identity.source != run.problem:
+        yield "source", identity.source
+    yield "strategy", identity.strategy
+    yield "seed", str(identity.seed)
+    yield "stop reason", stop_text(run) if run.stop_reason else "not stopped"
+    yield "vocabulary", counted(len(graph.vocabulary.atoms), "atom")
+    yield "capabilities", f"{len(graph.capabilities):,}"
+    yield "queries", f"{usage.queries:,}"
+    yield "executions", f"{usage.executions:,}"
+    yield "simulator steps", f"{usage.simulator_steps:,}"
+    yield "of these for discovery", f"{run.meta.discovery_usage.simulator_steps:,}"
+    if usage.llm_tokens:
+        yield "LLM tokens", f"{usage.llm_tokens:,}"
+    if usage.llm_cost:
+        yield "LLM cost", f"{usage.llm_cost:.6g}"
+    yield "seconds", f"{usage.seconds:,.1f}"
+    for failure in run.agent_failures:
+        name = f"executions in which the agent {agent_failure_text(failure)}"
+        yield name, f"{failure.executions:,}"
+    for name, limit in run.budget.limits:
+        yield f"budget: {name.replace('_', ' ')}", f"{limit:,}"
+    length = identity.temporal_length
+    changes = "any number of changes" if length is None else counted(length, "change")
+    yield "an execution ends after", changes + (" of the symbolic state" if length else "")
+    yield "or after", counted(identity.horizon, "simulator step")
+    if identity.reset_every:
+        yield "simulator reset every", counted(identity.reset_every, "execution")
+    for name, value in identity.settings.changed().items():
+        text = "; ".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}"
+        yield f"setting: {name.replace('_', ' ')}", text
+    for name, version in run.meta.versions.items():
+        yield f"version: {name}", str(version)
+    if identity.fingerprint:
+        yield "problem fingerprint", identity.fingerprint
+    texts = run.meta.file_digests
+    if texts:
+        yield "digest of the problem's file", texts[0]
+    if len(texts) > 1:
+        yield "changed during the run to", ", ".join(texts[1:])

@@ -1,0 +1,194 @@
+"""The draws behind the rules of a capability: what was asked, when, and what the agent did."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from capscope.journal.execution_table import ExecutionTable
+from capscope.journal.journal import Draw, Journal
+from capscope.logic import Intent, State, Vocabulary
+from capscope.problem import Attempt, Ending
+from capscope.report.text import capability_views, changes_text, counted, rule_lines
+from capscope.sanitize import sanitize, sanitize_lines
+
+if TYPE_CHECKING:
+    from capscope.run import Run
+
+_SHORTEST_SHARED_START = 8
+"""Lines that transcripts must share at the beginning for it to be shown only once."""
+
+
+class ExecutionId(NamedTuple):
+    """Where in a run an execution was made."""
+
+    query: int
+    draw: int
+    execution: int
+
+    def __str__(self) -> str:
+        return f"query {self.query}, draw {self.draw}, execution {self.execution}"
+
+
+class ExecutionRecord(NamedTuple):
+    """One execution of a capability; `attempt` has its transcript only if that was requested."""
+
+    id: ExecutionId
+    attempt: Attempt
+
+    @property
+    def before(self) -> State:
+        """The state in which the capability was requested."""
+        return self.attempt.trajectory[0]
+
+    @property
+    def after(self) -> State:
+        """The state in which the execution ended."""
+        return self.attempt.trajectory[-1]
+
+    @property
+    def cut(self) -> bool:
+        """Whether a budget cut it short."""
+        return self.attempt.ending is Ending.CUT
+
+
+@dataclass(frozen=True)
+class CapabilityDraws:
+    """The executions of one capability in a run."""
+
+    run: Run
+    intent: Intent
+    executions: tuple[ExecutionRecord, ...]
+    omitted: int
+    """Executions beyond the limit."""
+    transcripts: bool
+    """Whether transcripts were requested."""
+
+
+def read_executions(
+    table: ExecutionTable, journal: Journal, rows: Iterable[int]
+) -> Iterator[ExecutionRecord]:
+    """Read the executions in some rows of the table, without their transcripts."""
+    read: dict[int, list[Draw]] = {}
+    for row in rows:
+        columns = (table.query, table.draw, table.number)
+        place = ExecutionId(*(int(column[row]) for column in columns))
+        if place.query not in read:
+            read[place.query] = journal.draws(place.query)
+        attempt = read[place.query][place.draw].executions[place.execution].attempt
+        yield ExecutionRecord(place, attempt)
+
+
+def capability_draws(
+    run: Run, intent: Intent, limit: int | None = None, transcripts: bool = False
+) -> CapabilityDraws:
+    """Read the executions of a capability up to a limit, including those that were cut."""
+    found = np.flatnonzero(run.executions.capability == run.graph.index[intent])
+    with run.open_journal() as journal:
+        shown = list(read_executions(run.executions, journal, found[:limit]))
+        if transcripts:
+            shown = [
+                ExecutionRecord(place, attempt._replace(transcript=journal.transcript(*place)))
+                for place, attempt in shown
+            ]
+    return CapabilityDraws(run, intent, tuple(shown), len(found) - len(shown), transcripts)
+
+
+def draw_lines(draws: CapabilityDraws) -> Iterator[str]:
+    """Describe the draws rule by rule, then their transcripts."""
+    graph = draws.run.graph
+    view = next(v for v in capability_views(graph) if v.intent == draws.intent)
+    yield f"{sanitize(str(draws.intent))}   ({counted(view.executions, 'draw')})"
+    for rule in view.rules:
+        yield from rule_lines(rule, graph.vocabulary)
+        states = set(rule.rule.states)
+        own = [e for e in draws.executions if not e.cut and e.before in states]
+        yield from _state_lines(own, graph.vocabulary)
+    cut = [e for e in draws.executions if e.cut]
+    if cut:
+        yield "  cut short by a budget, in no rule:"
+        yield from _state_lines(cut, graph.vocabulary)
+    if draws.omitted:
+        yield f"  {counted(draws.omitted, 'more draw')}"
+    yield from _transcript_lines(draws.executions)
+    if draws.transcripts and not any(e.attempt.transcript for e in draws.executions):
+        yield "there is no transcript of these draws"
+
+
+def _transcript_lines(executions: Sequence[ExecutionRecord]) -> Iterator[str]:
+    earlier: list[str] = []
+    first: ExecutionId | None = None
+    for execution in executions:
+        lines = list(sanitize_lines(execution.attempt.transcript))
+        if lines:
+            yield ""
+            yield f"{execution.id}:"
+            yield from (f"  {line}" for line in abbreviated_lines(lines, earlier, first))
+            if first is None:
+                earlier, first = lines, execution.id
+
+
+def draws_document(draws: CapabilityDraws) -> dict[str, Any]:
+    """Return the draws as JSON-ready values; rules are numbered as in `model.json`."""
+    rules = enumerate(draws.run.graph.rules(draws.intent))
+    rule_of = {state: number for number, rule in rules for state in rule.states}
+    return {
+        "problem": draws.run.problem,
+        "intent": draws.intent.as_lists(),
+        "draws": [_document(execution, rule_of, draws) for execution in draws.executions],
+        "left_out": draws.omitted,
+    }
+
+
+def _document(
+    execution: ExecutionRecord, rule_of: dict[State, int], draws: CapabilityDraws
+) -> dict[str, Any]:
+    attempt, vocabulary = execution.attempt, draws.run.graph.vocabulary
+    document = {
+        **execution.id._asdict(),
+        "rule": None if execution.cut else rule_of.get(execution.before),
+        "before": [str(atom) for atom in vocabulary.holding(execution.before)],
+        "after": [str(atom) for atom in vocabulary.holding(execution.after)],
+        "ending": str(attempt.ending),
+        "simulator_steps": attempt.simulator_steps,
+        "llm_tokens": attempt.llm_tokens,
+        "detail": attempt.detail,
+    }
+    return document | ({"transcript": attempt.transcript} if draws.transcripts else {})
+
+
+def _state_lines(executions: Sequence[ExecutionRecord], vocabulary: Vocabulary) -> Iterator[str]:
+    """List executions by the state in which they started."""
+    ordered = sorted(executions, key=lambda execution: (execution.before, execution.id))
+    for before, group in itertools.groupby(ordered, key=lambda execution: execution.before):
+        atoms = ", ".join(map(str, vocabulary.holding(before))) or "no atom"
+        yield sanitize(f"      in {atoms}:")
+        for execution in group:
+            changes = changes_text(before, execution.after, vocabulary)
+            yield sanitize(f"        {execution.id}: {changes} ({_remarks(execution.attempt)})")
+
+
+def _remarks(attempt: Attempt) -> str:
+    tokens = counted(attempt.llm_tokens, "token") if attempt.llm_tokens else ""
+    remarks = (attempt.ending, counted(attempt.simulator_steps, "step"), tokens, attempt.detail)
+    return ", ".join(remark for remark in remarks if remark)
+
+
+def abbreviated_lines(
+    lines: list[str], earlier: list[str], first: ExecutionId | None
+) -> Iterator[str]:
+    """Yield the lines of a transcript; a long beginning shared with an earlier one is omitted."""
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(lines, earlier, strict=False))
+    common = sum(1 for _ in pairs)
+    # An indented line belongs to the line above it.
+    while 0 < common < len(lines) and lines[common].startswith(" "):
+        common -= 1
+    if common < _SHORTEST_SHARED_START:
+        common = 0
+    else:
+        yield f"(begins with the first {common} lines of {first})"
+    yield from lines[common:]

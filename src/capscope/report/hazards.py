@@ -1,0 +1,242 @@
+"""Hazards as text: whether they happened, by which way, how likely they are, and if they last.
+
+Where a hazard never happened, the text says what bound the evidence supports, or that there is
+none; it never says that the hazard is impossible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from capscope.insight.findings.finding import joined
+from capscope.insight.hazards import HazardPair, HazardRate, HazardResult, Recovery
+from capscope.insight.ways import Way, WayStep
+from capscope.logic import Intent, State
+from capscope.logic.dnf import Term, shortest_dnf
+from capscope.model import Outcome, Rule, StateGraph
+from capscope.problem import Hazard
+from capscope.report.text import changes_text, counted, first_few, wrapped
+
+if TYPE_CHECKING:
+    from capscope.run import Run
+
+_MOST_INTENTS = 3
+_MOST_TERMS = 3
+_MOST_RULES = 5
+_VISIBLE = 0.0005  # a lower bound that is worth telling
+
+
+def hazard_headlines(run: Run) -> Iterator[str]:
+    """Say of each hazard of a run whether it happened, how likely it is, and by which way."""
+    for result in run.hazards:
+        yield from wrapped(f"hazard {hazard_headline(result)}")
+        if result.unasked and result.unasked[0].way:
+            yield from wrapped(f"way: {short_way(result.unasked[0].way)}", "  ")
+    if run.hazards:
+        yield f"  more about hazards: capscope hazards {run.path}"
+
+
+def hazard_headline(result: HazardResult) -> str:
+    """Say in one phrase whether a hazard happened, and how likely it is in use."""
+    if result.in_use is None:
+        return f"{_happened(result)}; no bound for use: {result.no_bound}"
+    return f"{_happened(result)}; in use, {rate_text(result.in_use)}"
+
+
+def _happened(result: HazardResult) -> str:
+    of = counted(result.executions, "execution")
+    if result.happened:
+        happened = f"happened in {result.happened:,} of {of} that did not ask for it"
+    elif result.cut_short:
+        happened = f"happened in {counted(result.cut_short, 'execution')} that a budget cut short"
+    else:
+        asked = " that did not ask for it" if result.requests else ""
+        happened = f"never happened in {of}{asked}"
+    return f"{result.hazard}: {happened}"
+
+
+def rate_text(rate: HazardRate) -> str:
+    """Return the bounds of a rate, rounded outward.
+
+    >>> rate_text(HazardRate(0, 374, 0.0, 0.01041, 0.955, "in use"))
+    'at most 1.1 % of executions'
+    >>> rate_text(HazardRate(30, 40, 0.5, 0.92, 0.955, "in use"))
+    '50 % to 92 % of executions'
+    """
+    if rate.low < _VISIBLE:
+        return f"at most {_percent(rate.high, math.ceil)} of executions"
+    low, high = _percent(rate.low, math.floor), _percent(rate.high, math.ceil)
+    return f"{low} to {high} of executions"
+
+
+def _percent(share: float, rounded: Callable[[float], int]) -> str:
+    """Return a percentage with two digits; bounds may only become wider."""
+    percent = 100 * share
+    scale = 10.0 ** max(1 - math.floor(math.log10(percent)), 0) if percent else 1.0
+    return f"{rounded(round(percent * scale, 6)) / scale:g} %"
+
+
+def short_way(way: Way) -> str:
+    """Name the requests of a way.
+
+    >>> short_way(())
+    'where the run begins'
+    """
+    return ", then ".join(str(step.intent) for step in way) or "where the run begins"
+
+
+def hazards_lines(run: Run, results: tuple[HazardResult, ...]) -> Iterator[str]:
+    """Describe hazards in full."""
+    yield (
+        f"{run.problem}: {counted(len(results), 'hazard')}, "
+        f"{counted(run.usage.executions, 'execution')}"
+    )
+    for result in results:
+        yield ""
+        yield from wrapped(_happened(result))
+        for sentence in hazard_details(run, result):
+            yield from wrapped(sentence, "  ", "    ")
+    yield ""
+    yield from wrapped(confidence_note(run, len(results)))
+
+
+def confidence_note(run: Run, number: int) -> str:
+    """Say what the bounds mean."""
+    all_of = f"the percentages of all {number:,} hazards" if number > 1 else "the percentages"
+    return (
+        f"with {run.identity.settings.confidence:g} confidence, {all_of} hold together, whatever "
+        "the strategy drew and whenever the run stopped; a condition has the interval of its rule; "
+        "what was never tried may still be a way into a hazard"
+    )
+
+
+def hazard_details(run: Run, result: HazardResult) -> Iterator[str]:
+    """Describe where a hazard happened, how likely it is there, and whether it was undone."""
+    if result.holds_at_beginning:
+        yield "it holds in part from the beginning; what counts is what becomes true later"
+    if result.in_use is not None:
+        yield _rate_sentence(result.in_use)
+    else:
+        yield f"no bound for use: {result.no_bound}"
+    if result.after_reset is not None and result.after_reset.samples:
+        yield _rate_sentence(result.after_reset)
+    if result.unasked:
+        yield from _way_sentences(run.graph, result.unasked[0])
+        yield from _rule_sentences(run.graph, result)
+        yield _where_sentence(result)
+    if result.recovery is not None:
+        yield from recovery_sentences(result.recovery)
+    if result.requests:
+        yield (
+            f"asked for it, the agent brought it about in {result.granted:,} of "
+            f"{counted(result.requests, 'execution')}"
+        )
+
+
+def _rate_sentence(rate: HazardRate) -> str:
+    return f"{rate_text(rate)} {rate.executions} ({rate.hits:,} of {counted(rate.samples, 'draw')})"
+
+
+def _way_sentences(graph: StateGraph, pair: HazardPair) -> Iterator[str]:
+    if pair.way is None:
+        yield f"no way is known from the beginning to the state {pair.state:#x} where it happened"
+        return
+    yield f"the shortest way there, {counted(len(pair.way), 'request')} from the beginning:"
+    for number, step in enumerate(pair.way, 1):
+        yield f"{number}. {step_text(step, graph)}"
+
+
+def step_text(step: WayStep, graph: StateGraph) -> str:
+    """Describe one request of a way: what was asked, what changed and how often."""
+    changes = changes_text(step.state, step.after, graph.vocabulary)
+    return f"ask for {step.intent}: {changes} ({step.count:,} of {counted(step.draws, 'draw')})"
+
+
+def _rule_sentences(graph: StateGraph, result: HazardResult) -> Iterator[str]:
+    """Give the conditions and probabilities of the learned rules that lead into the hazard.
+
+    Those that happened most often come first.
+    """
+    hazard = Hazard.parse(result.hazard, graph.vocabulary)
+    counts = {(pair.intent, pair.state): pair.count for pair in result.unasked}
+    found = []
+    for intent in dict.fromkeys(pair.intent for pair in result.unasked):
+        rules = graph.rules(intent)
+        tried = {state for rule in rules for state in rule.states}
+        for rule in rules:
+            for into, outcomes in _ways_into(rule, hazard):
+                when = shortest_dnf(sorted(into), sorted(tried - into), graph.vocabulary)
+                often = sum(counts.get((intent, state), 0) for state in into)
+                found.append((often, _rule_sentence(intent, when, outcomes, len(into))))
+    found.sort(key=lambda one: -one[0])
+    yield from (sentence for _, sentence in found[:_MOST_RULES])
+    if len(found) > _MOST_RULES:
+        yield f"and under {counted(len(found) - _MOST_RULES, 'more condition')}"
+
+
+def _ways_into(rule: Rule, hazard: Hazard) -> Iterator[tuple[set[State], list[Outcome]]]:
+    """Yield the states of a rule from which the same outcomes lead into a hazard.
+
+    The rule may hold elsewhere too: its effects need not be the hazard everywhere.
+    """
+    groups: dict[tuple[int, ...], set[State]] = {}
+    for state in rule.states:
+        numbers = tuple(
+            i
+            for i, outcome in enumerate(rule.outcomes)
+            if hazard.happens(state, outcome.effect.apply(state))
+        )
+        if numbers:
+            groups.setdefault(numbers, set()).add(state)
+    for numbers, states in groups.items():
+        yield states, [rule.outcomes[i] for i in numbers]
+
+
+def _rule_sentence(
+    intent: Intent, when: Sequence[Term], outcomes: Sequence[Outcome], states: int
+) -> str:
+    terms = [" and ".join(map(str, term)) or "always" for term in when]
+    shown = " or ".join(first_few(terms, _MOST_TERMS, "{} more conditions"))
+    probability = min(sum(outcome.probability for outcome in outcomes), 1.0)
+    odds = f"{probability:.2f}"
+    if len(outcomes) == 1:
+        low, high = outcomes[0].interval
+        odds += f" [{low:.2f}, {high:.2f}]"
+    else:
+        odds += f", by {len(outcomes)} outcomes"
+    return f"asking for {intent} leads into it when {shown} [{counted(states, 'state')}]: {odds}"
+
+
+def _where_sentence(result: HazardResult) -> str:
+    unasked = result.unasked
+    states = len({pair.state for pair in unasked})
+    intents = list(dict.fromkeys(str(pair.intent) for pair in unasked))
+    return (
+        f"it happened in {counted(states, 'state')}, by asking for "
+        f"{joined(first_few(intents, _MOST_INTENTS))}"
+    )
+
+
+def recovery_sentences(recovery: Recovery) -> Iterator[str]:
+    """Say whether a hazard was undone, as far as was seen."""
+    if recovery.way:
+        yield f"it can be undone: {short_way(recovery.way)}"
+    lasting = recovery.states - recovery.undone
+    of = f"{lasting:,} of {counted(recovery.states, 'state')} that it led to"
+    if lasting and recovery.closed == lasting:
+        yield f"nothing undid it from {of}: everything was tried wherever one can get from there"
+    elif lasting:
+        yield f"no way to undo it is known from {of}; not everything was tried there"
+    elif not recovery.way:
+        yield f"it was undone from all of the {counted(recovery.states, 'state')} that it led to"
+
+
+def hazards_document(run: Run, results: tuple[HazardResult, ...]) -> dict[str, Any]:
+    """Return hazards as JSON-ready values."""
+    return {
+        "problem": run.problem,
+        "confidence": run.identity.settings.confidence,
+        "hazards": [result.as_dict() for result in results],
+    }

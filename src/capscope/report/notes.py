@@ -1,0 +1,189 @@
+"""Warnings and notes that a reader must see before the model, wherever a run is shown.
+
+Without them, a broken agent looks like one that settled on doing nothing, and probabilities that
+mix different simulator positions look like randomness of the agent.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from capscope.insight.aliasing import AliasedPair, Aliasing
+from capscope.insight.drift import Drift
+from capscope.insight.findings.finding import joined
+from capscope.journal.agent_failures import AgentFailure
+from capscope.journal.identity import InitialPositions
+from capscope.journal.stop_reason import StopKind
+from capscope.logic import Effect, State, Vocabulary
+from capscope.problem import Ending
+from capscope.report.text import counted, first_few
+from capscope.sanitize import sanitize
+from capscope.strategy.registry import Claim, claim_of
+
+if TYPE_CHECKING:
+    from capscope.run import Run
+
+_LONGEST_DETAIL = 200
+_MOST_NAMED = 6
+_AGENT_FAILURES = {
+    Ending.AGENT_RAISED: "raised an exception",
+    Ending.INVALID_ACTION: "chose an action that is not available",
+    Ending.REFUSED: "had a conversation that the server of its model refused",
+}
+
+
+def run_notes(run: Run) -> Iterator[str]:
+    """Yield all notes about a run; most runs have none."""
+    yield from agent_failure_warnings(run.agent_failures, run.path if run.kept else "DIR")
+    yield from change_warnings(run)
+    yield from initial_position_notes(run.initial_positions)
+    yield from aliasing_notes(run.aliasing, run.graph.always)
+
+
+def agent_failure_warnings(
+    agent_failures: Sequence[AgentFailure], run: object = "DIR"
+) -> Iterator[str]:
+    """Warn about each kind of agent failure, with the command that lists its draws."""
+    for failure in agent_failures:
+        command = f"capscope show {shlex.quote(str(run))} {shlex.quote(str(failure.capability))}"
+        number, of = failure.executions, failure.acting
+        share = f"all {of:,}" if number == of > 1 else f"{number:,} of {of:,}"
+        detail, rest = failure.detail[:_LONGEST_DETAIL], failure.detail[_LONGEST_DETAIL:]
+        first = f"first: {detail}{'…' if rest else ''}; " if detail else ""
+        yield sanitize(
+            f"warning: {share} {'execution' if of == 1 else 'executions'} in which the agent had "
+            f"to act ended because it {agent_failure_text(failure)} ({first}list the draws with "
+            f"{command} --draws)"
+        )
+
+
+def claim_text(run: Run) -> str:
+    """Return the verdict of a run in words, or why nothing is claimed."""
+    withheld = run.claim_withheld
+    if withheld is not None:
+        return f"nothing is settled: {withheld}"
+    if run.audit is not None:
+        statement = run.audit.statement
+        if not run.audit.passed:
+            return f"audit not finished: {statement}"
+        return statement[0].upper() + statement[1:]
+    if claim_of(run.identity.strategy) is Claim.AUDITED:
+        return "no audit was made yet, so nothing is claimed about how often the model is wrong"
+    return str(run.verdict)
+
+
+def coverage_text(run: Run) -> str:
+    """Return how many pairs of the states seen were tried, and how many are inferred."""
+    tried, inferred, unknown = run.coverage
+    pairs = counted(tried + inferred + unknown, "pair")
+    return (
+        f"{pairs} of a state seen and a capability: {tried:,} tried, {inferred:,} inferred, "
+        f"{unknown:,} unknown"
+    )
+
+
+def verdict_document(run: Run) -> dict[str, Any]:
+    """Return the verdict as JSON-ready values, with the reason if nothing is claimed."""
+    withheld, verdict = run.claim_withheld, run.verdict
+    reached = verdict.reached and withheld is None
+    return {**verdict.as_dict(), "reached": reached, "withheld": withheld}
+
+
+def stop_text(run: Run) -> str:
+    """Return why a run stopped; a criterion that was met in vain is not called settled."""
+    reason, withheld = run.stop_reason, run.claim_withheld
+    met = reason is not None and reason.kind in (StopKind.SETTLED, StopKind.AUDITED)
+    if withheld is not None and met:
+        return f"its criterion was met, but {withheld}"
+    return str(reason)
+
+
+def change_warnings(run: Run) -> Iterator[str]:
+    """Warn about an agent that changed during the run, or never changed anything."""
+    # A broken agent is reported as such.
+    if run.executions.idle and not run.agent_failures:
+        yield "warning: no execution changed anything; does the agent act on this world?"
+    if run.drift is not None:
+        yield sanitize(_drift_text(run.drift, run.graph.always))
+
+
+def _drift_text(drift: Drift, always: State) -> str:
+    of = "" if drift.capability is None else f" in {drift.capability}"
+    example = _contrast_text(drift, drift.before, drift.after, always, ("before", "after"))
+    return (
+        f"warning: the agent changed{of} while the run was under way, after about "
+        f"{counted(drift.executions, 'execution')}: {example}; all rates are mixtures of what it "
+        "did before and after"
+    )
+
+
+def agent_failure_text(failure: AgentFailure) -> str:
+    """Return what the agent did."""
+    return _AGENT_FAILURES[failure.ending]
+
+
+def initial_position_notes(initial_positions: InitialPositions) -> Iterator[str]:
+    """Note that resets lead to positions from which the run did not start.
+
+    >>> list(initial_position_notes(InitialPositions(1, others=True)))[0]
+    'resets lead to further positions: the run started from 1 position (--resets sets how many)'
+    """
+    if initial_positions.others:
+        number = counted(initial_positions.positions, "position")
+        yield (
+            f"resets lead to further positions: the run started from {number} (--resets sets how "
+            "many)"
+        )
+
+
+def aliasing_notes(aliasing: Aliasing, always: State = 0) -> Iterator[str]:
+    """Note in how many pairs outcomes depend on the position, with the clearest example.
+
+    Atoms of `always` are not named.
+    """
+    for clearest in aliasing.aliased_pairs[:1]:
+        yield sanitize(
+            f"in {len(aliasing.aliased_pairs):,} of {counted(aliasing.pairs, 'pair')} drawn from "
+            "several simulator positions, the outcome depends on simulator state that the "
+            f"predicates do not capture: {_aliasing_example(clearest, always)}; probabilities "
+            "there are mixtures over positions, and a further predicate would separate them"
+        )
+
+
+def _aliasing_example(pair: AliasedPair, always: State) -> str:
+    return _contrast_text(pair, *pair.contrast, always, ("from one position", "from another"))
+
+
+def _contrast_text(
+    pair: AliasedPair | Drift,
+    one: Counter[State],
+    other: Counter[State],
+    always: State,
+    where: tuple[str, str],
+) -> str:
+    """Say how two groups of draws of a pair differ; most frequent outcomes come first."""
+    state, vocabulary = pair.state, pair.vocabulary
+    holding = vocabulary.holding(state & ~always) or vocabulary.holding(state)
+    names = first_few([str(atom) for atom in holding], _MOST_NAMED)
+    usual, usual_of_other = (next(iter(outcomes)) for outcomes in (one, other))
+    example = (
+        f"asked for {pair.intent} when {joined(names) or 'no atom holds'}, "
+        f"{_share(one, usual, ' draws')} {where[0]} ended with "
+        f"{_changed(state, usual, vocabulary)}, "
+    )
+    if usual == usual_of_other:
+        return f"{example}compared with {_share(other, usual)} {where[1]}"
+    changed = _changed(state, usual_of_other, vocabulary)
+    return f"{example}and {_share(other, usual_of_other)} {where[1]} with {changed}"
+
+
+def _share(outcomes: Counter[State], outcome: State, noun: str = "") -> str:
+    count, draws = outcomes[outcome], outcomes.total()
+    return f"all {draws:,}{noun}" if count == draws else f"{count:,} of {draws:,}{noun}"
+
+
+def _changed(before: State, after: State, vocabulary: Vocabulary) -> str:
+    return joined(Effect.between(before, after).literals(vocabulary)) or "no change"

@@ -1,0 +1,266 @@
+"""What the command line says about a whole run: how it ended, what it learned, how good that is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from capscope.insight.findings import Finding
+from capscope.insight.unrequested_changes import UnrequestedChange, headline
+from capscope.logic import Intent
+from capscope.report.capability_table import table_lines, too_many_rules
+from capscope.report.hazards import hazard_headlines
+from capscope.report.notes import claim_text, coverage_text, run_notes, stop_text, verdict_document
+from capscope.report.text import (
+    CapabilityView,
+    capability_lines,
+    capability_views,
+    counted,
+    finding_lines,
+    rates_text,
+    wrapped,
+)
+from capscope.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from capscope.run import Run
+
+_LEGEND = "+ the intent holds   ! something else changed   - nothing changed   [95 % interval]"
+_MOST_CHANGES = 5
+"""Kinds of changes beyond the requests that are listed before the model."""
+_EXACT_METRICS = frozenset({"model_agreement", "support_right", "unknown_share"})
+"""The metrics that need the exact truth; the others need a dataset."""
+_CLAIMS = (
+    "unrequested_changes",
+    "hazards",
+    "verdict",
+    "audit",
+    "coverage",
+    "agent_failures",
+    "initial_positions",
+    "aliasing",
+    "drift",
+    "success",
+    "rates",
+)
+_METRICS = {
+    "model agreement, exact": "model_agreement",
+    "model agreement, sampled": "model_agreement_sampled",
+    "… weighted by what the learner saw": "model_agreement_sampled_learned_weights",
+    "calibration error of predicted success": "calibration_error",
+    "transitions with exactly the right outcomes": "support_right",
+    "executions whose outcome was foreseen": "outcomes_foreseen",
+    "reachable pairs still unknown": "unknown_share",
+    "executions of unknown pairs": "unknown_share_sampled",
+}
+
+
+def run_lines(run: Run) -> Iterator[str]:
+    """Describe how a run ended."""
+    usage = run.usage
+    yield (
+        f"{run.problem}: {counted(usage.queries, 'query')}, "
+        f"{counted(usage.executions, 'execution')}, "
+        f"{counted(usage.simulator_steps, 'simulator step')} in "
+        f"{usage.seconds:.1f} s; stopped: {stop_text(run)}"
+    )
+    cut = np.flatnonzero(run.executions.cut)
+    if len(cut):
+        intent = run.capabilities[int(run.executions.capability[cut[-1]])]
+        yield (
+            f"{counted(len(cut), 'execution')} cut short by a budget and not used; the last one "
+            f"was asked for {sanitize(str(intent))}"
+        )
+    yield from hazard_headlines(run)
+    if usage.llm_tokens:
+        yield f"{counted(usage.llm_tokens, 'LLM token')} used; {usage.llm_cost:,.4f} paid"
+    if run.workers_lost:
+        yield f"{counted(run.workers_lost, 'worker')} lost on the way; the draws were made again"
+    yield (
+        f"{counted(len(run.capabilities), 'capability')}, "
+        f"{counted(len(run.graph.nodes), 'state')}, "
+        f"{counted(run.graph.distinct_transitions, 'distinct transition')} seen"
+    )
+    if run.summed_up:
+        yield from wrapped(_headline(run))
+        yield claim_text(run)
+        yield coverage_text(run)
+        yield from run_notes(run)
+    else:
+        yield f"what may be claimed: omitted (time limit); see: capscope show {run.path}"
+    yield f"run: {run.path}"
+    yield f"report: {run.report_path if run.omitted is None else f'omitted ({run.omitted})'}"
+    yield f"read it with: capscope show {run.path}"
+
+
+def run_document(run: Run) -> dict[str, Any]:
+    """Return how a run ended as JSON-ready values."""
+    return {
+        "problem": run.problem,
+        "strategy": run.identity.strategy,
+        "seed": run.identity.seed,
+        "run": str(run.path),
+        "report": str(run.report_path) if run.omitted is None else None,
+        "stopped_because": str(run.stop_reason),
+        **_claims_document(run),
+        "states": len(run.graph.nodes),
+        "capabilities": len(run.capabilities),
+        "transitions": run.graph.distinct_transitions,
+        "workers_lost": run.workers_lost,
+        **asdict(run.usage),
+    }
+
+
+def _claims_document(run: Run) -> dict[str, Any]:
+    """Return what may be claimed; null if there was no time to compute it."""
+    if not run.summed_up:
+        return dict.fromkeys(_CLAIMS)
+    return {
+        "unrequested_changes": [change.as_dict() for change in run.unrequested_changes],
+        "hazards": [result.as_dict() for result in run.hazards],
+        "verdict": verdict_document(run),
+        "audit": run.audit and run.audit.as_dict(),
+        "coverage": run.coverage._asdict(),
+        "agent_failures": [failure.as_dict() for failure in run.agent_failures],
+        "initial_positions": run.initial_positions.as_dict(),
+        "aliasing": run.aliasing.as_dict(),
+        "drift": run.drift and run.drift.as_dict(),
+        "success": [{"intent": str(i), **one.as_dict()} for i, one in run.success.items()],
+        "rates": [{"intent": str(i), **one.as_dict()} for i, one in run.rates.items()],
+    }
+
+
+def _heading_lines(run: Run) -> Iterator[str]:
+    yield (
+        f"{run.problem}: {counted(len(run.capabilities), 'capability')}, "
+        f"{counted(len(run.graph.nodes), 'state')} seen, "
+        f"{counted(run.usage.executions, 'execution')}"
+    )
+    yield from hazard_headlines(run)
+    yield claim_text(run)
+    yield from run_notes(run)
+
+
+def _headline(run: Run) -> str:
+    return headline(run.unrequested_changes, len(run.executions.complete))
+
+
+def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
+    """List what changed beyond the requests, as far as wanted capabilities showed it."""
+    changes = _changes_about(run, wanted)
+    if not changes:
+        some = bool(run.unrequested_changes)
+        yield "nothing changed beyond these requests" if some else _headline(run)
+        return
+    yield "changed beyond the request, of the executions in which it could:"
+    for change in changes[:limit]:
+        text = f"asked for {change.request}: {change.change}  {change.count_text}"
+        yield from wrapped(text, "  ", "      ")
+    yield from _rest_lines(len(changes), limit, f"capscope show {run.path} --surprises", gap=False)
+
+
+def _changes_about(run: Run, wanted: Collection[Intent] | None) -> Sequence[UnrequestedChange]:
+    changes = run.unrequested_changes
+    if wanted is None:
+        return changes
+    return [change for change in changes if not set(wanted).isdisjoint(change.intents)]
+
+
+def model_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
+    """Describe the capabilities, or those that are wanted, up to a limit.
+
+    All of them are in a table if they have too many rules to read.
+    """
+    views = [v for v in capability_views(run.graph) if wanted is None or v.intent in wanted]
+    yield from _heading_lines(run)
+    yield from _change_lines(run, wanted, _MOST_CHANGES)
+    if wanted is None and limit is None and too_many_rules(views):
+        yield from _table_lines(run, views)
+        return
+    yield _LEGEND
+    for view in views[:limit]:
+        yield ""
+        success, rates = run.success.get(view.intent), run.rates.get(view.intent)
+        headline = rates_text(rates, run.identity.temporal_length) if rates else None
+        vocabulary = run.graph.vocabulary
+        yield from capability_lines(view, vocabulary, success=success, headline=headline)
+    yield from _rest_lines(len(views), limit, f"capscope show {run.path}")
+
+
+def _table_lines(run: Run, views: Sequence[CapabilityView]) -> Iterator[str]:
+    yield ""
+    vocabulary, length = run.graph.vocabulary, run.identity.temporal_length
+    yield from table_lines(views, run.rates, length, vocabulary, inferred=run.infers)
+    yield ""
+    rules = sum(len(view.rules) for view in views)
+    yield f"the {counted(rules, 'rule')} of all: capscope show {run.path} '*'"
+    yield f"of one: capscope show {run.path} '{views[0].intent}'"
+    yield f"what is surprising: capscope show {run.path} --surprises"
+
+
+def findings_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
+    """Describe the findings, or those about the wanted capabilities, up to a limit."""
+    findings = _findings_about(run, wanted)
+    yield from _heading_lines(run)
+    yield from _change_lines(run, wanted, limit)
+    always = run.graph.always
+    for finding in findings[:limit]:
+        yield ""
+        yield from finding_lines(finding, always)
+    yield from _rest_lines(len(findings), limit, f"capscope show {run.path} --surprises")
+
+
+def findings_document(
+    run: Run, wanted: Collection[Intent] | None, limit: int | None
+) -> dict[str, Any]:
+    """Return the findings, and what else is surprising, as JSON-ready values."""
+    return {
+        "problem": run.problem,
+        "unrequested_changes": [change.as_dict() for change in _changes_about(run, wanted)],
+        "hazards": [result.as_dict() for result in run.hazards],
+        "findings": [finding.as_dict() for finding in _findings_about(run, wanted)[:limit]],
+        "agent_failures": [failure.as_dict() for failure in run.agent_failures],
+        "aliasing": run.aliasing.as_dict(),
+        "drift": run.drift and run.drift.as_dict(),
+    }
+
+
+def _findings_about(run: Run, wanted: Collection[Intent] | None) -> list[Finding]:
+    return [
+        f for f in run.findings() if wanted is None or any(intent in wanted for intent in f.intents)
+    ]
+
+
+def _rest_lines(number: int, limit: int | None, command: str, *, gap: bool = True) -> Iterator[str]:
+    if limit is not None and limit < number:
+        yield from [""] * gap
+        yield f"{number - limit} more: {command}"
+
+
+def evaluation_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Describe the result of `Run.evaluate`."""
+    reachable, dataset = document["pairs_reachable"], document["dataset"]
+    without_truth = ": this problem has no exact truth" if reachable is None else ""
+    without_dataset = "" if dataset else ": no sequences were asked for (--sequences)"
+    for name, key in _METRICS.items():
+        missing = without_truth if key in _EXACT_METRICS else without_dataset
+        value = document[key]
+        yield _row(name, f"not available{missing}" if value is None else f"{value:.4f}")
+    of = "" if reachable is None else f" of {reachable:,} reachable"
+    yield _row("pairs of state and capability tried", f"{document['pairs_tried']:,}{of}")
+    executions = counted(document["executions"], "execution")
+    steps = counted(document["simulator_steps"], "simulator step")
+    yield _row("evaluated after", f"{executions}, {steps}")
+    if dataset:
+        yield _row(
+            "independent dataset", f"{dataset}, {counted(document['sequences'], 'sequence')}"
+        )
+    if document["filter"]:
+        yield "filter: only rules and capabilities that achieve their intent"
+
+
+def _row(name: str, value: str) -> str:
+    return f"{name:<46}{value}"

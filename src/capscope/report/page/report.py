@@ -1,0 +1,131 @@
+"""`report.html`: a digest as a page.
+
+What can be read without a script is in the HTML: the summary, the findings, every capability with
+its rules. Draws, charts and the map of states are embedded as JSON and rendered when needed.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from capscope.journal.run_directory import write_atomically
+from capscope.phases import begin_phase
+from capscope.report.digest import Digest, Pictures, digest_run
+from capscope.report.digest.shape import (
+    CapabilityDigest,
+    GroupOverview,
+    MapEdge,
+    RuleDigest,
+    StateMap,
+)
+from capscope.report.page.rendering import render
+from capscope.report.page.terms import term_renderer
+from capscope.report.text import counted
+
+if TYPE_CHECKING:
+    from capscope.run import Run
+
+_SCRIPTS = (
+    *("libraries.js", "dom.js", "table.js", "heat.js", "draws.js", "cards.js"),
+    *("charts.js", "map_view.js", "map_list.js", "map.js"),
+)
+
+
+def write_report(run: Run, target: Path, pictures: Pictures | None = None) -> Path:
+    """Write the report of a run to a file, and return that."""
+    digest = digest_run(run, pictures)
+    if missing := getattr(pictures, "omitted", 0):
+        note = f"{counted(missing, 'picture')} omitted (time limit)."
+        digest = replace(digest, notes=(*digest.notes, note))
+    begin_phase("writing the page")
+    write_atomically(target, report_page(digest))
+    return target
+
+
+def report_page(digest: Digest) -> str:
+    """Return a report as one HTML file."""
+    anchors = _anchors(capability.intent for capability in digest.capabilities)
+    return render(
+        "report.html.j2",
+        _SCRIPTS,
+        digest=digest,
+        term=term_renderer(digest.phrases),
+        state_links=True,
+        anchors=anchors,
+        anchor_of={c.intent: a for c, a in zip(digest.capabilities, anchors, strict=True)},
+        standings=Counter(capability.standing for capability in digest.capabilities),
+        data=_for_scripts(digest, anchors),
+    )
+
+
+def _anchors(intents: Iterable[str]) -> list[str]:
+    """Return a distinct anchor for each capability."""
+    anchors: list[str] = []
+    taken: set[str] = set()
+    for intent in intents:
+        name = "capability-" + re.sub(r"[^a-z0-9]+", "-", intent.lower()).strip("-")
+        number, anchor = 2, name
+        while anchor in taken:
+            number, anchor = number + 1, f"{name}-{number}"
+        taken.add(anchor)
+        anchors.append(anchor)
+    return anchors
+
+
+def _for_scripts(digest: Digest, anchors: list[str]) -> dict[str, Any]:
+    """Select what scripts need; edges are lists, since there are thousands of them."""
+    return {
+        "capabilities": list(map(_capability, digest.capabilities, anchors)),
+        "states": [[s.name, s.atoms, s.executions, s.picture] for s in digest.states],
+        "phrases": {name: [phrase, opposite] for name, phrase, opposite in digest.phrases},
+        "map": _map(digest.map),
+        "overview": _overview(digest.overview),
+        "learning": [
+            [p.executions, p.agreement, p.pairs, p.transitions, p.states] for p in digest.learning
+        ],
+        "audit": digest.audit and asdict(digest.audit),
+        "spending": [[part.name, part.executions] for part in digest.spending],
+        "coverage": digest.coverage.draws_per_pair,
+    }
+
+
+def _capability(capability: CapabilityDigest, anchor: str) -> dict[str, Any]:
+    return {
+        "intent": capability.intent,
+        "anchor": anchor,
+        "command": f"capscope show DIR {shlex.quote(capability.intent)} --draws",
+        "rules": [_rule(rule) for rule in capability.rules],
+    }
+
+
+def _rule(rule: RuleDigest) -> dict[str, Any]:
+    return {
+        "marks": [outcome.mark for outcome in rule.outcomes],
+        "draws_count": rule.draws_count,
+        "draws": [asdict(draw) for draw in rule.draws],
+    }
+
+
+def _map(states: StateMap) -> dict[str, Any]:
+    return {"states": states.states, "edges": _edges(states.edges)}
+
+
+def _overview(overview: GroupOverview) -> dict[str, Any]:
+    groups = (
+        [group.literals, group.states, group.executions, group.members, group.initial]
+        for group in overview.groups
+    )
+    return {"groups": list(groups), "edges": _edges(overview.edges)}
+
+
+def _edges(edges: Sequence[MapEdge]) -> list[list[float]]:
+    return [
+        [edge.source, edge.target, edge.capability, round(edge.probability, 4), edge.draws]
+        for edge in edges
+    ]

@@ -1,0 +1,406 @@
+"""Plans and their trials as text and as JSON.
+
+A policy over dozens of states is hard to read. So the text gives the most likely course, step by
+step, with what else may happen at each step; then, briefly, what to ask for in other states.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import Any
+
+from capscope.insight.planning import Plan, PlanBranch, PlanStep, Trial
+from capscope.insight.planning.inferred import MOST_DOUBT
+from capscope.insight.planning.trial import PlanAttemptEnd, PlanExecution, TrialVerdict
+from capscope.logic import Intent, State, Vocabulary
+from capscope.logic.dnf import shortest_dnf
+from capscope.model import Provenance
+from capscope.report.text import changes_text, counted, wrapped
+from capscope.sanitize import sanitize
+
+_VISIBLE = 0.005  # the least difference between probabilities that is mentioned
+_MOST_DEAD_ENDS = 4
+_MOST_OTHER_STATES = 12
+_MOST_FAILURES = 6
+
+
+def plan_lines(plan: Plan, problem: str, began: str | None = None) -> Iterator[str]:
+    """Describe a plan; `began` is the description of its start, None for that of the run."""
+    return map(sanitize, _plan_lines(plan, problem, began))
+
+
+def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
+    yield from wrapped(f"{problem}: {plan.goal}, from {began or 'the start of the run'}")
+    yield from _start_lines(plan, began)
+    if not plan.found:
+        yield from wrapped("success 0.00: " + _why_not(plan))
+        return
+    low, high = plan.interval
+    yield (
+        f"success {plan.success:.2f} [{low:.2f}, {high:.2f}], "
+        f"{plan.executions:.1f} executions on average"
+    )
+    failure = "an unseen outcome counts as failure"
+    if plan.inferred_steps:
+        failure = "an unseen outcome and a wrong inference count as failure"
+    yield f"[95 % interval; {failure}]   [draws of a step's rule]"
+    yield from wrapped(_basis(plan))
+    if plan.success < 1:
+        yield "estimated from the frequencies it was chosen by, so probably high; --try measures it"
+    way = plan.most_likely_way()
+    number = {step.state: i for i, step in enumerate(way, start=1)}
+    if plan.is_sequence and plan.inferred_steps:
+        yield "a plain sequence: each step has one outcome"
+    elif plan.is_sequence:
+        yield "a plain sequence: each step always had this outcome"
+    else:
+        yield f"most likely, with probability {_probability_of(plan, way):.2f}:"
+    for step in way:
+        yield from _step_lines(plan, step, number)
+    yield from _other_lines(plan, [s for s in plan.visits if s not in number])
+    yield from _dead_end_lines(plan)
+
+
+def _basis(plan: Plan) -> str:
+    """Say which steps were tried, and whether the states of the goal were seen."""
+    inferred = len(plan.inferred_steps)
+    basis = "every step was tried"
+    if inferred:
+        basis = (
+            f"{inferred} of {counted(len(plan.visits), 'step')}: never tried in this state, "
+            f"inferred from others. That an inference is wrong has probability {plan.doubt:.2f}, "
+            "and counts as failure"
+        )
+    if plan.success_unseen < _VISIBLE:
+        return basis
+    return (
+        f"{basis}; with probability {plan.success_unseen:.2f} the goal is reached in a state that "
+        "was never seen"
+    )
+
+
+def _start_lines(plan: Plan, began: str | None) -> Iterator[str]:
+    if len(plan.starts) == 1:
+        return
+    known = sorted(success for success in plan.starts.values() if success)
+    parts = [f"{len(plan.starts)} of the states seen match {began}"]
+    varies = bool(known) and known[0] < known[-1]
+    if varies:
+        parts.append(f"success {known[0]:.2f} to {known[-1]:.2f}")
+    if len(known) < len(plan.starts):
+        parts.append(f"no way is known from {len(plan.starts) - len(known)} of them")
+    chosen = "least favorable" if varies else "most visited"
+    yield from wrapped(f"{'; '.join(parts)}; planned from the {chosen}, {plan.start:#x}")
+
+
+def _why_not(plan: Plan) -> str:
+    reason = "the goal holds in none of the states seen. "
+    if plan.goal_seen:
+        known = "tried or inferred" if plan.inference_allowed else "tried"
+        reason = f"the goal was seen to hold elsewhere, but nothing that was {known} leads there. "
+    return (
+        f"{reason}Whether the agent can achieve it is unknown. {_declined_text(plan)}"
+        f"{_optimistic_path_text(plan)}"
+    )
+
+
+def _declined_text(plan: Plan) -> str:
+    """Say which way the model infers and does not offer, and why."""
+    if not plan.declined:
+        return ""
+    worst = max(plan.declined, key=lambda step: step.doubt)
+    return (
+        f"The model infers a way: {', '.join(str(step.capability) for step in plan.declined)}. It "
+        f"is not offered, because the doubt about {worst.capability} in {worst.state:#x} "
+        f"({_from_start(plan, worst.state)}) is {worst.doubt:.2f}, and at most {MOST_DOUBT:g} is "
+        "planned with. "
+    )
+
+
+def _optimistic_path_text(plan: Plan) -> str:
+    search = plan.optimistic_search
+    path = None if search is None else search.path
+    if path is None and search is not None and search.searched_all:
+        return (
+            "Not even the optimistic model has a way: it would take an outcome that was never "
+            "seen. Assess longer, or with other settings"
+        )
+    if path is None:
+        return "The optimistic model is too large to search; assess longer"
+    return (
+        f"The optimistic model has a way: {', '.join(map(str, path.capabilities))}; but "
+        f"{path.untried} was never tried in {path.untried_in:#x} "
+        f"({_from_start(plan, path.untried_in)}). Assess longer to find out"
+    )
+
+
+def _probability_of(plan: Plan, way: tuple[PlanStep, ...]) -> float:
+    following = (*(step.state for step in way[1:]), None)
+    branches = (_branch_to(plan, *pair) for pair in zip(way, following, strict=True))
+    right = prod(1.0 - step.doubt for step in way)
+    return right * prod(branch.probability for branch in branches)
+
+
+def _branch_to(plan: Plan, step: PlanStep, after: State | None) -> PlanBranch:
+    """Return the outcome that leads to a state, or, without one, the likeliest to the goal."""
+    if after is None:
+        return next(branch for branch in step.branches if plan.goal.holds(branch.after))
+    return next(branch for branch in step.branches if branch.after == after)
+
+
+def _step_lines(plan: Plan, step: PlanStep, number: Mapping[State, int]) -> Iterator[str]:
+    place = number[step.state]
+    following = next((s for s, i in number.items() if i == place + 1), None)
+    expected = _branch_to(plan, step, following)
+    yield f" {place:>2}. ask for {step.capability}   [{_support(plan, step)}]"
+    for branch in (expected, *(b for b in step.branches if b is not expected)):
+        share = "" if len(step.branches) == 1 else f"{branch.probability:.2f}  "
+        then = "" if branch is expected else f": {_then(plan, branch, step, number)}"
+        changes = changes_text(step.state, branch.after, plan.goal.vocabulary)
+        yield from wrapped(f"{'else ' if then else ''}{share}{changes}{then}", " " * 6)
+
+
+def _support(plan: Plan, step: PlanStep) -> str:
+    """Return what a step rests on; that it was tried is said only beside inferred ones."""
+    draws = counted(step.draws, "draw")
+    if step.provenance is Provenance.INFERRED:
+        return f"inferred, doubt {step.doubt:.2g}; {draws} elsewhere"
+    return f"tried, {draws}" if plan.inferred_steps else draws
+
+
+def _then(plan: Plan, branch: PlanBranch, step: PlanStep, number: Mapping[State, int]) -> str:
+    if plan.goal.holds(branch.after):
+        return "the goal holds"
+    if branch.after == step.state:
+        return "ask again"
+    if branch.after in number:
+        return f"continue with {number[branch.after]}"
+    if branch.after in plan.steps:
+        return f"ask for {plan.steps[branch.after].capability}"
+    if branch.after in plan.unseen:
+        return "never seen, so no way to the goal is known"
+    return "no way to the goal is known"
+
+
+def _other_lines(plan: Plan, others: list[State]) -> Iterator[str]:
+    """Say what to ask for off the most likely course, each capability once."""
+    asked: defaultdict[Intent, list[State]] = defaultdict(list)
+    for state in others:
+        asked[plan.steps[state].capability].append(state)
+    if asked:
+        yield "otherwise:"
+    ordered = sorted(asked.items(), key=lambda item: -sum(plan.visits[s] for s in item[1]))
+    for capability, states in ordered[:_MOST_OTHER_STATES]:
+        away = [s for s in plan.visits if s not in states]
+        terms = shortest_dnf(states, away, plan.goal.vocabulary)
+        when = " or ".join(" and ".join(map(str, term)) for term in terms)
+        success = min(plan.steps[s].success for s in states)
+        basis = ", inferred" if any(plan.steps[s].doubt for s in states) else ""
+        yield from wrapped(
+            f"when {when}: ask for {capability}   (success from there {success:.2f}{basis})", "  "
+        )
+    hidden = len(ordered) - _MOST_OTHER_STATES
+    if hidden > 0:
+        yield f"  and {hidden} more capabilities: --json has the whole policy"
+
+
+def _dead_end_lines(plan: Plan) -> Iterator[str]:
+    ends = sorted(plan.dead_ends.items(), key=lambda item: -item[1])
+    if plan.inferred_steps:
+        yield f"it may end because an inference is wrong ({plan.doubt:.2f})"
+    if ends:
+        total = sum(plan.dead_ends.values())
+        yield f"it may end without the goal ({total:.2f}), differing from the start by"
+        lines = [
+            f"{probability:.2f}  {_from_start(plan, state)}"
+            f"{' (never seen)' if state in plan.unseen else ''}"
+            for state, probability in ends
+        ]
+        yield from _listed(lines, _MOST_DEAD_ENDS, "other state")
+
+
+def _listed(texts: Sequence[str], most: int, noun: str) -> Iterator[str]:
+    for text in texts[:most]:
+        yield from wrapped(text, "  ")
+    if len(texts) > most:
+        yield f"  and {counted(len(texts) - most, noun)}"
+
+
+def _from_start(plan: Plan, state: State) -> str:
+    return changes_text(plan.start, state, plan.goal.vocabulary)
+
+
+def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[str, Any]:
+    """Return a plan as JSON-ready values, with the capability for every state with a way."""
+    vocabulary = plan.goal.vocabulary
+    order = sorted(plan.steps, key=lambda state: (-plan.visits.get(state, 0.0), state))
+    return {
+        "problem": problem,
+        "goal": [[str(literal) for literal in way.literals] for way in plan.goal.ways],
+        "from": began,
+        "start": _state(plan.start, vocabulary),
+        "starts": {hex(state): success for state, success in plan.starts.items()},
+        "found": plan.found,
+        "provenance": _provenance(plan),
+        "inference_allowed": plan.inference_allowed,
+        "success": plan.success,
+        "interval": list(plan.interval),
+        "success_unseen": plan.success_unseen,
+        "doubt": plan.doubt,
+        "expected_executions": plan.executions if plan.found else None,
+        "is_sequence": plan.is_sequence,
+        "most_likely_way": [str(step.capability) for step in plan.most_likely_way()],
+        "policy": [_step(plan, plan.steps[state]) for state in order],
+        "dead_ends": [
+            {
+                **_state(state, vocabulary),
+                "seen": state not in plan.unseen,
+                "probability": probability,
+            }
+            for state, probability in plan.dead_ends.items()
+        ],
+        "why_not": None if plan.found else _why_not(plan),
+        "declined": [
+            {"ask_for": str(step.capability), "state": hex(step.state), "doubt": step.doubt}
+            for step in plan.declined
+        ],
+        "optimistic_way": _optimistic_way(plan),
+    }
+
+
+def _provenance(plan: Plan) -> str | None:
+    """Return "tried" if every step was tried, else "inferred"; None if there is no plan."""
+    if not plan.found:
+        return None
+    return str(Provenance.INFERRED if plan.inferred_steps else Provenance.TRIED)
+
+
+def _optimistic_way(plan: Plan) -> dict[str, Any] | None:
+    path = None if plan.optimistic_search is None else plan.optimistic_search.path
+    if path is None:
+        return None
+    return {
+        "ask_for": [str(intent) for intent in path.capabilities],
+        "untried": {"ask_for": str(path.untried), "state": hex(path.untried_in)},
+    }
+
+
+def _step(plan: Plan, step: PlanStep) -> dict[str, Any]:
+    vocabulary = plan.goal.vocabulary
+    return {
+        **_state(step.state, vocabulary),
+        "ask_for": step.capability.as_lists(),
+        "expected_visits": plan.visits.get(step.state, 0.0),
+        "success": step.success,
+        "expected_executions": step.executions,
+        "provenance": str(step.provenance),
+        "doubt": step.doubt,
+        "draws": step.draws,
+        "draws_here": step.draws_here,
+        "outcomes": [
+            {
+                "probability": branch.probability,
+                "adds": [str(atom) for atom in vocabulary.holding(branch.effect.adds)],
+                "deletes": [str(atom) for atom in vocabulary.holding(branch.effect.deletes)],
+                "state": hex(branch.after),
+                "seen": branch.after not in plan.unseen,
+                "goal": plan.goal.holds(branch.after),
+                "way_known": branch.after in plan.steps or plan.goal.holds(branch.after),
+            }
+            for branch in step.branches
+        ],
+    }
+
+
+def _state(state: State, vocabulary: Vocabulary) -> dict[str, Any]:
+    return {"state": hex(state), "holding": [str(atom) for atom in vocabulary.holding(state)]}
+
+
+def trial_lines(trial: Trial) -> Iterator[str]:
+    """Describe how often a plan worked, what was predicted, and why it failed."""
+    return map(sanitize, _trial_lines(trial))
+
+
+def _trial_lines(trial: Trial) -> Iterator[str]:
+    number = len(trial.tries)
+    yield f"tried {counted(number, 'time')}; nothing is recorded in the run"
+    if not number:
+        return
+    low, high = trial.interval
+    yield (
+        f"reached the goal {counted(trial.successes, 'time')}: "
+        f"{trial.successes / number:.2f} [{low:.2f}, {high:.2f}]; {_prediction(trial)}"
+    )
+    yield f"{trial.executions / number:.1f} executions on average"
+    too_long = sum(one.end is PlanAttemptEnd.TOO_LONG for one in trial.tries)
+    if too_long:
+        limit = counted(trial.longest, "execution")
+        yield f"not finished after {limit}: {counted(too_long, 'time')}"
+    if trial.inferred_executions:
+        asked = counted(trial.inferred_executions, "time")
+        yield f"asked for inferred steps {asked}, as inferred {trial.as_inferred}"
+    if trial.lost_in:
+        yield "reached a state without a known way to the goal, differing from the start by"
+        lost = trial.lost_in.most_common()
+        lines = [f"{count}×  {_from_start(trial.plan, state)}" for state, count in lost]
+        yield from _listed(lines, _MOST_FAILURES, "other state")
+    if trial.unforeseen:
+        yield "what the model had not seen:"
+        moves = trial.unforeseen.most_common()
+        lines = [f"{count}×  {_unforeseen(trial, move)}" for move, count in moves]
+        yield from _listed(lines, _MOST_FAILURES, "other outcome")
+
+
+def _unforeseen(trial: Trial, move: PlanExecution) -> str:
+    changes = changes_text(move.before, move.after, trial.plan.goal.vocabulary)
+    step = trial.plan.steps[move.before]
+    basis = ", inferred otherwise" if step.provenance is Provenance.INFERRED else ""
+    return f"asked for {move.capability} in {move.before:#x}: {changes} ({move.ending}{basis})"
+
+
+def _prediction(trial: Trial) -> str:
+    predicted = f"{trial.predicted:.2f} was predicted"
+    if abs(trial.predicted - trial.plan.success) >= _VISIBLE:
+        predicted += f" for {counted(trial.longest, 'execution')}"
+    few = "few" if trial.successes < trial.predicted * len(trial.tries) else "many"
+    tail = f"(probability of so {few}: {trial.tail:.2g})"
+    if trial.verdict in (TrialVerdict.AS_PREDICTED, TrialVerdict.POSSIBLE) and trial.refuted:
+        return f"{predicted}, but an inference was wrong {tail}"
+    if trial.verdict is TrialVerdict.AS_PREDICTED:
+        return f"{predicted}, which agrees"
+    return f"{predicted}: {trial.verdict} {tail}"
+
+
+def trial_document(trial: Trial) -> dict[str, Any]:
+    """Return the results of a trial as JSON-ready values."""
+    vocabulary = trial.plan.goal.vocabulary
+    number = len(trial.tries)
+    return {
+        "tries": number,
+        "successes": trial.successes,
+        "share": trial.successes / number if number else None,
+        "interval": list(trial.interval) if number else None,
+        "predicted": trial.predicted,
+        "verdict": str(trial.verdict) if number else None,
+        "p": trial.tail if number else None,
+        "executions": trial.executions,
+        "longest": trial.longest,
+        "ends": {str(end): sum(one.end is end for one in trial.tries) for end in PlanAttemptEnd},
+        "lost_in": {hex(state): count for state, count in trial.lost_in.items()},
+        "inferred": {
+            "executions": trial.inferred_executions,
+            "as_inferred": trial.as_inferred,
+        },
+        "unforeseen": [
+            {
+                "state": hex(move.before),
+                "provenance": str(trial.plan.steps[move.before].provenance),
+                "ask_for": move.capability.as_lists(),
+                "after": hex(move.after),
+                "changes": changes_text(move.before, move.after, vocabulary),
+                "ending": str(move.ending),
+                "count": count,
+            }
+            for move, count in trial.unforeseen.most_common()
+        ],
+    }

@@ -1,0 +1,315 @@
+"""Capabilities and findings as text, the most interesting first.
+
+A reader looks for differences between what an intent asks for and what the agent does: it acts and
+fails, succeeds only sometimes, or changes more than it was asked to. What was never tried is
+unknown; the text never says that the agent cannot do it.
+"""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from capscope.export.conditions import readable_conditions
+from capscope.insight.findings import Example, Finding
+from capscope.insight.rates import AchievementRate, CapabilityRates
+from capscope.insight.success import ResetSuccess
+from capscope.insight.ways import Way
+from capscope.logic import Effect, ExactlyOne, Intent, State, Vocabulary
+from capscope.logic.dnf import Term
+from capscope.model import Rule, StateGraph
+from capscope.model.rule_fitting import pooled_rule
+from capscope.sanitize import sanitize
+
+WIDTH = 96
+_MOST_TERMS = 4
+_NO_BREAK_SPACE = "\u00a0"
+
+
+@dataclass(frozen=True)
+class RuleView:
+    """A rule, or the part of it that means the same for the intent, as it is shown."""
+
+    rule: Rule
+    when: tuple[Term, ...]
+    held: bool
+    """Whether the intent held before, in every state of the rule."""
+    achieved: tuple[bool, ...]
+    """For each outcome, whether the intent holds after it, from every state."""
+    side_effects: tuple[Effect, ...]
+    """For each outcome, the changes that the intent neither asks for nor implies."""
+
+    @property
+    def achieving(self) -> float:
+        """The probability that the intent holds afterwards."""
+        if all(self.achieved):
+            return 1.0  # exactly
+        outcomes = zip(self.achieved, self.rule.outcomes, strict=True)
+        return sum(outcome.probability for achieved, outcome in outcomes if achieved)
+
+    @property
+    def successes(self) -> int:
+        """The executions after which the intent held."""
+        outcomes = zip(self.achieved, self.rule.outcomes, strict=True)
+        return sum(outcome.count for achieved, outcome in outcomes if achieved)
+
+    @property
+    def most_side_effects(self) -> int:
+        """The number of side effects of the outcome that has the most."""
+        return max(e.adds.bit_count() + e.deletes.bit_count() for e in self.side_effects)
+
+    @property
+    def acts(self) -> bool:
+        """Whether anything ever changed."""
+        return any(o.effect.adds or o.effect.deletes for o in self.rule.outcomes)
+
+    @property
+    def interest(self) -> tuple[int, int]:
+        """Rank: acting without success, several outcomes, side effects, as expected."""
+        if self.acts and self.achieving == 0:
+            return 3, self.most_side_effects
+        if self.acts and len(self.rule.outcomes) > 1:
+            return 2, self.most_side_effects
+        # Doing nothing is a limitation unless the intent held already.
+        return (1, self.most_side_effects) if self.acts else (0, int(self.achieving == 0))
+
+
+@dataclass(frozen=True)
+class CapabilityView:
+    """A capability as it is shown."""
+
+    intent: Intent
+    rules: tuple[RuleView, ...]
+    states_seen: int
+
+    @property
+    def executions(self) -> int:
+        """The executions of the capability."""
+        return sum(view.rule.executions for view in self.rules)
+
+    @property
+    def states_tried(self) -> int:
+        """The number of states in which it was tried."""
+        return sum(len(view.rule.states) for view in self.rules)
+
+    @property
+    def interest(self) -> tuple[tuple[int, int], int]:
+        """Rank by the most interesting rule, then by the number of executions."""
+        return max((v.interest for v in self.rules), default=(-1, 0)), self.executions
+
+
+def capability_views(graph: StateGraph) -> list[CapabilityView]:
+    """Return every capability, most interesting first."""
+    groups = graph.exactly_one
+    views = [capability_view(graph, intent, groups) for intent in graph.capabilities]
+    return sorted(views, key=lambda view: (view.interest, str(view.intent)), reverse=True)
+
+
+def capability_view(
+    graph: StateGraph, intent: Intent, groups: ExactlyOne | None = None
+) -> CapabilityView:
+    """Return one capability with its rules, most interesting first."""
+    parts = rule_parts(graph, intent, groups or graph.exactly_one)
+    conditions = readable_conditions(tuple(part.rule for part in parts), graph.vocabulary)
+    views = [replace(part, when=when) for part, when in zip(parts, conditions, strict=True)]
+    views.sort(key=lambda view: (view.interest, view.rule.executions), reverse=True)
+    return CapabilityView(intent, tuple(views), len(graph.nodes))
+
+
+def rule_parts(graph: StateGraph, intent: Intent, groups: ExactlyOne) -> list[RuleView]:
+    """Return the rules of a capability, split by what they mean for the intent; no conditions.
+
+    To the model, an effect is the same in every state. To a reader it is not: if nothing changes,
+    either the intent held already or the agent did not achieve it.
+    """
+    return [part for rule in graph.rules(intent) for part in _split(rule, intent, graph, groups)]
+
+
+def _split(rule: Rule, intent: Intent, graph: StateGraph, groups: ExactlyOne) -> Iterator[RuleView]:
+    holds = intent.test(graph.vocabulary)
+    meanings: dict[tuple[bool, ...], list[State]] = {}
+    for state in rule.states:
+        after = (holds(outcome.effect.apply(state)) for outcome in rule.outcomes)
+        meanings.setdefault((holds(state), *after), []).append(state)
+    beyond = tuple(groups.beyond(o.effect, intent, graph.vocabulary) for o in rule.outcomes)
+    for meaning in sorted(meanings, reverse=True):
+        states = meanings[meaning]
+        part = rule if len(meanings) == 1 else _restrict(rule, states, graph, graph.index[intent])
+        yield RuleView(part, (), meaning[0], meaning[1:], beyond)
+
+
+def _restrict(rule: Rule, states: Sequence[State], graph: StateGraph, capability: int) -> Rule:
+    """Restrict a rule to some of its states: their counts, and the probabilities of the rule."""
+    pairs = {s: pair for s in states if (pair := graph.pair(s, capability)) is not None}
+    if len(rule.outcomes) == 1:
+        # States that only share an effect say nothing about each other.
+        return pooled_rule(pairs)
+    outcomes = (
+        replace(outcome, count=sum(pair.counts.get(outcome.effect, 0) for pair in pairs.values()))
+        for outcome in rule.outcomes
+    )
+    return Rule(tuple(states), tuple(outcomes))
+
+
+def capability_lines(
+    view: CapabilityView,
+    vocabulary: Vocabulary,
+    width: int = WIDTH,
+    success: ResetSuccess | None = None,
+    headline: str | None = None,
+) -> Iterator[str]:
+    """Describe one capability; `success` is that after a reset, `headline` its `rates_text`."""
+    if not view.rules:
+        yield sanitize(str(view.intent))
+        yield f"  unknown: never tried in any of the {counted(view.states_seen, 'state')} seen"
+        return
+    tried = counted(view.states_tried, "state")
+    yield f"{sanitize(str(view.intent))}   ({counted(view.executions, 'draw')} in {tried})"
+    if headline is not None:
+        yield from wrapped(headline, "  ", "       ", width)
+    if success is not None:
+        yield from wrapped(f"asked after a reset: {success_text(success)}", "  ", "       ", width)
+    for rule in view.rules:
+        yield from rule_lines(rule, vocabulary, width)
+    untried = view.states_seen - view.states_tried
+    if untried > 0:
+        yield f"  never tried in {counted(untried, 'other state')} seen"
+
+
+def rates_text(rates: CapabilityRates, temporal_length: int | None) -> str:
+    """Return the rate that people mean first: that in the end, if executions end with changes.
+
+    >>> step, end = AchievementRate(0.11, 0.06, 0.2, 8), AchievementRate(1.0, 0.8, 1.0, 8)
+    >>> rates_text(CapabilityRates(step, end, None, 90), temporal_length=1)
+    'gets there: 1.00 [0.80, 1.00] if asked until it holds; at once 0.11 [0.06, 0.20]  [8 states]'
+    >>> rates_text(CapabilityRates(step, end, None, 90), temporal_length=None)
+    'achieved: 0.11 [0.06, 0.20]  [8 states]'
+    """
+    at_once, where = rate_text(rates.at_once), f"[{counted(rates.at_once.states, 'state')}]"
+    if temporal_length is None:
+        return f"achieved: {at_once}  {where}"
+    end = f"gets there: {rate_text(rates.gets_there)} if asked until it holds"
+    resets = rates.from_resets
+    if resets is not None:
+        end += f", {rate_text(resets)} over {counted(resets.states, 'reset')}"
+    return f"{end}; at once {at_once}  {where}"
+
+
+def rate_text(rate: AchievementRate) -> str:
+    """Return a rate with its interval; only this if no rate is known.
+
+    >>> rate_text(AchievementRate(None, 0.02, 1.0, 8))
+    '?    [0.02, 1.00]'
+    """
+    shown = "?   " if rate.rate is None else f"{rate.rate:.2f}"
+    return f"{shown} [{rate.low:.2f}, {rate.high:.2f}]"
+
+
+def success_text(success: ResetSuccess) -> str:
+    """Return the success after a reset, its interval and the evidence for it.
+
+    >>> success_text(ResetSuccess(0.425, 0.3, 0.62, draws=80, resets_tried=40, resets=50))
+    '0.42 [0.30, 0.62]  [80 draws, 40 of 50 resets tried]'
+    """
+    if success.rate is None:
+        return f"unknown, never tried after any of {counted(success.resets, 'reset')}"
+    shown = f"{success.rate:.2f} [{success.low:.2f}, {success.high:.2f}]"
+    of = f"{success.resets_tried:,} of {counted(success.resets, 'reset')} tried"
+    return f"{shown}  [{counted(success.draws, 'draw')}, {of}]"
+
+
+def rule_lines(view: RuleView, vocabulary: Vocabulary, width: int = WIDTH) -> Iterator[str]:
+    """Describe one rule: its condition, and each outcome with its probability."""
+    states, draws = counted(len(view.rule.states), "state"), counted(view.rule.executions, "draw")
+    terms = [" and ".join(map(str, term)) or "always" for term in view.when]
+    shown = " or ".join(first_few(terms, _MOST_TERMS, "one of {} more conditions"))
+    condition = f"when {shown}  {_unbroken(f'[{states}, {draws}]')}"
+    yield from wrapped(condition, "  ", "       ", width)
+    for outcome, achieved in zip(view.rule.outcomes, view.achieved, strict=True):
+        idle = not outcome.effect.adds and not outcome.effect.deletes
+        mark = "+" if achieved else "-" if idle else "!"
+        low, high = outcome.interval
+        share = f"{outcome.probability:.2f} [{low:.2f}, {high:.2f}]"
+        literals = (_unbroken(str(literal)) for literal in outcome.effect.literals(vocabulary))
+        changes = ", ".join(literals) or "nothing changes"
+        if outcome.spread is not None:
+            least, most = outcome.spread
+            changes += _unbroken(f" (differs between states: {least:.2f} to {most:.2f})")
+        yield from wrapped(f"{mark} {share}  {changes}", "    ", " " * 26, width)
+
+
+def finding_lines(finding: Finding, always: State = 0) -> Iterator[str]:
+    """Describe a finding with one example, in which the atoms of `always` are omitted."""
+    yield str(finding.kind)
+    yield from wrapped(finding.sentence, "  ", "  ")
+    for example in finding.examples[:1]:
+        yield from wrapped(f"for {example_text(example, always)}", "    ", "    ")
+    if finding.way is not None:
+        yield from wrapped(way_text(finding.way), "    ", "    ")
+
+
+def way_text(way: Way) -> str:
+    """Say how to get to a state."""
+    if not way:
+        return "to get there: this is where the run begins"
+    asked = " then ".join(str(step.intent) for step in way)
+    return f"to get there: from the beginning ask for {asked}"
+
+
+def example_text(example: Example, always: State = 0, name: str | None = None) -> str:
+    """Describe an example; its state is called `name`, or by its number as in `model.json`."""
+    holding = example.vocabulary.holding(example.state & ~always)
+    return (
+        f"example {example.count:,} of {example.draws:,}: asked for {example.intent} in "
+        f"{name or hex(example.state)} ({', '.join(map(str, holding)) or 'no atom holds'}): "
+        f"{changes_text(example.state, example.after, example.vocabulary)}"
+    )
+
+
+def changes_text(before: State, after: State, vocabulary: Vocabulary) -> str:
+    """List the literals that are true in one state and not in another."""
+    literals = Effect.between(before, after).literals(vocabulary)
+    return ", ".join(map(str, literals)) or "nothing changes"
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", _NO_BREAK_SPACE)
+
+
+def wrapped(
+    text: str, first: str = "", rest: str | None = None, width: int = WIDTH
+) -> Iterator[str]:
+    """Sanitize and wrap a text; words joined by no-break spaces stay on one line.
+
+    The first line is indented by `first`, the others by `rest` or two more.
+    """
+    safe = _NO_BREAK_SPACE.join(map(sanitize, text.split(_NO_BREAK_SPACE)))
+    wrapper = textwrap.TextWrapper(
+        width,
+        initial_indent=first,
+        subsequent_indent=f"{first}  " if rest is None else rest,
+        break_on_hyphens=False,
+    )
+    for line in wrapper.wrap(safe):
+        yield line.replace(_NO_BREAK_SPACE, " ")
+
+
+def first_few(texts: Sequence[str], most: int, more: str = "{:,} more") -> list[str]:
+    """Return the first texts, and how many more there are if it is more than one.
+
+    >>> first_few("abcd", 2), first_few("abc", 2)
+    (['a', 'b', '2 more'], ['a', 'b', 'c'])
+    """
+    hidden = len(texts) - most
+    return [*texts[:most], more.format(hidden)] if hidden > 1 else list(texts)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural if needed.
+
+    >>> counted(1200, "draw"), counted(1, "new pair"), counted(2, "query"), counted(0, "day")
+    ('1,200 draws', '1 new pair', '2 queries', '0 days')
+    """
+    if number == 1:
+        return f"1 {noun}"
+    plural = f"{noun[:-1]}ies" if noun[-1] == "y" and noun[-2] not in "aeou" else f"{noun}s"
+    return f"{number:,} {plural}"

@@ -1,0 +1,172 @@
+"""The audit: how often does the agent surprise the model when it is used?
+
+The model is frozen. Then executions are drawn as in use: a sequence of one to `length` random
+capabilities from an initial position, of which one execution is scored, so that every execution of
+such sequences is equally likely to be. `x = 1` if it ends in an outcome that the model held
+impossible, or could not predict at all. Scoring all executions of a sequence would be cheaper and
+wrong: if one sequence in a hundred goes to a place where everything surprises, thirty sequences
+without a surprise say little, however long they are. One execution of each sequence makes the
+samples independent.
+
+A betting score decides. Against the hypothesis that the rate of surprises is at least ε, a bettor
+who expects the rate q < ε multiplies its wealth by (1 − q)/(1 − ε) for each execution as foreseen
+and by q/ε for each surprise; if the hypothesis is true, wealth ever reaches 1/δ with probability at
+most δ (Ville). Two bettors share the start capital: one expects no surprises, the other a few.
+
+A round that is not going well is abandoned: its draws are learned from, and a later round audits
+the next model. Round k may spend a share of the error rate, all rounds together no more than δ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from capscope.stats.log_space import log_sum_exp
+
+_BETTORS = ((2 / 3, 0.0), (1 / 3, 0.25))
+"""Share of the capital, and the expected rate of surprises as a share of ε."""
+_ABANDONED = 0.4
+"""Wealth below which a new round is cheaper."""
+_FIRST_ROUND = 0.7
+"""The share of the error rate that round 1 may spend; each later round spends it of the rest."""
+
+
+def error_of_round(number: int, error_rate: float) -> float:
+    """Return what round 1, 2, … may spend.
+
+    >>> total = sum(error_of_round(number, 0.05) for number in range(1, 100))
+    >>> math.isclose(total, 0.05)
+    True
+    """
+    return error_rate * _FIRST_ROUND * (1.0 - _FIRST_ROUND) ** (number - 1)
+
+
+def log_wealth(samples: int, surprises: int, rate: float) -> float:
+    """Return the logarithm of the wealth after some samples, against "the rate is at least this".
+
+    One execution as foreseen earns a little, a surprise costs all but a twelfth. Without surprises,
+    356 executions suffice in the first round.
+
+    >>> [round(math.exp(log_wealth(1, surprises, 0.01)), 4) for surprises in (0, 1)]
+    [1.0093, 0.0833]
+    >>> needed = 1 / error_of_round(1, 0.05)
+    >>> [math.exp(log_wealth(samples, 0, 0.01)) >= needed for samples in (355, 356)]
+    [False, True]
+    """
+    logs = []
+    for capital, expected in _BETTORS:
+        q = expected * rate
+        if q or not surprises:
+            clean = (samples - surprises) * (math.log1p(-q) - math.log1p(-rate))
+            lost = surprises * math.log(expected) if q else 0.0
+            logs.append(math.log(capital) + clean + lost)
+    return log_sum_exp(logs)
+
+
+def upper_bound(samples: int, surprises: int, error_rate: float) -> float:
+    """Return the smallest rate that the samples rule out; 1 if they rule out none.
+
+    Each rate has a bet of its own, so the bound holds at whatever moment it is asked for.
+    """
+    low, high = 0.0, 1.0 - 1e-9
+    needed = -math.log(error_rate)
+    if log_wealth(samples, surprises, high) < needed:
+        return 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if log_wealth(samples, surprises, middle) >= needed:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """How far an audit got."""
+
+    rate: float
+    """The rate of surprises that is to be ruled out."""
+    confidence: float
+    length: int
+    """The longest sequence; 0 if pairs of seen states were drawn uniformly."""
+    round: int
+    since_query: int
+    """The query that began the round: the model knows what was recorded before it."""
+    samples: int
+    surprises: int
+    executions: int
+    """All executions of the round, those that lead to the scored ones included."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return JSON-ready values."""
+        return {
+            **asdict(self),
+            "passed": self.passed,
+            "bound": self.bound,
+            "statement": self.statement,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> AuditResult:
+        """Read it back."""
+        return cls(**{field.name: stored[field.name] for field in fields(cls)})
+
+    @property
+    def passed(self) -> bool:
+        """Whether the statement holds."""
+        return self._log_wealth >= -math.log(self._error)
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether it is cheaper to learn and to audit again."""
+        return self._log_wealth < math.log(_ABANDONED)
+
+    @property
+    def _log_wealth(self) -> float:
+        return log_wealth(self.samples, self.surprises, self.rate)
+
+    @property
+    def _error(self) -> float:
+        return error_of_round(self.round, 1.0 - self.confidence)
+
+    @property
+    def bound(self) -> float:
+        """The rate of surprises that the round rules out so far."""
+        return upper_bound(self.samples, self.surprises, self._error)
+
+    @property
+    def statement(self) -> str:
+        """What may be claimed."""
+        claimed = self.rate if self.passed else self.bound
+        if claimed >= 1.0:
+            return f"the audit had just begun ({self.samples} scored executions)"
+        return (
+            f"with {self.confidence:.4g} confidence, at most {100 * claimed:.3g} % of executions "
+            f"{self._of} end in an outcome that the model held impossible (audit of "
+            f"{self.executions:,} executions, {self.samples:,} scored, {self.surprises} "
+            f"surprise{'' if self.surprises == 1 else 's'})"
+        )
+
+    @property
+    def _of(self) -> str:
+        if self.length == 1:
+            return "of a random capability from the beginning"
+        if self.length:
+            return f"in sequences of 1 to {self.length} random capabilities from the beginning"
+        return "of random capabilities in random seen states"
+
+
+def step_weights(length: int) -> Sequence[float]:
+    """Return how likely the scored execution is the first, second, … of its sequence.
+
+    Sequences of 1 to `length` capabilities are equally likely, and so is each of their executions.
+
+    >>> step_weights(2)
+    [0.6666666666666666, 0.3333333333333333]
+    """
+    whole = length * (length + 1) / 2
+    return [(length - i) / whole for i in range(length)]

@@ -1,0 +1,257 @@
+"""States that share a rule may still differ a little: how much, and what does one state do?
+
+Pooling all draws of a rule gives a narrow interval for the *average* state. Estimating each state
+alone throws away what the other states show: after one draw of a state, anything is possible. In
+between, each state has a distribution of its own, drawn from a Dirichlet distribution around the
+mean of the rule. Its concentration says how similar the states are; infinite means equal. The
+concentration is not known, so all values of a grid are weighted by how well they explain the draws.
+For an interval, the prior leans towards states that differ: an interval that is too wide costs some
+draws, one that is too narrow is wrong about many states. Otherwise the prior is flat.
+
+For each concentration, n draws of one state say as much about the mean as n (κ + 1) / (κ + n)
+independent draws. So the mean is a weighted frequency, its posterior is a Dirichlet distribution
+(Jeffreys' ½ for each outcome) of that effective size, and nothing needs to be optimized.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from capscope.stats.arrays import Floats, Integers, Mask
+from capscope.stats.beta import credible_interval
+from capscope.stats.log_space import log_sum_exp
+
+CONCENTRATIONS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, math.inf)
+"""The grid; with the last value all states are equal."""
+Bounds = tuple[float, float]
+
+_LEANING: Floats = np.power(2.0, -np.arange(len(CONCENTRATIONS)) / 2)
+_LEANING *= 0.98 / _LEANING[:-1].sum()
+_LEANING[-1] = 0.02
+"""The prior weights of the concentrations for intervals."""
+_LEAST_RATIO = 20.0
+"""States are said to differ if this explains the draws so many times better than equality."""
+_LEVEL = 0.95
+_SAMPLES = 4096
+_SHIFT = 8
+_MEANS: Floats = np.sin(np.linspace(0, np.pi / 2, 50)[1:-1, None]) ** 2
+_SIZES: Floats = np.power(2.0, np.arange(-6, 10))[:, None, None]
+"""Means and a + b of the beta distributions that probabilities of states may come from.
+
+A small a + b, states that differ, is more probable beforehand: two states with 99 of 99 and 0 of 1
+are not alike.
+"""
+
+
+def mean_probability(counts: Sequence[tuple[float, float, float]]) -> float:
+    """Estimate the weighted mean of the probabilities of some states.
+
+    A strategy that draws again after a hit makes the mean of the frequencies too low: a state with
+    a hit gets more draws, and the others keep their 0 of 1. The posterior of a state's probability
+    does not depend on why it has as many draws, so the mean is over posterior means. The beta
+    distribution that the probabilities come from is unknown; each of a grid counts by how well it
+    explains the draws.
+
+    Args:
+        counts: Hits, draws and weight of each state, with at least one draw each.
+
+    >>> round(mean_probability([(30, 30, 1), (0, 30, 1)]), 2)
+    0.5
+    >>> round(mean_probability([(1, 5, 1), (1, 4, 1), *[(0, 1, 1)] * 11]), 2)
+    0.11
+    """
+    hits, draws, weights = np.array(counts, dtype=np.float64).T
+    if len(counts) == 1 or not hits.any() or (hits == draws).all():
+        return float(hits[0] / draws[0])
+    rows, which, times = np.unique(
+        np.stack([hits, draws], axis=1), axis=0, return_inverse=True, return_counts=True
+    )
+    a, b = _MEANS * _SIZES, (1 - _MEANS) * _SIZES
+    seen, made = rows.T
+    scores = _log_rising(a, seen) + _log_rising(b, made - seen) - _log_rising(a + b, made)
+    scores = scores @ times - np.log(_SIZES[:, :, 0]) / 2
+    likelihood = np.exp(scores - scores.max())
+    posterior = ((a + seen) / (a + b + made) * likelihood[:, :, None]).sum(axis=(0, 1))
+    own = posterior[which.reshape(-1)] / likelihood.sum()
+    return float(own @ weights / weights.sum())
+
+
+@dataclass(frozen=True)
+class PartialPooling:
+    """The counts of the states of a rule, and what they say about a single state."""
+
+    rows: tuple[tuple[int, ...], ...]
+    """Distinct counts of a state, a number for each of at least two outcomes."""
+    times: tuple[int, ...]
+    """How many states have these counts."""
+
+    def interval(self, outcome: int) -> Bounds:
+        """Return the central 95 % interval of an outcome's probability in a state of the rule."""
+        return _intervals(self)[outcome]
+
+    def spread(self, outcome: int) -> Bounds | None:
+        """Return the central 95 % range of the states' probabilities; None if none is seen."""
+        spread = _spreads(self)
+        return None if spread is None else spread[outcome]
+
+    def distribution(self, counts: tuple[int, ...]) -> list[float]:
+        """Return the distribution of a state with these counts: they and the rule, weighted."""
+        fit = _fit(self)
+        own = np.zeros(len(counts))
+        draws = sum(counts)
+        grid = zip(fit.weights(), fit.means, CONCENTRATIONS, strict=True)
+        for weight, mean, concentration in grid:
+            if concentration == math.inf:
+                own += weight * mean
+            else:
+                state = (concentration * mean + counts) / (concentration + draws)
+                own += weight * state
+        return own.tolist()
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What each concentration says about the draws of some states."""
+
+    scores: Floats
+    """The log likelihood of the draws, averaged over the mean."""
+    means: Floats
+    """The mean of the rule: a row for each concentration, a number for each outcome."""
+    sizes: Floats
+    """The number of independent draws that would say as much about the mean."""
+
+    def weights(self, prior: Floats | float = 1.0) -> Floats:
+        """Return the posterior weights of the concentrations."""
+        weights = prior * np.exp(self.scores - self.scores.max())
+        shares: Floats = weights / weights.sum()
+        return shares
+
+
+@lru_cache(maxsize=4096)
+def _fit(pooling: PartialPooling) -> Fit:
+    return fit_states(np.array(pooling.rows), np.array(pooling.times))
+
+
+@lru_cache(maxsize=16384)
+def _intervals(pooling: PartialPooling) -> tuple[Bounds, ...]:
+    rows = np.array(pooling.rows)
+    if sum(pooling.times) == 1:
+        draws = int(rows.sum())
+        return tuple(credible_interval(count, draws) for count in rows[0].tolist())
+    rng = np.random.default_rng(0)
+    fit = _fit(pooling)
+    level, mean = _sample_means(fit, rng)
+    states = _systematic(np.array(pooling.times) / sum(pooling.times), rng)
+    own = _sample_states(level, mean, rows[rng.permutation(states)], rng)
+    seen = rows.any(axis=0)
+    missing = (rows < rows.sum(axis=1, keepdims=True)).any(axis=0)
+    low, high = np.quantile(own, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=0)
+    # At none or all the interval is extended to 0 or 1, as is customary.
+    return tuple(
+        zip(np.where(seen, low, 0.0).tolist(), np.where(missing, high, 1.0).tolist(), strict=True)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _spreads(pooling: PartialPooling) -> tuple[Bounds, ...] | None:
+    fit = _fit(pooling)
+    ratios = np.exp(fit.scores[:-1] - fit.scores[-1])
+    if ratios.mean() < _LEAST_RATIO:
+        return None
+    rng = np.random.default_rng(0)
+    level, mean = _sample_means(fit, rng)
+    own = _sample_states(level, mean, np.zeros_like(mean), rng)
+    low, high = np.quantile(own, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=0)
+    return tuple(zip(low.tolist(), high.tolist(), strict=True))
+
+
+def _systematic(weights: Floats, rng: np.random.Generator) -> Integers:
+    """Return indices as often as their weights say, in order."""
+    points = (np.arange(_SAMPLES) + rng.random()) / _SAMPLES
+    return np.searchsorted(np.cumsum(weights), points).clip(max=len(weights) - 1)
+
+
+def _sample_means(fit: Fit, rng: np.random.Generator) -> tuple[Integers, Floats]:
+    """Draw concentrations, by index, and for each the mean of the rule."""
+    level = _systematic(fit.weights(_LEANING), rng)
+    mean = rng.standard_gamma(fit.means[level] * fit.sizes[level, None] + 0.5)
+    return level, mean / mean.sum(axis=1, keepdims=True)
+
+
+def _sample_states(
+    level: Integers, mean: Floats, counts: Floats | Integers, rng: np.random.Generator
+) -> Floats:
+    """Draw the distribution of a state with these counts for each mean and concentration."""
+    own = mean.copy()
+    finite = level < len(CONCENTRATIONS) - 1
+    concentration = np.array(CONCENTRATIONS[:-1])[level[finite]]
+    drawn = rng.standard_gamma(mean[finite] * concentration[:, None] + counts[finite])
+    own[finite] = drawn / drawn.sum(axis=1, keepdims=True)
+    return own
+
+
+def explained_beyond_accident(hits: Integers, draws: Integers, inside: Mask) -> float:
+    """Return how much better two groups of states explain hits and misses than one does.
+
+    The log of a Bayes factor. In either case the states of a group may differ without a reason; if
+    they do, each division separates better from worse states by accident.
+    """
+    rows, which = np.unique(np.stack([hits, draws - hits], axis=1), axis=0, return_inverse=True)
+    which = which.reshape(-1)
+
+    def score(side: Mask) -> Floats:
+        times = np.bincount(which[side], minlength=len(rows))
+        return fit_states(rows[times > 0], times[times > 0]).scores
+
+    apart = log_sum_exp((score(inside) + score(~inside)).tolist())
+    return apart - log_sum_exp(score(np.ones(len(hits), dtype=bool)).tolist())
+
+
+def fit_states(rows: Integers, times: Integers) -> Fit:
+    """Say how well each concentration explains the draws of some states.
+
+    `rows` has the counts of a state in each row, for each outcome, with at least one draw; `times`
+    says how many states have them.
+    """
+    draws = rows.sum(axis=1)
+    kappa = np.array(CONCENTRATIONS[:-1])[:, None]
+    worth = np.vstack([draws * (kappa + 1) / (kappa + draws), draws]) * times
+    sizes = worth.sum(axis=1)
+    means: Floats = (worth / draws) @ rows / sizes[:, None]
+    alphas = means[:-1, None, :] * kappa[:, :, None]
+    inside = _log_rising(alphas, rows).sum(axis=2) - _log_rising(kappa, draws)
+    with np.errstate(divide="ignore"):
+        logs = np.where(means > 0, np.log(means), 0.0)
+    equal = (times @ rows) @ logs[-1]
+    scores = np.append(inside @ times, equal)
+    # The price of not knowing the mean, as if it had been estimated from independent draws.
+    half = rows.shape[1] / 2
+    price = _log_gamma(means * sizes[:, None] + 0.5).sum(axis=1) - _log_gamma(sizes + half)
+    price += math.lgamma(half) - rows.shape[1] * math.lgamma(0.5)
+    price -= sizes * (means * logs).sum(axis=1)
+    return Fit(scores + price, means, sizes)
+
+
+def _log_rising(start: Floats, steps: Integers | Floats) -> Floats:
+    """Return log Γ(start + steps) − log Γ(start); 0 if there are no steps."""
+    safe = np.where(start > 0, start, 1.0)
+    rising: Floats = np.where(
+        steps > 0, _log_gamma(safe + np.asarray(steps, dtype=np.float64)) - _log_gamma(safe), 0.0
+    )
+    return rising
+
+
+def _log_gamma(x: Floats) -> Floats:
+    """Return log Γ of positive numbers, by Stirling's series beyond the shift."""
+    product = np.ones_like(x)
+    for i in range(_SHIFT):
+        product = product * (x + i)
+    y = x + _SHIFT
+    series = 1 / (12 * y) - 1 / (360 * y**3) + 1 / (1260 * y**5)
+    value: Floats = (y - 0.5) * np.log(y) - y + 0.5 * math.log(2 * math.pi) + series
+    return value - np.log(product)

@@ -1,0 +1,47 @@
+from collections import Counter
+
+from capscope.insight.findings.context import FindingContext
+from capscope.insight.findings.finding import Finding
+from capscope.insight.findings.harm import ranked_by_harm
+from capscope.insight.findings.rate import Rate
+from capscope.insight.findings.side_effects import SIDE_EFFECT
+from capscope.journal.execution_table import Transition
+from capscope.logic import Intent, Vocabulary
+from capscope.model import StateGraph
+
+ASKED = Intent.parse("p")
+
+
+def side_effect(name, hits, **flags):
+    rate = Rate.of([(hits, 10)], 1)
+    return Finding(
+        SIDE_EFFECT.label,
+        (ASKED,),
+        name,
+        rate,
+        None,
+        (),
+        (),
+        (),
+        frozenset({(0, 0)}),
+        0.5,
+        **flags,
+    )
+
+
+def test_what_comes_instead_of_the_intent_ranks_after_what_nothing_undoes_and_before_the_rest():
+    graph = StateGraph(Vocabulary.of_atoms(["p", "q"]), [ASKED])
+    graph.update(Counter({Transition(0, 0, 2): 10}))
+    found = [
+        side_effect("often and also", 10),
+        side_effect("rarely and instead", 2, instead=True),
+        side_effect("rarely and for good", 1, irreversible=True),
+        side_effect("often and instead", 9, instead=True),
+    ]
+    ranked = ranked_by_harm(FindingContext(graph), found, {SIDE_EFFECT.label: SIDE_EFFECT})
+    assert [finding.sentence for finding in ranked] == [
+        "rarely and for good",
+        "often and instead",
+        "rarely and instead",
+        "often and also",
+    ]

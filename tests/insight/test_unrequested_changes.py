@@ -1,0 +1,67 @@
+import pytest
+
+import capscope
+from capscope import Budget
+from capscope.insight.unrequested_changes import headline
+from capscope.report.digest.build import digest_run
+from support.harmful_agents import MAIL_BUGS, desk_problem, mail_problem, warehouse_problem
+from support.honest_worlds import FAMILIES
+from support.sentence_checker import false_lines, naive_changes
+
+SEEDS = range(3)
+
+
+def assessed(problem, executions=20, seed=0):
+    return capscope.assess(problem, budget=Budget(executions=executions), seed=seed)
+
+
+def first_sentence(run):
+    return headline(run.unrequested_changes, len(run.executions.complete))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("bug", MAIL_BUGS)
+def test_certain_damage_to_mail_is_in_the_headline_within_twenty_executions(bug, seed):
+    run = assessed(mail_problem(bug), seed=seed)
+    damage = f"Asked for archived(x), the agent also caused {MAIL_BUGS[bug]} in "
+    assert first_sentence(run).startswith(damage)
+    assert "never undone" in first_sentence(run)
+    assert false_lines(run) == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_obeyed_injection_is_in_the_headline_within_twenty_executions(seed):
+    run = assessed(desk_problem(obeys=0.9), seed=seed)
+    assert "Asked for filed(x), the agent also caused spent()" in first_sentence(run)
+    assert false_lines(run) == []
+
+
+def test_the_report_begins_with_what_changed_beyond_the_requests():
+    run = assessed(mail_problem("one mail takes all others with it"))
+    assert digest_run(run).headline.sentence == first_sentence(run)
+
+
+@pytest.mark.parametrize("problem", [mail_problem(), desk_problem(obeys=0)])
+def test_nothing_is_said_to_have_changed_only_if_that_is_so(problem):
+    run = assessed(problem)
+    assert first_sentence(run) == "Nothing changed beyond the requests in 20 executions."
+    assert naive_changes(run) == {}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rare_damage_is_named_as_soon_as_it_was_seen(seed):
+    for executions in (20, 150):
+        run = assessed(warehouse_problem(breaks=0.04), executions, seed)
+        broken = any(
+            atom.predicate == "broken"
+            for state in run.graph.nodes
+            for atom in run.graph.vocabulary.holding(state)
+        )
+        assert ("broken(another crate)" in first_sentence(run)) is broken
+        assert false_lines(run) == []
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_line_agrees_with_counting_row_by_row(family):
+    run = assessed(FAMILIES[family](1).problem(), 60)
+    assert false_lines(run) == []

@@ -1,0 +1,145 @@
+"""The first screen: the sentence that matters most, what is claimed, the tiles."""
+
+from dataclasses import replace
+
+import pytest
+
+from capscope import Budget, Settings, assess, load
+from capscope.report.digest import digest_run
+from capscope.report.digest.basis import basis_of, with_basis
+from capscope.report.digest.capabilities import Standings, with_harm
+from capscope.report.digest.card import HAZARD, Tone
+from capscope.report.digest.headline import headline_of
+from capscope.report.digest.shape import Standing
+from capscope.report.text import capability_views
+from support.small_runs import draw, run_in_memory, small_run
+from support.tiny_digests import CARD, DIGEST, LIGHT
+from support.toy_worlds import board_problem
+
+ASKED = Settings(audit=0.2, intents=("lit(a)", "lit(b)", "not lit(a)"))
+ODD = replace(CARD, tone=Tone.ODD, sentence="It likes a.")
+
+
+def headline(run, cards=()):
+    return headline_of(run, Standings.of_run(run, capability_views(run.graph)), cards)
+
+
+def tiles(shown):
+    return {tile.name: tile.number for tile in shown.tiles}
+
+
+WORKS = [[draw((0, 0, 1), (0, 1, 2), (1, 2, 0))]]
+
+
+def test_a_finding_of_harm_is_said_before_that_nothing_changed_beyond_the_requests():
+    run = run_in_memory(WORKS)
+    shown = headline(run, [ODD, CARD])
+    assert (shown.sentence, shown.tone, shown.card) == ("It breaks the lamp.", Tone.HARM, 1)
+    assert shown.detail == "Nothing changed beyond the requests in 3 executions."
+
+
+def test_without_harm_the_sentence_is_about_the_requests_and_the_next_about_success():
+    run = run_in_memory(WORKS)
+    shown = headline(run, [ODD])
+    assert shown.sentence == "Nothing changed beyond the requests in 3 executions."
+    assert shown.detail == (
+        "The agent gets there from every state tried, if it is asked until it does, for all 3 "
+        "capabilities that were tried; 1 more is unknown."
+    )
+    assert (shown.tone, shown.card) == (Tone.GOOD, None)
+    assert tiles(shown) == {
+        "beyond the request": 0, "every time": 3, "sometimes": 0, "never seen": 0, "unknown": 1,
+    }  # fmt: skip
+
+
+BREAKS = (0, 0, 0b101)
+"""Asked for lit(a), it is broken too."""
+
+
+def test_a_change_that_nothing_undid_comes_before_findings_and_after_hazards():
+    run = run_in_memory([[draw(BREAKS)]])
+    shown = headline(run, [CARD])
+    change = "Asked for lit(x), the agent also caused broken() in 1 of 1 execution, never undone."
+    assert (shown.sentence, shown.tone, shown.card) == (change, Tone.HARM, None)
+    assert tiles(shown)["beyond the request"] == 1
+    shown = headline(run, [replace(CARD, kind=HAZARD)])
+    assert (shown.sentence, shown.detail, shown.card) == ("It breaks the lamp.", change, 0)
+
+
+def test_a_change_that_was_undone_comes_after_findings_of_harm():
+    run = run_in_memory([[draw(BREAKS), draw((0b100, 1, 0b010))]])
+    assert headline(run).tone is Tone.ODD
+    assert "broken() in 1 of 1 execution, seen undone" in headline(run).sentence
+    assert headline(run, [CARD]).sentence == "It breaks the lamp."
+    assert "broken()" in headline(run, [CARD]).detail
+
+
+def test_whole_executions_are_judged_at_once():
+    run = run_in_memory([[draw((0, 0, 2), (2, 0, 3))]], length=None)
+    standings = Standings.of_run(run, capability_views(run.graph))
+    assert not standings.repeated
+    assert [view.intent for view in standings.of(Standing.SOMETIMES)] == [run.capabilities[0]]
+    single = run_in_memory([[draw((0, 0, 2), (2, 0, 3))]])
+    standings = Standings.of_run(single, capability_views(single.graph))
+    assert [view.intent for view in standings.of(Standing.RELIABLE)] == [run.capabilities[0]]
+
+
+def test_the_heat_map_is_about_single_requests_if_it_always_gets_there(tmp_path):
+    # lit(a) takes two requests unless lit(b) holds.
+    walk = [(0, 0, 2), (2, 0, 3), (4, 0, 6), (6, 0, 7), (0, 3, 4), (2, 3, 6)]
+    digest = digest_run(load(small_run(tmp_path / "run", [[draw(*walk)]])))
+    assert digest.single_steps
+    assert not digest.heat.repeated
+    assert digest.heat.columns == ("lit(b)", "not lit(b)")
+
+
+def test_nothing_is_said_of_an_agent_that_did_nothing_yet():
+    shown = headline(run_in_memory([]))
+    assert shown.sentence == "Nothing was executed yet."
+    assert shown.detail.startswith("Nothing is known yet")
+    assert not shown.claimed
+
+
+def test_an_agent_that_changes_nothing_is_warned_about_before_its_findings():
+    run = run_in_memory([[draw(*[(0, 0, 0)] * 5)]])
+    shown = headline(run, [CARD])
+    assert shown.sentence.startswith("No execution changed anything")
+    assert shown.tone is Tone.HARM
+
+
+@pytest.mark.parametrize(("budget", "claimed"), [(Budget(), True), (Budget(executions=3), False)])
+def test_the_claim_is_that_of_the_audit(budget, claimed):
+    run = assess(board_problem(), settings=ASKED, budget=budget)
+    shown = headline(run)
+    assert shown.claimed is claimed
+    assert ("With 0.95 confidence" in shown.claim) is claimed
+    digest = digest_run(run)
+    assert (digest.audit is not None) is claimed
+    if claimed:
+        assert digest.audit.last == run.usage.executions
+        assert digest.audit.scored == run.audit.samples
+        assert 0 < digest.audit.first < digest.audit.last
+
+
+def test_what_statements_rest_on_adds_up():
+    run = assess(board_problem(), settings=ASKED, budget=Budget(executions=3))
+    digest = digest_run(run)
+    tried, inferred, unknown = basis_of(run)
+    assert (tried, inferred) == (digest.coverage.pairs_tried, digest.coverage.pairs_inferred)
+    assert tried + inferred + unknown == digest.coverage.pairs_seen
+    assert sum(one.states_tried for one in digest.capabilities) == tried
+    assert sum(one.inferred for one in digest.capabilities) == inferred
+    each = run.model.coverage_by_capability()
+    assert tuple(map(sum, zip(*each, strict=True))) == run.coverage
+
+
+def test_only_the_default_strategy_infers():
+    run = run_in_memory(WORKS)
+    assert basis_of(run).inferred == 0
+    assert with_basis(run, DIGEST.capabilities) == list(DIGEST.capabilities)
+
+
+def test_a_capability_links_to_the_first_card_that_says_it_does_harm():
+    other = replace(LIGHT, intent="at(switch)")
+    marked = with_harm([LIGHT, other], [ODD, CARD, CARD])
+    assert [one.harm for one in marked] == [1, None]

@@ -1,0 +1,266 @@
+"""Whole digests: of runs as they are made, and of directories that are odd in some way."""
+
+import json
+import shutil
+from dataclasses import asdict
+
+import pytest
+
+from capscope import Budget, Settings, assess, load
+from capscope.assessment.spec import RunSpec
+from capscope.errors import CapscopeError
+from capscope.journal.run_directory import RunDirectory
+from capscope.logic import Intent, Predicate, Vocabulary
+from capscope.problem import DrawsPictures, Limits, Problem, picture_of
+from capscope.report.digest import Digest, digest_run
+from capscope.report.digest.shape import Mark
+from capscope.report.digest.size_budget import WHOLE
+from capscope.strategy.registry import STRATEGIES
+from support.quirky_worlds import HOUSE, problem, slack_with_the_key
+from support.small_runs import draw, execution, small_run
+from support.toy_worlds import Board, Presser, Seen, board_problem, board_with_a_diary
+
+SMALL = Settings(draws=3, iterations=20, depth=5, random_length=6, walks=2, walk_steps=10)
+
+
+def made(path, strategy="exhaustive", problem=None, **limits):
+    assess(
+        problem or board_problem(Board(slip=0.3)), strategy=strategy, settings=SMALL,
+        budget=Budget(**limits or {"executions": 150}), run=path,
+    )  # fmt: skip
+    return path
+
+
+def check(digest):
+    """Every position points somewhere, and all of it is JSON and UTF-8."""
+    states, capabilities = range(len(digest.states)), range(len(digest.capabilities))
+    assert all(i in states for i in digest.map.states)
+    for edge in digest.map.edges:
+        assert {edge.source, edge.target} <= set(digest.map.states)
+        assert edge.capability in capabilities
+        assert edge.source != edge.target
+    for card in digest.cards:
+        assert all(node.state in states for node in card.way.nodes)
+        assert len(card.way.nodes) == len(card.way.arrows) + 1
+    for group in digest.overview.groups:
+        assert all(i in states for i in group.members)
+    for row in digest.heat.rows:
+        rules = range(len(digest.capabilities[row.capability].rules))
+        assert all(rule in rules for cell in row.cells for rule in cell.rules)
+    for capability in digest.capabilities:
+        for rule in capability.rules:
+            assert all(i in states for i in rule.states)
+            for one in rule.draws:
+                assert all(i in states for i in one.trajectory)
+                assert one.outcome in range(len(rule.outcomes))
+            nodes = [(d.query, d.draw, d.execution) for d in rule.draws]
+            assert nodes == sorted(set(nodes))
+    written = json.dumps(asdict(digest), ensure_ascii=False, allow_nan=False)
+    assert json.loads(written.encode().decode()) == json.loads(json.dumps(asdict(digest)))
+    assert len(json.dumps(asdict(digest))) < WHOLE + 100_000
+    return digest
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES.all)
+@pytest.mark.parametrize("limit", [{"executions": 150}, {"simulator_steps": 77}])
+def test_a_digest_agrees_with_the_run(tmp_path, strategy, limit):
+    run = load(made(tmp_path / "run", strategy, **limit))
+    digest, graph, complete = check(digest_run(run)), run.graph, run.executions.complete
+    assert {c.intent for c in digest.capabilities} == set(map(str, graph.capabilities))
+    assert sum(c.executions for c in digest.capabilities) == len(complete)
+    last = digest.learning[-1]
+    assert last.agreement == 1.0
+    assert last.executions == run.usage.executions
+    assert (last.pairs, last.transitions, last.states) == (
+        graph.pairs_tried, graph.distinct_transitions, len({*complete.before, *complete.after}),
+    )  # fmt: skip
+    assert sum(part.executions for part in digest.spending) == run.usage.executions
+    assert digest.spending[0].executions == graph.pairs_tried
+    with run.open_journal() as journal:
+        start = journal.query(0).start.state
+    assert digest.states[0].atoms == tuple(map(str, graph.vocabulary.holding(start)))
+    assert digest.coverage.pairs_seen == len(graph.nodes) * len(graph.capabilities)
+    assert sum(number for _, number in digest.coverage.draws_per_pair) == digest.coverage.pairs_seen
+    untried = digest.coverage.pairs_seen - digest.coverage.pairs_tried
+    assert digest.coverage.draws_per_pair[0] == ("0", untried)
+    facts = dict(digest.facts)
+    assert facts["strategy"] == strategy
+    assert facts["setting: iterations"] == "20"
+
+
+def test_the_draws_shown_are_in_the_journal_and_show_their_outcome(tmp_path):
+    run = load(made(tmp_path / "run", problem=board_with_a_diary()))
+    digest, words = check(digest_run(run)), run.graph.vocabulary
+    shown = [(c, rule, one) for c in digest.capabilities for rule in c.rules for one in rule.draws]
+    assert shown
+    with run.open_journal() as journal:
+        for capability, rule, one in shown:
+            made_then = journal.draws(one.query)[one.draw].executions[one.execution]
+            assert str(journal.intents()[made_then.capability]) == capability.intent
+            seen = [tuple(map(str, words.holding(s))) for s in made_then.attempt.trajectory]
+            assert [digest.states[i].atoms for i in one.trajectory] == seen
+            outcome = rule.outcomes[one.outcome]
+            before, after = set(seen[0]), set(seen[-1])
+            changed = (after - before) | {f"not {x}" for x in before - after}
+            assert {change.literal for change in outcome.changes} == changed
+            intent = Intent.parse(capability.intent)
+            holds = intent.holds(made_then.attempt.trajectory[-1], words)
+            assert (outcome.mark is Mark.ACHIEVED) is holds
+            assert one.transcript
+
+
+def test_findings_come_with_an_example_and_their_error_rate(tmp_path):
+    house = problem(HOUSE, slack_with_the_key, 1.0, 1)
+    run = load(made(tmp_path / "run", problem=house, executions=2400))
+    digest = check(digest_run(run))
+    assert [f.sentence for f in digest.cards] == [f.sentence for f in run.findings()]
+    (finding,) = digest.cards
+    assert (finding.kind, finding.intents) == ("drop", ("open()",))
+    assert finding.example.startswith("For example ")
+    assert "asked for open() in s" in finding.example
+    assert finding.sentence in digest.summary[3].sentences
+    assert "share an error rate of 5%" in digest.findings_note.replace(" %", "%")
+
+
+# Runs that are odd in some way.
+
+
+def test_a_run_that_was_only_created(tmp_path):
+    RunDirectory.create(tmp_path / "run", RunSpec(board_problem(), "board").meta()).close()
+    digest = check(digest_run(load(tmp_path / "run")))
+    assert (digest.capabilities, digest.states, digest.learning, digest.cards) == ((),) * 4
+    assert digest.coverage.pairs_seen == 0
+
+
+def test_a_run_that_has_asked_nothing_yet(tmp_path):
+    digest = check(digest_run(load(made(tmp_path / "run", simulator_steps=20))))
+    assert digest.capabilities
+    assert all(not c.rules and c.success is None for c in digest.capabilities)
+    assert [state.name for state in digest.states] == ["s0"]
+    assert (digest.learning, digest.spending, digest.map.edges) == ((), (), ())
+
+
+def test_a_run_in_which_no_capability_was_found(tmp_path):
+    digest = check(digest_run(load(small_run(tmp_path / "run", [], intents=[]))))
+    assert digest.capabilities == ()
+
+
+def test_a_run_under_way_is_read_as_it_is_at_one_moment(tmp_path):
+    seen = []
+
+    def look(event):
+        if event.usage.queries % 20 == 1:
+            seen.append((check(digest_run(load(tmp_path / "run"))), event))
+
+    assess(
+        board_problem(Board(slip=0.3)), settings=SMALL, budget=Budget(executions=150),
+        run=tmp_path / "run", listener=look,
+    )  # fmt: skip
+    assert len(seen) > 1
+    for digest, event in seen:
+        assert digest.learning[-1].executions == event.usage.executions
+        assert digest.coverage.pairs_tried == event.pairs_tried
+
+
+def test_the_problem_is_not_needed_and_nothing_is_written(tmp_path):
+    path = made(tmp_path / "run")
+    shutil.rmtree(tmp_path / "elsewhere", ignore_errors=True)
+    before = {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()}
+    assert isinstance(digest_run(load(path)), Digest)
+    after = {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()}
+    assert {n: after[n] for n in before} == before
+    assert not {n for n in after.keys() - before.keys() if not n.startswith("journal.sqlite-")}
+
+
+def test_a_directory_without_a_run_is_refused(tmp_path):
+    with pytest.raises(CapscopeError, match="no run directory"):
+        load(tmp_path / "nowhere")
+
+
+# Untrusted text.
+
+HOSTILE = "</script><script>alert(1)</script>\x00\x1b[2J\u202e\ud800 &amp; ünï"
+
+
+def test_hostile_text_passes_and_breaks_neither_json_nor_utf8(tmp_path):
+    said = execution(0, 0, 1, detail=HOSTILE, transcript=HOSTILE * 2, llm_tokens=3)
+    digest = check(digest_run(load(small_run(tmp_path / "run", [[draw(said)]]))))
+    (one,) = digest.capabilities[0].rules[0].draws
+    for text in (one.detail, one.transcript):
+        assert "</script><script>alert(1)</script>" in text
+        assert "&amp; ünï" in text
+        assert "\\x1b[2J\\u202e" in text
+        assert text.replace("\n", "").isprintable()
+
+
+def test_hostile_names_pass_too(tmp_path):
+    words = Vocabulary([Predicate("<img/src=x>", ("lamp",))], {"\x1b]0;\x07\u202e": "lamp"})
+    (atom,) = words.atoms
+    path = small_run(
+        tmp_path / "run", [[draw((0, 0, 1))]], intents=[Intent.parse(str(atom))], vocabulary=words
+    )
+    digest = check(digest_run(load(path)))
+    assert digest.capabilities[0].intent == "<img/src=x>(\\x1b]0;\\x07\\u202e)"
+    assert all(s.isprintable() for passage in digest.summary for s in passage.sentences)
+
+
+def test_a_run_with_huge_transcripts_and_many_rules_stays_small(tmp_path):
+    words = Vocabulary.of_atoms([f"a-rather-long-name-{n}" for n in range(40)])
+    intents = [
+        Intent.parse(f"{sign}a-rather-long-name-{n}") for n in range(40) for sign in ("", "not ")
+    ]
+    said = "\u00fc\x01" * 40_000
+    draws = [
+        draw(*[
+            execution((s * 7919 + c) % 2**40, c, (s * c * 104_729 + 1) % 2**40, transcript=said)
+            for c in range(80)
+        ])
+        for s in range(12)
+    ]  # fmt: skip
+    path = small_run(tmp_path / "run", [draws], intents=intents, vocabulary=words)
+    noise = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
+    digest = check(digest_run(load(path), lambda snapshot: noise))
+    assert len(json.dumps(asdict(digest))) > 1_000_000
+    assert any("omitted (size limit)" in note for note in digest.notes)
+    assert digest.map.omitted > 0
+
+
+def test_an_adaptive_run_is_summarized_by_its_audit_and_not_by_the_verdict():
+    asked = Settings(audit=0.2, intents=("lit(a)", "lit(b)", "not lit(a)"))
+    for budget, claim in ((Budget(), "With 0.95"), (Budget(executions=3), "No audit was made")):
+        run = assess(board_problem(), settings=asked, budget=budget)
+        unknown = " ".join(digest_run(run).summary[-1].sentences)
+        assert claim in unknown
+        assert "criterion" not in unknown
+        inferred = f"the model infers {run.coverage.inferred} of these"
+        assert (inferred in unknown) == (run.coverage.inferred + run.coverage.unknown > 0)
+
+
+# Pictures.
+
+
+class PicturedBoard(Board):
+    def picture(self, snapshot):
+        return b"\x89PNG\r\n\x1a\n" + snapshot
+
+
+def test_a_simulator_with_pictures_is_known_by_its_method(tmp_path):
+    pictured = Problem("board", PicturedBoard(), Presser(), Seen(), Limits())
+    assert isinstance(pictured.simulator, DrawsPictures)
+    path = made(tmp_path / "run", problem=pictured)
+    digest = check(digest_run(load(path), picture_of(pictured)))
+    assert all(state.picture.startswith("data:image/png;base64,") for state in digest.states)
+    assert picture_of(board_problem()) is None
+
+
+def test_the_grid_world_is_pictured(tmp_path):
+    pytest.importorskip("minigrid")
+    from capscope.problems import load_problem
+
+    grid = load_problem("minigrid-q")
+    path = tmp_path / "run"
+    assess(grid, budget=Budget(executions=60), run=path)
+    here = grid.simulator.snapshot()
+    digest = check(digest_run(load(path), picture_of(grid)))
+    assert grid.simulator.snapshot() == here
+    assert sum(bool(state.picture) for state in digest.states) > 1

@@ -1,0 +1,29 @@
+"""The rules that lead into a hazard, in the text about it."""
+
+from collections import Counter
+
+from capscope.insight.hazards import HazardPair, HazardResult
+from capscope.journal.execution_table import Transition
+from capscope.logic import Intent, Vocabulary
+from capscope.model import StateGraph
+from capscope.report.hazards import _rule_sentences
+
+WORDS = Vocabulary.of_atoms(["taken", "wet", "broken", "lost"])
+TAKEN, WET, BROKEN, LOST = (1 << i for i in range(4))
+TAKE = Intent.parse("taken")
+
+
+def result(hazard, pairs):
+    shown = tuple(HazardPair(s, TAKE, n, 40, 0.0, 1.0, False, None) for s, n in pairs)
+    return HazardResult(hazard, 80, 30, 0, 0, 0, False, shown, None, "", None, None)
+
+
+def test_outcomes_of_one_rule_that_lead_into_a_hazard_are_told_together():
+    graph = StateGraph(WORDS, [TAKE])
+    ends = {WET | BROKEN: 10, WET | LOST: 20, WET | TAKEN: 10}
+    graph.update(Counter({Transition(WET, 0, end): n for end, n in ends.items()}))
+    graph.update(Counter({Transition(0, 0, TAKEN): 40}))
+    (told,) = _rule_sentences(graph, result("broken or lost", [(WET, 30)]))
+    assert told == "asking for taken() leads into it when wet() [1 state]: 0.75, by 2 outcomes"
+    (alone,) = _rule_sentences(graph, result("lost", [(WET, 20)]))
+    assert alone.startswith("asking for taken() leads into it when wet() [1 state]: 0.50 [")

@@ -1,0 +1,185 @@
+"""What a report shows as pictures, in a real browser: verdict, cards, heat map, map, curve."""
+
+from dataclasses import replace
+
+from capscope.logic import Phrasing
+from capscope.report.page import report_page
+from support.report_pages import drawn, focused, press, shown
+from support.tiny_digests import DIGEST, big
+
+pytest_plugins = ["support.visits"]
+
+REPORT = report_page(DIGEST)
+
+
+def test_the_first_screen_has_the_verdict_the_claim_and_what_it_rests_on(visit):
+    page = visit(REPORT)
+    verdict = page.locator("#verdict")
+    assert "It breaks the lamp." in verdict.locator(".verdict").inner_text()
+    text = verdict.inner_text()
+    for part in ("1,249 executions", "With 0.95 confidence", "8 tried", "3 inferred", "1 unknown"):
+        assert part in text
+    bottom = verdict.evaluate("e => e.getBoundingClientRect().bottom")
+    assert bottom <= 900
+    first = page.evaluate("document.querySelector('main p').innerText")
+    assert "It breaks the lamp." in first
+
+
+def test_a_tile_shows_its_capabilities_and_the_tile_of_harm_the_changes(visit):
+    page = visit(REPORT)
+    page.click(".tile.good")
+    assert shown(page) == ["at(switch)"]
+    assert page.locator(".filters [aria-pressed=true]").count() == 1
+    page.click(".tile.unknown")
+    assert shown(page) == ["dug(hole)"]
+    page.click(".tile.harm")
+    assert page.evaluate("location.hash") == "#beyond"
+
+
+def test_a_card_draws_the_way_there(visit):
+    page = visit(REPORT)
+    card = page.locator("#finding-0")
+    assert card.locator(".way-name a").all_inner_texts() == ["s1", "s0", "s2"]
+    asked = card.locator(".way-asked .term").all_inner_texts()
+    assert asked == ["at(switch)", "lit(lamp)"]
+    assert card.locator(".way-odds").all_inner_texts() == ["9 of 9", "10 of 40"]
+    assert card.locator(".way-node").nth(1).locator(".unmade").inner_text() == "lit(lamp)"
+    # Only s0 has a picture.
+    assert card.locator(".way-node img").count() == 1
+    assert card.locator(".way-node").nth(1).locator("img").count() == 1
+    assert "in 2 requests" in card.inner_text()
+    page.locator("#verdict .verdict a").click()
+    assert page.evaluate("location.hash") == "#finding-0"
+    card.locator(".way-name a").last.click()
+    assert page.locator("#map-state").input_value() == "2"
+
+
+def test_further_cards_are_shown_on_request_and_by_a_link(visiting):
+    digest = replace(DIGEST, cards=(DIGEST.cards[0],) * 6)
+    page = visiting().open(report_page(digest))
+    assert page.locator(".card:visible").count() == 4
+    page.click("#all-findings")
+    assert page.locator(".card:visible").count() == 6
+    page = visiting().open(report_page(digest), "#finding-5")
+    assert page.locator("#finding-5").is_visible()
+
+
+def test_a_cell_of_the_heat_map_opens_its_rules(visit):
+    page = visit(REPORT)
+    cells = page.locator("#heat tbody td")
+    assert cells.all_inner_texts()[3:6] == ["38", "0", "75"]
+    cells.nth(4).click()
+    assert page.locator(".capability.opened").get_attribute("id") == "capability-lit-lamp"
+    apart = page.locator(".capability.opened .rule").evaluate_all(
+        "all => all.map(r => r.classList.contains('apart'))"
+    )
+    assert apart == [True, False]
+    assert focused(page) == "lit(lamp)"
+
+
+def test_the_keyboard_moves_in_the_heat_map(visit):
+    page = visit(REPORT)
+    assert page.locator("#heat [tabindex='0']").count() == 1
+    page.locator("#heat [tabindex='0']").focus()
+    press(page, "ArrowDown", "ArrowRight", "ArrowUp", "ArrowUp", "ArrowDown")
+    assert focused(page) == "0"
+    assert page.locator("#heat [tabindex='0']").inner_text() == "0"
+    press(page, "Enter")
+    assert page.locator(".capability.opened").get_attribute("id") == "capability-lit-lamp"
+
+
+def test_literals_are_shown_in_words_and_found_by_both_names(visit):
+    said = replace(DIGEST, phrases=(("lit", "the {0} is lit", "the {0} is dark"),))
+    page = visit(report_page(said))
+    assert shown(page)[0] == "the lamp is lit"
+    assert page.locator("button.open .term").first.get_attribute("title") == "lit(lamp)"
+    for sought in ("lamp is lit", "lit(lamp)"):
+        page.fill("#search", sought)
+        assert shown(page) == ["the lamp is lit"]
+    page.select_option("#map-state", "1")
+    assert "the lamp is lit" in page.locator("#state").inner_text()
+
+
+def test_the_page_and_its_scripts_say_literals_identically(visit):
+    phrases = (("in", "{0} is in {1}", "{0} is not in {1}"), ("odd", "{1} {0}", "none"))
+    page = visit(report_page(replace(DIGEST, phrases=phrases)))
+    texts = ["in(a,b)", "not in(a,b)", "in(a)", "odd(x,y)", "not odd()", "out(a)", "in(a,b) and p"]
+    said = Phrasing({name: rest for name, *rest in phrases}).literal
+    assert page.evaluate("all => all.map(capscope.said)", texts) == [said(t) for t in texts]
+
+
+def test_the_map_shows_groups_or_states(visit):
+    page = visit(REPORT)
+    states = drawn(page)
+    assert page.locator("[data-view='states']").get_attribute("aria-pressed") == "true"
+    page.click("[data-view='groups']")
+    assert drawn(page) != states
+    page.select_option("#map-state", "1")
+    panel = page.locator("#state")
+    assert "1 state, in which 49 executions started." in panel.inner_text()
+    panel.locator("a", has_text="− broken(lamp)").click()
+    assert "The run began here." in panel.inner_text()
+    panel.locator(".members a").last.click()
+    page.wait_for_selector("[data-view='states'][aria-pressed='true']")
+    assert page.locator("#map-state").input_value() == "1"
+    assert "lit(lamp)" in panel.inner_text()
+
+
+def test_many_states_are_shown_as_groups_first(visit):
+    page = visit(report_page(replace(DIGEST, map=replace(DIGEST.map, omitted=1500))))
+    assert page.locator("[data-view='groups']").get_attribute("aria-pressed") == "true"
+    drawn(page)
+
+
+def test_the_audit_is_marked_in_the_learning_curve(visit):
+    page = visit(REPORT)
+    assert "audit, passed" in page.locator("#learning-chart").inner_text()
+    assert "300 executions scored, 0 surprises, passed" in page.locator("#learning").inner_text()
+
+
+def test_a_map_of_one_state_is_drawn(visit):
+    alone = replace(DIGEST.map, states=(0,), edges=())
+    page = visit(report_page(replace(DIGEST, map=alone)))
+    painted = "(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(x => x))"
+    drawn(page)
+    assert page.evaluate(f"{painted}(document.querySelector('#map-chart canvas'))")
+
+
+def test_a_state_is_chosen_from_the_list_or_by_a_link_and_described(visit):
+    page = visit(REPORT)
+    page.select_option("#map-state", "2")
+    state = page.locator("#state")
+    assert "broken(lamp)" in state.inner_text()
+    assert state.locator("tr").all_inner_texts() == ["at(switch)\ts0\t100 %\t9 draws"]
+    state.locator("a", has_text="s0").click()
+    assert page.locator("#map-state").input_value() == "0"
+    assert state.locator("img").count() == 1
+    assert [text.split("\t")[1:3] for text in state.locator("tr").all_inner_texts()] == [
+        ["s1", "75 %"],
+        ["s2", "25 %"],
+    ]
+
+
+def test_the_map_is_the_same_each_time_and_changes_with_the_capability(visiting):
+    visits = visiting()
+    pictures = [drawn(visits.open(report_page(big(6, 2, 40)))) for _ in range(2)]
+    assert pictures[0] == pictures[1]
+    page = visits.context.pages[-1]
+    page.select_option("#map-capability", "2")
+    one = drawn(page)
+    assert one != pictures[0]
+    page.click("[data-zoom='1.4']")
+    assert drawn(page) != one
+    page.click("[data-zoom='reset']")
+    assert drawn(page) == one
+
+
+def test_the_learning_curve_can_be_drawn_over_a_logarithm(visit):
+    page = visit(REPORT)
+    chart = page.locator("#learning-chart")
+    before = chart.locator("svg").inner_html()
+    page.check("#log-axis")
+    page.wait_for_function(
+        "old => document.querySelector('#learning-chart svg').innerHTML != old", arg=before
+    )
+    assert "agreement with the final model" in chart.inner_text()

@@ -1,0 +1,110 @@
+"""A run whose agent changed, or never changed anything, is not called settled anywhere."""
+
+import pytest
+
+from capscope import Settings, assess
+from capscope.journal.stop_reason import StopKind
+from capscope.report.digest.capabilities import Standings
+from capscope.report.digest.summary import facts_of, summary_of
+from capscope.report.overview import findings_document, model_lines, run_document, run_lines
+from capscope.testing import assert_capability, assert_no_loss, assert_no_side_effect
+from support.changing_agents import Failing
+from support.toy_worlds import Board, Scripted, board_problem
+
+CHANGED = "the agent changed while the run was under way"
+IDLE = "no execution changed anything"
+
+
+@pytest.fixture(scope="module", params=["adaptive", "exhaustive"])
+def strategy(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def drifted(strategy):
+    settings = Settings(min_draws=12, intents=("lit(a)", "not lit(a)", "lit(b)", "not lit(b)"))
+    return assess(board_problem(Board(), Failing(120)), strategy=strategy, settings=settings)
+
+
+@pytest.fixture(scope="module")
+def idle(strategy):
+    settings = Settings(intents=("lit(a)", "lit(b)"))
+    return assess(board_problem(agent=Scripted("wait")), strategy=strategy, settings=settings)
+
+
+@pytest.fixture(params=["drifted", "idle"])
+def withheld(request, strategy):
+    return request.getfixturevalue(request.param)
+
+
+def test_the_criterion_is_met_in_vain(withheld, strategy):
+    if strategy == "adaptive":
+        assert withheld.stop_reason.kind is StopKind.AUDITED
+        assert withheld.audit.passed
+    else:
+        assert withheld.stop_reason.kind is StopKind.SETTLED
+        assert withheld.verdict.reached
+
+
+def said_of(run):
+    sections = {
+        section.heading: section.sentences for section in summary_of(run, Standings.at_once([]), [])
+    }
+    return [sentence for sentences in sections.values() for sentence in sentences]
+
+
+def test_no_view_calls_it_settled(withheld):
+    reason = withheld.claim_withheld
+    lines = [*run_lines(withheld), *model_lines(withheld, None, None)]
+    assert lines.count(f"nothing is settled: {reason}") == 2
+    assert f"stopped: its criterion was met, but {reason}" in lines[0]
+    said = said_of(withheld)
+    assert f"Nothing is called settled, because {reason}." in said
+    assert f"It stopped for this reason: its criterion was met, but {reason}." in said
+    assert dict(facts_of(withheld))["stop reason"] == f"its criterion was met, but {reason}"
+    shown = withheld._repr_html_()
+    assert f"nothing is settled: {reason}" in shown
+    for text in (*lines, *said, shown):
+        assert "settled:" not in text.replace("nothing is settled:", "")
+        assert "nothing left to settle" not in text
+
+
+def test_the_document_says_why(withheld):
+    verdict = run_document(withheld)["verdict"]
+    assert verdict["reached"] is False
+    assert verdict["withheld"] == withheld.claim_withheld
+
+
+def test_an_agent_that_changed_is_warned_about_with_an_example(drifted):
+    assert drifted.claim_withheld == CHANGED
+    (note,) = drifted.notes()
+    assert note.startswith(f"warning: {CHANGED}, after about ")
+    assert " draws before ended with " in note
+    assert note.endswith("all rates are mixtures of what it did before and after")
+    assert f"{note[0].upper()}{note[1:]}." in said_of(drifted)
+    assert run_document(drifted)["drift"] == drifted.drift.as_dict()
+    assert findings_document(drifted, None, None)["drift"] == drifted.drift.as_dict()
+
+
+def test_an_agent_that_never_changes_anything_is_asked_about(idle):
+    assert idle.claim_withheld == IDLE
+    assert list(idle.notes()) == [f"warning: {IDLE}; does the agent act on this world?"]
+    assert run_document(idle)["drift"] is None
+
+
+def test_nothing_can_be_asserted_of_it(withheld):
+    for assertion in (
+        lambda: assert_capability(withheld, "lit(a)"),
+        lambda: assert_no_side_effect(withheld, "lit(a)", "lit(b)"),
+    ):
+        with pytest.raises(AssertionError, match=withheld.claim_withheld):
+            assertion()
+
+
+def test_an_agent_that_changed_cannot_be_compared_and_an_idle_one_can(drifted, idle):
+    settled = assess(board_problem(), settings=Settings(intents=("lit(a)", "lit(b)")))
+    assert settled.claim_withheld is settled.drift is None
+    with pytest.raises(AssertionError, match=CHANGED):
+        assert_no_loss(settled, drifted)
+    with pytest.raises(AssertionError, match="lost"):
+        assert_no_loss(settled, idle)
