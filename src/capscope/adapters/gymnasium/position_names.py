@@ -2,24 +2,19 @@
 
 Two visits were to the same position if the last observation, whether the episode has ended, and all
 values that the environment and its wrappers hold are equal. Excluded are generators, which a
-restore reseeds; values that survive a reset; the last reward; and attributes that the user declares
-irrelevant.
-
-Describing all values after every execution is slow. So a few short random episodes are observed
-once, in a separate environment. Values that vary there are always described; any other value only
-if it differs from what it was after the first reset. This may miss a table of more than 200 values
-that did not change in those episodes, and values that no attribute leads to. An environment with an
-object that cannot be examined gets no descriptions.
+restore reseeds; values that survive a reset; the last reward; attributes that the user declares
+irrelevant; and tables of more than 200 values that did not change in a few random episodes of
+another environment. Values that no attribute leads to are missed. An environment with an object
+that cannot be examined gets no descriptions.
 
 Values are compared by content, across processes: containers and objects are walked down to numbers,
 text and arrays. Equal numbers are equal whatever their type.
 """
 
-import copy
 import copyreg
 import hashlib
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
@@ -40,7 +35,6 @@ TakeStep: TypeAlias = Callable[[Episode, random.Random], bool]
 """Takes a random step and returns whether there was one to take."""
 
 _SIMPLE = frozenset({int, float, bool, str, bytes, type(None)})
-_BUILTIN = _SIMPLE | {list, tuple, dict}
 _ARRAYS = (np.ndarray, np.generic)
 _RANDOMNESS = (*object_walk.GENERATORS, np.random.BitGenerator, np.random.SeedSequence)
 _FIXED = (Space, EnvSpec, *object_walk.CODE)
@@ -64,7 +58,6 @@ _RENDERING_MODULES = "gymnasium.envs.toy_text."
 _RENDERING = ["lastaction", "taxi_orientation", "dealer_top_card_suit", "dealer_top_card_value_str"]
 _EPISODES, _STEPS = 4, 20
 _LARGE = 200
-_GONE = ("gone",)
 
 
 class PositionNamer:
@@ -95,16 +88,14 @@ class PositionNamer:
             return None
         last, around = episode.last, _inside_out(episode.env)
         try:
-            found = [
-                (number, path, leaf)
-                for number, known in enumerate(self._layers)
-                for path, leaf in known.unusual(around[number], around)
-            ]
             seen = sorted(leaves_of([last.observation, last.mask], "seen").items())
+            # Sorted, because attributes may have been created in any order.
+            found = [
+                sorted(known.leaves(layer, around).items())
+                for known, layer in zip(self._layers, around, strict=True)
+            ]
         except UnreadableValueError:
             return None
-        # Attributes may have been created in any order.
-        found.sort(key=lambda part: part[:2])
         return repr((last.terminated, last.truncated, seen, found)).encode()
 
     def _observe(self, episode: Episode, take_step: TakeStep, ignored: Collection[str]) -> None:
@@ -115,20 +106,15 @@ class PositionNamer:
         for seed in range(_EPISODES):
             episode.reset(seed)
             for _ in range(_STEPS):
-                self._compare(around, large=False)
                 with suppress(Exception):  # if it matters, the run will meet it too
                     if take_step(episode, rng):
                         continue
                 break
-            self._compare(around, large=False)
-            self._compare(around, large=True)
+            for known, layer in zip(self._layers, around, strict=True):
+                known.notice_changing_tables(layer, around)
         episode.reset(0)
         for known, layer in zip(self._layers, around, strict=True):
-            known.settle(layer, around)
-
-    def _compare(self, around: Sequence[Env[Any, Any]], *, large: bool) -> None:
-        for known, layer in zip(self._layers, around, strict=True):
-            known.compare(layer, around, large=large)
+            known.leave_out(layer, around)
 
 
 def _inside_out(env: Env[Any, Any]) -> list[Env[Any, Any]]:
@@ -137,7 +123,7 @@ def _inside_out(env: Env[Any, Any]) -> list[Env[Any, Any]]:
 
 
 class _LayerValues:
-    """What is known about the attributes of one layer."""
+    """The values of one layer that distinguish positions."""
 
     def __init__(
         self, layer: Env[Any, Any], around: Sequence[Any], ignored: Collection[str]
@@ -147,68 +133,40 @@ class _LayerValues:
         """Attributes that are never examined."""
         self._surviving: set[str] = set()
         """Paths whose values survive a reset."""
-        self._varying: set[str] = set()
-        """Paths whose values vary in an episode."""
-        self._usual: dict[str, Leaves] = {}
-        """What each attribute held after the first reset."""
-        self._constants: dict[str, Any] = {}
-        """The same for those that did not vary, in a form that is fast to compare."""
-        for name, value in vars(layer).items():
-            if is_below(name, ignored):
-                self._skipped.add(name)
-            elif name not in self._skipped:
-                self._usual[name] = self._leaves(name, value, around)
-        self._large = {name for name, leaves in self._usual.items() if _size(leaves) > _LARGE}
+        self._first = self.leaves(layer, around)
+        """What the layer held after the first reset."""
+        sizes: Counter[str] = Counter()
+        for path, leaf in self._first.items():
+            sizes[_attribute(path)] += len(leaf) if isinstance(leaf, tuple) else 1
+        self._constant_tables = {name for name, size in sizes.items() if size > _LARGE}
 
-    def _examined(self, layer: Env[Any, Any]) -> Iterator[tuple[str, Any]]:
-        return (held for held in vars(layer).items() if held[0] not in self._skipped)
-
-    def _leaves(self, name: str, value: Any, around: Sequence[Any]) -> Leaves:
-        leaves = leaves_of(value, name, around)
-        if not self._surviving and not self._ignored:
-            return leaves
+    def leaves(self, layer: Env[Any, Any], around: Sequence[Any]) -> Leaves:
+        """Return what distinguishes positions."""
         return {
             path: leaf
-            for path, leaf in leaves.items()
+            for name, value in vars(layer).items()
+            if name not in self._skipped and not is_below(name, self._ignored)
+            for path, leaf in leaves_of(value, name, around).items()
             if path not in self._surviving and not is_below(path, self._ignored)
         }
 
-    def compare(self, layer: Env[Any, Any], around: Sequence[Any], *, large: bool) -> None:
-        """Record what differs from the first reset: in the large attributes, or in the others."""
-        for name, value in self._examined(layer):
-            if (name in self._large) == large:
-                now = self._leaves(name, value, around)
-                self._varying |= _differing(now, self._usual.get(name, {}))
+    def notice_changing_tables(self, layer: Env[Any, Any], around: Sequence[Any]) -> None:
+        """Find the tables that differ from the first reset."""
+        if self._constant_tables:
+            self._constant_tables -= set(map(_attribute, self._differing(layer, around)))
 
-    def settle(self, layer: Env[Any, Any], around: Sequence[Any]) -> None:
-        """Learn from a second reset with the first seed what a reset does not set."""
-        varying = {path.partition(".")[0].partition("[")[0] for path in self._varying}
-        self._skipped |= self._large - varying
-        for name, value in self._examined(layer):
-            usual = self._usual.setdefault(name, {})
-            differing = _differing(self._leaves(name, value, around), usual)
-            self._surviving |= differing
-            for path in differing & usual.keys():
-                del usual[path]
-            if name not in varying and not differing:
-                self._constants[name] = _constant(value)
-        self._usual = {n: leaves for n, leaves in self._usual.items() if n not in self._skipped}
+    def leave_out(self, layer: Env[Any, Any], around: Sequence[Any]) -> None:
+        """Leave out constant tables, and what differs after a second reset with the first seed."""
+        self._surviving = self._differing(layer, around)
+        self._skipped |= self._constant_tables
 
-    def unusual(self, layer: Env[Any, Any], around: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-        """Yield the leaves that vary, and those that differ from the first reset."""
-        skipped, constants = self._skipped, self._constants
-        for name, value in vars(layer).items():
-            # Nearly every attribute ends here.
-            if name in skipped or (name in constants and _equals(constants[name], value)):
-                continue
-            now, usual = self._leaves(name, value, around), self._usual.get(name, {})
-            for path, leaf in now.items():
-                if path in self._varying or usual.get(path, _GONE) != leaf:
-                    yield path, leaf
-            if usual.keys() != now.keys():
-                yield from ((path, _GONE) for path in usual if path not in now)
-        for name in self._usual.keys() - vars(layer).keys():
-            yield from ((path, _GONE) for path in self._usual[name])
+    def _differing(self, layer: Env[Any, Any], around: Sequence[Any]) -> set[str]:
+        now, first = self.leaves(layer, around), self._first
+        return {path for path in now.keys() | first if now.get(path) != first.get(path)}
+
+
+def _attribute(path: str) -> str:
+    return path.partition(".")[0].partition("[")[0]
 
 
 def _irrelevant_attributes(layer: Env[Any, Any]) -> Iterator[str]:
@@ -216,42 +174,6 @@ def _irrelevant_attributes(layer: Env[Any, Any]) -> Iterator[str]:
         yield from vars(layer)
     if type(layer).__module__.startswith(_RENDERING_MODULES):
         yield from _RENDERING
-
-
-def _constant(value: Any) -> Any:
-    """Return a form of a value that `_equals` can compare with, or `_GONE`."""
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        return value.dtype, value.shape, value.tobytes()
-    return copy.deepcopy(value) if _is_builtin(value) else _GONE
-
-
-def _is_builtin(value: Any) -> bool:
-    if type(value) is dict:
-        return all(map(_is_builtin, value)) and all(map(_is_builtin, value.values()))
-    return type(value) in _SIMPLE or (type(value) in (list, tuple) and all(map(_is_builtin, value)))
-
-
-def _equals(constant: Any, value: Any) -> bool:
-    """Return whether a value certainly equals a constant."""
-    kind = type(value)
-    if kind is np.ndarray:
-        value = value.dtype, value.shape, value.tobytes()
-    elif kind not in _BUILTIN:
-        return False
-    try:
-        return bool(constant == value)
-    except ValueError:  # an array among the items
-        return False
-
-
-def _differing(now: Leaves, usual: Leaves) -> set[str]:
-    if now == usual:
-        return set()
-    return {path for path in now.keys() | usual if now.get(path, _GONE) != usual.get(path, _GONE)}
-
-
-def _size(leaves: Leaves) -> int:
-    return sum(len(leaf) if isinstance(leaf, tuple) else 1 for leaf in leaves.values())
 
 
 def leaves_of(value: Any, path: str, around: Sequence[Any] = ()) -> Leaves:
