@@ -11,7 +11,7 @@ import pytest
 import capscope
 
 ROOT = Path(capscope.__file__).parent
-EVERYONE_MAY_IMPORT = {"errors", "phases", "registry", "sanitize", "seeds", "version"}
+EVERYONE_MAY_IMPORT = {"errors", "phases", "registry", "sanitize", "seeds", "version", "wording"}
 # A layer imports only from those before it. "capscope" is the `__init__` of the package.
 ORDER = [
     "logic",
@@ -40,6 +40,7 @@ ALLOWED = {layer: set(ORDER[:i]) for i, layer in enumerate(ORDER)} | {
     "sanitize": set(),
     "seeds": set(),
     "version": set(),
+    "wording": set(),
     "adapters": {"logic", "problem"},
     # A strategy decides what to ask without a simulator.
     "strategy": {"logic", "stats", "journal", "model"},

@@ -10,9 +10,9 @@ from capscope.journal.run_directory import RunDirectory
 from capscope.journal.settings import Settings
 from capscope.model import LearnedModel, StateGraph
 from capscope.problems import load_problem
-from capscope.report.text import counted
 from capscope.run import Run
 from capscope.strategy.registry import STRATEGIES
+from capscope.wording import counted
 from support.toy_worlds import SWITCHES, Board, Scripted, board_problem
 
 SETTINGS = Settings(draws=3, batch=3, iterations=30, depth=4, random_length=4)

@@ -7,12 +7,7 @@ from capscope.errors import CapscopeError
 from capscope.report.notebook import PreformattedText, graph_html, shown_capabilities
 from capscope.report.notes import claim_text
 from capscope.report.overview import model_lines
-from capscope.report.text import (
-    capability_lines,
-    capability_view,
-    capability_views,
-    rates_text,
-)
+from capscope.report.text import capability_lines, capability_view, capability_views, rates_text
 from support.odd_names import ODD, ODD_INTENTS, taught
 from support.toy_worlds import Board, board_problem
 

@@ -12,8 +12,8 @@ from capscope.insight.evaluation.evaluate import Measure
 from capscope.insight.evaluation.sample import Progress
 from capscope.problems import canonical_source
 from capscope.report.overview import evaluation_lines
-from capscope.report.text import counted
 from capscope.run import load
+from capscope.wording import counted
 
 _DEFAULT = Measure()
 _KEPT = "the sequences made so far are kept. Continue with the same command, without --rebuild"

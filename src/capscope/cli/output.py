@@ -19,8 +19,8 @@ from capscope.assessment import Event, Listener
 from capscope.cli.streams import write_answer, write_message
 from capscope.journal.usage import Budget
 from capscope.phases import PHASES
-from capscope.report.text import counted
 from capscope.sanitize import sanitize
+from capscope.wording import counted
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_FRAMES = 0.1

@@ -14,8 +14,8 @@ from capscope.cli.streams import write_message
 from capscope.insight.planning import Plan, PlanAttempt, Trial, TrialSettings
 from capscope.problem import Allowance
 from capscope.report.plans import plan_document, plan_lines, trial_document, trial_lines
-from capscope.report.text import counted
 from capscope.run import Run, load
+from capscope.wording import counted
 
 _DEFAULT = TrialSettings(0)
 

@@ -14,8 +14,8 @@ from capscope.journal.run_directory import REPORT
 from capscope.logic import Intent
 from capscope.report.draws import capability_draws, draw_lines, draws_document
 from capscope.report.overview import findings_document, findings_lines, model_lines
-from capscope.report.text import first_few
 from capscope.run import load
+from capscope.wording import first_few
 
 _MOST_NAMED = 10
 

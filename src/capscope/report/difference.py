@@ -10,9 +10,8 @@ from typing import Any
 
 from capscope.insight.diff import Comparison, Difference, Estimate, Unknown
 from capscope.insight.diff.comparison import TEST, NewChange, Unchanged, change_between
-from capscope.insight.findings.finding import joined
 from capscope.report.notes import agent_failure_warnings
-from capscope.report.text import counted, first_few, wrapped
+from capscope.wording import counted, first_few, joined, wrapped
 
 NOT_COMPARABLE = (
     "no comparison was possible: no capability was drawn often enough in the same states of both "

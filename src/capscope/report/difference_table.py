@@ -13,8 +13,8 @@ from capscope.report.difference import (
     run_text,
     verdict,
 )
-from capscope.report.text import counted, wrapped
 from capscope.sanitize import sanitize
+from capscope.wording import counted, wrapped
 
 LOWER, HIGHER, PARTLY = "▼", "▲", "*"
 RATES = (

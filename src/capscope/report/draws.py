@@ -13,8 +13,9 @@ from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal import Draw, Journal
 from capscope.logic import Intent, State, Vocabulary
 from capscope.problem import Attempt, Ending
-from capscope.report.text import capability_views, changes_text, counted, rule_lines
+from capscope.report.text import capability_views, changes_text, rule_lines
 from capscope.sanitize import sanitize, sanitize_lines
+from capscope.wording import counted
 
 if TYPE_CHECKING:
     from capscope.run import Run

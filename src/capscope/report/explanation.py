@@ -20,9 +20,10 @@ from capscope.journal.execution_table import Transition
 from capscope.journal.journal import Draw, QueryRecord
 from capscope.logic import Effect, Intent, Vocabulary
 from capscope.model import ExtremeModels, Learned, LearnedModel, StateGraph
-from capscope.report.text import changes_text, counted
+from capscope.report.text import changes_text
 from capscope.sanitize import sanitize
 from capscope.strategy.registry import STRATEGIES
+from capscope.wording import counted
 
 if TYPE_CHECKING:
     from capscope.run import Run

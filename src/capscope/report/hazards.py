@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from capscope.insight.findings.finding import joined
 from capscope.insight.hazards import HazardPair, HazardRate, HazardResult, Recovery
 from capscope.insight.ways import Way, WayStep
 from capscope.logic import Intent, State
 from capscope.logic.dnf import Term, shortest_dnf
 from capscope.model import Outcome, Rule, StateGraph
 from capscope.problem import Hazard
-from capscope.report.text import changes_text, counted, first_few, wrapped
+from capscope.report.text import changes_text
+from capscope.wording import counted, first_few, joined, wrapped
 
 if TYPE_CHECKING:
     from capscope.run import Run

@@ -18,11 +18,11 @@ from capscope.report.text import (
     capability_lines,
     capability_view,
     capability_views,
-    counted,
     rates_text,
     rule_parts,
 )
 from capscope.sanitize import html_text
+from capscope.wording import counted
 
 if TYPE_CHECKING:
     from capscope.run import Run

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from capscope.insight.aliasing import AliasedPair, Aliasing
 from capscope.insight.drift import Drift
-from capscope.insight.findings.finding import joined
 from capscope.journal.agent_failures import AgentFailure
 from capscope.journal.identity import InitialPositions
 from capscope.journal.stop_reason import StopKind
 from capscope.logic import Effect, State, Vocabulary
 from capscope.problem import Ending
-from capscope.report.text import counted, first_few
 from capscope.sanitize import sanitize
 from capscope.strategy.registry import Claim, claim_of
+from capscope.wording import counted, first_few, joined
 
 if TYPE_CHECKING:
     from capscope.run import Run

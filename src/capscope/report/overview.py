@@ -18,12 +18,11 @@ from capscope.report.text import (
     CapabilityView,
     capability_lines,
     capability_views,
-    counted,
     finding_lines,
     rates_text,
-    wrapped,
 )
 from capscope.sanitize import sanitize
+from capscope.wording import counted, wrapped
 
 if TYPE_CHECKING:
     from capscope.run import Run

@@ -15,8 +15,9 @@ from capscope.insight.planning.trial import PlanAttemptEnd, PlanExecution, Trial
 from capscope.logic import Intent, State, Vocabulary
 from capscope.logic.dnf import shortest_dnf
 from capscope.model import Provenance
-from capscope.report.text import changes_text, counted, wrapped
+from capscope.report.text import changes_text
 from capscope.sanitize import sanitize
+from capscope.wording import counted, wrapped
 
 _VISIBLE = 0.005  # the least difference between probabilities that is mentioned
 _MOST_DEAD_ENDS = 4

@@ -5,7 +5,6 @@ fails, succeeds only sometimes, or changes more than it was asked to. What was n
 unknown; the text never says that the agent cannot do it.
 """
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,10 +18,9 @@ from capscope.logic.dnf import Term
 from capscope.model import Rule, StateGraph
 from capscope.model.rule_fitting import pooled_rule
 from capscope.sanitize import sanitize
+from capscope.wording import WIDTH, counted, first_few, unbroken, wrapped
 
-WIDTH = 96
 _MOST_TERMS = 4
-_NO_BREAK_SPACE = "\u00a0"
 
 
 @dataclass(frozen=True)
@@ -222,18 +220,18 @@ def rule_lines(view: RuleView, vocabulary: Vocabulary, width: int = WIDTH) -> It
     states, draws = counted(len(view.rule.states), "state"), counted(view.rule.executions, "draw")
     terms = [" and ".join(map(str, term)) or "always" for term in view.when]
     shown = " or ".join(first_few(terms, _MOST_TERMS, "one of {} more conditions"))
-    condition = f"when {shown}  {_unbroken(f'[{states}, {draws}]')}"
+    condition = f"when {shown}  {unbroken(f'[{states}, {draws}]')}"
     yield from wrapped(condition, "  ", "       ", width)
     for outcome, achieved in zip(view.rule.outcomes, view.achieved, strict=True):
         idle = not outcome.effect.adds and not outcome.effect.deletes
         mark = "+" if achieved else "-" if idle else "!"
         low, high = outcome.interval
         share = f"{outcome.probability:.2f} [{low:.2f}, {high:.2f}]"
-        literals = (_unbroken(str(literal)) for literal in outcome.effect.literals(vocabulary))
+        literals = (unbroken(str(literal)) for literal in outcome.effect.literals(vocabulary))
         changes = ", ".join(literals) or "nothing changes"
         if outcome.spread is not None:
             least, most = outcome.spread
-            changes += _unbroken(f" (differs between states: {least:.2f} to {most:.2f})")
+            changes += unbroken(f" (differs between states: {least:.2f} to {most:.2f})")
         yield from wrapped(f"{mark} {share}  {changes}", "    ", " " * 26, width)
 
 
@@ -269,47 +267,3 @@ def changes_text(before: State, after: State, vocabulary: Vocabulary) -> str:
     """List the literals that are true in one state and not in another."""
     literals = Effect.between(before, after).literals(vocabulary)
     return ", ".join(map(str, literals)) or "nothing changes"
-
-
-def _unbroken(text: str) -> str:
-    return text.replace(" ", _NO_BREAK_SPACE)
-
-
-def wrapped(
-    text: str, first: str = "", rest: str | None = None, width: int = WIDTH
-) -> Iterator[str]:
-    """Sanitize and wrap a text; words joined by no-break spaces stay on one line.
-
-    The first line is indented by `first`, the others by `rest` or two more.
-    """
-    safe = _NO_BREAK_SPACE.join(map(sanitize, text.split(_NO_BREAK_SPACE)))
-    wrapper = textwrap.TextWrapper(
-        width,
-        initial_indent=first,
-        subsequent_indent=f"{first}  " if rest is None else rest,
-        break_on_hyphens=False,
-    )
-    for line in wrapper.wrap(safe):
-        yield line.replace(_NO_BREAK_SPACE, " ")
-
-
-def first_few(texts: Sequence[str], most: int, more: str = "{:,} more") -> list[str]:
-    """Return the first texts, and how many more there are if it is more than one.
-
-    >>> first_few("abcd", 2), first_few("abc", 2)
-    (['a', 'b', '2 more'], ['a', 'b', 'c'])
-    """
-    hidden = len(texts) - most
-    return [*texts[:most], more.format(hidden)] if hidden > 1 else list(texts)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural if needed.
-
-    >>> counted(1200, "draw"), counted(1, "new pair"), counted(2, "query"), counted(0, "day")
-    ('1,200 draws', '1 new pair', '2 queries', '0 days')
-    """
-    if number == 1:
-        return f"1 {noun}"
-    plural = f"{noun[:-1]}ies" if noun[-1] == "y" and noun[-2] not in "aeou" else f"{noun}s"
-    return f"{number:,} {plural}"

@@ -12,7 +12,6 @@ from capscope.model import StateGraph
 from capscope.model.state_graph import StateNode, constant_atoms
 from capscope.problem import Problem
 from capscope.report.difference import NOT_COMPARABLE, difference_lines
-from capscope.report.text import counted
 from capscope.run import Run, load
 from capscope.sanitize import sanitize
 from capscope.stats import mean_bounds
@@ -20,6 +19,7 @@ from capscope.stats.mean_bounds import Counts, log_score, misses
 from capscope.stats.partial_pooling import mean_probability
 from capscope.stats.sequential_test import SequentialTest
 from capscope.testing.sequential_claim import SequentialClaim
+from capscope.wording import counted
 
 Source = Run | StateGraph | str | Path
 """A run, its state graph, or a run directory."""

@@ -7,9 +7,9 @@ from capscope.errors import CapscopeError
 from capscope.insight.hazards import HazardResult, UseSample, asked_by_executions, sample_use
 from capscope.problem import Hazard
 from capscope.report.hazards import hazard_details
-from capscope.report.text import counted
 from capscope.run import Run, load
 from capscope.sanitize import sanitize
+from capscope.wording import counted
 
 
 def assert_never(

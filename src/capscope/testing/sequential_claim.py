@@ -15,10 +15,10 @@ from capscope.logic import Effect, Intent, Literal
 from capscope.problem import Attempt, Problem
 from capscope.problem.attempt import Position, pursue
 from capscope.problem.program_end import only_by_itself
-from capscope.report.text import counted
 from capscope.seeds import child_seed
 from capscope.stats.sequential_test import SequentialTest
 from capscope.testing.execution_budget import current_budget
+from capscope.wording import counted
 
 _MOST_RESETS = 200
 """Resets in a row that do not lead to where the claim is about."""

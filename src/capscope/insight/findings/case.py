@@ -10,14 +10,7 @@ import numpy as np
 
 from capscope.insight.findings.clause import Clause
 from capscope.insight.findings.context import FindingContext
-from capscope.insight.findings.finding import (
-    MOST_EXAMPLES,
-    Finding,
-    Pairs,
-    conditional,
-    first_few,
-    joined,
-)
+from capscope.insight.findings.finding import MOST_EXAMPLES, Finding, Pairs, conditional, first_few
 from capscope.insight.findings.lifted_intents import (
     MOST_NAMED,
     Family,
@@ -34,6 +27,7 @@ from capscope.insight.findings.rate import Rate
 from capscope.insight.findings.splits import EventCounts
 from capscope.logic import Effect, Literal, State
 from capscope.stats.arrays import Mask
+from capscope.wording import joined
 
 _MOST_SHOW = 0.75
 _MOST_FAMILIES = 200

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from capscope.insight.findings.context import FindingContext, FindingKind
-from capscope.insight.findings.finding import Finding, joined
+from capscope.insight.findings.finding import Finding
 from capscope.insight.findings.rate import Rate
 from capscope.logic import Effect
 from capscope.stats.error_budget import Share
+from capscope.wording import joined
 
 
 def find_changes(

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from capscope.insight.findings.case import Case, answered, merged
 from capscope.insight.findings.context import FindingContext, FindingKind
-from capscope.insight.findings.finding import Finding, joined
+from capscope.insight.findings.finding import Finding
 from capscope.insight.findings.lifted_intents import (
     Family,
     Thresholds,
@@ -24,6 +24,7 @@ from capscope.insight.findings.splits import EventCounts, narrow_down
 from capscope.insight.findings.success_rows import achieved_by_others, failure_rows
 from capscope.logic import Effect, Intent, State
 from capscope.stats.error_budget import Share
+from capscope.wording import joined
 
 _FAILS = 0.5
 """An intent that is achieved less often than this is said to fail."""

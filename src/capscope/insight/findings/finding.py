@@ -10,6 +10,7 @@ from capscope.insight.findings.clause import Clause
 from capscope.insight.findings.rate import Rate
 from capscope.insight.ways import Way
 from capscope.logic import Effect, Intent, Literal, State, Vocabulary
+from capscope.wording import joined
 
 Pairs = frozenset[tuple[int, State]]
 """Capabilities, by index, and the states they were tried in."""
@@ -121,16 +122,6 @@ def first_few(names: Iterable[object], most: int) -> list[str]:
     """
     every = [*map(str, names)]
     return every if len(every) <= most else [*every[:most], f"{len(every) - most} more"]
-
-
-def joined(names: Iterable[object], word: str = "and") -> str:
-    """Join names by commas and a last word.
-
-    >>> joined("abc", "or")
-    'a, b or c'
-    """
-    *before, last = [*map(str, names)] or [""]
-    return f"{', '.join(before)} {word} {last}" if before else last
 
 
 def conditional(clauses: Sequence[Clause]) -> str:

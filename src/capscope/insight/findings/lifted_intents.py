@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from capscope.insight.findings.clause import Clause
-from capscope.insight.findings.finding import first_few, joined
+from capscope.insight.findings.finding import first_few
 from capscope.insight.findings.rate import LEAST_DIFFERENCE
 from capscope.insight.findings.splits import EventCounts
 from capscope.logic import Atom, Effect, Intent, Literal, State
 from capscope.logic.footprint import variable_names
 from capscope.stats.betting import evidence_of_difference
 from capscope.stats.error_budget import Share
+from capscope.wording import joined
 
 if TYPE_CHECKING:
     from capscope.insight.findings.context import FindingContext

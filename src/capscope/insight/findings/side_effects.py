@@ -32,7 +32,7 @@ from capscope.insight.findings.case import Case, answered, merged
 from capscope.insight.findings.caused_literals import CausedLiterals
 from capscope.insight.findings.clause import Clause
 from capscope.insight.findings.context import FindingContext, FindingKind
-from capscope.insight.findings.finding import Finding, joined
+from capscope.insight.findings.finding import Finding
 from capscope.insight.findings.lifted_intents import (
     Family,
     Rows,
@@ -49,6 +49,7 @@ from capscope.insight.findings.splits import EventCounts, narrow_down
 from capscope.insight.findings.success_rows import leads_reliably
 from capscope.logic import Effect, Intent, Literal, State
 from capscope.stats.error_budget import Share
+from capscope.wording import joined
 
 _NOTHING = Effect(0, 0)
 _MOST_CHECKED = 50

@@ -8,7 +8,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from capscope.insight.findings import Finding
-from capscope.insight.findings.finding import joined
 from capscope.insight.findings.rate import LEAST_DIFFERENCE, LEAST_RATE
 from capscope.insight.findings.registry import approximate_labels
 from capscope.journal.journal import Journal
@@ -56,9 +55,10 @@ from capscope.report.digest.splitting_atoms import splitting_atoms
 from capscope.report.digest.state_groups import group_overview
 from capscope.report.digest.states import Pictures, StateListing, state_map, state_pictures
 from capscope.report.digest.summary import facts_of, summary_of
-from capscope.report.text import CapabilityView, capability_views, counted
+from capscope.report.text import CapabilityView, capability_views
 from capscope.sanitize import sanitize
 from capscope.stats.error_budget import ERROR_RATE
+from capscope.wording import counted, joined
 
 if TYPE_CHECKING:
     from capscope.run import Run

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from capscope.insight.findings.finding import joined
 from capscope.insight.rates import success_at_once, without_sinks
 from capscope.insight.repeated_requests import Persistence
 from capscope.insight.success import ResetSuccess
@@ -24,14 +23,10 @@ from capscope.report.digest.shape import (
     SuccessDigest,
 )
 from capscope.report.digest.size_budget import SizeBudget, brief
-from capscope.report.text import (
-    CapabilityView,
-    RuleView,
-    first_few,
-    success_text,
-)
+from capscope.report.text import CapabilityView, RuleView, success_text
 from capscope.sanitize import sanitize
 from capscope.stats.arrays import Floats
+from capscope.wording import first_few, joined
 
 if TYPE_CHECKING:
     from capscope.run import Run

@@ -13,9 +13,9 @@ from capscope.report.digest.reliability import was
 from capscope.report.digest.shape import HeadlineDigest, Standing, TileDigest
 from capscope.report.digest.summary import as_sentence, duration
 from capscope.report.notes import agent_failure_warnings, change_warnings, claim_text
-from capscope.report.text import counted, first_few
 from capscope.sanitize import sanitize
 from capscope.strategy.registry import Claim, claim_of
+from capscope.wording import counted, first_few
 
 if TYPE_CHECKING:
     from capscope.run import Run

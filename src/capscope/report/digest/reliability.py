@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from capscope.insight.findings.finding import joined
 from capscope.logic import Intent, State
 from capscope.report.digest.capabilities import ALMOST_CERTAIN, Standings, standing_of
 from capscope.report.digest.shape import Standing
-from capscope.report.text import CapabilityView, RuleView, counted
+from capscope.report.text import CapabilityView, RuleView
+from capscope.wording import counted, joined
 
 _MOST_NAMED = 3
 _LONGEST_CONDITION = 3

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from capscope.insight.findings import Finding
-from capscope.insight.findings.finding import joined
 from capscope.insight.unrequested_changes import headline
 from capscope.journal.identity import RunIdentity
 from capscope.journal.stop_reason import StopKind
@@ -28,9 +27,9 @@ from capscope.report.notes import (
     initial_position_notes,
     stop_text,
 )
-from capscope.report.text import counted, first_few
 from capscope.sanitize import sanitize
 from capscope.strategy.registry import Claim, claim_of
+from capscope.wording import counted, first_few, joined
 
 if TYPE_CHECKING:
     from capscope.run import Run

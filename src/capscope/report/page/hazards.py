@@ -13,7 +13,7 @@ from capscope.report.digest.summary import as_sentence
 from capscope.report.hazards import confidence_note
 from capscope.report.page.rendering import render
 from capscope.report.page.terms import term_renderer
-from capscope.report.text import counted
+from capscope.wording import counted
 
 if TYPE_CHECKING:
     from capscope.run import Run
