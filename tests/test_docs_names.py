@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import capscope
 from capscope.testing.plugin import BUDGET_OPTION
 from support.doc_pages import COMMANDS, READ_FIRST, WRITTEN, every
-from support.shown_sessions import ROOT, blocks
+from support.shown_sessions import PAGES, ROOT, blocks
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
@@ -66,13 +66,18 @@ def test_a_wrong_command_or_option_would_be_noticed():
     assert list(mistakes_of_calls("capscope llm fetch --json")) == []
 
 
+def extras_of(distribution):
+    """Return the extras of what a page installs from a clone or by name."""
+    folder = ROOT / "worlds" if distribution.endswith("worlds") else ROOT
+    with (folder / "pyproject.toml").open("rb") as file:
+        return tomllib.load(file)["project"]["optional-dependencies"].keys()
+
+
 @every([*WRITTEN, *READ_FIRST])
 def test_every_extra_that_a_page_installs_exists(page):
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        extras = set(tomllib.load(file)["project"]["optional-dependencies"])
     text = page.read_text(encoding="utf-8")
-    wanted = re.findall(r"pip install '(?:capscope|\.)\[([a-z,-]+)\]'", text)
-    assert {extra for words in wanted for extra in words.split(",")} <= extras
+    wanted = re.findall(r"'(\S*?)\[([a-z,-]+)\]'", " ".join(re.findall("pip install.*", text)))
+    assert [f"{at}[{e}]" for at, es in wanted for e in set(es.split(",")) - extras_of(at)] == []
 
 
 @every([*WRITTEN, *READ_FIRST, ROOT / "RESULTS.md"])
@@ -81,6 +86,15 @@ def test_every_file_that_a_page_links_to_exists(page):
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
     here = [link for link in links if not urlsplit(link).scheme]
     assert [link for link in here if not (page.parent / unquote(link)).exists()] == []
+
+
+PLACES = [ROOT, ROOT / "src/capscope", ROOT / "worlds/src/capscope_worlds"]
+
+
+@every([PAGES / "design.md", ROOT / "CONTRIBUTING.md"])
+def test_every_source_file_that_a_page_names_exists(page):
+    named = [code for code in code_of(page) if re.fullmatch(r"\w+(/\w+)+(/|\.py)", code)]
+    assert [name for name in named if not any((place / name).exists() for place in PLACES)] == []
 
 
 @every(WRITTEN)
