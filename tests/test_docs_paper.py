@@ -42,9 +42,7 @@ def test_a_row_names_code_that_exists(row):
 
 
 def test_every_setting_that_departs_has_a_row():
-    shown = " ".join(
-        difference for _, _, verdict, difference in rows() if verdict == "departure"
-    )
+    shown = " ".join(difference for _, _, verdict, difference in rows() if verdict == "departure")
     assert [name for name in PAPER if f"`--set {name}`" not in shown] == []
 
 
