@@ -140,7 +140,7 @@ HOMES = {
     "typer": ["capscope.cli"],
     "uvicorn": ["capscope.view.server"],
     # Part of Python, but a journal is read and written in one place.
-    "sqlite3": ["capscope.journal", "capscope.adapters.llm.cache"],
+    "sqlite3": ["capscope.journal", "capscope.adapters.llm.answers"],
 }
 WORLDS = modules_of(ROOT.parents[1] / "worlds" / "src" / "capscope_worlds")
 WORLD_HOMES = {
@@ -262,7 +262,7 @@ def test_run_directories_are_read_in_one_module_of_the_experiments():
 
 
 def test_the_check_sees_imports_inside_functions_but_not_those_for_annotations():
-    assert "capscope.adapters.pddl.lao_star" in IMPORTS["capscope.adapters.pddl.problems"]
+    assert "capscope.adapters.pddl.lao_star" in IMPORTS["capscope.adapters.pddl"]
     assert "capscope.run" not in IMPORTS["capscope.insight.diff.compare"]
     assert "from capscope.run import Run" in MODULES["capscope.insight.diff.compare"].read_text()
 

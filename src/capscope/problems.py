@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from capscope.adapters.pddl.problems import PLANNING_PROBLEMS, planning_problem
+from capscope.adapters.pddl import PLANNING_PROBLEMS, planning_problem
 from capscope.assessment.workers import WorkerSettings, start_workers
 from capscope.assessment.workers.contract import MakeProblem
 from capscope.errors import CapscopeError, ProblemError

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.adapters.llm import CallId, Completion, Sampling
-from capscope.adapters.llm.cache import AnswerCache
-from capscope.adapters.llm.completion import cache_key
+from capscope.adapters.llm.answers import AnswerCache, cache_key
 from capscope.errors import LlmError
 from support.llm_agents import QUESTION
 from support.llm_stub import fails, say
@@ -133,7 +132,7 @@ def test_the_first_stored_answer_is_used_although_both_were_paid_for(answers, pa
 def test_threads_and_processes_share_a_cache(answers, path):
     writer = (
         "import sys; from pathlib import Path\n"
-        "from capscope.adapters.llm.cache import AnswerCache\n"
+        "from capscope.adapters.llm.answers import AnswerCache\n"
         "from capscope.adapters.llm import Completion\n"
         "cache = AnswerCache(Path(sys.argv[1]))\n"
         "for i in range(200): cache.add(f'theirs {i}', 'm', Completion(str(i), 1, 1, 'stop'))\n"
@@ -205,7 +204,7 @@ def test_a_full_disk_is_reported(answers):
 OPENING = """
 import sys
 from pathlib import Path
-from capscope.adapters.llm.cache import AnswerCache
+from capscope.adapters.llm.answers import AnswerCache
 sys.stdin.readline()  # all processes begin together
 AnswerCache(Path(sys.argv[1])).close()
 """

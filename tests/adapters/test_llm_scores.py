@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from capscope.adapters.llm import CallId, Calls, LlmClient, LlmSettings, Sampling, TokenScores
-from capscope.adapters.llm.completion import score_key
+from capscope.adapters.llm.answers import score_key
 from capscope.errors import ConversationRefused, LlmError
 from capscope.problem import Allowance
 from capscope.problem.allowance import AllowanceSpent

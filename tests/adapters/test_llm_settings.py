@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from capscope.adapters.llm import LlmSettings
-from capscope.adapters.llm.cache import cache_directory
+from capscope.adapters.llm.answers import cache_directory
 from capscope.errors import LlmError
 from capscope_worlds.local_llm import weights_path
 from support.llm_agents import KEY

@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from capscope.adapters.tools import ToolCallingSettings, ToolWorld, ask, tool_problem
-from capscope.adapters.tools.own_loop import AttemptOver
+from capscope.adapters.tools.agents import AttemptOver
 from capscope.errors import LlmError, ProblemError
 from capscope.logic import Intent
 from capscope.problem import Allowance, Ending, Position
@@ -432,7 +432,7 @@ def test_an_intent_without_an_ask_is_an_error():
 def test_keys_of_requests_without_tools_are_as_they_were():
     # Computed before tools existed: an upgrade must not pay for cached answers again.
     from capscope.adapters.llm import CallId, Sampling
-    from capscope.adapters.llm.completion import cache_key
+    from capscope.adapters.llm.answers import cache_key
 
     key = cache_key("m", [{"role": "user", "content": "hi"}], Sampling(), CallId(1, 2))
     assert key == "b882700210db29dd8bccdcae4f22c31ca454e394b9a07acbda8a136d51403efd"

@@ -4,8 +4,8 @@ from typing import Literal
 
 import pytest
 
-from capscope.adapters.tools.state_abstraction import StateAbstraction
-from capscope.adapters.tools.state_paths import ValuesAt
+from capscope.adapters.tools.problem import StateAbstraction
+from capscope.adapters.tools.state import ValuesAt
 from capscope.adapters.tools.tool import tool_of
 from capscope.adapters.tools.world import ToolWorld
 from capscope.errors import ProblemError, SimulatorError

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, replace
 
 from capscope.adapters.tools import ToolWorld, ask, tool_problem, values
-from capscope.adapters.tools.own_loop import OwnLoopAgent
+from capscope.adapters.tools.agents import OwnLoopAgent
 from capscope.logic import Predicate, Vocabulary
 from capscope.problem import Limits, Problem
 from capscope.problem.functions import FunctionAbstraction, FunctionAgent, FunctionWorld

@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from capscope.adapters.tools.tool_calling_agent import ToolCallingAgent
+from capscope.adapters.tools.agents import ToolCallingAgent
 from support.tool_models import scripted
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mail_tools.py"

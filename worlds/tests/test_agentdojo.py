@@ -89,7 +89,7 @@ def test_the_contracts_are_kept_in_this_and_another_process(banking):
 RESTORE = """
 import json, sys
 from capscope_worlds.agentdojo import WORKSPACE
-from capscope.adapters.tools.state_codec import tree_text
+from capscope.adapters.tools.state import tree_text
 world = WORKSPACE.world()
 for line in sys.stdin:
     world.restore(bytes.fromhex(line.strip()), 0)

@@ -7,7 +7,7 @@ from capscope.adapters.tools.suggestion import changed_paths, suggested_lines, w
 from capscope.errors import ProblemError
 
 pytest.importorskip("pydantic")
-EXAMPLE = f"{Path(__file__).parents[2] / 'examples' / 'mail_tools.py'}"
+EXAMPLE = f"{Path(__file__).parents[3] / 'examples' / 'mail_tools.py'}"
 
 
 def test_paths_of_several_objects_are_one_predicate(capscope):

@@ -12,7 +12,7 @@ from capscope.problem import check_problem
 from capscope.problems import load_problem, restore_elsewhere
 
 pytest.importorskip("pydantic")
-EXAMPLE = f"{Path(__file__).parents[2] / 'examples' / 'mail_tools.py'}:problem"
+EXAMPLE = f"{Path(__file__).parents[3] / 'examples' / 'mail_tools.py'}:problem"
 
 
 def archive(box, mail: str) -> None:

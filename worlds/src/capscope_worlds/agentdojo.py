@@ -20,8 +20,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from capscope.adapters.tools.call_choices import Choices
-from capscope.adapters.tools.world import ToolWorld
+from capscope.adapters.tools.world import Choices, ToolWorld
 from capscope.errors import ProblemError
 from capscope.problem.tool_calls import Tool
 from capscope_worlds import install_hint

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from capscope.adapters.tools.asks import ask
-from capscope.adapters.tools.problem import ToolAgent, tool_problem
+from capscope.adapters.tools.problem import ToolAgent, ask, tool_problem
 from capscope.problem import Problem
 from capscope_worlds.agentdojo import BANKING, WORKSPACE, DojoSuite
 

@@ -26,8 +26,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from capscope.adapters.llm.cache import cache_directory, make_directory
-from capscope.adapters.llm.local import LocalServer
+from capscope.adapters.llm.answers import cache_directory, make_directory
+from capscope.adapters.llm.settings import LocalServer
 from capscope.errors import LlmError
 from capscope_worlds import install_hint
 

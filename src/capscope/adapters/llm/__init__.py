@@ -10,8 +10,8 @@ of an answer instead of an answer.
 `openai` and `xllamacpp` are extras, imported on first use.
 """
 
+from capscope.adapters.llm.answers import CallId, Completion, Message, Sampling, TokenScores
 from capscope.adapters.llm.client import Calls, LlmClient, shared_client
-from capscope.adapters.llm.completion import CallId, Completion, Message, Sampling, TokenScores
 from capscope.adapters.llm.settings import LlmSettings
 
 __all__ = [

@@ -22,8 +22,8 @@ from contextlib import contextmanager
 from threading import BoundedSemaphore, Event, Lock
 from typing import Any
 
-from capscope.adapters.llm.cache import AnswerCache
-from capscope.adapters.llm.completion import (
+from capscope.adapters.llm.answers import (
+    AnswerCache,
     CallId,
     Completion,
     Message,
@@ -34,8 +34,7 @@ from capscope.adapters.llm.completion import (
     score_body,
     score_key,
 )
-from capscope.adapters.llm.local import local_server
-from capscope.adapters.llm.settings import LlmSettings
+from capscope.adapters.llm.settings import LlmSettings, local_server
 from capscope.adapters.llm.transport import Failure, Refusal, Reply, Transport
 from capscope.errors import ConversationRefused, LlmError
 from capscope.problem import Allowance

@@ -9,20 +9,58 @@
 | CAPSCOPE_LLM_TIMEOUT | seconds to wait for an answer | 120 |
 | CAPSCOPE_LLM_CONCURRENCY | maximum number of concurrent calls | 16 |
 | CAPSCOPE_LLM_SEED | `0`: send no seed, for servers that reject it | 1 |
+
+The local model is served by this process. Another package provides it: it declares a `LocalServer`
+in the entry points `capscope.llm_servers`.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from capscope.adapters.llm.cache import cache_directory
-from capscope.adapters.llm.local import UNCONFIGURED, local_server
+from capscope.adapters.llm.answers import cache_directory
 from capscope.errors import LlmError
+from capscope.registry import Registry
+
+UNCONFIGURED = (
+    "no language model is configured: set CAPSCOPE_LLM_BASE_URL and CAPSCOPE_LLM_MODEL, or "
+)
+
+
+@dataclass(frozen=True)
+class LocalServer:
+    """A program that serves weights on this machine."""
+
+    name: str
+    model: str
+    """The name of the default model."""
+    weights: Callable[[], Path]
+    """Returns the path of its weights; the file may not exist."""
+    fetch_hint: str
+    """What to do if it does not exist."""
+    serve: Callable[[Path], str]
+    """Serves weights until the process ends, and returns the base URL; once for each file."""
+
+
+LOCAL_SERVERS = Registry("capscope.llm_servers", "local model server", LocalServer, ())
+
+
+def local_server() -> LocalServer:
+    """Return the first installed server.
+
+    Raises:
+        LlmError: If no package provides one.
+    """
+    for server in LOCAL_SERVERS.all.values():
+        return server
+    raise LlmError(f"{UNCONFIGURED}install capscope-worlds[local-llm], which runs a small one")
+
 
 _PREFIX = "CAPSCOPE_LLM_"
 _MASK = "***"

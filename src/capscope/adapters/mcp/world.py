@@ -26,10 +26,8 @@ from functools import partial
 from typing import Any
 
 from capscope.adapters.mcp.server import McpServer, ServerAnswer
-from capscope.adapters.tools.call_choices import CallChoices, Choices
-from capscope.adapters.tools.state_codec import Tree
-from capscope.adapters.tools.state_paths import leaves, path_test
-from capscope.adapters.tools.world import CallsNow
+from capscope.adapters.tools.state import Tree, leaves, path_test
+from capscope.adapters.tools.world import CallChoices, CallsNow, Choices
 from capscope.errors import ProblemError, SimulatorError
 from capscope.problem import Inspection, Snapshot
 from capscope.problem.tool_calls import Tool, ToolCall, ToolObservation, ToolResult

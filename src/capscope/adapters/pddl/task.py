@@ -1,17 +1,25 @@
-"""A compiled planning task: a vocabulary, an initial state, and ground actions as bit masks.
+"""A compiled planning task: ground actions as bit masks, its simulator, and its exact truth.
 
 Evaluating a formula over a set of atoms is a tree walk for each action and step. With masks, one
 comparison decides a conjunction of literals, and an effect is `state & keep | adds`.
+
+A search restores millions of times and rarely draws. So a restore of the simulator only stores its
+seed, and the generator is seeded at the first step with several outcomes.
+
+The truth is exact, because sampling converges slowly: if the agent's choice depends on the state
+only, the probability of each (state, changes so far) can be moved forward step by step.
 """
 
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from itertools import accumulate
 from operator import or_
 from typing import NamedTuple
 
-from capscope.logic import LiteralTest, State, Vocabulary
+from capscope.logic import Effect, Intent, Literal, LiteralTest, State, Vocabulary
+from capscope.problem import InvalidAction, Limits, Snapshot
 
 Disjunction = tuple[LiteralTest, ...]
 ALWAYS: Disjunction = (LiteralTest(0, 0),)
@@ -146,3 +154,155 @@ class PddlTask:
         found = [operator for care, required, operator in self._tests if state & care == required]
         # Several terms of one precondition may hold at once.
         return found if len(self._tests) == len(self.operators) else list(dict.fromkeys(found))
+
+
+class IdentityAbstraction:
+    """The abstraction of a simulator whose observations are symbolic states."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    def __call__(self, observation: State) -> State:
+        """Return the observation."""
+        return observation
+
+
+class PddlSimulator:
+    """Steps a compiled task; the last reset or restore seeds all randomness."""
+
+    def __init__(self, task: PddlTask, cached_states: int = 1 << 17) -> None:
+        """Cache the applicable operators of at most `cached_states` states (0: of none)."""
+        self.task = task
+        self._width = (len(task.vocabulary.atoms) + 7) // 8
+        self._state = task.initial_state
+        self._random = random.Random()
+        self._seed: int | None = 0
+        self._cached_states = cached_states
+        self._applicable: dict[State, Sequence[GroundOperator]] = {}
+
+    def reset(self, seed: int) -> State:
+        """Go to the initial state."""
+        self._seed = seed
+        self._state = self.task.initial_state
+        return self._state
+
+    def actions(self) -> Sequence[GroundOperator]:
+        """List the operators applicable now, in their fixed order."""
+        found = self._applicable.get(self._state)
+        if found is None:
+            found = tuple(self.task.applicable(self._state))
+            if len(self._applicable) >= self._cached_states:
+                # A walk soon fills it again, so there is no need to choose which to drop.
+                self._applicable.clear()
+            if self._cached_states:
+                self._applicable[self._state] = found
+        return found
+
+    def step(self, action: GroundOperator) -> State:
+        """Apply an operator, or raise `InvalidAction` if it is not applicable."""
+        state = self._state
+        if not isinstance(action, GroundOperator):
+            raise InvalidAction(f"{action!r} is not a ground operator of {self.task.name}")
+        for care, required in action.tests:
+            if state & care == required:
+                break
+        else:
+            raise InvalidAction(f"{action.name} is not applicable now; choose one of actions()")
+        masks = action.masks
+        if masks is not None and len(masks) == 1:
+            _, keep, adds = masks[0]
+            self._state = state & keep | adds
+        else:
+            self._state = action.draw(state, self._uniform())
+        return self._state
+
+    def _uniform(self) -> float:
+        if self._seed is not None:
+            self._random.seed(self._seed)
+            self._seed = None
+        return self._random.random()
+
+    def snapshot(self) -> Snapshot:
+        """Write the state as little-endian bytes of fixed width."""
+        return self.snapshot_of(self._state)
+
+    def snapshot_of(self, state: State) -> Snapshot:
+        """Write a state as bytes; any state over the vocabulary, reachable or not."""
+        return state.to_bytes(self._width, "little")
+
+    def restore(self, snapshot: Snapshot, seed: int) -> State:
+        """Go back to a state; later draws depend on `seed` only."""
+        self._seed = seed
+        self._state = state = int.from_bytes(snapshot, "little")
+        return state
+
+
+Choice = Callable[[Intent, State], GroundOperator | None]
+
+
+class PddlTruth:
+    """The true capability model of an agent whose choice depends on intent and state only."""
+
+    def __init__(self, task: PddlTask, choose: Choice, limits: Limits) -> None:
+        self._task = task
+        self._choose = choose
+        self._limits = limits
+
+    def reachable_states(self) -> Sequence[State]:
+        """List the states reachable by primitive operators, breadth first from the initial one."""
+        return self._exploration[0]
+
+    def intents(self) -> Sequence[Intent]:
+        """List all groundings of each predicate that can become true, then false, somewhere."""
+        return self._exploration[1]
+
+    @cached_property
+    def _exploration(self) -> tuple[tuple[State, ...], tuple[Intent, ...]]:
+        states = {self._task.initial_state: None}
+        queue = list(states)
+        ever_added = ever_deleted = 0
+        for state in queue:
+            for operator in self._task.applicable(state):
+                for _, after in operator.outcomes(state):
+                    effect = Effect.between(state, after)
+                    ever_added |= effect.adds
+                    ever_deleted |= effect.deletes
+                    if after not in states:
+                        states[after] = None
+                        queue.append(after)
+        added = self._every_grounding(ever_added, positive=True)
+        deleted = self._every_grounding(ever_deleted, positive=False)
+        return tuple(queue), (*added, *deleted)
+
+    def _every_grounding(self, changed: int, positive: bool) -> tuple[Intent, ...]:
+        vocabulary = self._task.vocabulary
+        shown = {atom.predicate for atom in vocabulary.holding(changed)}
+        atoms = (atom for atom in vocabulary.atoms if atom.predicate in shown)
+        return tuple(Intent.of([Literal(atom, positive)]) for atom in atoms)
+
+    def outcomes(self, state: State, intent: Intent) -> Mapping[State, float]:
+        """Return the distribution over the state in which an attempt ends."""
+        ended: dict[State, float] = {}
+        bound = self._limits.temporal_length
+        under_way = {(state, 0): 1.0}
+        for _ in range(self._limits.horizon):
+            after: dict[tuple[State, int], float] = {}
+            for (here, changes), mass in under_way.items():
+                operator = self._choose(intent, here)
+                if operator is None or not operator.applicable(here):
+                    ended[here] = ended.get(here, 0.0) + mass
+                    continue
+                for probability, there in operator.outcomes(here):
+                    # Without a bound, changes are not counted.
+                    counted = changes + (bound is not None and there != here)
+                    if counted == bound:
+                        ended[there] = ended.get(there, 0.0) + mass * probability
+                    else:
+                        key = (there, counted)
+                        after[key] = after.get(key, 0.0) + mass * probability
+            under_way = after
+            if not under_way:
+                break
+        for (here, _), mass in under_way.items():
+            ended[here] = ended.get(here, 0.0) + mass
+        return ended

@@ -10,12 +10,10 @@ problem = tool_problem(
 )
 """
 
-from capscope.adapters.tools.asks import Ask, ask
-from capscope.adapters.tools.own_loop import AttemptOver
-from capscope.adapters.tools.problem import tool_problem
+from capscope.adapters.tools.agents import AttemptOver, ToolCallingSettings
+from capscope.adapters.tools.problem import Ask, ask, tool_problem
 from capscope.adapters.tools.proxy import LlmEndpoint
-from capscope.adapters.tools.state_paths import ValuesAt
-from capscope.adapters.tools.tool_calling_agent import ToolCallingSettings
+from capscope.adapters.tools.state import ValuesAt
 from capscope.adapters.tools.world import ToolWorld
 from capscope.problem.tool_calls import Tool, ToolCall
 

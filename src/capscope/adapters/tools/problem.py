@@ -1,25 +1,191 @@
-"""Make a problem of a tool world, predicates, asks and an agent."""
+"""Make a problem of a tool world, predicates, asks and an agent.
+
+Predicates are functions of the state: `{"archived(mail)": lambda box, mail: …}`. An ask says how to
+request an intent: `ask("archived(m)", "Archive the mail from {m}.")` stands for one intent for each
+object that `m` may be. An argument that names an object is that object; any other is a variable,
+and different variables stand for different objects.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+import itertools
+import re
+import string
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from capscope.adapters.tools.asks import Ask, GroundedAsk
-from capscope.adapters.tools.own_loop import OwnLoopAgent
-from capscope.adapters.tools.prompts import Prompts
-from capscope.adapters.tools.state_abstraction import StateAbstraction
-from capscope.adapters.tools.tool_calling_agent import ToolCallingAgent, ToolCallingSettings
+from capscope.adapters.tools.agents import OwnLoopAgent, ToolCallingAgent, ToolCallingSettings
+from capscope.adapters.tools.conversation import Prompts
 from capscope.adapters.tools.world import ToolWorld
-from capscope.errors import ProblemError
+from capscope.errors import ProblemError, VocabularyError
+from capscope.logic import Atom, Intent, Literal, Predicate, State, Vocabulary
 from capscope.problem import Agent, Limits, Problem
+from capscope.problem.tool_calls import ToolObservation
 
 if TYPE_CHECKING:
     from capscope.adapters.mcp import McpWorld
 
+
+@dataclass(frozen=True)
+class Ask:
+    """An intent with variables, its phrasings, and what belongs to it."""
+
+    intent: str
+    phrasings: tuple[str, ...]
+    also: tuple[str, ...] = ()
+
+    def grounded(self, vocabulary: Vocabulary) -> Iterator[GroundedAsk]:
+        """Yield the ask for all objects that its variables may stand for."""
+        intent = Intent.parse(self.intent)
+        types = _variables(intent, vocabulary)
+        for phrasing in self.phrasings:
+            self._check_places(phrasing, types, vocabulary)
+        choices = (vocabulary.objects_of(kind) for kind in types.values())
+        for chosen in itertools.product(*choices):
+            if len(set(chosen)) == len(chosen):
+                objects = dict(zip(types, chosen, strict=True))
+                yield GroundedAsk(
+                    intent.renamed(partial(_replaced, objects=objects)),
+                    tuple(phrasing.format(**objects) for phrasing in self.phrasings),
+                    tuple(_replaced_text(text, objects) for text in self.also),
+                )
+
+    def _check_places(
+        self, phrasing: str, types: Mapping[str, str], vocabulary: Vocabulary
+    ) -> None:
+        try:
+            places = [place for _, place, _, _ in string.Formatter().parse(phrasing) if place]
+        except ValueError as error:
+            raise ProblemError(f"{phrasing!r} cannot be filled in: {error}") from None
+        for place in places:
+            if place not in types:
+                known = ", ".join(types) or "none"
+                raise ProblemError(
+                    f"{phrasing!r} mentions {{{place}}}, which is no variable of {self.intent} "
+                    f"(variables: {known})"
+                )
+
+
+@dataclass(frozen=True)
+class GroundedAsk:
+    """One intent, its phrasings, and the literals that belong to it."""
+
+    intent: Intent
+    phrasings: tuple[str, ...]
+    also: tuple[str, ...]
+
+
+def ask(intent: str, *phrasings: str, also: Sequence[str] = ()) -> Ask:
+    """Say how to ask for an intent, in one or several phrasings.
+
+    `also` lists the consequences that belong to the intent and are no side effects; `*` stands for
+    any object: `also=["read(*)"]`.
+    """
+    if not phrasings:
+        raise ProblemError(f"the ask for {intent} needs at least one phrasing")
+    if isinstance(also, str):
+        raise ProblemError(f"`also` is a list, like [{also!r}]")
+    return Ask(intent, phrasings, tuple(also))
+
+
+def _variables(intent: Intent, vocabulary: Vocabulary) -> dict[str, str]:
+    """Return the variables of an intent and the types of objects they stand for."""
+    declared = {predicate.name: predicate.types for predicate in vocabulary.predicates}
+    found: dict[str, str] = {}
+    for atom in (literal.atom for literal in intent.mentioned):
+        if len(declared.get(atom.predicate, ())) != len(atom.arguments):
+            vocabulary.groundings(atom.predicate)  # raises for an unknown predicate
+            raise VocabularyError(
+                f"{atom} has {len(atom.arguments)} arguments; {atom.predicate} takes "
+                f"{len(declared[atom.predicate])}"
+            )
+        for name, kind in zip(atom.arguments, declared[atom.predicate], strict=True):
+            if name not in vocabulary.objects and found.setdefault(name, kind) != kind:
+                raise VocabularyError(
+                    f"{name} in {intent} is both a {found[name]} and a {kind}; use two variables"
+                )
+    return found
+
+
+def _replaced(atom: Atom, objects: Mapping[str, str]) -> Atom:
+    return Atom(atom.predicate, tuple(objects.get(name, name) for name in atom.arguments))
+
+
+def _replaced_text(text: str, objects: Mapping[str, str]) -> str:
+    literal = Literal.parse(text)
+    return str(Literal(_replaced(literal.atom, objects), literal.positive))
+
+
+Test = Callable[..., Any]
+WORDING = "wording"
+_NAME = re.compile(r"[^\s(),]+")
+
+
+class StateAbstraction:
+    """An abstraction by one function for each predicate, of the state and the objects.
+
+    With `wordings`, the wording that a reset has drawn is an atom as well: `wording(2)`.
+    """
+
+    def __init__(
+        self,
+        predicates: Mapping[str, Test],
+        objects: Mapping[str, Sequence[str]],
+        wordings: int = 0,
+    ) -> None:
+        numbers = [str(i + 1) for i in range(wordings)]
+        if wordings:
+            objects = {**objects, WORDING: numbers}
+        named: dict[str, str] = {}
+        for kind, names in objects.items():
+            for name in names:
+                if not isinstance(name, str) or not _NAME.fullmatch(name):
+                    raise ProblemError(
+                        f"{name!r} cannot name an object; use a text without spaces, commas and "
+                        "brackets"
+                    )
+                if named.setdefault(name, kind) != kind:
+                    raise ProblemError(f"{name} is both a {named[name]} and a {kind}")
+        declared = {Atom.parse(text): test for text, test in predicates.items()}
+        own = [Predicate(WORDING, (WORDING,))] if wordings else []
+        self.vocabulary = Vocabulary(
+            [*(Predicate(atom.predicate, atom.arguments) for atom in declared), *own], named
+        )
+        tests = {atom.predicate: test for atom, test in declared.items()}
+        self._tests = [
+            (bit, atom, tests[atom.predicate])
+            for atom, bit in self.vocabulary.bit.items()
+            if atom.predicate in tests
+        ]
+        self._wordings = [self.vocabulary.bit[Atom(WORDING, (number,))] for number in numbers]
+
+    def __call__(self, observation: ToolObservation) -> State:
+        """Return the atoms that hold."""
+        state = 0
+        if observation.wording is not None:
+            state = self._wordings[observation.wording]
+        for bit, atom, test in self._tests:
+            try:
+                holds = test(observation.state, *atom.arguments)
+            except Exception as error:
+                raise ProblemError(
+                    f"the predicate {atom.predicate} raised {type(error).__name__}: {error} for "
+                    f"{atom}; it must be true or false in every state"
+                ) from error
+            if holds:
+                state |= bit
+        return state
+
+
 ToolAgent = Callable[..., Any]
 """A function of (prompt, tools, llm), of which it may take the first ones."""
+
+
+Phrasings = typing.Literal["drawn", "factor"]
 
 
 def tool_problem(
@@ -32,7 +198,7 @@ def tool_problem(
     model: str | None = None,
     settings: ToolCallingSettings | None = None,
     max_tool_calls: int = 20,
-    phrasings: Literal["drawn", "factor"] = "drawn",
+    phrasings: Phrasings = "drawn",
     hazards: Sequence[str] = (),
     name: str = "tools",
 ) -> Problem:

@@ -23,7 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from capscope.adapters.llm import Calls, Completion, Sampling
-from capscope.adapters.tools.model_calls import call_text
+from capscope.adapters.tools.conversation import call_text
 from capscope.errors import ConversationRefused
 from capscope.problem import Allowance
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from capscope.adapters.mcp import McpWorld
-from capscope.adapters.tools.state_codec import Tree
-from capscope.adapters.tools.state_paths import leaves
+from capscope.adapters.tools.state import Tree, leaves
 from capscope.adapters.tools.world import ToolWorld
 from capscope.errors import ProblemError
 from capscope.problem import Problem

@@ -8,7 +8,7 @@ pytest.importorskip("gymnasium")
 from gymnasium import spaces
 
 from capscope.adapters.gymnasium import Options
-from capscope.adapters.gymnasium.actions import Actions
+from capscope.adapters.gymnasium.simulator import Actions
 from capscope.errors import ProblemError
 from capscope.problem import InvalidAction
 from support import odd_environments as odd

@@ -1,7 +1,8 @@
-"""Tool calls as a model makes them: read, and in a form that every server accepts.
+"""What is said in an attempt: prompts, tool calls as a model makes them, and the transcript.
 
 Models make calls with arguments that are cut off, are no object, or have no id. Strict servers
-refuse a conversation that repeats such a call, each time it is sent.
+refuse a conversation that repeats such a call, each time it is sent. So calls are also written in a
+form that every server accepts.
 """
 
 from __future__ import annotations
@@ -9,9 +10,39 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from capscope.problem.tool_calls import ToolCall
+from capscope.errors import ProblemError
+from capscope.logic import Intent
+from capscope.problem.tool_calls import ToolCall, ToolObservation
+from capscope.seeds import child_seed
+
+_PHRASING = -1  # child of the attempt's seed
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The phrasings of the intents that an agent can be asked for."""
+
+    phrasings: Mapping[Intent, tuple[str, ...]]
+
+    def check(self, intent: Intent) -> None:
+        """Raise `ProblemError` for an intent without a phrasing."""
+        if intent not in self.phrasings:
+            known = ", ".join(sorted(map(str, self.phrasings))[:5])
+            raise ProblemError(
+                f"no ask says how to request {intent}; add one to `asks` (there are asks for "
+                f"{known}, …)"
+            )
+
+    def prompt(self, intent: Intent, observation: ToolObservation, seed: int) -> str:
+        """Return the phrasing of the observation's wording, or else one drawn by the seed."""
+        known = self.phrasings[intent]
+        wording = observation.wording
+        number = child_seed(seed, _PHRASING) if wording is None else wording
+        return known[number % len(known)]
+
 
 _UNREADABLE = "unreadable arguments"
 """The argument under which the text of unreadable arguments is repeated to the server."""
@@ -72,3 +103,18 @@ def _function(sent: Any) -> Mapping[str, Any]:
 
 def _json_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+class Transcript:
+    """Headings, and what belongs to them indented, so that no answer can imitate a heading."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+
+    def note(self, heading: str, text: str) -> None:
+        """Add a part."""
+        self._parts.append(f"{heading}:")
+        self._parts.extend(f"  {line}" for line in text.splitlines() or ["(nothing)"])
+
+    def __str__(self) -> str:
+        return "\n".join(self._parts)

@@ -12,8 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.adapters.tools.state_codec import StateCodec, tree_text
-from capscope.adapters.tools.state_paths import ValuesAt, delta, leaves, patched, path_test
+from capscope.adapters.tools.state import (
+    StateCodec,
+    ValuesAt,
+    delta,
+    leaves,
+    patched,
+    path_test,
+    tree_text,
+)
 from capscope.errors import ProblemError
 
 pydantic = pytest.importorskip("pydantic")
