@@ -23,6 +23,7 @@ from capscope.assessment.spec import with_declared
 from capscope.journal.journal import Journal
 from capscope.journal.settings import Settings
 from capscope.journal.usage import Budget, Usage
+from capscope.logic import to_json
 from capscope.model import StateGraph
 from capscope.problems import load_problem, source_slug
 from capscope.strategy.registry import DEFAULT_STRATEGY, RANDOM
@@ -102,7 +103,7 @@ class BenchRun:
         """Return the terms under which a saved curve is valid."""
         return {
             "problem": load_problem(self.problem).fingerprint,
-            "budget": self.budget.as_dict(),
+            "budget": to_json(self.budget),
             "enough": self.enough,
             "sequences": self.sequences,
             "measured": [field.name for field in fields(Point)],

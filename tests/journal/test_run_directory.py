@@ -32,6 +32,7 @@ from capscope.journal.run_directory import (
     versions,
     write_atomically,
 )
+from capscope.logic import to_json
 from capscope.problems import load_problem
 from support.processes import SECONDS, started
 from support.small_journals import change
@@ -145,7 +146,7 @@ def test_run_json_says_what_the_run_was_started_with(run):
     summary = json.loads((run / "run.json").read_text())
     assert summary["seed"] == 5
     assert summary["strategy"] == "random"
-    assert summary["settings"] == {**SMALL.as_dict(), "batch": 1}
+    assert summary["settings"] == {**to_json(SMALL), "batch": 1}
     assert summary["vocabulary"] == board_problem().vocabulary.fingerprint
     assert summary["budget"]["queries"] == 2
     assert {"python", "capscope", "numpy"} <= summary["versions"].keys()

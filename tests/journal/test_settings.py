@@ -13,6 +13,7 @@ from capscope.cli.commands import make_app
 from capscope.cli.options import with_settings
 from capscope.errors import CapscopeError
 from capscope.journal.settings import PAPER, OptionGroup, Settings, named
+from capscope.logic import from_json, to_json
 
 FIELDS = dataclasses.fields(Settings)
 NUMBERS = [field for field in FIELDS if not isinstance(field.default, tuple)]
@@ -149,14 +150,14 @@ def some_settings(draw):
 
 @given(some_settings())
 def test_settings_survive_the_way_through_json(chosen):
-    written = chosen.as_dict()
+    written = to_json(chosen)
     assert list(written) == names_of(FIELDS)
-    assert Settings.from_dict(json.loads(json.dumps(written))) == chosen
+    assert from_json(Settings, json.loads(json.dumps(written))) == chosen
 
 
 def test_missing_settings_have_their_defaults():
-    assert Settings.from_dict({}) == Settings()
-    assert Settings.from_dict({"draws": 3}) == Settings(draws=3)
+    assert from_json(Settings, {}) == Settings()
+    assert from_json(Settings, {"draws": 3}) == Settings(draws=3)
 
 
 def test_the_settings_are_those_of_the_paper_if_asked_for():

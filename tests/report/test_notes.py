@@ -46,7 +46,7 @@ def test_a_message_is_sanitized_and_shortened():
 
 
 def test_an_agent_that_always_fails_is_reported():
-    (line,) = agent_failure_warnings([replace(RAISED, acting=1234)])
+    (line,) = agent_failure_warnings([replace(RAISED, had_to_act=1234)])
     assert line.startswith(
         "warning: all 1,234 executions in which the agent had to act ended because"
     )

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capscope.logic import from_json, to_json
 from capscope.stats.audit import (
     AuditResult,
     error_of_round,
@@ -239,8 +240,8 @@ def test_an_audit_that_has_seen_nothing_states_nothing():
 
 def test_an_audit_is_stored_and_read_back():
     for result in (audit(500, 0), audit(100, 3, number=2, length=0)):
-        stored = json.loads(json.dumps(result.as_dict()))
-        assert AuditResult.from_dict(stored) == result
+        stored = json.loads(json.dumps(to_json(result)))
+        assert from_json(AuditResult, stored) == result
         assert stored["passed"] is result.passed
         assert stored["bound"] == result.bound
         assert stored["statement"] == result.statement

@@ -12,6 +12,7 @@ from capscope.assessment.workers import WorkerSettings
 from capscope.errors import CapscopeError
 from capscope.journal.settings import PAPER, OptionGroup, Settings, named
 from capscope.journal.usage import Budget
+from capscope.logic import from_json
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")
@@ -188,7 +189,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 def _chosen(chosen: Mapping[str, Any]) -> Settings:
     given = {name: value for name, value in chosen.items() if name not in ("paper", "set_")}
     printed = PAPER if chosen["paper"] else {}
-    return Settings.from_dict({**given, **printed, **dict(map(_assigned, chosen["set_"]))})
+    return from_json(Settings, {**given, **printed, **dict(map(_assigned, chosen["set_"]))})
 
 
 def _assigned(text: str) -> tuple[str, Any]:

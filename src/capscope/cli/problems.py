@@ -9,6 +9,7 @@ from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import Json, ProblemArguments, Seed, settings_lines, with_workers
 from capscope.cli.output import print_json, print_line, print_lines
 from capscope.journal.settings import Settings
+from capscope.logic import to_json
 from capscope.problem import check_problem, notes_on
 from capscope.problems import (
     ELSEWHERE,
@@ -41,7 +42,7 @@ def list_problems(json: Json = False) -> None:
 def list_settings(json: Json = False) -> None:
     """List the settings for --set, with their defaults."""
     if json:
-        print_json({"settings": Settings().as_dict()})
+        print_json({"settings": to_json(Settings())})
     else:
         print_lines(settings_lines())
 

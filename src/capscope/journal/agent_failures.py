@@ -9,7 +9,6 @@ ended like that, of those in which the agent had to act (the intent did not hold
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -28,22 +27,12 @@ class AgentFailure:
 
     ending: Ending
     executions: int
-    acting: int
+    had_to_act: int
     """Executions in which the agent had to act, or failed without having to."""
     capability: Intent
     """What the agent was asked for in the first of them."""
     detail: str
     """The message of the first of them; untrusted."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        return {
-            "ending": str(self.ending),
-            "executions": self.executions,
-            "had_to_act": self.acting,
-            "capability": str(self.capability),
-            "detail": self.detail,
-        }
 
 
 def find_agent_failures(

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from capscope.journal.settings import Settings
 from capscope.journal.stop_reason import StopReason
-from capscope.journal.stored_values import ANY_SIZE, with_checked_types
 from capscope.journal.usage import Budget, Usage
-from capscope.logic import State, Vocabulary
+from capscope.logic import STATE, State, Vocabulary, from_json, to_json
 from capscope.stats.audit import AuditResult
 
 
@@ -36,21 +35,9 @@ class RunIdentity:
     reset_every: int | None = None
     settings: Settings = field(default_factory=Settings)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        own = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {**own, "settings": self.settings.as_dict()}
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> RunIdentity:
-        """Read it back; a setting that did not exist when the run was started has its default."""
-        return with_checked_types(
-            cls(**{**stored, "settings": Settings.from_dict(stored["settings"])})
-        )
-
     def differences(self, other: RunIdentity) -> Iterator[str]:
         """Describe each value in which another identity differs from this one."""
-        mine, theirs = self.as_dict(), other.as_dict()
+        mine, theirs = to_json(self), to_json(other)
         settings = mine.pop("settings"), theirs.pop("settings")
         pairs = [("", mine, theirs), ("setting ", *settings)]
         for prefix, old, new in pairs:
@@ -66,13 +53,9 @@ class InitialPosition:
 
     digest: str
     """Identifies its name, see `position_digest`."""
-    state: State = field(metadata=ANY_SIZE)
+    state: State = field(metadata=STATE)
     resets: int
     """The number of resets that led to it."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        return {**asdict(self), "state": hex(self.state)}
 
 
 def position_digest(name: bytes) -> str:
@@ -91,25 +74,10 @@ class InitialPositions:
     positions: int = 1
     others: bool = False
     """One more reset led to a position that is none of these."""
-    states: tuple[State, ...] = field(default=(), metadata=ANY_SIZE)
+    states: tuple[State, ...] = field(default=(), metadata=STATE)
     """The states of these positions."""
     each: tuple[InitialPosition, ...] = ()
     """The positions themselves."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        states, each = [hex(state) for state in self.states], [one.as_dict() for one in self.each]
-        return {"positions": self.positions, "others": self.others, "states": states, "each": each}
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> InitialPositions:
-        """Read it back."""
-        states = tuple(int(state, 16) for state in stored.get("states", ()))
-        each = tuple(
-            with_checked_types(InitialPosition(one["digest"], int(one["state"], 16), one["resets"]))
-            for one in stored.get("each", ())
-        )
-        return with_checked_types(cls(stored["positions"], stored["others"], states, each))
 
 
 @dataclass(frozen=True)
@@ -161,50 +129,34 @@ class RunMeta:
     def as_stored(self) -> dict[str, Any]:
         """Return the entries that a new journal begins with."""
         return {
-            "identity": self.identity.as_dict(),
+            "identity": to_json(self.identity),
             "name": self.name,
             "vocabulary": self.vocabulary.as_dict(),
-            "budget": self.budget.as_dict(),
+            "budget": to_json(self.budget),
             "versions": dict(self.versions),
         }
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> RunMeta:
         """Read the entries of a journal."""
-        return with_checked_types(cls._from_stored(stored))
-
-    @classmethod
-    def _from_stored(cls, stored: Mapping[str, Any]) -> RunMeta:
-        discovery = stored.get("discovery", {})
-        began = stored.get("initial_positions")
-        stopped = stored.get("stopped")
-        return cls(
-            RunIdentity.from_dict(stored["identity"]),
-            str(stored["name"]),
-            Vocabulary.from_dict(stored["vocabulary"]),
-            _budget(stored["budget"]),
-            {str(name): str(version) for name, version in stored["versions"].items()},
-            discovery.get("intents"),
-            discovery.get("simulator_steps", 0),
-            InitialPositions.from_dict(began) if began else InitialPositions(),
-            (_reason(stopped), _budget(stopped["budget"])) if stopped else None,
-            tuple(stored.get("file_digests", ())),
-            _audit(stored["audit"]) if stored.get("audit") else None,
-            stored.get("unrecorded_cost", 0.0),
-            bool(discovery.get("cut", False)),
+        values = {name: value for name, value in stored.items() if value}
+        discovery, stopped = values.pop("discovery", None), values.pop("stopped", None)
+        if discovery:
+            values["discovered"] = discovery["intents"]
+            values["discovery_steps"] = discovery["simulator_steps"]
+            values["discovery_cut"] = discovery["cut"]
+        if stopped:
+            values["stopped"] = stopped["because"], stopped["budget"]
+        meta = from_json(
+            cls,
+            {
+                **values,
+                "name": str(stored["name"]),
+                "vocabulary": Vocabulary.from_dict(stored["vocabulary"]),
+                "versions": {str(name): str(one) for name, one in stored["versions"].items()},
+            },
         )
-
-
-def _budget(stored: Mapping[str, Any]) -> Budget:
-    return with_checked_types(Budget(**stored))
-
-
-def _audit(stored: Mapping[str, Any]) -> AuditResult:
-    audit = with_checked_types(AuditResult.from_dict(stored))
-    if not (0 < audit.rate < 1 and 0 < audit.confidence < 1):
-        raise ValueError(f"an audit of rate {audit.rate} with confidence {audit.confidence}")
-    return audit
-
-
-def _reason(stopped: Mapping[str, Any]) -> StopReason:
-    return with_checked_types(StopReason.from_dict(stopped["because"]))
+        audit = meta.audit
+        if audit and not (0 < audit.rate < 1 and 0 < audit.confidence < 1):
+            raise ValueError(f"an audit of rate {audit.rate} with confidence {audit.confidence}")
+        return meta

@@ -50,7 +50,7 @@ from capscope.journal.recorded_draws import (
 from capscope.journal.stop_reason import StopReason
 from capscope.journal.transcripts import packed
 from capscope.journal.usage import Budget
-from capscope.logic import Intent, State
+from capscope.logic import Intent, State, to_json
 from capscope.problem.positions import SavedPosition
 from capscope.stats.audit import AuditResult
 
@@ -206,11 +206,11 @@ class Journal(JournalReader):
 
     def set_budget(self, budget: Budget) -> None:
         """Replace the budget of the run."""
-        self._write_meta({"budget": budget.as_dict()})
+        self._write_meta({"budget": to_json(budget)})
 
     def set_initial_positions(self, began: InitialPositions) -> None:
         """Record where the run began."""
-        self._write_meta({"initial_positions": began.as_dict()})
+        self._write_meta({"initial_positions": to_json(began)})
 
     def set_file_digests(self, digests: Sequence[str]) -> None:
         """Record which texts the problem's file has had."""
@@ -224,8 +224,8 @@ class Journal(JournalReader):
         self, reason: StopReason, budget: Budget, audit: AuditResult | None = None
     ) -> None:
         """Record why the run stopped, for readers who would otherwise have to replay it."""
-        stopped = {"because": reason.as_dict(), "budget": budget.as_dict()}
-        self._write_meta({"stopped": stopped, "audit": audit and audit.as_dict()})
+        stopped = {"because": to_json(reason), "budget": to_json(budget)}
+        self._write_meta({"stopped": stopped, "audit": to_json(audit)})
 
     def forget_audit(self) -> None:
         """Record that a run goes on: what its audit said may not be the last word."""

@@ -27,6 +27,7 @@ from capscope.journal.identity import RunIdentity, RunMeta
 from capscope.journal.journal import Journal
 from capscope.journal.journal_file import JournalStamp
 from capscope.journal.usage import Budget
+from capscope.logic import to_json
 from capscope.version import __version__
 
 JOURNAL = "journal.sqlite"
@@ -112,8 +113,8 @@ class RunDirectory:
 
     def _write_summary(self, meta: RunMeta) -> None:
         summary = {
-            **meta.identity.as_dict(),
-            "budget": meta.budget.as_dict(),
+            **to_json(meta.identity),
+            "budget": to_json(meta.budget),
             "versions": dict(meta.versions),
         }
         write_atomically(self.path / SUMMARY, json.dumps(summary, indent=2) + "\n")

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import Field, asdict, dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
 from capscope.errors import CapscopeError
-from capscope.journal.stored_values import with_checked_types
 
 _BATCH_PER_WORKER = 8
 """Draws differ in length: a worker that is done early takes another one of the same batch. At the
@@ -188,16 +187,3 @@ class Settings:
             for field in fields(self)
             if (value := getattr(shown, field.name)) != getattr(default, field.name)
         }
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return every setting by name, as JSON-ready values."""
-        return {**asdict(self), **{name: list(getattr(self, name)) for name in _LISTS}}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Settings:
-        """Read settings back from what `as_dict` wrote."""
-        texts = {name: tuple(values.get(name, ())) for name in _LISTS}
-        return with_checked_types(cls(**{**values, **texts}))
-
-
-_LISTS = ("intents", "hazards", "expected")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 
 class StopKind(StrEnum):
@@ -42,12 +41,3 @@ class StopReason:
         if self.kind is StopKind.BUDGET:
             return f"budget of {self.detail} spent"
         return self.detail if self.kind is StopKind.OTHER else str(self.kind)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> StopReason:
-        """Read it back."""
-        return cls(StopKind(stored["kind"]), stored["detail"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from math import inf
-from typing import Any
 
 from capscope.errors import CapscopeError
 from capscope.problem import Allowance
@@ -70,7 +69,3 @@ class Budget:
         tokens = inf if self.llm_tokens is None else self.llm_tokens
         cost = inf if self.llm_cost is None else self.llm_cost
         return Allowance(tokens, cost, within=within)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return every limit by name."""
-        return {name: getattr(self, name) for name in CURRENCIES}

@@ -4,10 +4,13 @@ from capscope.logic.effect import Effect
 from capscope.logic.exactly_one import ExactlyOne
 from capscope.logic.expected import ExpectedEffects
 from capscope.logic.intent import Intent, StateTest
+from capscope.logic.json_values import OMITTED, STATE, from_json, to_json
 from capscope.logic.phrasing import Phrasing
 from capscope.logic.vocabulary import Atom, Literal, LiteralTest, Predicate, State, Vocabulary
 
 __all__ = [
+    "OMITTED",
+    "STATE",
     "Atom",
     "Effect",
     "ExactlyOne",
@@ -20,4 +23,6 @@ __all__ = [
     "State",
     "StateTest",
     "Vocabulary",
+    "from_json",
+    "to_json",
 ]

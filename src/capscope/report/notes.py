@@ -48,7 +48,7 @@ def agent_failure_warnings(
     """Warn about each kind of agent failure, with the command that lists its draws."""
     for failure in agent_failures:
         command = f"capscope show {shlex.quote(str(run))} {shlex.quote(str(failure.capability))}"
-        number, of = failure.executions, failure.acting
+        number, of = failure.executions, failure.had_to_act
         share = f"all {of:,}" if number == of > 1 else f"{number:,} of {of:,}"
         detail, rest = failure.detail[:_LONGEST_DETAIL], failure.detail[_LONGEST_DETAIL:]
         first = f"first: {detail}{'…' if rest else ''}; " if detail else ""

@@ -10,7 +10,7 @@ import numpy as np
 
 from capscope.insight.findings import Finding
 from capscope.insight.unrequested_changes import UnrequestedChange, headline
-from capscope.logic import Intent
+from capscope.logic import Intent, to_json
 from capscope.report.capability_table import table_lines, too_many_rules
 from capscope.report.hazards import hazard_headlines
 from capscope.report.notes import claim_text, coverage_text, run_notes, stop_text, verdict_document
@@ -121,10 +121,10 @@ def _claims_document(run: Run) -> dict[str, Any]:
         "unrequested_changes": [change.as_dict() for change in run.unrequested_changes],
         "hazards": [result.as_dict() for result in run.hazards],
         "verdict": verdict_document(run),
-        "audit": run.audit and run.audit.as_dict(),
+        "audit": to_json(run.audit),
         "coverage": run.coverage._asdict(),
-        "agent_failures": [failure.as_dict() for failure in run.agent_failures],
-        "initial_positions": run.initial_positions.as_dict(),
+        "agent_failures": to_json(run.agent_failures),
+        "initial_positions": to_json(run.initial_positions),
         "aliasing": run.aliasing.as_dict(),
         "drift": run.drift and run.drift.as_dict(),
         "success": [{"intent": str(i), **one.as_dict()} for i, one in run.success.items()],
@@ -221,7 +221,7 @@ def findings_document(
         "unrequested_changes": [change.as_dict() for change in _changes_about(run, wanted)],
         "hazards": [result.as_dict() for result in run.hazards],
         "findings": [finding.as_dict() for finding in _findings_about(run, wanted)[:limit]],
-        "agent_failures": [failure.as_dict() for failure in run.agent_failures],
+        "agent_failures": to_json(run.agent_failures),
         "aliasing": run.aliasing.as_dict(),
         "drift": run.drift and run.drift.as_dict(),
     }

@@ -20,9 +20,9 @@ the next model. Round k may spend a share of the error rate, all rounds together
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from capscope.stats.log_space import log_sum_exp
 
@@ -101,19 +101,7 @@ class AuditResult:
     executions: int
     """All executions of the round, those that lead to the scored ones included."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return {
-            **asdict(self),
-            "passed": self.passed,
-            "bound": self.bound,
-            "statement": self.statement,
-        }
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> AuditResult:
-        """Read it back."""
-        return cls(**{field.name: stored[field.name] for field in fields(cls)})
+    json_properties: ClassVar = ("passed", "bound", "statement")
 
     @property
     def passed(self) -> bool:

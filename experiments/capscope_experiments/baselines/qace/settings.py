@@ -7,6 +7,7 @@ from typing import Any
 
 from capscope.errors import CapscopeError
 from capscope.journal.usage import Budget
+from capscope.logic import to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,4 +39,4 @@ class QaceSettings:
 
     def as_dict(self) -> dict[str, Any]:
         """Return every setting by name, as JSON-ready values."""
-        return {**asdict(self), "budget": self.budget.as_dict()}
+        return {**asdict(self), "budget": to_json(self.budget)}

@@ -13,7 +13,7 @@ from capscope.insight.diff.strata import QuestionCounts, StratumTally
 from capscope.insight.hazards import HazardUse
 from capscope.insight.unrequested_changes import UnrequestedChange
 from capscope.journal.agent_failures import AgentFailure
-from capscope.logic import Intent, Literal, State, Vocabulary
+from capscope.logic import Intent, Literal, State, Vocabulary, to_json
 from capscope.logic.dnf import Term
 from capscope.stats.arrays import Integers, Mask
 from capscope.stats.beta import credible_interval
@@ -293,8 +293,8 @@ class Scope:
             "atoms only b": list(self.atoms_only_b),
             "achievement questions": self.achievement_questions,
             "side effect questions": self.side_effect_questions,
-            "agent failures a": [failure.as_dict() for failure in self.agent_failures_a],
-            "agent failures b": [failure.as_dict() for failure in self.agent_failures_b],
+            "agent failures a": to_json(self.agent_failures_a),
+            "agent failures b": to_json(self.agent_failures_b),
         }
 
 
