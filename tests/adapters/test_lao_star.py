@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from capscope.agents import lao_star
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import support
-from capscope.adapters.pddl import GroundOperator, PddlTruth, load_task, shipped_files
+from capscope.adapters.pddl import GroundOperator, PddlTruth, lao_star, load_task, shipped_files
 from capscope.adapters.pddl.lao_star import PENALTY, LaoStarAgent, LaoStarPolicy
 from capscope.adapters.pddl.task import AtomChange, OperatorOutcome
 from capscope.errors import VocabularyError

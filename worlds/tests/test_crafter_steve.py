@@ -28,9 +28,7 @@ from capscope_worlds.crafter_steve import (
     InstructionFollower,
     PolicyNetwork,
     SteveAgent,
-    experts,
 )
-from capscope_worlds.crafter_steve import scene as scenes
 from capscope_worlds.crafter_steve.network import ITERATIONS, LAYERS, NOTHING
 from capscope_worlds.crafter_steve.view import (
     CREATURES,
@@ -40,6 +38,8 @@ from capscope_worlds.crafter_steve.view import (
     own_features,
     view_of,
 )
+from crafter_training import experts
+from crafter_training import scene as scenes
 from crafter_training.experts import INSTRUCTIONS, expert_for
 from crafter_training.scene import MOVES, Scene
 

@@ -12,10 +12,17 @@ from dataclasses import replace
 
 import pytest
 
-from capscope.adapters.llm import CallId, LlmClient, LlmSettings, Sampling, local_server
+from capscope import errors
+from capscope.adapters.llm import CallId, LlmClient, LlmSettings, Sampling
 from capscope.errors import LlmError
 from capscope_worlds import install_hint
-from capscope_worlds.local_llm import SMALL_MODEL, Weights, fetch_weights, weights_path
+from capscope_worlds.local_llm import (
+    SMALL_MODEL,
+    Weights,
+    fetch_weights,
+    local_server,
+    weights_path,
+)
 from support.llm_agents import QUESTION
 from support.processes import SECONDS, started
 from support.small_model import SMALL_MODEL_PATH, needs_the_small_model
@@ -130,7 +137,7 @@ def test_a_missing_client_package_names_the_extra(monkeypatch, tmp_path):
     settings = LlmSettings("m", "http://127.0.0.1:9/v1", cache=tmp_path / "answers.sqlite")
     with (
         closing(LlmClient(settings)) as client,
-        pytest.raises(LlmError, match=re.escape(install_hint("llm"))),
+        pytest.raises(LlmError, match=re.escape(errors.install_hint("llm"))),
     ):
         client.complete(QUESTION, sampling=Sampling(), call=CallId(0))
 
