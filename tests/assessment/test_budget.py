@@ -10,8 +10,7 @@ from capscope.journal.journal import Draw, Execution, Journal, QueryRecord
 from capscope.journal.run_directory import RunDirectory
 from capscope.journal.stop_reason import StopKind, StopReason
 from capscope.problem import Attempt, Ending
-from capscope.strategy.base import QueryChoice, Task
-from capscope.strategy.random_query import SequencePolicy
+from capscope.strategy.base import QueryChoice, SequencePolicy, Task
 from capscope.strategy.registry import STRATEGIES
 from support.journal_rows import dump
 from support.small_journals import change

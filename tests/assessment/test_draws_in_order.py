@@ -12,8 +12,7 @@ from capscope.journal.journal import Draw, Execution, Journal, Start
 from capscope.journal.settings import Settings
 from capscope.problem import Ending
 from capscope.problem.attempt import Attempt
-from capscope.strategy.base import Task
-from capscope.strategy.random_query import SequencePolicy
+from capscope.strategy.base import SequencePolicy, Task
 from support.small_journals import at, change
 
 BOARD = "tests/support/toy_worlds.py:slippery_board"

@@ -9,7 +9,7 @@ import pytest
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent
 from capscope.model import LearnedModel, Provenance, StateGraph
-from capscope.model.doubt_calibration import DoubtCalibration, HeldOutPrediction
+from capscope.model.doubt import DoubtCalibration, HeldOutPrediction
 from support.pursuing_agents import PURSUED, drawn_pairs, graph_of, transitions
 from support.toy_worlds import WORDS
 

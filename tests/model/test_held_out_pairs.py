@@ -2,7 +2,7 @@
 
 import random
 
-from capscope.model.held_out_pairs import FOLDS, MOST_PAIRS, divided, in_fold, in_half
+from capscope.model.doubt import FOLDS, MOST_PAIRS, divided, in_fold, in_half
 
 STATES = random.Random(0).sample(range(10**6), 400)
 LABELS = [{row: row % 3 for row in range(400)}, dict.fromkeys(range(0, 400, 2), 1), {}]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from capscope.logic import Effect
-from capscope.model import LearnedModel, Provenance, StateGraph, held_out_pairs, learned_model
+from capscope.model import LearnedModel, Provenance, StateGraph, doubt, learned_model
 from capscope.model.experts import PURSUIT
 from support.chance_worlds import ASKED, BROKEN, DONE, LOST, NOTHING, ChanceWorld, X, succeeds
 from support.pursuing_agents import (
@@ -228,7 +228,7 @@ def test_a_model_fitted_at_once_trusts_pursuit_as_one_that_watched():
 
 def test_a_sample_of_many_pairs_is_enough_to_tell_whether_to_trust_pursuit(monkeypatch):
     monkeypatch.setattr(learned_model, "_MANY_PAIRS", 300)
-    monkeypatch.setattr(held_out_pairs, "MOST_PAIRS", 12)
+    monkeypatch.setattr(doubt, "MOST_PAIRS", 12)
     pursuing, other = (
         np.mean([m.experts.weights(i)[PURSUIT] for i in range(len(INTENTS))])
         for m in (fitted(PURSUED, 600), fitted(PERMUTED, 600))

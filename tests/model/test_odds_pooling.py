@@ -6,7 +6,7 @@ import random
 import pytest
 
 from capscope.logic import Effect
-from capscope.model.odds_pooling import GRID, OddsPooling, fit_poolings
+from capscope.model.outcome_types import GRID, OddsPooling, fit_poolings
 
 DONE, LOST = Effect(1, 0), Effect(2, 0)
 ODDS = {DONE: 0.7, LOST: 0.3}

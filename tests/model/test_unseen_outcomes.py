@@ -9,7 +9,7 @@ import pytest
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent
 from capscope.model import StateGraph
-from capscope.model.unseen_outcomes import UnseenOutcomes, log_likelihood
+from capscope.model.doubt import UnseenOutcomes, log_likelihood
 from support.toy_worlds import WORDS
 
 LIT_A, LIT_B = Intent.parse("lit(a)"), Intent.parse("lit(b)")

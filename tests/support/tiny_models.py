@@ -6,8 +6,8 @@ from collections import Counter
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
 from capscope.model import ExtremeModels, StateGraph
-from capscope.strategy.mcqs_e import ExactGame
-from capscope.strategy.uct import search
+from capscope.strategy.paper.mcqs_e import ExactGame
+from capscope.strategy.paper.uct import search
 
 WORDS = Vocabulary.of_atoms("pqr")
 INTENTS = [Intent.parse(text) for text in ("p", "q", "not r")]

@@ -21,10 +21,10 @@ from capscope.strategy.base import (
     BegunQuery,
     QueryChoice,
     QueryResult,
+    SequencePolicy,
     StrategyContext,
     Task,
 )
-from capscope.strategy.random_query import SequencePolicy
 from capscope.strategy.registry import RegisteredStrategy
 
 UNIFORM = "uniform"

@@ -37,8 +37,7 @@ from capscope.journal.journal import Start
 from capscope.logic import State
 from capscope.problem import Allowance
 from capscope.problem.positions import save_position
-from capscope.strategy.base import Task
-from capscope.strategy.random_query import SequencePolicy
+from capscope.strategy.base import SequencePolicy, Task
 from capscope_experiments.benchmarks.tabulated_world import tabulated_problem
 
 PROBLEM = "tabletop-affordance"

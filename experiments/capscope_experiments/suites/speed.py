@@ -17,8 +17,8 @@ from capscope.logic import State
 from capscope.model import ExtremeModels, StateGraph
 from capscope.problem import KnownTruth, Problem
 from capscope.problems import load_problem
-from capscope.strategy.mcqs_e import McqsExact
-from capscope.strategy.mcqs_s import McqsSampled
+from capscope.strategy.paper.mcqs_e import McqsExact
+from capscope.strategy.paper.mcqs_s import McqsSampled
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.result_rows import write_rows
 from capscope_experiments.table import markdown_table

@@ -1,8 +1,8 @@
 """What may be believed: the state graph, rules, and the pessimistic and the optimistic model."""
 
+from capscope.model.doubt import LearnedPrediction, Provenance, Support
 from capscope.model.extreme_models import CapabilityModel, ExtremeModels, Prediction
 from capscope.model.learned_model import LearnedModel, ModelCoverage
-from capscope.model.prediction import LearnedPrediction, Provenance, Support
 from capscope.model.rules import Outcome, Rule
 from capscope.model.state_graph import Learned, OutcomeGroup, PairStats, StateGraph, StateNode
 

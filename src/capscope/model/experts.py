@@ -1,7 +1,7 @@
 """Three ways to predict the outcome type of a pair, and how far each is believed.
 
-- *ground*: a committee of decision trees for each capability, over the atoms (`decision_trees`);
-- *lifted*: one committee for all capabilities that differ in their objects only (`lifting`);
+- *ground*: a committee of decision trees for each capability, over the atoms (`trees`);
+- *lifted*: one committee for all capabilities that differ in their objects only (`trees.Lifting`);
 - *pursuit*: the agent heads for its intent (`pursuit`); trees say when it does not.
 
 An expert is believed as far as its predictions came true: its weight is the product of the
@@ -18,12 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from capscope.logic import Intent, Vocabulary
-from capscope.model.decision_trees import Committee
-from capscope.model.lifting import Lifting
 from capscope.model.outcome_types import OutcomeTypes
 from capscope.model.pursuit import Pursuit
 from capscope.model.shortest_ways import UNKNOWN
 from capscope.model.state_matrix import StateMatrix
+from capscope.model.trees import Committee, Lifting
 from capscope.seeds import child_seed
 from capscope.stats.arrays import Floats, Integers, Mask
 

@@ -8,8 +8,8 @@ between, only the trees of capabilities whose predictions failed or whose pairs 
 
 The experts' *disagreement* is 1 minus their weighted agreement. It says what is worth trying, and
 above one half the pair is unknown, but it is no probability. The *doubt* of a prediction is one: of
-a tried pair, that an outcome was never seen (`unseen_outcomes`); of an inferred one, how often such
-predictions fail where they can be checked (`doubt_calibration`).
+a tried pair, that an outcome was never seen; of an inferred one, how often such predictions fail
+where they can be checked (`doubt`).
 """
 
 from __future__ import annotations
@@ -23,15 +23,23 @@ from typing import NamedTuple
 import numpy as np
 
 from capscope.logic import Effect, Intent, State
-from capscope.model.doubt_calibration import DoubtCalibration, HeldOutPrediction
+from capscope.model.doubt import (
+    FOLDS,
+    DoubtCalibration,
+    HeldOutPrediction,
+    IsAsked,
+    LearnedPrediction,
+    Provenance,
+    Support,
+    UnseenOutcomes,
+    divided,
+    in_fold,
+    in_half,
+)
 from capscope.model.experts import Experts
-from capscope.model.held_out_pairs import FOLDS, IsAsked, divided, in_fold, in_half
-from capscope.model.odds_pooling import OddsPooling, fit_poolings
-from capscope.model.outcome_types import NO_CHANGE, NOTHING, OutcomeTypes
-from capscope.model.prediction import LearnedPrediction, Provenance, Support
+from capscope.model.outcome_types import NO_CHANGE, NOTHING, OddsPooling, OutcomeTypes, fit_poolings
 from capscope.model.state_graph import PairStats, StateGraph
 from capscope.model.state_matrix import StateMatrix
-from capscope.model.unseen_outcomes import UnseenOutcomes
 from capscope.stats.arrays import Floats, Integers
 
 _REFRESH = 1.05  # everything is fitted again when the executions have grown by this factor

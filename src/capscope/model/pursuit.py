@@ -23,7 +23,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from capscope.logic import ExactlyOne, LiteralTest, State, Vocabulary
-from capscope.model.decision_trees import Tree, grow
 from capscope.model.outcome_types import NOTHING, OutcomeTypes
 from capscope.model.shortest_ways import (
     FARTHEST,
@@ -34,6 +33,7 @@ from capscope.model.shortest_ways import (
     ties_of,
 )
 from capscope.model.state_matrix import StateMatrix
+from capscope.model.trees import Tree, grow
 from capscope.stats.arrays import Floats, Integers, Mask
 
 _BY_CHANCE = 0.3  # an atom that would always have held with this probability is no precondition

@@ -21,8 +21,7 @@ from capscope.journal.execution_table import Transition
 from capscope.logic import Effect, ExactlyOne, ExpectedEffects, Intent, State, Vocabulary
 from capscope.logic.intent import is_pattern, matching
 from capscope.logic.vocabulary import nearest
-from capscope.model.rule_fitting import fit_rules
-from capscope.model.rules import Outcome, Rule
+from capscope.model.rules import Outcome, Rule, fit_rules
 
 EffectDistribution = tuple[tuple[Effect, float], ...]
 

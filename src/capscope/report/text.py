@@ -16,7 +16,7 @@ from capscope.insight.ways import Way
 from capscope.logic import Effect, ExactlyOne, Intent, State, Vocabulary
 from capscope.logic.dnf import Term
 from capscope.model import Rule, StateGraph
-from capscope.model.rule_fitting import pooled_rule
+from capscope.model.rules import pooled_rule
 from capscope.sanitize import sanitize
 from capscope.wording import WIDTH, counted, first_few, unbroken, wrapped
 

@@ -39,12 +39,12 @@ from capscope.strategy.base import (
     QueryChoice,
     QueryResult,
     ReplayExtent,
+    SequencePolicy,
     StrategyContext,
     Task,
 )
 from capscope.strategy.candidates import Candidate, Candidates
 from capscope.strategy.hazard_search import HazardSearch
-from capscope.strategy.random_query import SequencePolicy
 from capscope.strategy.relevance import Distances
 from capscope.strategy.suspicions import Suspicions
 

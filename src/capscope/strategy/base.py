@@ -8,7 +8,7 @@ must depend on nothing else: its randomness is seeded by the run's seed and the 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -47,6 +47,32 @@ class Policy(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Return what a person needs to follow the policy, as JSON-ready values."""
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePolicy:
+    """A fixed sequence of capabilities, whatever is observed."""
+
+    sequence: tuple[int, ...]
+
+    def walk(self) -> SequenceWalk:
+        """Begin at the first capability."""
+        return SequenceWalk(iter(self.sequence))
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the sequence."""
+        return {"kind": "sequence", "capabilities": list(self.sequence)}
+
+
+@dataclass(slots=True)
+class SequenceWalk:
+    """One execution of a fixed sequence."""
+
+    rest: Iterator[int]
+
+    def next(self, state: State) -> int | None:
+        """Return the next capability of the sequence."""
+        return next(self.rest, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,9 @@ from capscope.registry import Registry
 from capscope.strategy.adaptive import AdaptiveStrategy
 from capscope.strategy.base import Strategy, StrategyContext
 from capscope.strategy.exhaustive import ExhaustiveStrategy
-from capscope.strategy.mcqs_e import McqsExact
-from capscope.strategy.mcqs_s import McqsSampled
-from capscope.strategy.random_query import RandomQuery
-from capscope.strategy.repeated import RepeatedStrategy
+from capscope.strategy.paper.mcqs_e import McqsExact
+from capscope.strategy.paper.mcqs_s import McqsSampled
+from capscope.strategy.paper.repeated import RandomQuery, RepeatedStrategy
 
 DEFAULT_STRATEGY = "adaptive"
 RANDOM = "random"

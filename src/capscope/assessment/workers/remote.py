@@ -26,8 +26,7 @@ from capscope.journal.journal import Draw
 from capscope.logic import Intent
 from capscope.problem import Allowance, Problem
 from capscope.problem.allowance import AllowanceSpent
-from capscope.strategy.base import Task
-from capscope.strategy.random_query import SequencePolicy
+from capscope.strategy.base import SequencePolicy, Task
 
 SECONDS_TO_START = 300.0
 """Loading a problem may import large libraries, on a machine that is busy."""

@@ -11,9 +11,11 @@ that some capability may leave, preferably one from which few executions began.
 import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from capscope.journal.journal import QueryRecord, Start
+from capscope.journal.settings import Settings
 from capscope.journal.stop_reason import StopKind, StopReason
 from capscope.logic import State
 from capscope.model import ExtremeModels, StateGraph
@@ -25,6 +27,7 @@ from capscope.strategy.base import (
     QueryChoice,
     QueryPlan,
     QueryResult,
+    SequencePolicy,
     StrategyContext,
     Task,
 )
@@ -169,3 +172,22 @@ def state_to_start_from(graph: StateGraph, rng: random.Random) -> State | None:
     """Choose a state seen before that some capability may leave; None if there is none."""
     states = [state for state, node in graph.nodes.items() if not node.sink]
     return weighted_choice(states, graph, rng) if states else None
+
+
+def random_plan(capabilities: int, length: int, rng: random.Random) -> QueryPlan:
+    """Draw a sequence of capabilities uniformly."""
+    sequence = tuple(int(rng.random() * capabilities) for _ in range(length))
+    return QueryPlan(SequencePolicy(sequence if capabilities else ()))
+
+
+@dataclass(frozen=True)
+class RandomQuery:
+    """Ask for capabilities at random."""
+
+    settings: Settings
+
+    def choose(
+        self, models: ExtremeModels, start: State, xi: float, rng: random.Random
+    ) -> QueryPlan:
+        """Draw a sequence; neither the models nor the start matter."""
+        return random_plan(len(models.graph.capabilities), self.settings.random_length, rng)

@@ -15,10 +15,10 @@ from capscope.strategy.base import (
     DrawEnd,
     QueryPlan,
     QueryResult,
+    SequencePolicy,
     StrategyContext,
 )
-from capscope.strategy.random_query import SequencePolicy
-from capscope.strategy.repeated import RepeatedStrategy
+from capscope.strategy.paper.repeated import RepeatedStrategy
 from support.small_journals import at
 from support.toy_worlds import board_problem
 

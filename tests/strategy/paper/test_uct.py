@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.strategy.uct import Edge, Node, best_edge, search
+from capscope.strategy.paper.uct import Edge, Node, best_edge, search
 
 
 def edge(visits, value, capability=0):

@@ -14,8 +14,8 @@ from capscope.journal.execution_table import Transition
 from capscope.journal.settings import Settings
 from capscope.logic import Intent, Vocabulary
 from capscope.model import ExtremeModels, StateGraph
-from capscope.strategy.mcqs_e import ExactGame, McqsExact, Predictions
-from capscope.strategy.random_query import SequencePolicy
+from capscope.strategy.base import SequencePolicy
+from capscope.strategy.paper.mcqs_e import ExactGame, McqsExact, Predictions
 from support.tiny_models import (
     ALL,
     INTENTS,

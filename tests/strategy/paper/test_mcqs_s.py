@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from capscope.journal.execution_table import Transition
 from capscope.journal.settings import Settings
 from capscope.model import ExtremeModels
-from capscope.strategy.mcqs_s import (
+from capscope.strategy.base import SequencePolicy
+from capscope.strategy.paper.mcqs_s import (
     McqsSampled,
     SampledGame,
     SampledPolicy,
     draw_successor,
 )
-from capscope.strategy.random_query import SequencePolicy
-from capscope.strategy.uct import Edge, Node, search
+from capscope.strategy.paper.uct import Edge, Node, search
 from support.tiny_models import (
     ALL,
     INTENTS,

@@ -9,10 +9,12 @@ up is defined by a `Game`.
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, log, sqrt
 from typing import Any, Protocol
+
+from capscope.logic import State
 
 
 @dataclass(slots=True, eq=False)
@@ -107,3 +109,34 @@ def search(root: Node, game: Game, iterations: int, exploration: float, rng: ran
             node = child
         game.backup(path, game.evaluate(node, rng) if new else node.value)
     return root
+
+
+class Choices(set[tuple[int, State, int]]):
+    """What draws of a query asked for, by depth and observed state."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return them as JSON-ready values."""
+        choices = [
+            {"depth": depth, "state": hex(state), "capability": capability}
+            for depth, state, capability in sorted(self)
+        ]
+        return {"kind": "tree", "choices": choices}
+
+
+class SearchedTree(Protocol):
+    """A policy that is a searched tree."""
+
+    root: Node
+    exploration: float
+
+    def edges(self, node: Node) -> list[Edge]:
+        """List the edges of a node that a draw may follow."""
+
+
+def first_choice(policy: SearchedTree, start: State) -> Choices:
+    """Return the best capability at first, as the only choice."""
+    edges = policy.edges(policy.root)
+    if not edges:
+        return Choices()
+    best = best_edge(edges, policy.root.visits, policy.exploration)
+    return Choices({(0, start, best.capability)})

@@ -24,9 +24,8 @@ from capscope.logic import State
 from capscope.model import ExtremeModels, StateGraph
 from capscope.model.state_graph import PairStats, StateNode
 from capscope.strategy.base import QueryPlan
-from capscope.strategy.random_query import random_plan
-from capscope.strategy.tree_policy import Choices, first_choice
-from capscope.strategy.uct import Edge, Node, Path, best_edge, search
+from capscope.strategy.paper.repeated import random_plan
+from capscope.strategy.paper.uct import Choices, Edge, Node, Path, best_edge, first_choice, search
 
 _FALSIFYING = Node(None, depth=0, left=[], final=True, value=1.0)
 
@@ -173,7 +172,7 @@ class SampledPolicy:
 
     As printed, all draws of a query follow one graph of best capabilities. The bounds of the root
     lie so close together then that the choice is nearly uniform, and identical draws find about one
-    new pair. So the visits of draws count in the tree, as in MCQS-E (`tree_policy`): they lower the
+    new pair. So the visits of draws count in the tree, as in MCQS-E: they lower the
     bound, and draws spread over the branches, each with its own counts.
     """
 

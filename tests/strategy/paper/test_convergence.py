@@ -12,9 +12,9 @@ from capscope.journal.journal import Start
 from capscope.journal.settings import PAPER
 from capscope.model import ExtremeModels, StateGraph
 from capscope.strategy.base import DrawEnd, QueryResult, StrategyContext
-from capscope.strategy.mcqs_e import McqsExact
-from capscope.strategy.mcqs_s import McqsSampled
-from capscope.strategy.repeated import RepeatedStrategy
+from capscope.strategy.paper.mcqs_e import McqsExact
+from capscope.strategy.paper.mcqs_s import McqsSampled
+from capscope.strategy.paper.repeated import RepeatedStrategy
 from support.small_journals import at
 from support.tiny_models import ALL, INTENTS, WORDS
 

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from capscope.model.decision_trees import Committee, Tree, grow, information_gains
+from capscope.model.trees import Committee, Tree, grow, information_gains
 
 SEEDS = range(8)
 

@@ -9,7 +9,7 @@ from capscope.journal.execution_table import Transition
 from capscope.journal.journal import Start
 from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
-from capscope.strategy.repeated import (
+from capscope.strategy.paper.repeated import (
     StartCandidate,
     end_to_continue,
     state_to_start_from,

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from capscope.journal.execution_table import Transition
 from capscope.journal.settings import Settings
 from capscope.model import ExtremeModels
-from capscope.strategy.mcqs_e import McqsExact
-from capscope.strategy.tree_policy import TreePolicy, followed
+from capscope.strategy.paper.mcqs_e import McqsExact, TreePolicy, followed
 from support.tiny_models import (
     ALL,
     INTENTS,

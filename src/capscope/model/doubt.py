@@ -1,0 +1,368 @@
+"""Predictions of the learned model, what they rest on, and how likely they fail.
+
+**Tried pairs** (`UnseenOutcomes`). A pair tried once had one outcome, and a model that only counts
+is sure of it. Whether that is justified depends on the agent: if pairs that were repeated always
+did the same, yes; if every second repetition was something new, no. So this is learned from all
+repetitions in a run.
+
+The outcomes of a pair are seen as draws from a Pitman–Yor process: after n draws with k different
+outcomes, the next one is new with probability (θ + k·d)/(n + θ). Which θ and d a pair has is
+unknown. Their distribution over a grid is learned at three levels, each the prior of the next
+(empirical Bayes): all pairs, those that change something or those that do not, and those of the
+same capability. It is then conditioned on what the pair itself has shown.
+
+Two things matter besides the counts. That an agent which has nothing to do keeps doing nothing says
+little about what it does when it acts, hence the second level. And a drive that ends with a flat
+tire is no news in one more state: the model expects, of every pair, all that others of its type
+have shown. So outcomes that some other pair has shown together count as one.
+
+**Inferred pairs** (`DoubtCalibration`). The experts' disagreement is no probability. In a kitchen
+they agreed on what seven of ten pairs do, and were wrong about them: all had learned the same
+habit. So every state is held out once: what was tried there is predicted from all other states, and
+compared. The log odds of a failure are then
+
+    a + b · (log odds of the disagreement) + (an offset of the capability)
+
+with `a`, `b` and the offsets fitted twice: to predictions that something changes, and to those that
+nothing does. These differ most. An agent that is asked for something out of reach does nothing,
+which is easy to foresee, while a change has many details to be wrong about. Normal priors draw the
+slope towards 1 and everything else towards 0, so without evidence the disagreement is believed.
+
+**Held-out pairs** (`divided`). To see how good predictions are, some pairs are held out and
+predicted from the others: halves of the pairs to weigh the experts, and parts of the states to see
+how often predictions fail. The latter is harder, and nearer to what a prediction is for: of a state
+that is new, no pair is known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from itertools import combinations
+from math import exp, lgamma, log
+from typing import NamedTuple
+
+import numpy as np
+
+from capscope.logic import Effect, State
+from capscope.model.outcome_types import NO_CHANGE
+from capscope.model.state_graph import StateGraph
+from capscope.seeds import child_seed
+from capscope.stats.arrays import Floats, Integers
+
+
+class Provenance(StrEnum):
+    """What a prediction rests on."""
+
+    TRIED = "tried"
+    INFERRED = "inferred"
+    UNKNOWN = "unknown"
+
+
+class Support(NamedTuple):
+    """The evidence behind a prediction."""
+
+    rule: tuple[Effect, ...]
+    """The effects of the outcome type."""
+    draws: int
+    """The executions that showed this type, of any pair."""
+    own_draws: int
+    """Those of the pair itself."""
+
+
+class LearnedPrediction(Mapping[State, float]):
+    """Successor → probability, with what it rests on; empty if nothing is predicted."""
+
+    __slots__ = ("_doubt", "_shares", "provenance", "support")
+
+    def __init__(
+        self,
+        shares: Mapping[State, float],
+        provenance: Provenance,
+        doubt: Callable[[], float],
+        support: Support,
+    ) -> None:
+        """`doubt` is called when somebody asks: it takes longer than the prediction."""
+        self._shares = shares
+        self._doubt = doubt
+        self.provenance = provenance
+        self.support = support
+
+    @property
+    def doubt(self) -> float:
+        """The probability that the next execution ends in none of the predicted states."""
+        return self._doubt()
+
+    def __getitem__(self, state: State) -> float:
+        return self._shares[state]
+
+    def __iter__(self) -> Iterator[State]:
+        return iter(self._shares)
+
+    def __len__(self) -> int:
+        return len(self._shares)
+
+    def __repr__(self) -> str:
+        return f"<{self.provenance}, doubt {self.doubt:.2g}: {dict(self._shares)}>"
+
+
+_GRID = tuple((theta, d) for d in (0.0, 0.5) for theta in (0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10))
+_PRIOR_PAIRS = 2.0  # the first grid point, an agent that always does the same, counts half of this
+_ALL_PAIRS = 10.0  # all pairs together count as so many that change something, or do not
+_PEERS = 10.0  # and those as so many of one capability
+_ROUNDS = 30
+_KINDS = _IDLE, _ACTING = 0, 1
+Partition = tuple[int, ...]
+"""How often each outcome of a pair was seen, in descending order."""
+PairWeights = dict[Partition, float]
+"""How many pairs have a partition; one that belongs to two kinds counts partly."""
+
+
+def log_likelihood(partition: Partition, theta: float, d: float) -> float:
+    """Return the log probability that draws coincide like this (Pitman, 1995).
+
+    >>> log_likelihood((1,), 1.0, 0.0)
+    0.0
+    >>> round(float(np.exp(log_likelihood((1, 1), 3.0, 0.0))), 2)
+    0.75
+    """
+    found = sum(log(theta + i * d) for i in range(1, len(partition)))
+    drawn = sum(log(theta + i) for i in range(1, sum(partition)))
+    repeated = sum(lgamma(times - d) - lgamma(1.0 - d) for times in partition)
+    return found + repeated - drawn
+
+
+class UnseenOutcomes:
+    """The probability of an outcome that the model does not predict, for every tried pair."""
+
+    def __init__(self, graph: StateGraph) -> None:
+        self._graph = graph
+        self._together = _shown_together(graph)
+        tried: list[list[PairWeights]] = [[{} for _ in graph.capabilities] for _ in _KINDS]
+        # In the order of states, so that the order in which they were seen decides nothing.
+        for state in sorted(graph.nodes):
+            for capability, pair in enumerate(graph.nodes[state].pairs):
+                if pair is not None:
+                    partition = self._partition(pair.counts)
+                    for kind, share in _shares(pair.counts):
+                        alike = tried[kind][capability]
+                        alike[partition] = alike.get(partition, 0.0) + share
+        first = np.full(len(_GRID), 0.5 / (len(_GRID) - 1))
+        first[0] = 0.5
+        of_kind = [_added(partitions) for partitions in tried]
+        every = _fitted(_added(of_kind), first, _PRIOR_PAIRS)
+        peers = [_fitted(partitions, every, _ALL_PAIRS) for partitions in of_kind]
+        self._weights = [
+            [_fitted(partitions, peers[kind], _PEERS) for partitions in tried[kind]]
+            for kind in _KINDS
+        ]
+
+    def probability(self, state: State, capability: int) -> float:
+        """Return how likely the next outcome of a tried pair is neither its own nor its type's."""
+        pair = self._graph.pair(state, capability)
+        assert pair is not None, "an untried pair has shown nothing"
+        partition = self._partition(pair.counts)
+        return sum(
+            share * new_probability(partition, self._weights[kind][capability])
+            for kind, share in _shares(pair.counts)
+        )
+
+    def _partition(self, counts: Mapping[Effect, int]) -> Partition:
+        """Return how often each outcome was seen; those that others showed together are one."""
+        if len(counts) == 1:
+            return (*counts.values(),)
+        blocks: list[set[Effect]] = []
+        for effect in counts:
+            linked = [b for b in blocks if any(self._elsewhere(effect, other) for other in b)]
+            blocks = [b for b in blocks if b not in linked] + [{effect}.union(*linked)]
+        return _descending(sum(counts[effect] for effect in block) for block in blocks)
+
+    def _elsewhere(self, one: Effect, other: Effect) -> bool:
+        """Return whether two effects of a pair were also shown together by another."""
+        return self._together[frozenset((one, other))] > 1
+
+
+def _shown_together(graph: StateGraph) -> Counter[frozenset[Effect]]:
+    return Counter(
+        frozenset(two)
+        for node in graph.nodes.values()
+        for pair in node.pairs
+        if pair is not None
+        for two in combinations(pair.counts, 2)
+    )
+
+
+def _shares(counts: Mapping[Effect, int]) -> Iterator[tuple[int, float]]:
+    """Yield the kinds that a pair belongs to: that of one of its draws, taken at random.
+
+    By all of its draws, only pairs that never vary would be idle.
+    """
+    idle = counts.get(NO_CHANGE, 0) / sum(counts.values())
+    if idle > 0.0:
+        yield _IDLE, idle
+    if idle < 1.0:
+        yield _ACTING, 1.0 - idle
+
+
+def new_probability(partition: Partition, weights: Floats) -> float:
+    """Return how likely the next draw is new, given how likely each grid point is a priori."""
+    belief = weights * _likelihoods(partition)
+    draws, kinds = sum(partition), len(partition)
+    new = np.array([(theta + kinds * d) / (draws + theta) for theta, d in _GRID])
+    return float(belief @ new / belief.sum())
+
+
+def _descending(counts: Iterable[int]) -> Partition:
+    return tuple(sorted(counts, reverse=True))
+
+
+def _added(groups: Iterable[PairWeights]) -> PairWeights:
+    total: PairWeights = {}
+    for group in groups:
+        for partition, pairs in group.items():
+            total[partition] = total.get(partition, 0.0) + pairs
+    return total
+
+
+@lru_cache(maxsize=65536)
+def _likelihoods(partition: Partition) -> Floats:
+    """Return how likely each grid point makes a partition, up to a factor."""
+    scores: Floats = np.array([log_likelihood(partition, theta, d) for theta, d in _GRID])
+    likelihoods: Floats = np.exp(scores - scores.max())
+    return likelihoods
+
+
+def _fitted(partitions: PairWeights, prior: Floats, strength: float) -> Floats:
+    """Return the distribution over the grid that explains pairs best (expectation maximization)."""
+    if not partitions:
+        return prior
+    likelihood = np.array([_likelihoods(partition) for partition in partitions])
+    pairs = np.array(list(partitions.values()))
+    weights = prior
+    for _ in range(_ROUNDS):
+        shares = likelihood * weights
+        shares /= shares.sum(axis=1, keepdims=True)
+        weights = strength * prior + pairs @ shares
+        weights /= weights.sum()
+    return weights
+
+
+# Standard deviations of the priors. Those of the offsets were chosen by the log loss of untried
+# pairs in Blocksworld and Overcooked.
+_INTERCEPT = 1.5
+_SLOPE = 0.5
+_OFFSET = 1.0
+_LEAST = 0.01  # disagreement below this says no more
+_NEWTON_STEPS = 50
+_CONVERGED = 1e-9
+
+
+class HeldOutPrediction(NamedTuple):
+    """A prediction for a tried pair that was made without what was tried in its state."""
+
+    capability: int
+    changes: bool
+    """Whether it predicted that the state changes."""
+    disagreement: float
+    missed: float
+    """The share of the pair's executions that ended in none of the predicted states."""
+
+
+class DoubtCalibration:
+    """The probability that a prediction fails, given how far the experts disagree."""
+
+    def __init__(self, held_out: Iterable[HeldOutPrediction]) -> None:
+        held_out = list(held_out)
+        self._weights = [
+            _fit([one for one in held_out if one.changes == changes]) for changes in (False, True)
+        ]
+
+    def doubt(self, capability: int, changes: bool, disagreement: float) -> float:
+        """Return how likely a prediction fails."""
+        intercept, slope, *offsets = self._weights[changes].tolist()
+        score = intercept + slope * _log_odds(disagreement)
+        if capability < len(offsets):
+            score += offsets[capability]
+        return 1.0 / (1.0 + exp(-score))
+
+
+def _log_odds(disagreement: float) -> float:
+    share = min(max(disagreement, _LEAST), 1.0 - _LEAST)
+    return log(share / (1.0 - share))
+
+
+def _fit(held_out: Sequence[HeldOutPrediction]) -> Floats:
+    """Return the intercept, the slope and the offsets that are most probable a posteriori."""
+    capabilities = 1 + max((one.capability for one in held_out), default=-1)
+    prior = np.zeros(2 + capabilities)
+    prior[1] = 1.0
+    spread = np.array([_INTERCEPT, _SLOPE, *[_OFFSET] * capabilities])
+    score = np.array([_log_odds(one.disagreement) for one in held_out])
+    column: Integers = np.array([2 + one.capability for one in held_out], dtype=np.int64)
+    features = np.zeros((len(held_out), len(prior)))
+    features[:, 0] = 1.0
+    features[:, 1] = score
+    features[np.arange(len(held_out)), column] = 1.0
+    missed = np.array([one.missed for one in held_out])
+
+    def log_posterior(weights: Floats) -> float:
+        score = features @ weights
+        prior_loss = (((weights - prior) / spread) ** 2).sum() / 2
+        return float(missed @ score - np.logaddexp(0.0, score).sum() - prior_loss)
+
+    weights, reached = prior, log_posterior(prior)
+    for _ in range(_NEWTON_STEPS):  # Newton's method; the posterior has one maximum
+        failing = 1.0 / (1.0 + np.exp(-(features @ weights)))
+        gradient = features.T @ (missed - failing) - (weights - prior) / spread**2
+        curvature = (features.T * (failing * (1.0 - failing))) @ features + np.diag(spread**-2.0)
+        step = np.linalg.solve(curvature, gradient)
+        while log_posterior(weights + step) < reached and np.abs(step).max() > _CONVERGED:
+            step = step / 2  # a full step may go too far
+        weights = weights + step
+        reached = log_posterior(weights)
+        if np.abs(step).max() <= _CONVERGED:
+            break
+    return weights
+
+
+MOST_PAIRS = 1_200
+"""Of each capability; beyond, a sample is enough."""
+FOLDS = 5
+"""Parts of the states, each held out once."""
+_FOLD = -11  # the place that seeds the division of states
+IsAsked = Callable[[State, int], bool]
+"""Whether a pair of a state and a capability is held out."""
+Labels = dict[int, int]
+"""The outcome type of each row of the state matrix in which a capability was tried."""
+
+
+def in_half(half: int) -> IsAsked:
+    """Return a test for one half of the pairs, by a hash."""
+    return lambda state, capability: (child_seed(state, capability) & 1) == half
+
+
+def in_fold(fold: int) -> IsAsked:
+    """Return a test for all pairs of one part of the states, by a hash."""
+    return lambda state, _: child_seed(_FOLD, state) % FOLDS == fold
+
+
+def divided(
+    labels: Sequence[Mapping[int, int]], states: Sequence[State], is_asked: IsAsked
+) -> tuple[list[Labels], list[Labels]]:
+    """Return the labels of each capability that are known, and those that are held out."""
+    known: list[Labels] = []
+    asked: list[Labels] = []
+    for capability, own in enumerate(labels):
+        rows = list(own)
+        if len(rows) > MOST_PAIRS:
+            order = sorted(rows, key=lambda row: child_seed(states[row], capability))
+            chosen = set(order[:MOST_PAIRS])
+            rows = [row for row in rows if row in chosen]
+        parts: tuple[Labels, Labels] = ({}, {})
+        for row in rows:
+            parts[is_asked(states[row], capability)][row] = own[row]
+        known.append(parts[False])
+        asked.append(parts[True])
+    return known, asked

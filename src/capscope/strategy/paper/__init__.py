@@ -1,0 +1,1 @@
+"""The strategies of the paper: one policy from one start, executed many times."""
