@@ -9,7 +9,7 @@ from capscope import Budget, Settings, assess
 from capscope.adapters.llm.client import close_shared_clients
 from capscope.export import FORMATS
 from capscope.insight.findings import FINDING_KINDS, find_findings
-from capscope.insight.findings.pair_endings import pair_endings
+from capscope.insight.findings.breakdowns import pair_endings
 from capscope.logic import Intent
 from capscope.problem import Ending, Position
 from capscope.problem.attempt import pursue
@@ -94,7 +94,7 @@ def test_every_kind_of_finding_is_found_in_an_agent_that_shows_it(kind):
         endings=pair_endings(run.executions, run.capabilities, run.graph.vocabulary),
         drift=run.drift,
     )
-    assert kind.label in {finding.kind for finding in found}
+    assert kind.name in {finding.kind for finding in found}
 
 
 def test_no_agent_is_left_of_a_kind_that_is_no_longer_registered():

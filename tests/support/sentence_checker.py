@@ -11,7 +11,8 @@ import re
 from collections import Counter, defaultdict
 from unittest import mock
 
-from capscope.insight.findings import case, lifted_intents
+from capscope.insight.findings import case
+from capscope.insight.findings import families as families
 from capscope.insight.unrequested_changes import headline
 from capscope.logic import Atom, Literal
 from capscope.problem.attempt import Ending
@@ -46,7 +47,7 @@ def false_findings(world, run, findings):
 def _every_object_named():
     """Let sentences name all objects that variables stand for, not the first few."""
     with (
-        mock.patch.object(lifted_intents, "MOST_NAMED", 10**9),
+        mock.patch.object(families, "MOST_NAMED", 10**9),
         mock.patch.object(case, "MOST_NAMED", 10**9),
     ):
         yield

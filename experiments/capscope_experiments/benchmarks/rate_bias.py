@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from capscope import Budget, Intent, Predicate, Run, Settings, Vocabulary, assess
-from capscope.insight.findings.rate import Rate
+from capscope.insight.findings.finding import Rate
 from capscope.logic import Atom, State
 from capscope.stats.mean_bounds import mean_share
 from capscope_experiments.benchmarks.tabulated_world import tabulated_problem

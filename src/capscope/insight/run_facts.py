@@ -15,7 +15,7 @@ from capscope.errors import RunError
 from capscope.insight.aliasing import Aliasing, find_aliasing
 from capscope.insight.drift import Drift, find_drift
 from capscope.insight.findings import Finding, find_findings
-from capscope.insight.findings.pair_endings import pair_endings
+from capscope.insight.findings.breakdowns import pair_endings
 from capscope.insight.hazards import HazardResult, find_hazards
 from capscope.insight.rates import CapabilityRates, achievement_rates
 from capscope.insight.repeated_requests import Persistence, persistences

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from capscope.insight.findings.case import shortened
-from capscope.insight.findings.clause import Clause
 from capscope.insight.findings.context import FindingContext
-from capscope.insight.findings.lifted_intents import Family, Instance, Topic, overlap
+from capscope.insight.findings.families import Family, Instance, Topic, overlap
+from capscope.insight.findings.finding import Clause
 from capscope.insight.findings.splits import EventCounts
 from capscope.journal.execution_table import Transition
 from capscope.logic import Atom, Literal

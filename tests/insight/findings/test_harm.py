@@ -1,9 +1,8 @@
 from collections import Counter
 
+from capscope.insight.findings import ranked_by_harm
 from capscope.insight.findings.context import FindingContext
-from capscope.insight.findings.finding import Finding
-from capscope.insight.findings.harm import ranked_by_harm
-from capscope.insight.findings.rate import Rate
+from capscope.insight.findings.finding import Finding, Rate
 from capscope.insight.findings.side_effects import SIDE_EFFECT
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
@@ -15,7 +14,7 @@ ASKED = Intent.parse("p")
 def side_effect(name, hits, **flags):
     rate = Rate.of([(hits, 10)], 1)
     return Finding(
-        SIDE_EFFECT.label,
+        SIDE_EFFECT.name,
         (ASKED,),
         name,
         rate,
@@ -38,7 +37,7 @@ def test_what_comes_instead_of_the_intent_ranks_after_what_nothing_undoes_and_be
         side_effect("rarely and for good", 1, irreversible=True),
         side_effect("often and instead", 9, instead=True),
     ]
-    ranked = ranked_by_harm(FindingContext(graph), found, {SIDE_EFFECT.label: SIDE_EFFECT})
+    ranked = ranked_by_harm(FindingContext(graph), found, {SIDE_EFFECT.name: SIDE_EFFECT})
     assert [finding.sentence for finding in ranked] == [
         "rarely and for good",
         "often and instead",

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from capscope.insight.findings.rate import Rate
+from capscope.insight.findings.finding import Rate
 from support.error_shares import share
 
 

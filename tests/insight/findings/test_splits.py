@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from capscope import Vocabulary
-from capscope.insight.findings.clause import Clause
-from capscope.insight.findings.rate import LEAST_DIFFERENCE
+from capscope.insight.findings.finding import LEAST_DIFFERENCE, Clause
 from capscope.insight.findings.splits import EventCounts, best_split, narrow_down
 from capscope.logic import Literal
 from capscope.stats.betting import evidence_of_difference
@@ -15,6 +14,10 @@ from capscope.stats.betting import evidence_of_difference
 WORDS = Vocabulary.of_atoms("pqrs")
 STATES = range(16)
 NEVER = math.inf
+
+
+def covers(clause, state):
+    return WORDS.test(clause.term)(state) is clause.holds
 
 
 def literal(text):
@@ -33,7 +36,7 @@ def best_by_looking(rows):
     literals = [Literal(atom, sign) for atom in WORDS.atoms for sign in (True, False)]
     groups = {}
     for x in literals:
-        inside = tuple(Clause((x,)).covers(s, WORDS) for _, s in rows.pairs)
+        inside = tuple(covers(Clause((x,)), s) for _, s in rows.pairs)
         if any(inside) and not all(inside):
             groups.setdefault(inside, x)
     for length in (1, 2):
@@ -41,7 +44,7 @@ def best_by_looking(rows):
         for term in terms:
             sides = [[0, 0], [0, 0]]
             for (_, state), hits, draws in zip(rows.pairs, rows.hits, rows.draws, strict=True):
-                side = sides[Clause(term).covers(state, WORDS)]
+                side = sides[covers(Clause(term), state)]
                 side[0] += hits
                 side[1] += draws
             (h0, n0), (h1, n1) = sides
@@ -107,7 +110,6 @@ def test_refining_keeps_the_states_where_the_event_is_frequent():
 
 def test_a_single_literal_that_does_not_hold_is_said_by_its_opposite():
     assert Clause.of((literal("p()"),), holds=False) == Clause((literal("not p()"),))
-    assert not Clause((literal("p()"),), holds=False).covers(1, WORDS)
 
 
 def test_a_condition_needs_no_chance_and_one_draw_of_each_state_is_enough():

@@ -7,21 +7,46 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from capscope.insight.findings.case import Case, answered, merged
-from capscope.insight.findings.context import FindingContext, FindingKind
-from capscope.insight.findings.finding import Finding
-from capscope.insight.findings.lifted_intents import (
-    Family,
-    Rows,
-    Thresholds,
-    Topic,
-    agree,
-    families,
-)
-from capscope.insight.findings.pair_endings import Breakdown
-from capscope.insight.findings.rate import LEAST_RATE
+from capscope.insight.findings.context import Breakdown, FindingContext, FindingKind, PairEndings
+from capscope.insight.findings.families import Family, Rows, Thresholds, Topic, agree, families
+from capscope.insight.findings.finding import LEAST_RATE, Finding
 from capscope.insight.findings.splits import EventCounts, narrow_down
-from capscope.logic import State
+from capscope.journal.execution_table import ExecutionTable
+from capscope.journal.journal import ENDINGS
+from capscope.logic import Intent, State, Vocabulary
+from capscope.problem.attempt import Ending
 from capscope.stats.error_budget import Share
+
+_ENDINGS = {
+    Breakdown.RAISED: Ending.AGENT_RAISED,
+    Breakdown.INVALID: Ending.INVALID_ACTION,
+    Breakdown.LOOPED: Ending.HORIZON,
+}
+
+
+def pair_endings(
+    table: ExecutionTable, intents: Sequence[Intent], vocabulary: Vocabulary
+) -> PairEndings:
+    """Count the breakdowns of each pair; executions that a budget cut do not count.
+
+    An agent that is stopped has broken down only if its intent does not hold.
+    """
+    complete = table.complete
+    found: dict[Breakdown, dict[tuple[int, State], int]] = {}
+    for breakdown, ending in _ENDINGS.items():
+        rows = np.flatnonzero(complete.ending == ENDINGS.index(ending))
+        if breakdown is Breakdown.LOOPED:
+            ends = zip(complete.capability[rows], complete.after[rows], strict=True)
+            held = [intents[c].holds(complete.states[s], vocabulary) for c, s in ends]
+            rows = rows[~np.array(held, dtype=bool)]
+        own = np.stack([complete.capability[rows], complete.before[rows]])
+        pairs, times = np.unique(own, axis=1, return_counts=True)
+        found[breakdown] = {
+            (c, complete.states[s]): n
+            for (c, s), n in zip(pairs.T.tolist(), times.tolist(), strict=True)
+        }
+    return found
+
 
 Ended = Mapping[tuple[int, State], int]
 
@@ -56,7 +81,7 @@ def _found(
             for effect in context.pair(c, state).counts
         ]
         sentence = case.sentence(context, breakdown)
-        yield case.finding(context, BREAKDOWN.label, sentence, (), outcomes)
+        yield case.finding(context, BREAKDOWN.name, sentence, (), outcomes)
 
 
 def _rows(context: FindingContext, capability: int, ended: Ended) -> Rows:

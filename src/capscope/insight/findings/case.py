@@ -8,10 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from capscope.insight.findings.clause import Clause
 from capscope.insight.findings.context import FindingContext
-from capscope.insight.findings.finding import MOST_EXAMPLES, Finding, Pairs, conditional, first_few
-from capscope.insight.findings.lifted_intents import (
+from capscope.insight.findings.families import (
     MOST_NAMED,
     Family,
     Instance,
@@ -23,11 +21,18 @@ from capscope.insight.findings.lifted_intents import (
     ground_clauses,
     overlap,
 )
-from capscope.insight.findings.rate import Rate
+from capscope.insight.findings.finding import (
+    MOST_EXAMPLES,
+    Clause,
+    Finding,
+    Pairs,
+    Rate,
+    conditional,
+)
 from capscope.insight.findings.splits import EventCounts
 from capscope.logic import Effect, Literal, State
 from capscope.stats.arrays import Mask
-from capscope.wording import joined
+from capscope.wording import first_few, joined
 
 _MOST_SHOW = 0.75
 _MOST_FAMILIES = 200
@@ -101,7 +106,7 @@ class Case:
     def asked(self, context: FindingContext) -> str:
         """Write the first part of a sentence: what was asked for, and where."""
         requests = dict.fromkeys(a for f in self.families for a in f.asked(context.intents))
-        asked = joined(first_few(requests, MOST_NAMED), "or")
+        asked = joined(first_few([*requests], MOST_NAMED), "or")
         return f"Asked for {asked}{conditional(self.when)}{self.family.bindings}"
 
     def sentence(self, context: FindingContext, what: str) -> str:

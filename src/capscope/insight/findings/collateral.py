@@ -25,13 +25,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capscope.insight.findings.clause import Clause
 from capscope.insight.findings.context import FindingContext, FindingKind
-from capscope.insight.findings.finding import MOST_EXAMPLES, Finding, conditional
-from capscope.insight.findings.lifted_intents import Family, Instance, Topic
-from capscope.insight.findings.rate import LEAST_RATE, is_often_spared, more_than_luck
+from capscope.insight.findings.failures import fair_states
+from capscope.insight.findings.families import Family, Instance, Topic
+from capscope.insight.findings.finding import (
+    LEAST_RATE,
+    MOST_EXAMPLES,
+    Clause,
+    Finding,
+    conditional,
+    is_often_spared,
+    more_than_luck,
+)
 from capscope.insight.findings.splits import EventCounts
-from capscope.insight.findings.success_rows import fair_states
 from capscope.logic import Atom, Effect, Literal, State
 from capscope.logic.footprint import Footprint, Shape
 from capscope.stats.betting import evidence_above
@@ -271,7 +277,7 @@ def _finding(
     if against is not None:
         strength = max(strength - against.interval[1], 0.0)
     return Finding(
-        COLLATERAL.label,
+        COLLATERAL.name,
         tuple(context.intents[c] for c in asked),
         sentence,
         inside.rate,

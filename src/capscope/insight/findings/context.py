@@ -16,29 +16,41 @@ each answer is computed once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
 from capscope.insight.drift import Drift
-from capscope.insight.findings.finding import Example, Finding, best_examples
+from capscope.insight.findings.finding import Example, Finding
 from capscope.insight.findings.known_steps import KnownSteps
-from capscope.insight.findings.pair_endings import PairEndings
 from capscope.insight.ways import KnownWays
 from capscope.logic import Atom, Effect, ExactlyOne, State
 from capscope.logic.dnf import bit_matrix
 from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats, StateNode
-from capscope.stats.arrays import Floats, Integers, Mask
+from capscope.stats.arrays import Floats, Mask
 from capscope.stats.error_budget import Share
 
 DISCOUNT = 0.95
 _MADE_UP_FOR = 0.01
 
 T = TypeVar("T")
+
+
+class Breakdown(StrEnum):
+    """A way in which an execution ends without a decision of the agent."""
+
+    RAISED = "raises an error"
+    INVALID = "chooses an action that is not available"
+    LOOPED = "goes on until it is stopped"
+
+
+PairEndings = Mapping[Breakdown, Mapping[tuple[int, State], int]]
+"""For each breakdown, how often each pair of a capability and a state ended like that."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +62,6 @@ class Nearness:
     at_worst: tuple[Sequence[float], Sequence[float]]
     """By the luckiest outcomes, and by the probability of success."""
     at_best: tuple[Sequence[float], Sequence[float]]
-
-    def reachable(self, state: State) -> bool:
-        """Return whether executions that were seen lead from the state to the intent."""
-        return self.at_worst[0][self.position[state]] > 0
 
     def at_least_as_near(self, state: State, other: State) -> bool:
         """Return whether a state is known to be no farther from the intent than another.
@@ -87,7 +95,6 @@ class FindingContext:
         self._computed: dict[Callable[[FindingContext], Any], Any] = {}
         # The same questions are asked for many pairs.
         self.nearness: Callable[[int], Nearness] = cache(self._nearness)
-        self.distances: Callable[[int], Integers] = cache(self._distances)
         self.can_regain: Callable[[int, bool], Mask] = cache(self._regaining)
 
     def once(self, compute: Callable[[FindingContext], T]) -> T:
@@ -145,14 +152,6 @@ class FindingContext:
                 found.setdefault(name, []).append(atom)
         return found
 
-    def goal(self, capability: int) -> Mask:
-        """Return in which states the intent of a capability holds."""
-        satisfying = self._satisfying[capability]
-        return np.array([node.state in satisfying for node in self.nodes], dtype=bool)
-
-    def _distances(self, capability: int) -> Integers:
-        return self.steps.distances(self.goal(capability))
-
     def _regaining(self, atom: int, holds: bool) -> Mask:
         return self.steps.can_reach(self.bits[:, atom] == holds)
 
@@ -174,22 +173,12 @@ class FindingContext:
     ) -> list[tuple[int, State, Effect]]:
         """Sort outcomes by how far their state is from the beginning, then by their counts."""
 
-        def rank(outcome: tuple[int, State, Effect]) -> tuple[float, int, State]:
-            capability, state, effect = outcome
-            length = self.known_ways.length(state)
-            count = self.pair(capability, state).counts[effect]
-            return float("inf") if length is None else length, -count, state
+        return sorted(outcomes, key=lambda o: self.rank(o[1], self.pair(o[0], o[1]).counts[o[2]]))
 
-        return sorted(outcomes, key=rank)
-
-    def failures(self, pairs: Iterable[tuple[int, State]]) -> tuple[Example, ...]:
-        """Return the best examples of outcomes of some pairs that did not achieve the intent."""
-        examples = []
-        for capability, state in pairs:
-            ends = (effect.apply(state) for effect in self.pair(capability, state).counts)
-            failed = (after for after in ends if not self.holds(capability, after))
-            examples += [self.example(capability, state, after) for after in failed]
-        return best_examples(examples)
+    def rank(self, state: State, count: int) -> tuple[float, int, State]:
+        """Rank an outcome: near states first, then by how often it was seen."""
+        length = self.known_ways.length(state)
+        return float("inf") if length is None else length, -count, state
 
     @cached_property
     def exactly_one(self) -> ExactlyOne:
@@ -229,10 +218,6 @@ class FindingContext:
     def ways(self) -> dict[State, dict[State, dict[int, int]]]:
         """For each state, the others that one execution led to: by which capability, how often."""
         return {node.state: _ways_from(node) for node in self.nodes}
-
-    def successors(self, state: State) -> Set[State]:
-        """Return the other states that one execution, of any capability, led to."""
-        return self.ways[state].keys()
 
     def _nearness(self, capability: int) -> Nearness:
         """Return how near each state is to the intent of a capability."""
@@ -318,23 +303,15 @@ class FindingKind:
     """A kind of finding."""
 
     name: str
-    """Unique among all kinds."""
+    """Unique among all kinds; the `kind` of its findings."""
     description: str
     """What it looks for, in the plural: "side effects"."""
     find: Find
-    reported_as: str = ""
-    """The `kind` of its findings, if it is not the name: several kinds may share one."""
     approximate: bool = False
     """Whether its error rate holds only approximately under adaptive sampling."""
     severity: int = 2
-    """The rank of its findings: 2 for what the agent does or fails to do, 1 for how it does it, 0
-    for what is only a matter of taste."""
+    """The rank of its findings: 2 for what the agent does or fails to do, 1 for how it does it."""
     assumes_steady_agent: bool = False
     """Whether it is not reported if the agent changed: draws of two times would be compared."""
     counts_success: bool = False
     """Whether its rates are those of success, so that the rest does the harm."""
-
-    @property
-    def label(self) -> str:
-        """The `kind` of its findings."""
-        return self.reported_as or self.name

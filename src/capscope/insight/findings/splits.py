@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capscope.insight.findings.clause import Clause
-from capscope.insight.findings.rate import LEAST_DIFFERENCE, LEAST_RATE, Rate
+from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE, Clause, Rate
 from capscope.logic import Atom, Literal, State, Vocabulary
 from capscope.logic.dnf import bit_matrix
 from capscope.stats.arrays import Integers, Mask

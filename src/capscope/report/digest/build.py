@@ -7,9 +7,8 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from capscope.insight.findings import Finding
-from capscope.insight.findings.rate import LEAST_DIFFERENCE, LEAST_RATE
-from capscope.insight.findings.registry import approximate_labels
+from capscope.insight.findings import Finding, approximate_labels
+from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE
 from capscope.journal.journal import Journal
 from capscope.logic import Phrasing, Vocabulary
 from capscope.model import StateGraph

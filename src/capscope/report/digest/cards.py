@@ -9,7 +9,7 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from capscope.insight.findings import Example, Finding
-from capscope.insight.findings.rate import Rate
+from capscope.insight.findings.finding import Rate
 from capscope.insight.hazards import HazardPair, HazardResult
 from capscope.insight.ways import Way, WayStep
 from capscope.logic import Effect, ExactlyOne, Literal, Phrasing, State, Vocabulary

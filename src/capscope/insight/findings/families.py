@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from capscope.insight.findings.clause import Clause
-from capscope.insight.findings.finding import first_few
-from capscope.insight.findings.rate import LEAST_DIFFERENCE
+from capscope.insight.findings.finding import LEAST_DIFFERENCE, Clause
 from capscope.insight.findings.splits import EventCounts
 from capscope.logic import Atom, Effect, Intent, Literal, State
 from capscope.logic.footprint import variable_names
 from capscope.stats.betting import evidence_of_difference
 from capscope.stats.error_budget import Share
-from capscope.wording import joined
+from capscope.wording import first_few, joined
 
 if TYPE_CHECKING:
     from capscope.insight.findings.context import FindingContext
@@ -94,7 +92,7 @@ class Family:
         values = [", ".join(i.objects[n] for n in names) for i in self.instances]
         if len(names) > 1:
             values = [f"({value})" for value in values]
-        shown = first_few(dict.fromkeys(values), MOST_NAMED)
+        shown = first_few([*dict.fromkeys(values)], MOST_NAMED)
         left = names[0] if len(names) == 1 else "(" + ", ".join(names) + ")"
         return f" (for {left} = {joined(shown, 'or')})"
 

@@ -4,9 +4,12 @@ from collections import Counter
 import pytest
 
 from capscope.insight.findings.context import FindingContext
-from capscope.insight.findings.drops import find_drops
-from capscope.insight.findings.failures import find_failures
-from capscope.insight.findings.success_rows import achieved_by_others, failure_rows
+from capscope.insight.findings.failures import (
+    achieved_by_others,
+    failure_rows,
+    find_drops,
+    find_failures,
+)
 from capscope.journal.execution_table import Transition
 from support.error_shares import share
 from support.tiny_models import ALL, learned, random_models
