@@ -231,7 +231,7 @@ def test_nothing_but_the_bench_command_knows_of_the_experiments():
         for module, path in MODULES.items()
         if "capscope_experiments" in path.read_text(encoding="utf-8")
     }
-    assert users == {"capscope.cli.bench"}
+    assert users == {"capscope.cli.commands"}
 
 
 EXPERIMENTS = modules_of(ROOT.parents[1] / "experiments" / "capscope_experiments")

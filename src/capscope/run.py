@@ -30,11 +30,6 @@ from capscope.assessment.time_limit import (
 from capscope.assessment.workers import Workers, WorkerSettings, start_workers
 from capscope.assessment.workers.contract import MakeProblem
 from capscope.errors import RunError, SimulatorError
-from capscope.insight.evaluation.evaluate import Measure, evaluate_run
-from capscope.insight.evaluation.sample import Progress, silent
-from capscope.insight.planning import Goal, Plan, PlanAttempt, Trial, TrialSettings, plan_for
-from capscope.insight.planning.goal import matching_states
-from capscope.insight.planning.trial import attempt_plan
 from capscope.insight.run_facts import RunFacts, initial_graph
 from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal_file import understood
@@ -57,6 +52,9 @@ from capscope.strategy.registry import DEFAULT_STRATEGY
 if TYPE_CHECKING:
     from capscope.export.frames import Frames
     from capscope.insight.diff import Comparison
+    from capscope.insight.evaluation.evaluate import Measure
+    from capscope.insight.evaluation.sample import Progress
+    from capscope.insight.planning import Plan, PlanAttempt, Trial, TrialSettings
     from capscope.report.explanation import Explanation
     from capscope.report.notebook import PreformattedText
 
@@ -150,6 +148,9 @@ class Run(RunFacts):
         these lead to the goal, or with `inferred=True`, they may also be pairs that the model
         infers; with `inferred=False` never. Needs the extra `plan`.
         """
+        from capscope.insight.planning import Goal, plan_for
+        from capscope.insight.planning.goal import matching_states
+
         wanted = Goal.parse(goal, self.graph.vocabulary)
         starts = [self.first_state] if start is None else matching_states(start, self.graph)
         if not inferred:
@@ -172,6 +173,9 @@ class Run(RunFacts):
 
         `problem` and `trust` are as in `resume`; `listener` is called per try.
         """
+        from capscope.insight.planning import Trial
+        from capscope.insight.planning.trial import attempt_plan
+
         loaded = self._load_problem(problem, trust)
         with self.open_journal() as journal:
             positions = journal.positions(plan.start)
@@ -191,7 +195,7 @@ class Run(RunFacts):
         *,
         problem: Problem | str | MakeProblem | None = None,
         trust: bool = False,
-        progress: Progress = silent,
+        progress: Progress | None = None,
         workers: int | WorkerSettings = 1,
     ) -> dict[str, Any]:
         """Compare the model with the agent: with the exact truth if known, and with samples.
@@ -199,6 +203,9 @@ class Run(RunFacts):
         The samples are kept in the folder `datasets` beside the run directory; `workers` execute
         their sequences. `problem` and `trust` are as in `resume`.
         """
+        from capscope.insight.evaluation.evaluate import Measure, evaluate_run
+        from capscope.insight.evaluation.sample import silent
+
         given = GivenProblem(problem, trust or self._trusted)
         _, loaded, make = given.load(self.identity.source)
         measure = measure or Measure()
@@ -207,9 +214,9 @@ class Run(RunFacts):
         chosen = self if whole else self.within(limits[0], simulator_steps=limits[1])
         where = _worker_settings(workers)
         if where == WorkerSettings():  # no other thread than this one
-            return evaluate_run(chosen, loaded, measure, progress)
+            return evaluate_run(chosen, loaded, measure, progress or silent)
         with start_workers(where, loaded, make) as started:
-            return evaluate_run(chosen, loaded, measure, progress, started)
+            return evaluate_run(chosen, loaded, measure, progress or silent, started)
 
     def export(
         self, format: str = "json", to: str | Path | None = None, **options: Any

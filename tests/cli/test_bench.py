@@ -2,12 +2,12 @@
 
 import pytest
 
-from capscope.cli import bench
+from capscope.cli import commands
 
 
 @pytest.fixture
 def outside_a_clone(monkeypatch, tmp_path):
-    monkeypatch.setattr(bench, "EXPERIMENTS", tmp_path / "experiments")
+    monkeypatch.setattr(commands, "EXPERIMENTS", tmp_path / "experiments")
 
 
 @pytest.mark.usefixtures("outside_a_clone")

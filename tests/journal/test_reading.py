@@ -17,7 +17,7 @@ from capscope.journal.journal_file import explained
 from capscope.journal.progress import read_progress
 from capscope.journal.run_directory import RunDirectory
 from capscope.view.replay import capability_names, find_draws, replayed_draw
-from capscope.view.run_list import RunFolder
+from capscope.view.runs import RunFolder
 from support.processes import started
 from support.small_runs import DARK, draw
 from support.toy_worlds import slippery_board

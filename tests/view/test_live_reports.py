@@ -5,7 +5,7 @@ from contextlib import closing
 
 from capscope.errors import RunError
 from capscope.journal.journal import Journal, QueryRecord, Start
-from capscope.view.live_reports import LiveReports, RenderedReport
+from capscope.view.runs import LiveReports, RenderedReport
 from support.small_runs import DARK, draw, small_run
 from support.view_client import eventually
 

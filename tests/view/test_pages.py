@@ -13,7 +13,7 @@ import pytest
 from capscope import Budget, assess
 from capscope.errors import CapscopeError
 from capscope.journal.journal import Journal, QueryRecord, Start
-from capscope.view.live_reports import LiveReports, RenderedReport
+from capscope.view.runs import LiveReports, RenderedReport
 from capscope.view.server import require_packages, serving
 from support.small_runs import DARK, draw, execution, small_run
 from support.toy_worlds import slippery_board

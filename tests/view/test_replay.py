@@ -4,8 +4,7 @@ import pytest
 
 from capscope.errors import RunError
 from capscope.problem import Ending
-from capscope.view.pictures import PictureBook
-from capscope.view.replay import capability_names, find_draws, replayed_draw
+from capscope.view.replay import PictureBook, capability_names, find_draws, replayed_draw
 from support.small_runs import draw, execution, small_run
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -101,7 +100,7 @@ def test_a_problem_is_loaded_once_for_its_pictures(monkeypatch):
         loaded.append((source, wanted))
         return bytes.upper
 
-    monkeypatch.setattr("capscope.view.pictures.picture_drawer", drawer)
+    monkeypatch.setattr("capscope.view.replay.picture_drawer", drawer)
     book = PictureBook(True)
     assert [book.of("x")(b"a"), book.of("x")(b"b")] == [b"A", b"B"]
     assert loaded == [("x", True)]
@@ -111,7 +110,7 @@ def test_a_problem_that_cannot_be_loaded_has_no_pictures(monkeypatch):
     def raises(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("capscope.view.pictures.picture_drawer", raises)
+    monkeypatch.setattr("capscope.view.replay.picture_drawer", raises)
     assert PictureBook().of("x") is None
 
 

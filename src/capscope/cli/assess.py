@@ -20,8 +20,7 @@ from capscope.cli.options import (
     with_settings,
     with_workers,
 )
-from capscope.cli.output import interruptible, print_json, print_lines, progress
-from capscope.cli.streams import write_message
+from capscope.cli.output import interruptible, print_json, print_lines, progress, write_message
 from capscope.cli.view import Live, live_page
 from capscope.errors import CapscopeError
 from capscope.journal.run_directory import JOURNAL, RunDirectory

@@ -7,12 +7,15 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module, metadata
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
-from capscope.cli.streams import answering
+import capscope
+from capscope.cli.output import answering
 from capscope.errors import CapscopeError
 from capscope.sanitize import sanitize
 from capscope.version import __version__
@@ -26,14 +29,14 @@ _COMMANDS = {
     "explain": "show:explain_run",
     "report": "show:report_run",
     "view": "view:view_runs",
-    "hazards": "hazards:show_hazards",
+    "hazards": "show:show_hazards",
     "diff": "diff:diff_runs",
     "evaluate": "evaluate:evaluate_run",
     "plan": "plan:plan_run",
     "export": "export:export_run",
     "check": "problems:check_source",
-    "suggest": "suggest:suggest_vocabulary",
-    "bench": "bench:bench_suite",
+    "suggest": "problems:suggest_vocabulary",
+    "bench": "commands:bench_suite",
 }
 """Where the function of each command is: module and name."""
 ENTRY_POINTS = "capscope.commands"
@@ -98,3 +101,39 @@ def run_command(arguments: Sequence[str]) -> None:
         if sys.stdout is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+
+
+EXPERIMENTS = Path(capscope.__file__).parents[2] / "experiments"
+"""Next to the sources of an editable installation; nowhere else."""
+
+
+class BenchCommand(TyperCommand):
+    """Becomes the command of the experiments when it is used, if they are there."""
+
+    allow_extra_args = True
+    ignore_unknown_options = True
+
+    def make_context(self, *given: Any, **extra: Any) -> Any:
+        """Parse the arguments; the context belongs to the command that will be invoked."""
+        if not (EXPERIMENTS / "capscope_experiments").is_dir():
+            return super().make_context(*given, **extra)
+        if str(EXPERIMENTS) not in sys.path:
+            sys.path.append(str(EXPERIMENTS))
+        from capscope_experiments.command import app
+
+        return typer.main.get_command(app).make_context(*given, **extra)
+
+
+COMMAND_CLASS = BenchCommand
+
+
+def bench_suite() -> None:
+    """Run the experiments; needs a clone of the repository.
+
+    The experiments are not part of the installed package. In a clone of the repository, run
+    `pip install --editable '.[all,experiments]'` and then `capscope bench`.
+    """
+    raise CapscopeError(
+        "the experiments are in capscope's repository, not in the installed package; in a clone, "
+        "run: pip install --editable '.[all,experiments]' && capscope bench"
+    )

@@ -6,8 +6,14 @@ import typer
 
 from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import Json, RecordedProblem, RunArgument, Trust, with_workers
-from capscope.cli.output import amount_done, interruptible, phases, print_json, print_lines
-from capscope.cli.streams import write_message
+from capscope.cli.output import (
+    amount_done,
+    interruptible,
+    phases,
+    print_json,
+    print_lines,
+    write_message,
+)
 from capscope.insight.evaluation.evaluate import Measure
 from capscope.insight.evaluation.sample import Progress
 from capscope.problems import canonical_source

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from capscope.cli.options import Json, MaxCost, MaxTokens, RunArgument, Seed, Trust
-from capscope.cli.output import amount_done, print_json, print_line, print_lines
-from capscope.cli.streams import write_message
+from capscope.cli.output import amount_done, print_json, print_line, print_lines, write_message
 from capscope.insight.planning import Plan, PlanAttempt, Trial, TrialSettings
 from capscope.problem import Allowance
 from capscope.report.plans import plan_document, plan_lines, trial_document, trial_lines

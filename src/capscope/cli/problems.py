@@ -1,7 +1,8 @@
-"""`capscope list`, `settings` and `check PROBLEM`: what can be assessed, how, and if it works."""
+"""`capscope list`, `settings`, `check` and `suggest`: what can be assessed, and how."""
 
 from dataclasses import asdict, replace
 from functools import partial
+from typing import Annotated
 
 import typer
 
@@ -14,6 +15,7 @@ from capscope.problem import check_problem, notes_on
 from capscope.problems import (
     ELSEWHERE,
     canonical_source,
+    load_object,
     load_problem,
     registered_problems,
     restore_elsewhere,
@@ -72,3 +74,30 @@ def check_source(
         print_line(f"{loaded.name}: nothing wrong found")
         print_lines(f"note: {note}" for note in notes)
     raise typer.Exit(1 if findings else 0)
+
+
+def suggest_vocabulary(
+    world: Annotated[str, typer.Argument(help="A tool world, or a problem with one: FILE.py:NAME")],
+    calls: Annotated[int, typer.Option(min=1, help="Random calls to make.")] = 400,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Print predicates for a tool world, from the paths of the state that random calls change."""
+    # Imported here: tool worlds need the clients of MCP servers and language models.
+    from capscope.adapters.tools.suggestion import changed_paths, suggested_lines, world_of
+
+    found = world_of(load_object(world), world)
+    if json:
+        paths = changed_paths(found, calls, seed)
+        names = [
+            {
+                "path": ".".join(one.pattern),
+                "predicate": one.predicate,
+                "objects": list(one.objects),
+                "values": list(one.values),
+            }
+            for one in paths
+        ]
+        print_json({"paths": names})
+    else:
+        print_lines(suggested_lines(found, calls, seed))

@@ -1,7 +1,8 @@
-"""`capscope show`, `explain` and `report`: what a run found out, as text or as a page."""
+"""`capscope show`, `explain`, `report` and `hazards`: what a run found out."""
 
 import webbrowser
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,9 +11,10 @@ from capscope.cli.options import DrawPictures, Json, OpenInBrowser, RunArgument
 from capscope.cli.output import phases, print_json, print_line, print_lines
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_of_run
-from capscope.journal.run_directory import REPORT
+from capscope.journal.run_directory import REPORT, write_atomically
 from capscope.logic import Intent
 from capscope.report.draws import capability_draws, draw_lines, draws_document
+from capscope.report.hazards import hazards_document, hazards_lines
 from capscope.report.overview import findings_document, findings_lines, model_lines
 from capscope.run import load
 from capscope.wording import first_few
@@ -115,3 +117,37 @@ def report_run(
         print_line(f"written: {written}")
     if show:
         webbrowser.open(written.resolve().as_uri())
+
+
+def show_hazards(
+    run: RunArgument,
+    hazards: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[HAZARD]...",
+            help="Like 'gone(x)' or 'not attachment(*)'.  [default: those the run searched for]",
+            show_default=False,
+        ),
+    ] = None,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also write the hazards as a page.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Print what a run knows about hazards, whether or not it searched for them."""
+    loaded = load(run)
+    results = loaded.find_hazards(hazards) if hazards else loaded.hazards
+    if not results:
+        raise CapscopeError(
+            f"{run} was started without hazards; name one: capscope hazards {run} 'gone(x)'"
+        )
+    if html is not None:
+        from capscope.report.page.hazards import hazards_page
+
+        write_atomically(Path(html), hazards_page(loaded, results))
+    if json:
+        print_json({**hazards_document(loaded, results), "html": html})
+    else:
+        print_lines(hazards_lines(loaded, results))
+        if html is not None:
+            print_line(f"written: {html}")

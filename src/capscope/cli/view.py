@@ -10,13 +10,10 @@ from typing import Annotated
 import typer
 
 from capscope.cli.options import DrawPictures, Json, OpenInBrowser
-from capscope.cli.output import print_json, print_line
-from capscope.cli.streams import flush_answers, write_message
+from capscope.cli.output import flush_answers, print_json, print_line, write_message
 from capscope.errors import CapscopeError
 from capscope.journal.settings import OptionGroup
 from capscope.journal.usage import Budget
-from capscope.view.companion import companion
-from capscope.view.server import serving
 
 Live = Annotated[
     bool,
@@ -46,6 +43,8 @@ def view_runs(
     folder = Path(runs)
     if not folder.is_dir():
         raise CapscopeError(f"no folder {runs}; `capscope assess` makes one, or name another")
+    from capscope.view.server import serving
+
     with serving(folder, port=port, pictures=pictures) as server:
         if json:
             print_json({"address": server.address, "folder": str(folder)})
@@ -66,6 +65,8 @@ def live_page(directory: Path, wanted: bool, budget: Budget | None) -> Iterator[
     if not wanted:
         yield
         return
+    from capscope.view.server import companion
+
     unlimited = budget is None or budget.seconds is None
     with companion(directory, wait_for_pages=unlimited) as address:
         write_message(f"live: {address}")

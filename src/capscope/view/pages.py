@@ -35,10 +35,8 @@ from capscope.report.digest import digest_run
 from capscope.report.page import render, report_page
 from capscope.run import load
 from capscope.sanitize import sanitize
-from capscope.view.live_reports import LiveReports, RenderedReport
-from capscope.view.pictures import PictureBook
-from capscope.view.replay import capability_names, find_draws, replayed_draw
-from capscope.view.run_list import RunFolder
+from capscope.view.replay import PictureBook, capability_names, find_draws, replayed_draw
+from capscope.view.runs import LiveReports, RenderedReport, RunFolder
 
 HOSTS = ("127.0.0.1", "localhost")
 _HEADERS = (

@@ -8,6 +8,7 @@ symbolic state; the page says so.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,49 @@ from capscope.journal.run_directory import RunDirectory
 from capscope.logic import Effect, Intent, State, Vocabulary
 from capscope.model.state_graph import constant_atoms
 from capscope.problem.positions import SavedPosition
+from capscope.problems import picture_drawer
 from capscope.report.digest.size_budget import shortened
 from capscope.report.digest.states import picture_address
 from capscope.sanitize import sanitize, sanitize_text
 
 Drawer = Callable[[bytes], bytes]
+_MOST_PROBLEMS = 8
+
+
+class PictureBook:
+    """Draws positions of any problem; each problem is loaded once.
+
+    A simulator draws one position at a time: it has to be put there first.
+    """
+
+    def __init__(self, wanted: bool | None = None) -> None:
+        self._wanted = wanted
+        self._lock = threading.Lock()
+        self._drawers: dict[str, Drawer | None] = {}
+
+    def of(self, source: str) -> Drawer | None:
+        """Return a function that draws positions of a problem; None if it cannot be drawn."""
+        with self._lock:
+            if source not in self._drawers:
+                self._drawers = dict(list(self._drawers.items())[1 - _MOST_PROBLEMS :])
+                self._drawers[source] = self._load(source)
+            draw = self._drawers[source]
+        if draw is None:
+            return None
+
+        def drawn(snapshot: bytes) -> bytes:
+            with self._lock:
+                return draw(snapshot)
+
+        return drawn
+
+    def _load(self, source: str) -> Drawer | None:
+        try:
+            return picture_drawer(source, self._wanted)
+        except Exception:  # whatever a problem does when it is loaded, the page has no pictures
+            return None
+
+
 _LONGEST_TRANSCRIPT = 100_000
 _MOST_FOUND = 50
 _MOST_SEARCHED = 20_000

@@ -1,10 +1,18 @@
-"""Serve the pages on this machine, in a thread, for as long as a block runs."""
+"""Serve the pages on this machine: in a thread, or in a process beside an assessment.
+
+Making a report takes as much of a core as the assessment itself; in the same process it would slow
+the agent down. The process of `companion` lives as long as its standard input is open: it ends with
+the assessment, however that ends.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import secrets
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,10 +26,13 @@ from capscope.errors import CapscopeError, install_hint
 if TYPE_CHECKING:
     from capscope.view.pages import Viewer
 
+
 _LOOPBACK = "127.0.0.1"
-_SECONDS_TO_START = 30.0
-_SECONDS_TO_STOP = 5.0
+_SECONDS_TO_START = 60.0
+_SECONDS_TO_STOP = 10.0
 _SECONDS_BETWEEN_LOOKS = 0.05
+_SECONDS_FOR_PAGES = 20.0
+"""After the run, for open pages to get its last report."""
 EXTRA = "view"
 
 
@@ -101,3 +112,67 @@ def _await_start(server: object, thread: threading.Thread) -> None:
         if not thread.is_alive() or time.monotonic() > until:
             raise CapscopeError("the server of the local page did not start")
         time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+@contextmanager
+def companion(run: Path, *, wait_for_pages: bool = True) -> Iterator[str]:
+    """Serve a run, which need not exist yet, while the block runs; yield the address.
+
+    Pages that are open get the last report of a run that ends by itself, which may take some
+    seconds, unless there is no time for that. After an error or an interruption the viewer ends at
+    once.
+    """
+    require_packages()
+    command = [sys.executable, "-P", "-m", "capscope.view.server", str(run)]
+    # In a session of its own: Ctrl-C is for the assessment.
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        start_new_session=True,
+    ) as process:
+        wait = 0.0
+        try:
+            yield _address(process)
+            wait = _SECONDS_FOR_PAGES if wait_for_pages else 0.0
+        finally:
+            _end(process, wait)
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    lines: list[str] = []
+    reader = threading.Thread(target=lambda: lines.append(_first_line(process)), daemon=True)
+    reader.start()
+    reader.join(_SECONDS_TO_START)
+    if not lines or not lines[0]:
+        raise CapscopeError("the local page could not be started; assess without --live")
+    return str(json.loads(lines[0])["address"])
+
+
+def _first_line(process: subprocess.Popen[str]) -> str:
+    return process.stdout.readline() if process.stdout else ""
+
+
+def _end(process: subprocess.Popen[str], wait: float) -> None:
+    try:
+        process.communicate(f"{wait}\n", timeout=wait + _SECONDS_TO_STOP)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def serve_until_input_ends(run: Path) -> None:
+    """Serve a run; print the address as JSON, and end when standard input does.
+
+    The last line of the input is the number of seconds to wait for open pages.
+    """
+    with serving(run) as server:
+        sys.stdout.write(json.dumps({"address": server.address}) + "\n")
+        sys.stdout.flush()
+        said = sys.stdin.read().split()
+        server.wait_for_pages(float(said[-1]) if said else 0.0)
+
+
+if __name__ == "__main__":
+    serve_until_input_ends(Path(sys.argv[1]))

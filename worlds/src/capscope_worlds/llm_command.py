@@ -7,8 +7,14 @@ from typing import Annotated
 import typer
 
 from capscope.cli.options import Json
-from capscope.cli.output import amount_done, interruptible, print_json, print_line
-from capscope.cli.streams import flush_answers, write_message
+from capscope.cli.output import (
+    amount_done,
+    flush_answers,
+    interruptible,
+    print_json,
+    print_line,
+    write_message,
+)
 from capscope.errors import LlmError
 from capscope_worlds.local_llm import (
     CONTEXT,

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from capscope.journal.run_directory import RunDirectory
-from capscope.view.run_list import RunActivity, RunFolder
+from capscope.view.runs import RunActivity, RunFolder
 from support.small_runs import draw, small_run
 
 ONE = [[draw((0, 0, 1))], [draw((0, 1, 2), (2, 0, 3))]]
@@ -43,7 +43,7 @@ def test_a_run_directory_is_a_folder_with_one_run(tmp_path):
 
 
 def test_a_status_says_what_runs_where_and_how_far_it_is(tmp_path):
-    stopped = {"kind": "budget", "detail": "executions"}
+    stopped = "budget of executions spent"
     small_run(tmp_path / "ended", ONE, stopped=stopped, budget={"executions": 3})
     small_run(tmp_path / "cut", ONE)
     small_run(tmp_path / "going", ONE)
@@ -99,7 +99,7 @@ def test_a_run_that_does_not_change_is_read_once(tmp_path, monkeypatch):
     small_run(tmp_path / "a", ONE)
     folder = RunFolder(tmp_path)
     (first,) = folder.statuses()
-    monkeypatch.setattr("capscope.view.run_list.read_progress", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr("capscope.view.runs.read_progress", lambda *_: pytest.fail("read"))
     assert folder.statuses() == [first]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from capscope.cli import streams
+from capscope.cli import output
 from support.processes import SECONDS
 
 TESTS = Path(__file__).parents[1]
@@ -122,15 +122,15 @@ def test_what_is_shown_is_sanitized_in_one_place(monkeypatch):
     out, err = io.StringIO(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
-    streams.write_answer("a\x1b[2Jb\u202e\r\nc")
-    streams.write_message("d\x07")
+    output.write_answer("a\x1b[2Jb\u202e\r\nc")
+    output.write_message("d\x07")
     assert out.getvalue() == "a\\x1b[2Jb\\u202e\\r\\nc\n"
     assert err.getvalue() == "d\\x07\n"
 
 
 def test_no_other_file_of_the_command_line_writes_to_a_stream():
-    folder = Path(streams.__file__).parent
+    folder = Path(output.__file__).parent
     for file in folder.glob("*.py"):
         text = file.read_text(encoding="utf-8")
-        if file.name not in ("streams.py", "__init__.py"):  # the latter prints the version only
+        if file.name not in ("output.py", "__init__.py"):  # the latter prints the version only
             assert not any(word in text for word in ("stdout.write", "stderr.write", " print("))
