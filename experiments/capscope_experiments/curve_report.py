@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from capscope.strategy.registry import RANDOM
-from capscope_experiments.curve import CONSTANT, WEIGHTINGS, Curve, Point
+from capscope_experiments.curve import CONSTANT, Curve, Point
 from capscope_experiments.plan import BASELINES
 from capscope_experiments.table import markdown_table, spread, spread_of_reached
 
@@ -86,7 +86,10 @@ def _spent(run: Curve, level: float) -> int:
 
 
 def best_baseline_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
-    """Compare each strategy with the best baseline at each level."""
+    """Compare each strategy with the best baseline where that is not plain Random Query.
+
+    The other table has the ratios to Random Query; without another baseline, return no table.
+    """
     heads = ["problem", "strategy"]
     for level in levels:
         heads += [f"best baseline at {level:g}", "× its executions", "× its steps"]
@@ -94,11 +97,12 @@ def best_baseline_table(curves: Sequence[Curve], levels: Sequence[float]) -> str
     for problem, strategy, runs in groups(curves):
         if strategy in (*BASELINES, CONSTANT):
             continue
-        cells = [problem, strategy]
-        for level in levels:
-            cells += _against_best(runs, best_baseline(curves, problem, level), level)
-        rows.append(cells)
-    return markdown_table(heads, rows)
+        best = [best_baseline(curves, problem, level) for level in levels]
+        if all(baseline is None or baseline.label == RANDOM for baseline in best):
+            continue
+        against = [_against_best(runs, *pair) for pair in zip(best, levels, strict=True)]
+        rows.append([problem, strategy, *chain.from_iterable(against)])
+    return markdown_table(heads, rows) if rows else ""
 
 
 def _against_best(runs: Sequence[Curve], best: BestBaseline | None, level: float) -> list[str]:
@@ -168,49 +172,6 @@ def _needed_rows(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[l
         ]
 
 
-def same_steps_problems(curves: Sequence[Curve]) -> list[str]:
-    """List the problems on which all runs had the same budget of simulator steps."""
-    budgets: dict[str, set[int | None]] = {}
-    for curve in executed(curves):
-        budgets.setdefault(curve.problem, set()).add(curve.step_budget)
-    return [name for name, steps in budgets.items() if len(steps) == 1 and steps != {None}]
-
-
-def same_steps_table(curves: Sequence[Curve], problems: Sequence[str]) -> str:
-    """Compare what was known in the end on problems where all runs had the same budget of steps."""
-    rows = []
-    for problem, strategy, runs in groups([c for c in executed(curves) if c.problem in problems]):
-        ends = [run.last.agreement for run in runs]
-        chance = [run.last.agreement for run in group(curves, problem, RANDOM)]
-        times = "–"
-        if chance and strategy != RANDOM:
-            times = f"{statistics.fmean(ends) / max(statistics.fmean(chance), 1e-9):.1f}×"
-        steps = f"{max(run.last.simulator_steps for run in runs):,}"
-        rows.append([problem, strategy, steps, spread(ends, "{:.3f}"), times, str(len(runs))])
-    heads = ["problem", "strategy", "steps", "agreement", "of Random Query's", "seeds"]
-    return markdown_table(heads, rows)
-
-
-def weightings_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
-    """Compare the simulator steps to each level under each weighting."""
-    heads = ["problem", "strategy"]
-    heads += [f"{title}: steps to {level:g}" for level in levels for title in WEIGHTINGS.values()]
-    rows = []
-    for problem, strategy, runs in groups(curves):
-        cells = [problem, strategy]
-        for level in levels:
-            for weighting in WEIGHTINGS:
-                own = weighted(runs, weighting)
-                base = weighted(group(curves, problem, RANDOM), weighting)
-                ratio = None
-                if strategy not in (RANDOM, CONSTANT) and own:
-                    ratio = ratio_to_baseline(own, base, level)
-                needed = _needed(own, level, "simulator_steps") if own else "–"
-                cells.append(needed + _in_brackets(ratio))
-        rows.append(cells)
-    return markdown_table(heads, rows)
-
-
 def weighted(runs: Sequence[Curve], weighting: str) -> list[Curve]:
     """Return the curves under another weighting, where it was measured."""
     found = (run.weighted(weighting) for run in runs)
@@ -243,17 +204,3 @@ def _times_least(runs: Sequence[Curve], level: float) -> str:
     if not least or len(reached) < len(runs) or not all(reached):
         return "–"
     return f"{statistics.fmean(reached) / least:.2f}"
-
-
-def shares_table(curves: Sequence[Curve]) -> str:
-    """Show what the executions were spent on."""
-    heads = ["problem", "strategy", "new pairs", "repeats of them", "walks", "without news"]
-    rows = []
-    for problem, strategy, runs in groups(executed(curves)):
-        totals = [sum(astuple(run.shares)) or 1 for run in runs]
-        cells = [problem, strategy]
-        for name in ("new", "repeat", "walk", "nowhere"):
-            shares = [getattr(r.shares, name) / t for r, t in zip(runs, totals, strict=True)]
-            cells.append(f"{statistics.fmean(shares):.1%}")
-        rows.append(cells)
-    return markdown_table(heads, rows)

@@ -122,7 +122,7 @@ def test_rows_come_in_the_order_of_the_strategies(section):
 def test_the_section_says_what_was_done_and_where_all_results_are(section, bench):
     assert section.title == "E3: reachability"
     text = " ".join(section.body.split())
-    assert "For every run, 6 sequences of 5 capabilities are grown" in text
+    assert "For every run, 6 sequences of 5 capabilities are sampled" in text
     assert "agent executes each sequence 4 times" in text
     assert links(section.body) == list(section.files) == ["reachability.csv"]
 

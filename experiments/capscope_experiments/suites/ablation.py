@@ -19,7 +19,6 @@ from capscope_experiments.curve_report import (
     groups,
     ratio_text,
     ratio_to_baseline,
-    weightings_table,
 )
 from capscope_experiments.curve_rows import combined_curves
 from capscope_experiments.figure import (
@@ -64,7 +63,6 @@ def ablation(bench: Bench) -> Section:
             _table(curves),
             WEIGHTINGS_TEXT.strip(),
             "![agreement under three weightings](ablation-weightings.png)",
-            weightings_table(curves, (LEVEL,)),
         ]
     )
     return Section(

@@ -18,11 +18,11 @@ from capscope_experiments.measure import fidelity
 from capscope_experiments.result_rows import Row, grouped, numbers, write_rows
 from capscope_experiments.table import markdown_table, spread
 
-_COLUMNS = {
+_COLUMNS: dict[str, str | None] = {
     "model_agreement": "exact",
     "model_agreement_sampled": "sampled",
-    "model_agreement_sampled_learned_weights": "by own counts",
-    "achieving": "exact, achievable only",
+    "model_agreement_sampled_learned_weights": None,
+    "achieving": None,
     "achieving_sampled": "sampled, achievable only",
     "calibration_error": "calibration error",
     "support_right": "support right",
@@ -31,19 +31,18 @@ _COLUMNS = {
     "chance_close": "probabilities within 0.05",
     "chance_missing": "outcomes missing",
 }
+"""The columns of the file, with their heads in the table; None: not in the table."""
 _TEXT = """
 The final models of the runs of E1. *Exact*: agreement over all reachable transitions. *Sampled*:
 agreement on an independent dataset of {sequences} random sequences of 10 to 30 capabilities,
-weighted by that dataset; *by own counts* is weighted by what the learner itself observed, as the
-paper's formula is printed, which gives no weight to what it never explored. *Achievable only*: with
-the paper's filter, which omits rules and capabilities that never achieve their intent. *Calibration
-error*: expected difference between predicted and observed success where the model makes a
-prediction. *Support right*: transitions of pairs for which exactly the possible successors are
-predicted. *Outcomes foreseen*: executions of the dataset whose outcome the model considered
-possible. *Unknown*: reachable pairs that the model predicts nothing about; that of the adaptive
-strategy also infers pairs that were never tried. The last two columns are about pairs with several
-possible outcomes: the share whose probabilities are all within 0.05 of the truth, and the share
-that lacks an outcome of probability 0.1 or more.
+weighted by that dataset. *Achievable only*: with the paper's filter, which omits rules and
+capabilities that never achieve their intent. *Calibration error*: expected difference between
+predicted and observed success. *Support right*: transitions of pairs for which exactly the possible
+successors are predicted. *Outcomes foreseen*: executions of the dataset whose outcome the model
+considered possible. *Unknown*: reachable pairs without a prediction. The last two columns are about
+pairs with several possible outcomes: the fraction whose probabilities are all within 0.05 of the
+truth, and the fraction that lacks an outcome of probability 0.1 or more.
+[agreement.csv](agreement.csv) has every run, also with the weights that the paper prints.
 """
 
 
@@ -83,7 +82,7 @@ def measure_agreement(bench: Bench) -> Section:
     ]
     rows = write_rows(bench, "agreement.csv", heads, measured)
     text = _TEXT.format(sequences=_range(numbers(rows, "sequences"))).strip()
-    body = f"{text}\n\n{_table(rows)}\n\nEvery run: [agreement.csv](agreement.csv)."
+    body = f"{text}\n\n{_table(rows)}"
     return Section("How good the final models are", body, ("agreement.csv",))
 
 
@@ -93,11 +92,12 @@ def _range(values: Sequence[float]) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
+    shown = {name: head for name, head in _COLUMNS.items() if head is not None}
     lines = [
-        [*key, *(_cell(numbers(runs, name)) for name in _COLUMNS), len(runs)]
+        [*key, *(_cell(numbers(runs, name)) for name in shown), len(runs)]
         for key, runs in grouped(rows).items()
     ]
-    return markdown_table(["problem", "strategy", *_COLUMNS.values(), "seeds"], lines)
+    return markdown_table(["problem", "strategy", *shown.values(), "seeds"], lines)
 
 
 def _cell(values: Sequence[float]) -> str:

@@ -29,11 +29,7 @@ from capscope_experiments.curve import CONSTANT, Curve, Point, Shares
 from capscope_experiments.curve_report import (
     best_baseline_table,
     needed_table,
-    same_steps_problems,
-    same_steps_table,
-    shares_table,
     variation_table,
-    weightings_table,
 )
 from capscope_experiments.curve_rows import combined_curves
 from capscope_experiments.figure import draw_curves, draw_paper_figure, draw_weightings, legible
@@ -64,26 +60,23 @@ _TEXT = """
 Agreement is 1 − VD. The table shows what a run spent until it first reached a level: mean ± one
 standard deviation over the seeds. In brackets, how many times as much Random Query needed. "> "
 marks a lower bound: the run, or Random Query, ended before it reached the level. "× the least"
-divides the executions by the least that any learner needs which knows only the pairs that it tried,
-for an exact model with standard errors of 0.05. That is more than an agreement of 0.99 requires, so
-the ratio can be slightly below 1; far below it for the adaptive strategy, which infers most pairs.
-"Ended by" is why the runs ended; a run that ended by a budget did not reach its own stop. "--paper"
-marks runs without the departures that `docs/method.md` lists. All points are in
-[efficiency.csv](efficiency.csv), and the runs in [efficiency-runs.csv](efficiency-runs.csv).
+divides the executions by the minimum for a learner that knows only the pairs it tried, for an exact
+model with standard errors of 0.05; the adaptive strategy infers most pairs and can be below 1. A
+run that ended by a budget did not reach its own stop. "--paper" marks runs without the departures
+that `docs/method.md` lists. All points are in [efficiency.csv](efficiency.csv), and the runs, with
+the purpose of their executions, in [efficiency-runs.csv](efficiency-runs.csv).
 """
 WEIGHTINGS_TEXT = """
-What a transition weighs changes how fast a strategy looks. *By the evaluation data*: weighted by an
-independent dataset of random sequences, so that what random queries visit counts most. *With the
-paper's filter*: the same, without rules and capabilities that never achieve their intent; the
-paper's figure is nearest to this one. *Each transition once*: all transitions count the same, those
-that are hard to reach too; exact if the truth is known.
+Agreement depends on the weights of the transitions. *By the evaluation data*: weighted by an
+independent dataset of random sequences. *With the paper's filter*: the same, without rules and
+capabilities that never achieve their intent, as in the paper's figure. *Each transition once*: all
+transitions have the same weight.
 """
 _BEST = """
-How many times as much the best baseline needed, in executions and in steps. It is the one with the
-fewest executions to the level, of Random Query with 25, 3 and 1 draws of each sequence and
-`uniform`, which draws an untried pair of a seen state and a capability uniformly. The paper
-compares with Random Query of 25 draws alone (in brackets above). *nothing changes* is the predictor
-that expects no change; a level that it has without an execution says nothing about a strategy.
+How many times as much the best baseline needed, where it is not Random Query with 25 draws of each
+sequence. The other baselines are Random Query with 3 and 1 draws, and `uniform`, which draws an
+untried pair of a seen state and a capability uniformly. *nothing changes* is the predictor that
+expects no change; a level that it has without an execution says nothing about a strategy.
 """
 _VARIATION = """
 Agreement is dominated by pairs in which nothing happens. Here only some pairs count: mean total
@@ -91,27 +84,11 @@ variation distance (0 is exact, 1 is all wrong) over the pairs that *change* som
 *stochastic* pairs, after some executions and at the end; against the truth if it is known, else
 against the evaluation data. Rows without these columns were measured before there were any.
 """
-_SAME_STEPS = """
-What was learned from the same number of simulator steps, as in the paper's figure of Overcooked:
-agreement on an independent dataset at the end.
-"""
-_SHARES = """
-What the executions were spent on: *new pairs* try a capability in a state for the first time,
-*repeats* are the other draws of that query, *walks* pass through known pairs on the way to a new
-one, and the last column is queries that found no new pair. The adaptive and the exhaustive strategy
-make one draw of a query: what they repeat, they ask again in a later query, usually one without a
-new pair.
-"""
-
-
 _AUDITS = """
-What the adaptive strategy learns if no audit interrupts it, what it claims, and whether that is
-true. *Executions to*: until the level of agreement, with `--audit 0`. *Stated after*: the
-executions until the audit was passed, those of the audit included. *Surprises*: the exact share of
-executions, drawn as the audit draws them, that end in an outcome which the audited model held
-impossible; the statement is true if it is at most the rate that was audited. Constants were chosen
-by looking at blocksworld, tireworld, first responders and probabilistic elevators, and a fault was
-found on minigrid-q; the other problems are held out.
+The claims of the adaptive strategy. *Executions to*: until the level of agreement, with
+`--audit 0`. *Stated after*: the executions until the audit passed, including its own. *Surprises*:
+the exact rate of executions, drawn as the audit draws them, that end in an outcome which the
+audited model held impossible; the statement is true if it is at most the audited rate.
 """
 
 
@@ -123,32 +100,22 @@ def efficiency(bench: Bench) -> Section:
     figures = draw_curves(legible(curves), bench.levels, bench.output, "efficiency")
     figures += draw_paper_figure(curves, bench.levels, bench.output, PAPER_FIGURE)
     figures += draw_weightings(legible(curves), bench.levels, bench.output, "efficiency-weightings")
+    best = best_baseline_table(curves, bench.levels)
     variation = variation_table(curves, VARIATION_AT)
     body = "\n\n".join(
         [
             _TEXT.strip(),
             "![agreement over simulator steps](efficiency.png)",
             needed_table(curves, bench.levels),
-            _BEST.strip(),
-            best_baseline_table(curves, bench.levels),
+            *([_BEST.strip(), best] if best else []),
             *([_VARIATION.strip(), variation] if variation else []),
-            *_same_steps(curves),
             WEIGHTINGS_TEXT.strip(),
             "![agreement under three weightings](efficiency-weightings.png)",
-            weightings_table(curves, bench.levels[-2:]),
             *([_AUDITS.strip(), audits_table(audits, bench.levels[-1])] if audits else []),
-            _SHARES.strip(),
-            shares_table(curves),
         ]
     )
     files = ("efficiency.csv", "efficiency-runs.csv", *([_AUDITS_FILE] if audits else []))
     return Section("E1: learning efficiency", body, (*files, *figures))
-
-
-def _same_steps(curves: Sequence[Curve]) -> list[str]:
-    """Compare problems on which every strategy has the same budget of steps; nothing without."""
-    problems = same_steps_problems(curves)
-    return [_SAME_STEPS.strip(), same_steps_table(curves, problems)] if problems else []
 
 
 def combined_audits(bench: Bench) -> list[Row]:

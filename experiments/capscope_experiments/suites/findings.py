@@ -14,16 +14,14 @@ from capscope_experiments.bench_runs import BenchRun
 from capscope_experiments.result_rows import Row, write_rows
 from capscope_experiments.table import markdown_table
 
-_MOST = 12
+_MOST = 5
 _TEXT = f"""
-What `capscope show DIR --surprises` reports about the runs of the default strategy,
+The findings of `capscope show DIR --surprises` in the runs of the default strategy,
 `{DEFAULT_STRATEGY}`. Probabilities are means over states, with 95 % intervals and the number of
 draws; all comparisons of a run share an error rate of 0.05. The sentence is from the first run with
 the finding; the last column counts the runs that have it. At most {_MOST} per problem, the most
-frequent and strongest first; all are in [findings.csv](findings.csv).
-
-These are the conditions and rates that the evidence supports. What executions changed beyond the
-requests is counted without a test, and not in this table.
+frequent and strongest first; all are in [findings.csv](findings.csv). Changes beyond the request
+that are only counted, without a test, are not in this table.
 """
 
 

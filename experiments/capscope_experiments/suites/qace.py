@@ -31,22 +31,17 @@ Our own implementation of QACE: given the predicates and the capabilities that o
 learns for each a conjunctive precondition and one list of effects with probabilities. A hypothesis
 is pruned by a query that sets a state with one literal flipped; every answer comes from the agent
 and is counted. |C| is the number of capabilities, and |C_DNF| the number after each disjunct of a
-condition became a separate capability, as in the paper's appendix (*compiled*). A disjunct is a
-conjunction over the states that were seen; flipping literals leads beyond them, where the truth may
-be disjunctive again. *Compiled further* splits such a disjunct, which QACE itself would not do. *As
-is* leaves the conditions uncompiled: QACE's models cannot express a disjunctive truth. A model
-counts as learned if all capabilities converged within {limit} seconds. Agreement is that of what
-was learned, complete or not. QACE must set states, including unreachable ones; it cannot run on a
-problem where that is impossible.
+condition became a separate capability, as in the paper's appendix (*compiled*). Flipping literals
+leads beyond the states seen, where a disjunct may be disjunctive again; *compiled further* splits
+it, which QACE itself would not do. *As is* leaves the conditions uncompiled. A model counts as
+learned if all capabilities converged within {limit} seconds; agreement is that of the learned part.
 
-The paper has a model of blocksworld, and of nothing else within 50 hours. The published code of
-QACE (AAIR-lab/QACE) shows why ours differs. *Time*: there, each query is made and answered by an
-external planner (PRP), for every literal of every capability, for preconditions and for effects;
-without parameters, every ground atom is such a literal. Ours flips a literal and sets the state,
-so tireworld takes a second. *What counts as learned*: there, whether an action applies is read off
-the domain file, and the run ends when every literal is decided; the conjunction is not tested.
-Ours asks the agent, and tests the result where the capability worked. That fails on blocksworld,
-until disjuncts are split further.
+The published code of QACE (AAIR-lab/QACE) shows why our results differ from the paper's. *Time*:
+there, an external planner (PRP) makes and answers each query, for every ground atom of every
+capability; ours flips a literal and sets the state. *What counts as learned*: there, the domain
+file says whether an action applies, and the run ends when every literal is decided; the conjunction
+is not tested. Ours asks the agent, and tests the result where the capability worked, which fails on
+blocksworld unless disjuncts are split further.
 """
 
 _COLUMNS = (

@@ -42,16 +42,14 @@ LEAST_EXPECTED = 0.8
 _SEED = 2_000_003
 _TRIES_PER_ROUTE = 100  # many end too soon
 _TEXT = """
-For every run, {routes} sequences of {length} capabilities are grown along its final model, each
-from a state that the run saw: a capability whose intent does not hold yet and that the model can
-achieve, then a successor that it predicts, and so on. In the states in which the agent may be by
-then, the model's doubt may be at most {doubt:g}: an inference may be wrong, or an outcome one that
-was never seen there; and of the whole sequence it must expect at least {expected:.0%} of the
-executions to be consistent. A model that is too unsure of everything that leads on offers none;
-*sequences* has how many all runs offered, and *runs offering any* how many runs did. The agent
-executes each sequence {executions} times. An execution counts as consistent if the model gave every
-transition that happened a positive probability; *expected* is the share that the doubt leaves. Mean
-± one standard deviation over the sequences of all runs.
+For every run, {routes} sequences of {length} capabilities are sampled from its final model. Each
+starts in a state that the run saw and continues with a capability whose intent does not hold yet
+and that the model can achieve, then with a successor that it predicts. In the states that the agent
+may have reached, the model's doubt may be at most {doubt:g}, and it must expect at least
+{expected:.0%} of the executions of the whole sequence to be consistent. A model with more doubt
+offers fewer sequences, or none. The agent executes each sequence {executions} times. An execution
+is consistent if the model gave every transition that happened a positive probability; *expected* is
+the rate that the doubt leaves. Mean ± one standard deviation over the sequences of all runs.
 """
 _UNLIMITED_DOUBT = """
 Rows without *expected* are from an earlier version, which did not limit the doubt.
