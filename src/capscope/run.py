@@ -411,7 +411,7 @@ def _with_last_words(limit: TimeLimit, where: WorkerSettings, path: Path, source
 def _carry_out(
     opened: RunDirectory, spec: RunSpec, listener: Listener, temporary: TemporaryRun | None
 ) -> Run:
-    from capscope.report.results import write_results
+    from capscope.report.page.report import write_results
 
     record_file_digest(opened.journal, spec.source)
     try:

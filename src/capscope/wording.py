@@ -41,6 +41,16 @@ def joined(names: Iterable[object], word: str = "and") -> str:
     return f"{', '.join(before)} {word} {last}" if before else last
 
 
+def was(number: int) -> str:
+    """Return the verb for a number of things."""
+    return "was" if number == 1 else "were"
+
+
+def as_sentence(note: str) -> str:
+    """Return a note as a sentence."""
+    return f"{note[0].upper()}{note[1:].removesuffix('.')}."
+
+
 def unbroken(text: str) -> str:
     """Return a text that `wrapped` keeps on one line."""
     return text.replace(" ", NO_BREAK_SPACE)

@@ -94,7 +94,7 @@ def test_what_scripts_read_is_what_the_digest_says():
         capability.intent for capability in DIGEST.capabilities
     ]
     assert read["map"]["edges"][1] == [0, 2, 0, 0.25, 10]
-    assert read["states"][0] == ["s0", ["at(switch)"], 700, DIGEST.states[0].picture]
+    assert read["states"]["0"] == ["s0", ["at(switch)"], 700, DIGEST.states[0].picture]
     assert read["capabilities"][0]["rules"][0]["draws"][1]["transcript"].startswith("user: light\n")
 
 
@@ -135,7 +135,7 @@ def test_a_report_of_a_run_that_saw_nothing_can_be_written():
         learning=(),
         spending=(),
         coverage=replace(DIGEST.coverage, pairs_tried=0, pairs_seen=0, draws_per_pair=()),
-        states=(),
+        states={},
         map=replace(DIGEST.map, states=(), edges=()),
     )
     assert html.escape(empty.findings_note) in report_page(empty)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from capscope.report.digest.shape import GroupOverview
+from capscope.report.digest.states import GroupOverview
 from capscope.report.page import report_page
 from capscope.report.page.rendering import share
 from support.report_pages import drawn, focused, press, shown
@@ -38,7 +38,7 @@ def test_an_empty_report_opens(visit):
         cards=(),
         headline=replace(DIGEST.headline, card=None),
         heat=replace(DIGEST.heat, rows=()),
-        states=(),
+        states={},
         audit=None,
         map=replace(DIGEST.map, states=(), edges=()),
         overview=GroupOverview((), (), ()),

@@ -2,40 +2,22 @@
 
 from dataclasses import replace
 
-from capscope.report.digest.card import (
-    CardDigest,
-    RateDigest,
-    Tone,
-    WayArrow,
-    WayDigest,
-    WayNode,
-)
-from capscope.report.digest.shape import (
-    AuditDigest,
+from capscope.report.digest.build import ChangeDigest, Digest
+from capscope.report.digest.capabilities import (
     CapabilityDigest,
-    ChangeDigest,
-    Coverage,
-    Digest,
     DrawDigest,
-    GroupOverview,
-    HeadlineDigest,
-    HeatCell,
-    HeatMap,
-    HeatRow,
-    LearningPoint,
     LiteralChange,
-    MapEdge,
     Mark,
     OutcomeDigest,
     RuleDigest,
-    SpendingPart,
     Standing,
-    StateDigest,
-    StateGroup,
-    StateMap,
-    SummarySection,
-    TileDigest,
 )
+from capscope.report.digest.cards import CardDigest, RateDigest, Tone, WayArrow, WayDigest, WayNode
+from capscope.report.digest.headline import HeadlineDigest, TileDigest
+from capscope.report.digest.heat_map import HeatCell, HeatMap, HeatRow
+from capscope.report.digest.learning import AuditDigest, Coverage, LearningPoint, SpendingPart
+from capscope.report.digest.states import GroupOverview, MapEdge, StateDigest, StateGroup, StateMap
+from capscope.report.digest.summary import SummarySection
 
 DOT = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwAD"
@@ -57,7 +39,7 @@ def outcome(mark, probability, *literals, side_effects=()):
 
 def rule(when, *outcomes, draws=()):
     achieving = sum(o.probability for o in outcomes if o.mark is Mark.ACHIEVED)
-    return RuleDigest(when, (0,), 2, 40, achieving, False, outcomes, draws)
+    return RuleDigest(when, 2, 40, achieving, False, outcomes, draws)
 
 
 def capability(intent, standing, *rules, success=None, executions=40, side_effects=0):
@@ -175,11 +157,11 @@ DIGEST = Digest(
         SpendingPart("Repeats", "They sharpen probabilities.", 1241),
     ),
     coverage=Coverage(8, 12, 3, (("0", 4), ("1", 1), ("2 or more", 7))),
-    states=(
-        StateDigest("s0", ("at(switch)",), 700, DOT),
-        StateDigest("s1", ("at(switch)", "lit(lamp)"), 500, ""),
-        StateDigest("s2", ("broken(lamp)",), 49, ""),
-    ),
+    states={
+        0: StateDigest("s0", ("at(switch)",), 700, DOT),
+        1: StateDigest("s1", ("at(switch)", "lit(lamp)"), 500, ""),
+        2: StateDigest("s2", ("broken(lamp)",), 49, ""),
+    },
     map=StateMap(
         (0, 1, 2),
         (MapEdge(0, 1, 0, 0.75, 30), MapEdge(0, 2, 0, 0.25, 10), MapEdge(2, 0, 1, 1.0, 9)),
@@ -207,7 +189,6 @@ def hostile():
     evil_draw = replace(draw(), ending=turned, detail=turned, transcript=f"{turned}\n\t{turned}")
     evil_rule = RuleDigest(
         ((turned, "x" * 300),),
-        (0,),
         1,
         1,
         1.0,
@@ -255,7 +236,7 @@ def hostile():
         ),
         spending=(SpendingPart(turned, turned, 3), SpendingPart("a", "b", 1)),
         coverage=Coverage(1, 2, 0, ((turned, 1), ("2", 1))),
-        states=tuple(StateDigest(turned, (turned,), 1, turned) for _ in range(3)),
+        states={i: StateDigest(turned, (turned,), 1, turned) for i in range(3)},
         map=StateMap((0, 1, 2), (MapEdge(0, 1, 0, 1.0, 1),), 0),
     )
 
@@ -284,7 +265,7 @@ def big(capabilities=100, rules=12, states=300):
         for state in range(states)
         for step in range(min(10, capabilities))
     )
-    visited = tuple(StateDigest(f"s{i}", (place(i),), i + 1, "") for i in range(states))
+    visited = {i: StateDigest(f"s{i}", (place(i),), i + 1, "") for i in range(states)}
     return replace(
         DIGEST,
         capabilities=told,

@@ -7,8 +7,13 @@ from hypothesis import strategies as st
 from capscope.journal.execution_table import Transition
 from capscope.logic import ExactlyOne, Intent, Predicate, Vocabulary
 from capscope.model import StateGraph
-from capscope.report.digest.capabilities import Standings, capability_digests, marks_note
-from capscope.report.digest.shape import Mark, Standing
+from capscope.report.digest.capabilities import (
+    Mark,
+    Standing,
+    Standings,
+    capability_digests,
+    marks_note,
+)
 from capscope.report.digest.size_budget import SizeBudget
 from capscope.report.text import capability_views
 from support.small_runs import LAMPS, WISHES

@@ -12,8 +12,7 @@ from capscope.insight.findings.splits import Clause
 from capscope.insight.ways import KnownWays, WayStep
 from capscope.logic import Intent, Literal, Predicate, Vocabulary
 from capscope.report.digest import digest_run
-from capscope.report.digest.card import Tone
-from capscope.report.digest.cards import CardMaker, indexed_card
+from capscope.report.digest.cards import CardMaker, Tone
 from capscope.report.digest.size_budget import SizeBudget
 from capscope.report.digest.states import StateListing
 from support.hazard_worlds import SPILLING, kitchen, run_kitchen
@@ -128,14 +127,10 @@ def test_atoms_are_said_in_words_in_sentences_and_stay_formal_elsewhere(tmp_path
     assert "“it is at c2”" in card.example
 
 
-def test_cards_that_do_not_fit_are_left_out_and_indices_replace_numbers(maker):
+def test_cards_that_do_not_fit_are_left_out(maker):
     run, _, cards = maker
     some = [finding(run)] * 9
     assert 0 < len(cards.taken(map(cards.card, some), SizeBudget(3000))) < 9
-    card = cards.card(finding(run))
-    moved = indexed_card(card, {0: 5, 1: 6, 2: 7})
-    assert [node.state for node in moved.way.nodes] == [5, 6, 7]
-    assert indexed_card(replace(card, way=None), {}).way is None
 
 
 def test_every_way_of_a_run_was_seen_to_happen():

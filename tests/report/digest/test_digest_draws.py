@@ -1,5 +1,7 @@
 """Which draws are shown for a rule, compared with choosing them one by one."""
 
+from collections import defaultdict
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +13,8 @@ from capscope.report.digest.capabilities import Standings, capability_digests
 from capscope.report.digest.draw_samples import (
     MOST,
     OMITTED,
-    choose_draws,
-    ranked,
-    with_transcript,
+    _with_transcript,
+    chosen_draws,
 )
 from capscope.report.digest.size_budget import SizeBudget
 from capscope.report.text import capability_views
@@ -53,7 +54,14 @@ def test_the_chosen_draws_are_those_that_the_naive_choice_gives(queries):
     views = capability_views(run.graph)
     digests = capability_digests(Standings.at_once(views), run.graph, SizeBudget(10**6))
     written = np.array([bool(made.attempt.transcript) for _, made in executions], dtype=bool)
-    for (c, r, o), chosen in choose_draws(run, views, digests, written):
+    found = defaultdict(list)
+    ranked = []
+    for place, row in chosen_draws(run, views, digests, written):
+        ranked.append(len(found[place]))
+        found[place].append(row)
+    # The best of every outcome comes before the second of any.
+    assert ranked == sorted(ranked)
+    for (c, r, o), chosen in found.items():
         rule, capability = views[c].rules[r].rule, run.graph.index[views[c].intent]
         expected = naive_choice(executions, rule.states, capability, rule.outcomes[o].effect)
         assert [executions[i][0] for i in chosen] == expected
@@ -68,12 +76,7 @@ def test_executions_with_a_transcript_are_found(tmp_path):
     ]:
         run = load(small_run(tmp_path / name, asked))
         with run.open_journal() as journal:
-            assert with_transcript(run.executions, journal).tolist() == expected
-
-
-def test_the_best_of_every_outcome_comes_before_the_second_of_any():
-    chosen = [((0, 0, 0), (5, 9)), ((0, 1, 0), (3,)), ((1, 0, 0), (4, 6, 7))]
-    assert [i for _, i in ranked(chosen)] == [5, 3, 4, 9, 6, 7]
+            assert _with_transcript(run.executions, journal).tolist() == expected
 
 
 def test_a_draw_is_shown_with_its_trajectory_and_its_ending(tmp_path):

@@ -6,11 +6,9 @@ import pytest
 
 from capscope import Budget, Settings, assess, load
 from capscope.report.digest import digest_run
-from capscope.report.digest.basis import basis_of, with_basis
-from capscope.report.digest.capabilities import Standings, with_harm
-from capscope.report.digest.card import HAZARD, Tone
+from capscope.report.digest.capabilities import Standing, Standings, with_harm, with_inferred
+from capscope.report.digest.cards import HAZARD, Tone
 from capscope.report.digest.headline import headline_of
-from capscope.report.digest.shape import Standing
 from capscope.report.text import capability_views
 from support.small_runs import draw, run_in_memory, small_run
 from support.tiny_digests import CARD, DIGEST, LIGHT
@@ -124,7 +122,7 @@ def test_the_claim_is_that_of_the_audit(budget, claimed):
 def test_what_statements_rest_on_adds_up():
     run = assess(board_problem(), settings=ASKED, budget=Budget(executions=3))
     digest = digest_run(run)
-    tried, inferred, unknown = basis_of(run)
+    tried, inferred, unknown = run.coverage
     assert (tried, inferred) == (digest.coverage.pairs_tried, digest.coverage.pairs_inferred)
     assert tried + inferred + unknown == digest.coverage.pairs_seen
     assert sum(one.states_tried for one in digest.capabilities) == tried
@@ -135,8 +133,7 @@ def test_what_statements_rest_on_adds_up():
 
 def test_only_the_default_strategy_infers():
     run = run_in_memory(WORKS)
-    assert basis_of(run).inferred == 0
-    assert with_basis(run, DIGEST.capabilities) == list(DIGEST.capabilities)
+    assert with_inferred(run, DIGEST.capabilities) == list(DIGEST.capabilities)
 
 
 def test_a_capability_links_to_the_first_card_that_says_it_does_harm():

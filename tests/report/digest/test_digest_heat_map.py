@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from capscope.journal.execution_table import Transition
 from capscope.logic import Literal
 from capscope.model import StateGraph
-from capscope.report.digest.heat_map import heat_map, without_omitted_rules
+from capscope.report.digest.heat_map import heat_map
 from capscope.report.digest.size_budget import SizeBudget
-from capscope.report.digest.splitting_atoms import splitting_atoms
+from capscope.report.digest.states import splitting_atoms
 from capscope.report.text import capability_views
 from capscope.stats.partial_pooling import mean_probability
 from support.small_runs import LAMPS, WISHES
@@ -21,12 +21,16 @@ TRANSITIONS = st.dictionaries(
 )
 
 
-def made(transitions, *, repeated=False, atoms=(0, 1, 2), space=10**6):
+def made(transitions, *, repeated=False, atoms=(0, 1, 2), rules=99, space=10**6):
     graph = StateGraph(LAMPS, WISHES)
     graph.update(transitions)
     views = capability_views(graph)
     eventual = [dict.fromkeys(range(8), 0.25) for _ in views] if repeated else None
-    return graph, views, heat_map(graph, views, eventual, atoms, SizeBudget(space))
+    return (
+        graph,
+        views,
+        heat_map(graph, views, eventual, atoms, [rules] * len(views), SizeBudget(space)),
+    )
 
 
 def successes(transitions, capability, state, intent):
@@ -97,11 +101,11 @@ def test_repeated_requests_have_their_own_rates():
 
 def test_rows_that_do_not_fit_are_counted_and_omitted_rules_are_forgotten():
     transitions = {Transition(s, 0, s ^ 1 if s % 3 else s): 1 for s in range(8)}
-    _, views, heat = made(transitions)
+    heat = made(transitions)[2]
     short = made(transitions, space=200)[2]
     assert 0 < len(short.rows) < len(heat.rows)
     assert short.rows_omitted == len(heat.rows) - len(short.rows)
-    known = without_omitted_rules(heat, [2] * len(views))
+    known = made(transitions, rules=2)[2]
     assert {r for row in known.rows for cell in row.cells for r in cell.rules} == {1}
 
 

@@ -13,7 +13,7 @@ from capscope.journal.run_directory import RunDirectory
 from capscope.logic import Intent, Predicate, Vocabulary
 from capscope.problem import DrawsPictures, Limits, Problem, picture_of
 from capscope.report.digest import Digest, digest_run
-from capscope.report.digest.shape import Mark
+from capscope.report.digest.capabilities import Mark
 from capscope.report.digest.size_budget import WHOLE
 from capscope.strategy.registry import STRATEGIES
 from support.quirky_worlds import HOUSE, problem, slack_with_the_key
@@ -33,7 +33,7 @@ def made(path, strategy="exhaustive", problem=None, **limits):
 
 def check(digest):
     """Every position points somewhere, and all of it is JSON and UTF-8."""
-    states, capabilities = range(len(digest.states)), range(len(digest.capabilities))
+    states, capabilities = digest.states.keys(), range(len(digest.capabilities))
     assert all(i in states for i in digest.map.states)
     for edge in digest.map.edges:
         assert {edge.source, edge.target} <= set(digest.map.states)
@@ -49,7 +49,6 @@ def check(digest):
         assert all(rule in rules for cell in row.cells for rule in cell.rules)
     for capability in digest.capabilities:
         for rule in capability.rules:
-            assert all(i in states for i in rule.states)
             for one in rule.draws:
                 assert all(i in states for i in one.trajectory)
                 assert one.outcome in range(len(rule.outcomes))
@@ -128,7 +127,8 @@ def test_findings_come_with_an_example_and_their_error_rate(tmp_path):
 def test_a_run_that_was_only_created(tmp_path):
     RunDirectory.create(tmp_path / "run", RunSpec(board_problem(), "board").meta()).close()
     digest = check(digest_run(load(tmp_path / "run")))
-    assert (digest.capabilities, digest.states, digest.learning, digest.cards) == ((),) * 4
+    assert (digest.capabilities, digest.learning, digest.cards) == ((),) * 3
+    assert digest.states == {}
     assert digest.coverage.pairs_seen == 0
 
 
@@ -136,7 +136,7 @@ def test_a_run_that_has_asked_nothing_yet(tmp_path):
     digest = check(digest_run(load(made(tmp_path / "run", simulator_steps=20))))
     assert digest.capabilities
     assert all(not c.rules and c.success is None for c in digest.capabilities)
-    assert [state.name for state in digest.states] == ["s0"]
+    assert [state.name for state in digest.states.values()] == ["s0"]
     assert (digest.learning, digest.spending, digest.map.edges) == ((), (), ())
 
 
@@ -249,7 +249,9 @@ def test_a_simulator_with_pictures_is_known_by_its_method(tmp_path):
     assert isinstance(pictured.simulator, DrawsPictures)
     path = made(tmp_path / "run", problem=pictured)
     digest = check(digest_run(load(path), picture_of(pictured)))
-    assert all(state.picture.startswith("data:image/png;base64,") for state in digest.states)
+    assert all(
+        state.picture.startswith("data:image/png;base64,") for state in digest.states.values()
+    )
     assert picture_of(board_problem()) is None
 
 
@@ -263,4 +265,4 @@ def test_the_grid_world_is_pictured(tmp_path):
     here = grid.simulator.snapshot()
     digest = check(digest_run(load(path), picture_of(grid)))
     assert grid.simulator.snapshot() == here
-    assert sum(bool(state.picture) for state in digest.states) > 1
+    assert sum(bool(state.picture) for state in digest.states.values()) > 1

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope.report.digest.size_budget import SizeBudget
-from capscope.report.digest.state_groups import NO_OVERVIEW, group_overview, grouping_atoms
-from capscope.report.digest.states import StateListing
+from capscope.report.digest.states import NO_OVERVIEW, StateListing, group_overview, grouping_atoms
 from support.small_runs import WISHES, draw, run_in_memory
 
 TRIPLES = st.tuples(st.integers(0, 7), st.integers(0, 3), st.integers(0, 7))

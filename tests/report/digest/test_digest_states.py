@@ -55,7 +55,7 @@ def test_states_are_named_in_the_order_of_first_sight_and_s0_is_the_initial_stat
     digest = digest_run(
         load(small_run(tmp_path / "run", [[draw((0, 0, 5), (5, 1, 4), (4, 0, 0))]]))
     )
-    assert [(s.name, s.atoms, s.executions) for s in digest.states] == [
+    assert [(s.name, s.atoms, s.executions) for s in digest.states.values()] == [
         ("s0", (), 1),
         ("s1", ("lit(a)", "broken()"), 1),
         ("s2", ("broken()",), 1),
@@ -66,7 +66,7 @@ def test_atoms_that_always_held_are_listed_once(tmp_path):
     path = small_run(tmp_path / "run", [[draw((4, 0, 5), (5, 2, 4))]], snapshots={4: b""})
     digest = digest_run(load(path))
     assert digest.always == ("broken()",)
-    assert {s.atoms for s in digest.states} == {(), ("lit(a)",)}
+    assert {s.atoms for s in digest.states.values()} == {(), ("lit(a)",)}
     alone = digest_run(load(small_run(tmp_path / "alone", [], snapshots={4: b""})))
     assert (alone.always, alone.states[0].atoms) == ((), ("broken()",))
 
@@ -82,9 +82,9 @@ WALK = [[draw((0, 0, 1), (1, 1, 2), (2, 1, 6))]]
 def test_states_have_a_picture_of_a_kept_position(tmp_path):
     run = load(small_run(tmp_path / "run", WALK, snapshots=SNAPSHOTS))
     digest = digest_run(run, lambda snapshot: PNG + snapshot)
-    looks = [s.picture for s in digest.states]
+    looks = [s.picture for s in digest.states.values()]
     assert looks == [*(address(PNG + s) for s in SNAPSHOTS.values()), ""]
-    assert all(s.picture == "" for s in digest_run(run).states)
+    assert all(s.picture == "" for s in digest_run(run).states.values())
 
 
 def raising(snapshot):
@@ -105,7 +105,7 @@ def raising(snapshot):
 def test_only_a_picture_that_cannot_be_drawn_is_omitted(tmp_path, pictures, drawn):
     run = load(small_run(tmp_path / "run", WALK, snapshots=SNAPSHOTS))
     digest = digest_run(run, pictures)
-    assert sum(bool(s.picture) for s in digest.states) == drawn
+    assert sum(bool(s.picture) for s in digest.states.values()) == drawn
     assert digest.capabilities == digest_run(run).capabilities
 
 
@@ -114,6 +114,6 @@ def test_pictures_are_drawn_while_they_fit_starting_with_the_initial_state(tmp_p
     run = load(small_run(tmp_path / "run", WALK, snapshots=SNAPSHOTS))
     with run.open_journal() as journal:
         digest = digest_of(run, journal, lambda snapshot: PNG + noise, SizeBudget(25_000))
-    looks = [bool(s.picture) for s in digest.states]
+    looks = [bool(s.picture) for s in digest.states.values()]
     assert looks[0]
     assert 0 < sum(looks) < 3

@@ -43,9 +43,9 @@ capscope.mapViews = (() => {
     /** States off the map can be described too. */
     get choices() {
       const placed = new Set(capscope.data.map.states);
-      return capscope.data.states.map(([name, , executions], id) => [
-        id,
-        `${name} (${counted(executions, "execution")}${placed.has(id) ? "" : ", not on the map"})`,
+      return Object.entries(capscope.data.states).map(([id, [name, , executions]]) => [
+        Number(id),
+        `${name} (${counted(executions, "execution")}${placed.has(Number(id)) ? "" : ", not on the map"})`,
       ]);
     },
     get points() {

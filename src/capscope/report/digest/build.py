@@ -1,10 +1,13 @@
-"""Make the digest of a run, adding parts in the order of their importance while they fit."""
+"""Everything that a report says, as plain values, in the order of importance while it fits.
+
+The digest decides what a report says, the page how it looks. Values can be embedded as JSON and
+stay small: each state is written once, in `Digest.states`, and referred to by its number.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from operator import attrgetter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from capscope.insight.findings import Finding, approximate_labels
@@ -12,49 +15,42 @@ from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE
 from capscope.journal.journal import Journal
 from capscope.logic import Phrasing, Vocabulary
 from capscope.model import StateGraph
-from capscope.report.digest.basis import basis_of, with_basis
 from capscope.report.digest.capabilities import (
-    MOST_STATES,
+    CapabilityDigest,
     Standings,
     capability_digests,
     marks_note,
     with_harm,
+    with_inferred,
 )
-from capscope.report.digest.card import Tone
-from capscope.report.digest.cards import CardMaker, indexed_card
-from capscope.report.digest.draw_samples import (
-    OMITTED,
-    DrawSample,
-    add_transcripts,
-    choose_draws,
-    ranked,
-    read_samples,
-    with_transcript,
-)
-from capscope.report.digest.headline import headline_of
-from capscope.report.digest.heat_map import heat_map, without_omitted_rules
+from capscope.report.digest.cards import CardDigest, CardMaker, Tone
+from capscope.report.digest.draw_samples import OMITTED, sample_draws, with_draws
+from capscope.report.digest.headline import HeadlineDigest, headline_of
+from capscope.report.digest.heat_map import HeatMap, heat_map
 from capscope.report.digest.learning import (
+    AuditDigest,
+    Coverage,
+    LearningPoint,
+    SpendingPart,
     audit_digest,
     coverage_of,
     learning_curve,
     spending_parts,
 )
-from capscope.report.digest.shape import (
-    CapabilityDigest,
-    ChangeDigest,
-    Digest,
-    DrawDigest,
-    GroupOverview,
-    HeatMap,
-    RuleDigest,
-    StateMap,
-)
 from capscope.report.digest.size_budget import WHOLE, SizeBudget
-from capscope.report.digest.splitting_atoms import splitting_atoms
-from capscope.report.digest.state_groups import group_overview
-from capscope.report.digest.states import Pictures, StateListing, state_map, state_pictures
-from capscope.report.digest.summary import facts_of, summary_of
-from capscope.report.text import CapabilityView, capability_views
+from capscope.report.digest.states import (
+    GroupOverview,
+    Pictures,
+    StateDigest,
+    StateListing,
+    StateMap,
+    group_overview,
+    splitting_atoms,
+    state_map,
+    with_pictures,
+)
+from capscope.report.digest.summary import SummarySection, facts_of, summary_of
+from capscope.report.text import capability_views
 from capscope.sanitize import sanitize
 from capscope.stats.error_budget import ERROR_RATE
 from capscope.wording import counted, joined
@@ -66,16 +62,69 @@ _RULES = 1_000_000
 _FINDINGS = 150_000
 _CHANGES = 50_000
 _HEAT = 250_000
-_MOST_INTENTS = 4
-"""Capabilities named for one kind of change."""
 _MAP = 400_000
 _DRAWS = 450_000
+_MOST_INTENTS = 4
+"""Capabilities named for one kind of change."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDigest:
+    """A kind of change beyond a form of request."""
+
+    request: str
+    change: str
+    count: str
+    """How often it was seen, and what became of it."""
+    intents: tuple[str, ...]
+    tone: Tone
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """Everything that a report says."""
+
+    problem: str
+    phrases: tuple[tuple[str, str, str], ...]
+    """A predicate, what an atom of it says in words, and the opposite: see `Phrasing`."""
+    headline: HeadlineDigest
+    summary: tuple[SummarySection, ...]
+    facts: tuple[tuple[str, str], ...]
+    """Names and values: what is needed to repeat the run."""
+    always: tuple[str, ...]
+    """Atoms that held in every state seen."""
+    changes: tuple[ChangeDigest, ...]
+    """What changed beyond the requests, the most serious first."""
+    cards: tuple[CardDigest, ...]
+    """The findings, the most harmful first."""
+    findings_note: str
+    marks_note: str
+    """See `capabilities.marks_note`."""
+    single_steps: bool
+    """Whether executions end with a change, so that standings are about repeated requests."""
+    capabilities: tuple[CapabilityDigest, ...]
+    heat: HeatMap
+    learning: tuple[LearningPoint, ...]
+    audit: AuditDigest | None
+    spending: tuple[SpendingPart, ...]
+    coverage: Coverage
+    states: Mapping[int, StateDigest]
+    """The states that are mentioned, by number; `s0` is the first state of the run."""
+    map: StateMap
+    overview: GroupOverview
+    notes: tuple[str, ...] = ()
+    """What was omitted from the report."""
 
 
 def digest_run(run: Run, pictures: Pictures | None = None) -> Digest:
     """Make the digest of a run, whether or not it has finished.
 
-    `pictures` draws the position of a snapshot as a PNG; if it raises, there is no picture.
+    Args:
+        run: The run.
+        pictures: Draws the position of a snapshot as a PNG; if it raises, there is no picture.
+
+    Returns:
+        Everything that the report says.
     """
     with run.open_journal() as journal:
         return digest_of(run, journal, pictures, SizeBudget(WHOLE))
@@ -84,8 +133,7 @@ def digest_run(run: Run, pictures: Pictures | None = None) -> Digest:
 def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: SizeBudget) -> Digest:
     """Make the digest of a run; all parts but the smallest count against the size budget."""
     graph, table = run.graph, run.executions
-    views = capability_views(graph)
-    standings = Standings.of_run(run, views)
+    standings = Standings.of_run(run, capability_views(graph))
     listing = StateListing(graph.vocabulary, table)
     listing.take(range(len(table.states[:1])), space)
     found = run.findings()
@@ -94,14 +142,9 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
     cards = (*hazards, *maker.taken(map(maker.card, found), room))
     changes = _changes(run, space.part(_CHANGES))
     capabilities = capability_digests(standings, graph, space.part(_RULES), run.success)
-    pictured = _pictured(standings, graph, listing, space)
-    has_transcript = with_transcript(table, journal)
-    chosen = list(ranked(choose_draws(run, views, capabilities, has_transcript)))
-    samples = read_samples(table, journal, chosen, has_transcript, listing, space.part(_DRAWS))
-    samples = list(add_transcripts(journal, samples, space.part(space.left // 2)))
-    addresses = state_pictures(listing, journal, pictures, space)
-    indices = listing.indices()
-    capabilities = with_basis(run, with_harm(capabilities, cards))
+    drawn = _drawn(standings, capabilities, graph, listing, space)
+    samples = sample_draws(run, journal, standings.views, capabilities, listing, space, _DRAWS)
+    capabilities = with_draws(with_inferred(run, with_harm(capabilities, cards)), samples.shown)
     return Digest(
         problem=sanitize(run.problem),
         phrases=_phrases(graph.vocabulary),
@@ -110,44 +153,50 @@ def digest_of(run: Run, journal: Journal, pictures: Pictures | None, space: Size
         facts=facts_of(run),
         always=listing.holding(listing.always),
         changes=changes,
-        cards=tuple(indexed_card(card, indices) for card in cards),
+        cards=cards,
         findings_note=_findings_note(found, len(cards) - len(hazards), len(table)),
         marks_note=marks_note(graph.exactly_one, graph.vocabulary),
         single_steps=standings.repeated,
-        capabilities=_with_draws(capabilities, views, samples, indices, listing),
-        heat=without_omitted_rules(pictured.heat, [len(one.rules) for one in capabilities]),
+        capabilities=tuple(capabilities),
+        heat=drawn.heat,
         learning=learning_curve(table),
         audit=audit_digest(table, run.audit),
         spending=spending_parts(table, run.identity.strategy),
-        coverage=coverage_of(graph, basis_of(run).inferred),
-        states=listing.digests(addresses),
-        map=_indexed(pictured.map, indices),
-        overview=_indexed_overview(pictured.overview, indices),
+        coverage=coverage_of(graph, run.coverage.inferred if run.infers else 0),
+        states=with_pictures(listing, journal, pictures, space),
+        map=drawn.map,
+        overview=drawn.overview,
         notes=(
-            *_omissions(len(chosen) - len(samples), samples, capabilities),
+            *_omissions(capabilities, samples.omitted),
             *_omitted_changes(len(run.unrequested_changes) - len(changes)),
         ),
     )
 
 
-class _Pictured(NamedTuple):
+class _Drawn(NamedTuple):
     heat: HeatMap
     map: StateMap
     overview: GroupOverview
 
 
-def _pictured(
-    standings: Standings, graph: StateGraph, listing: StateListing, space: SizeBudget
-) -> _Pictured:
-    """Make what is drawn; states are still numbers."""
+def _drawn(
+    standings: Standings,
+    capabilities: Sequence[CapabilityDigest],
+    graph: StateGraph,
+    listing: StateListing,
+    space: SizeBudget,
+) -> _Drawn:
+    """Make what is drawn."""
     views, intents = standings.views, [view.intent for view in standings.views]
+    rules = [len(one.rules) for one in capabilities]
     atoms = splitting_atoms(views, graph.vocabulary)
-    heat = heat_map(graph, views, standings.eventual, atoms, SizeBudget(min(_HEAT, space.left)))
+    room = min(_HEAT, space.left)
+    heat = heat_map(graph, views, standings.eventual, atoms, rules, SizeBudget(room))
     if not heat.columns and standings.repeated:
         # It always gets there, or never: single requests show what conditions matter.
-        heat = heat_map(graph, views, None, atoms, SizeBudget(min(_HEAT, space.left)))
+        heat = heat_map(graph, views, None, atoms, rules, SizeBudget(room))
     space.take(heat)
-    return _Pictured(
+    return _Drawn(
         heat,
         state_map(graph, intents, listing, space.part(_MAP)),
         group_overview(graph, intents, atoms, listing, space.part(_MAP)),
@@ -203,57 +252,14 @@ def _findings_note(findings: Sequence[Finding], kept: int, executions: int) -> s
     return note + (f" {counted(hidden, 'more finding')} omitted (size limit)." if hidden else "")
 
 
-def _with_draws(
-    capabilities: Sequence[CapabilityDigest],
-    views: Sequence[CapabilityView],
-    samples: Sequence[DrawSample],
-    indices: Mapping[int, int],
-    listing: StateListing,
-) -> tuple[CapabilityDigest, ...]:
-    """Add the draws and the listed states to the rules they belong to."""
-    of_rule: dict[tuple[int, int], list[DrawDigest]] = {}
-    for (c, r, _), draw in samples:
-        moved = replace(draw, trajectory=_at(draw.trajectory, indices))
-        of_rule.setdefault((c, r), []).append(moved)
-
-    def complete(c: int, r: int, rule: RuleDigest) -> RuleDigest:
-        draws = sorted(of_rule.get((c, r), ()), key=attrgetter("query", "draw", "execution"))
-        numbers = sorted(listing.number[state] for state in views[c].rules[r].rule.states)
-        states = [indices[number] for number in numbers if number in indices]
-        return replace(rule, states=tuple(states[:MOST_STATES]), draws=tuple(draws))
-
-    return tuple(
-        replace(one, rules=tuple(complete(c, r, rule) for r, rule in enumerate(one.rules)))
-        for c, one in enumerate(capabilities)
-    )
-
-
-def _at(numbers: Sequence[int], indices: Mapping[int, int]) -> tuple[int, ...]:
-    return tuple(indices[number] for number in numbers)
-
-
-def _indexed(drawn: StateMap, indices: Mapping[int, int]) -> StateMap:
-    edges = (
-        replace(edge, source=indices[edge.source], target=indices[edge.target])
-        for edge in drawn.edges
-    )
-    return replace(drawn, states=_at(drawn.states, indices), edges=tuple(edges))
-
-
-def _indexed_overview(overview: GroupOverview, indices: Mapping[int, int]) -> GroupOverview:
-    groups = (replace(group, members=_at(group.members, indices)) for group in overview.groups)
-    return replace(overview, groups=tuple(groups))
-
-
-def _omissions(
-    draws: int, samples: Sequence[DrawSample], capabilities: Sequence[CapabilityDigest]
-) -> Iterator[str]:
+def _omissions(capabilities: Sequence[CapabilityDigest], draws: int) -> Iterator[str]:
     rules = sum(capability.rules_omitted for capability in capabilities)
     if rules:
         yield f"{counted(rules, 'rule')} omitted (size limit); `capscope show` prints all."
     if draws:
         yield f"{counted(draws, 'draw')} omitted (size limit)."
-    transcripts = sum(digest.transcript == OMITTED for _, digest in samples)
+    shown = (d for one in capabilities for rule in one.rules for d in rule.draws)
+    transcripts = sum(draw.transcript == OMITTED for draw in shown)
     if transcripts:
         yield (
             f"{counted(transcripts, 'transcript')} omitted (size limit); `capscope show RUN "

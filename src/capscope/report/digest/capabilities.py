@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from capscope.insight.rates import success_at_once, without_sinks
@@ -12,16 +12,7 @@ from capscope.insight.repeated_requests import Persistence
 from capscope.insight.success import ResetSuccess
 from capscope.logic import Effect, ExactlyOne, Intent, State, Vocabulary
 from capscope.model import Outcome, StateGraph
-from capscope.report.digest.card import CardDigest, Tone
-from capscope.report.digest.shape import (
-    CapabilityDigest,
-    LiteralChange,
-    Mark,
-    OutcomeDigest,
-    RuleDigest,
-    Standing,
-    SuccessDigest,
-)
+from capscope.report.digest.cards import CardDigest, Tone
 from capscope.report.digest.size_budget import SizeBudget, brief
 from capscope.report.text import CapabilityView, RuleView, success_text
 from capscope.sanitize import sanitize
@@ -32,12 +23,128 @@ if TYPE_CHECKING:
     from capscope.run import Run
 
 ALMOST_CERTAIN = 0.99
-MOST_STATES = 24
-"""States listed for one rule."""
-_LARGE_INDEX = 99_999
 _MOST_GROUPS = 3
 _MOST_CONDITIONS = 8
 """Conjunctions shown of one condition."""
+
+
+class Standing(StrEnum):
+    """How often an intent held after executions from states in which it did not hold.
+
+    If executions end with changes: how probable it is when it is requested until it holds.
+    """
+
+    UNTRIED = "untried"
+    """There were no such executions."""
+    RELIABLE = "reliable"
+    SOMETIMES = "sometimes"
+    NEVER = "never seen"
+
+
+class Mark(StrEnum):
+    """What an outcome means for the intent."""
+
+    ACHIEVED = "achieved"
+    OTHER = "something else"
+    NOTHING = "nothing changed"
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralChange:
+    """A literal that an outcome makes true."""
+
+    literal: str
+    side_effect: bool
+    """The intent does not ask for it, and neither the intent nor another change implies it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeDigest:
+    """One outcome of a rule."""
+
+    mark: Mark
+    probability: float
+    low: float
+    high: float
+    count: int
+    changes: tuple[LiteralChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawDigest:
+    """One execution that a rule was learned from."""
+
+    query: int
+    draw: int
+    execution: int
+    outcome: int
+    """Index among the outcomes of its rule."""
+    trajectory: tuple[int, ...]
+    """Numbers of states, from the state before to the state after."""
+    ending: str
+    simulator_steps: int
+    llm_tokens: int
+    detail: str
+    transcript: str
+    """Written by the agent: untrusted, possibly shortened, empty if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDigest:
+    """A rule: its condition, its outcomes and some of its draws."""
+
+    when: tuple[tuple[str, ...], ...]
+    """A disjunction of conjunctions; one empty conjunction means always."""
+    states_count: int
+    draws_count: int
+    achieving: float
+    held_already: bool
+    """The intent held before, and nothing changed."""
+    outcomes: tuple[OutcomeDigest, ...]
+    draws: tuple[DrawDigest, ...] = ()
+    """Some for each outcome, the earliest first."""
+    conditions_omitted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessDigest:
+    """The success right after a reset."""
+
+    rate: float | None
+    low: float
+    high: float
+    evidence: str
+    """The draws and resets behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityDigest:
+    """A row of the table, and what it expands to."""
+
+    intent: str
+    standing: Standing
+    executions: int
+    states_tried: int
+    states_untried: int
+    success: float | None
+    """See `capscope.insight.rates.success_at_once`."""
+    success_low: float
+    """The lowest success of a rule in which the intent did not hold already."""
+    side_effects: int
+    """The most side effects of an outcome."""
+    rules: tuple[RuleDigest, ...] = ()
+    gets_there: float | None = None
+    """The mean probability that the intent holds in the end if it is requested until it does, over
+    the same states as `success`; None if an execution does not end with a change."""
+    standing_inferred: bool = False
+    """Whether the standing would be lower without what the model infers about untried pairs."""
+    inferred: int = 0
+    """Of the states untried, those in which the model predicts what happens."""
+    harm: int | None = None
+    """The first card that says that it does harm."""
+    rules_omitted: int = 0
+    after_reset: SuccessDigest | None = None
+    """None if the intent holds after every reset, or where resets led was not recorded."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +158,7 @@ class Standings:
     views: tuple[CapabilityView, ...]
     each: tuple[Standing, ...]
     """Parallel to the views."""
-    eventual: tuple[Mapping[State, float], ...] | None
+    eventual: tuple[Mapping[State, float], ...] | None = None
     """Parallel to the views, see `Persistence`; None if executions do not end with changes."""
     gets_there: tuple[float | None, ...] = ()
     """Parallel to the views: the mean over the states tried; None if there are none."""
@@ -61,7 +168,7 @@ class Standings:
     @classmethod
     def at_once(cls, views: Sequence[CapabilityView]) -> Standings:
         """Judge each capability by single executions."""
-        return cls(tuple(views), tuple(map(standing_of, views)), None)
+        return cls(tuple(views), tuple(map(standing_of, views)))
 
     @classmethod
     def of_run(cls, run: Run, views: Sequence[CapabilityView]) -> Standings:
@@ -90,7 +197,8 @@ class Standings:
 
 def _mean(graph: StateGraph, chain: Persistence) -> float | None:
     counted = without_sinks(graph, chain.states)
-    return chain.mean(dict.fromkeys(counted, 1)) if counted else None
+    mean = chain.mean(dict.fromkeys(counted, 1)) if counted else None
+    return None if mean is None else brief(mean)
 
 
 def _by_state(states: Sequence[State], shares: Floats) -> Mapping[State, float]:
@@ -105,33 +213,37 @@ def _eventual_standing(probabilities: Mapping[State, float]) -> Standing:
     return Standing.SOMETIMES if max(probabilities.values()) > 0 else Standing.NEVER
 
 
+def standing_of(view: CapabilityView) -> Standing:
+    """Return how reliable a capability is where its intent did not hold already."""
+    executions = sum(rule.rule.executions for rule in view.rules if not rule.held)
+    successes = sum(rule.successes for rule in view.rules if not rule.held)
+    if not executions:
+        return Standing.UNTRIED
+    if successes == executions:
+        return Standing.RELIABLE
+    return Standing.SOMETIMES if successes else Standing.NEVER
+
+
 def capability_digests(
     standings: Standings,
     graph: StateGraph,
     space: SizeBudget,
-    success: Mapping[Intent, ResetSuccess] = MappingProxyType({}),
+    success: Mapping[Intent, ResetSuccess] | None = None,
 ) -> list[CapabilityDigest]:
-    """Describe every capability with as many of its rules as fit, without their draws."""
+    """Describe the capabilities with as many rules as fit, without their draws."""
     views = standings.views
-    plain = [_capability(view, graph, success.get(view.intent)) for view in views]
     described = [
-        replace(
-            one,
-            standing=standing,
-            standing_inferred=views[number].intent in standings.inferred,
-            gets_there=_gets_there(standings, number),
-        )
-        for number, (one, standing) in enumerate(zip(plain, standings.each, strict=True))
+        _capability(standings, i, graph, (success or {}).get(view.intent))
+        for i, view in enumerate(views)
     ]
     kept: list[list[RuleDigest]] = [[] for _ in views]
     space.take(*described)
     # The first rule of each, then the second of each: a long list must not displace the others.
-    most = max((len(view.rules) for view in views), default=0)
-    for rank in range(most):
+    for rank in range(max((len(view.rules) for view in views), default=0)):
         for view, rules in zip(views, kept, strict=True):
             if len(rules) == rank < len(view.rules):
                 rule = _rule(view.rules[rank], graph.vocabulary)
-                if space.take(rule, [_LARGE_INDEX] * min(rule.states_count, MOST_STATES)):
+                if space.take(rule):
                     rules.append(rule)
     return [
         replace(one, rules=tuple(rules), rules_omitted=len(view.rules) - len(rules))
@@ -139,21 +251,75 @@ def capability_digests(
     ]
 
 
-def _gets_there(standings: Standings, number: int) -> float | None:
-    mean = standings.gets_there[number] if standings.repeated else None
-    return None if mean is None else brief(mean)
+def _capability(
+    standings: Standings, number: int, graph: StateGraph, after_reset: ResetSuccess | None
+) -> CapabilityDigest:
+    view = standings.views[number]
+    success = success_at_once(graph, view.intent)
+    lowest = min((rule.achieving for rule in view.rules if not rule.held), default=0.0)
+    return CapabilityDigest(
+        intent=sanitize(str(view.intent)),
+        standing=standings.each[number],
+        executions=view.executions,
+        states_tried=view.states_tried,
+        states_untried=view.states_seen - view.states_tried,
+        success=None if success is None else brief(success),
+        success_low=brief(lowest),
+        side_effects=max((rule.most_side_effects for rule in view.rules), default=0),
+        gets_there=standings.gets_there[number] if standings.repeated else None,
+        standing_inferred=view.intent in standings.inferred,
+        after_reset=None if after_reset is None else _after_reset(after_reset),
+    )
+
+
+def _after_reset(success: ResetSuccess) -> SuccessDigest:
+    rate = None if success.rate is None else brief(success.rate)
+    return SuccessDigest(rate, brief(success.low), brief(success.high), success_text(success))
+
+
+def _rule(view: RuleView, vocabulary: Vocabulary) -> RuleDigest:
+    outcomes = zip(view.rule.outcomes, view.achieved, view.side_effects, strict=True)
+    conditions = [tuple(sanitize(str(literal)) for literal in term) for term in view.when]
+    return RuleDigest(
+        when=tuple(conditions[:_MOST_CONDITIONS]),
+        states_count=len(view.rule.states),
+        draws_count=view.rule.executions,
+        achieving=brief(view.achieving),
+        held_already=view.held and not view.acts,
+        outcomes=tuple(_outcome(*outcome, vocabulary) for outcome in outcomes),
+        conditions_omitted=max(len(conditions) - _MOST_CONDITIONS, 0),
+    )
+
+
+def _outcome(
+    outcome: Outcome, achieved: bool, beyond: Effect, vocabulary: Vocabulary
+) -> OutcomeDigest:
+    changed = outcome.effect.literals(vocabulary)
+    mark = Mark.ACHIEVED if achieved else Mark.OTHER if changed else Mark.NOTHING
+    low, high = outcome.interval
+    side_effects = beyond.literals(vocabulary)
+    changes = (LiteralChange(sanitize(str(x)), x in side_effects) for x in changed)
+    return OutcomeDigest(
+        mark, brief(outcome.probability), brief(low), brief(high), outcome.count, tuple(changes)
+    )
 
 
 def with_harm(
     capabilities: Sequence[CapabilityDigest], cards: Sequence[CardDigest]
 ) -> list[CapabilityDigest]:
     """Add to each capability the first card that says that it does harm."""
-    first: dict[str, int] = {}
-    for number, card in enumerate(cards):
-        if card.tone is Tone.HARM:
-            for intent in card.intents:
-                first.setdefault(intent, number)
+    harmful = [(i, card) for i, card in enumerate(cards) if card.tone is Tone.HARM]
+    first = {intent: i for i, card in reversed(harmful) for intent in card.intents}
     return [replace(one, harm=first.get(one.intent)) for one in capabilities]
+
+
+def with_inferred(run: Run, capabilities: Sequence[CapabilityDigest]) -> list[CapabilityDigest]:
+    """Add to each capability in how many states the model infers what happens."""
+    if not run.infers:
+        return list(capabilities)
+    by_intent = zip(run.graph.capabilities, run.model.coverage_by_capability(), strict=True)
+    inferred = {sanitize(str(intent)): own.inferred for intent, own in by_intent}
+    return [replace(one, inferred=inferred[one.intent]) for one in capabilities]
 
 
 def marks_note(groups: ExactlyOne, vocabulary: Vocabulary) -> str:
@@ -170,70 +336,4 @@ def marks_note(groups: ExactlyOne, vocabulary: Vocabulary) -> str:
     shown = joined(first_few(names, _MOST_GROUPS, "of {} more sets"))
     return (
         f"Exactly {shown} held in every state seen; a change that follows from this is not marked."
-    )
-
-
-def standing_of(view: CapabilityView) -> Standing:
-    """Return how reliable a capability is where its intent did not hold already."""
-    executions = sum(rule.rule.executions for rule in view.rules if not rule.held)
-    successes = sum(rule.successes for rule in view.rules if not rule.held)
-    if not executions:
-        return Standing.UNTRIED
-    if successes == executions:
-        return Standing.RELIABLE
-    return Standing.SOMETIMES if successes else Standing.NEVER
-
-
-def _after_reset(success: ResetSuccess | None) -> SuccessDigest | None:
-    if success is None:
-        return None
-    rate = None if success.rate is None else brief(success.rate)
-    return SuccessDigest(rate, brief(success.low), brief(success.high), success_text(success))
-
-
-def _capability(
-    view: CapabilityView, graph: StateGraph, after_reset: ResetSuccess | None
-) -> CapabilityDigest:
-    success = success_at_once(graph, view.intent)
-    lowest = min((rule.achieving for rule in view.rules if not rule.held), default=0.0)
-    return CapabilityDigest(
-        intent=sanitize(str(view.intent)),
-        standing=standing_of(view),
-        executions=view.executions,
-        states_tried=view.states_tried,
-        states_untried=view.states_seen - view.states_tried,
-        success=None if success is None else brief(success),
-        success_low=brief(lowest),
-        after_reset=_after_reset(after_reset),
-        side_effects=max((rule.most_side_effects for rule in view.rules), default=0),
-        rules=(),
-    )
-
-
-def _rule(view: RuleView, vocabulary: Vocabulary) -> RuleDigest:
-    outcomes = zip(view.rule.outcomes, view.achieved, view.side_effects, strict=True)
-    conditions = [tuple(sanitize(str(literal)) for literal in term) for term in view.when]
-    return RuleDigest(
-        when=tuple(conditions[:_MOST_CONDITIONS]),
-        states=(),
-        states_count=len(view.rule.states),
-        draws_count=view.rule.executions,
-        achieving=brief(view.achieving),
-        held_already=view.held and not view.acts,
-        outcomes=tuple(_outcome(*outcome, vocabulary) for outcome in outcomes),
-        draws=(),
-        conditions_omitted=max(len(conditions) - _MOST_CONDITIONS, 0),
-    )
-
-
-def _outcome(
-    outcome: Outcome, achieved: bool, beyond: Effect, vocabulary: Vocabulary
-) -> OutcomeDigest:
-    changed = outcome.effect.literals(vocabulary)
-    mark = Mark.ACHIEVED if achieved else Mark.OTHER if changed else Mark.NOTHING
-    low, high = outcome.interval
-    side_effects = beyond.literals(vocabulary)
-    changes = (LiteralChange(sanitize(str(x)), x in side_effects) for x in changed)
-    return OutcomeDigest(
-        mark, brief(outcome.probability), brief(low), brief(high), outcome.count, tuple(changes)
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
@@ -13,25 +14,18 @@ from capscope.insight.findings.finding import Rate
 from capscope.insight.hazards import HazardPair, HazardResult
 from capscope.insight.ways import Way, WayStep
 from capscope.logic import Effect, ExactlyOne, Literal, Phrasing, State, Vocabulary
-from capscope.report.digest.card import (
-    HAZARD,
-    CardDigest,
-    RateDigest,
-    Tone,
-    WayArrow,
-    WayDigest,
-    WayNode,
-)
 from capscope.report.digest.size_budget import SizeBudget, brief
 from capscope.report.digest.states import StateListing
-from capscope.report.digest.summary import as_sentence
 from capscope.report.hazards import hazard_details, hazard_headline
 from capscope.report.text import example_text
 from capscope.sanitize import sanitize
+from capscope.wording import as_sentence
 
 if TYPE_CHECKING:
     from capscope.run import Run
 
+HAZARD = "hazard"
+"""The kind of the cards of hazards."""
 _MOST_ARROWS = 6
 """Requests drawn of one way; of a longer one the first and the last."""
 _FIRST_ARROWS = 2
@@ -39,6 +33,83 @@ _LEAST_HARM = 2
 """The rank from which a finding is about what the agent does or fails to do."""
 _MOST_LITERALS = 6
 """Literals listed for one state of a way."""
+
+
+class Tone(StrEnum):
+    """How a reader should take something; the page gives each a color, a sign and a word."""
+
+    GOOD = "good"
+    ODD = "odd"
+    HARM = "harm"
+    IDLE = "idle"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class WayNode:
+    """A state on a way."""
+
+    state: int
+    """Its number: see `StateListing`."""
+    literals: tuple[str, ...]
+    """What is new in the state; in the first, what holds there and matters later."""
+    more: int = 0
+    """Literals that are not listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WayArrow:
+    """A request on a way, from one node to the next."""
+
+    intent: str
+    count: int
+    """How often it led to the next node."""
+    draws: int
+    """How often it was made in the node before."""
+
+
+@dataclass(frozen=True, slots=True)
+class WayDigest:
+    """How to get there: states, and the request between each and the next."""
+
+    nodes: tuple[WayNode, ...]
+    arrows: tuple[WayArrow, ...]
+    """One fewer than nodes. The last is what the card is about, if `from_beginning`."""
+    from_beginning: bool
+    """Whether the first node is a state in which runs begin; otherwise no way is known."""
+    gap: int = 0
+    """The node after which steps are left out, if there are any."""
+    omitted: int = 0
+    """Steps left out there."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateDigest:
+    """How often something happened."""
+
+    label: str
+    probability: float
+    low: float
+    high: float
+    draws: int
+    states: int
+
+
+@dataclass(frozen=True, slots=True)
+class CardDigest:
+    """A statement with its evidence: a finding, a hazard, a difference between runs."""
+
+    kind: str
+    tone: Tone
+    sentence: str
+    example: str
+    """A sentence, or empty."""
+    intents: tuple[str, ...]
+    rates: tuple[RateDigest, ...] = ()
+    """What happened, and what it is compared with."""
+    way: WayDigest | None = None
+    details: tuple[str, ...] = ()
+    """Further sentences."""
 
 
 def tone_of(finding: Finding) -> Tone:
@@ -156,11 +227,3 @@ def _rate(label: str, rate: Rate) -> RateDigest:
 def _rate_of_pair(pair: HazardPair) -> RateDigest:
     bounds = brief(pair.probability), brief(pair.low), brief(pair.high)
     return RateDigest("at the end of this way", *bounds, pair.draws, 1)
-
-
-def indexed_card(card: CardDigest, indices: Mapping[int, int]) -> CardDigest:
-    """Refer to states by their index in the digest instead of their number."""
-    if card.way is None:
-        return card
-    nodes = tuple(replace(node, state=indices[node.state]) for node in card.way.nodes)
-    return replace(card, way=replace(card.way, nodes=nodes))

@@ -16,9 +16,7 @@ from capscope.insight.diff.comparison import GAINS, DiffKind, Unchanged, change_
 from capscope.insight.ways import KnownWays, Way, WayStep
 from capscope.logic import Phrasing, State
 from capscope.report import difference as text
-from capscope.report.digest.card import CardDigest, RateDigest, Tone, WayDigest
-from capscope.report.digest.cards import CardMaker, indexed_card
-from capscope.report.digest.shape import StateDigest
+from capscope.report.digest.cards import CardDigest, CardMaker, RateDigest, Tone, WayDigest
 from capscope.report.digest.size_budget import WHOLE, SizeBudget
 from capscope.report.digest.states import StateListing
 from capscope.sanitize import sanitize
@@ -40,11 +38,9 @@ class DifferenceCards:
     def __init__(self, comparison: Comparison, newer: Run | None = None) -> None:
         """Make the cards; `newer` is run B, to draw ways in."""
         ways = None if newer is None else _Ways(newer)
-        made = [_card(difference, ways) for difference in comparison.differences]
-        indices = {} if ways is None else ways.listing.indices()
-        self.differences = tuple(indexed_card(card, indices) for card in made)
+        self.differences = tuple(_card(one, ways) for one in comparison.differences)
         self.suspected = tuple(map(_suspected_card, comparison.suspected))
-        self.states: tuple[StateDigest, ...] = () if ways is None else ways.listing.digests({})
+        self.states = {} if ways is None else ways.listing.listed
 
 
 def _card(difference: Difference, ways: _Ways | None) -> CardDigest:

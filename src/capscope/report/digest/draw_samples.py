@@ -7,15 +7,17 @@ serve all rules at once, so only the chosen draws are read from the journal.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal import Journal
-from capscope.report.digest.shape import CapabilityDigest, DrawDigest
+from capscope.report.digest.capabilities import CapabilityDigest, DrawDigest
 from capscope.report.digest.size_budget import SizeBudget, shortened
 from capscope.report.digest.states import StateListing
 from capscope.report.draws import ExecutionId, abbreviated_lines, read_executions
@@ -41,21 +43,71 @@ class OutcomeIndex(NamedTuple):
     outcome: int
 
 
-ChosenDraws = tuple[OutcomeIndex, Sequence[int]]
-"""The executions chosen for an outcome, best first."""
-
-
 DrawSample = tuple[OutcomeIndex, DrawDigest]
-"""A draw that is shown; its trajectory still consists of state numbers."""
+"""A draw that is shown, and the outcome that it shows."""
 
 
-def choose_draws(
+class DrawSamples(NamedTuple):
+    """The draws that are shown."""
+
+    shown: Sequence[DrawSample]
+    omitted: int
+    """Chosen draws that did not fit."""
+
+
+def sample_draws(
+    run: Run,
+    journal: Journal,
+    views: Sequence[CapabilityView],
+    digests: Sequence[CapabilityDigest],
+    listing: StateListing,
+    space: SizeBudget,
+    most: int,
+) -> DrawSamples:
+    """Choose draws for the rules of the digest and read them, as many as fit.
+
+    Args:
+        run: The run.
+        journal: Its journal.
+        views: Its capabilities.
+        digests: What is shown of them.
+        listing: Lists the states that the draws pass through.
+        space: What is left for the report; half of the rest is for transcripts.
+        most: The size of the draws without their transcripts.
+
+    Returns:
+        The draws, and how many of those chosen are omitted.
+    """
+    has_transcript = _with_transcript(run.executions, journal)
+    chosen = list(chosen_draws(run, views, digests, has_transcript))
+    samples = _read(run.executions, journal, chosen, has_transcript, listing, space.part(most))
+    shown = list(_with_transcripts(journal, samples, space.part(space.left // 2)))
+    return DrawSamples(shown, len(chosen) - len(shown))
+
+
+def with_draws(
+    capabilities: Sequence[CapabilityDigest], samples: Sequence[DrawSample]
+) -> list[CapabilityDigest]:
+    """Add the draws to the rules they belong to, the earliest first."""
+    of_rule: defaultdict[tuple[int, int], list[DrawDigest]] = defaultdict(list)
+    for (capability, rule, _), draw in samples:
+        of_rule[capability, rule].append(draw)
+    for draws in of_rule.values():
+        draws.sort(key=attrgetter("query", "draw", "execution"))
+    complete = []
+    for c, one in enumerate(capabilities):
+        rules = (replace(rule, draws=tuple(of_rule[c, r])) for r, rule in enumerate(one.rules))
+        complete.append(replace(one, rules=tuple(rules)))
+    return complete
+
+
+def chosen_draws(
     run: Run,
     views: Sequence[CapabilityView],
     digests: Sequence[CapabilityDigest],
     has_transcript: Mask,
-) -> list[ChosenDraws]:
-    """Choose executions for each outcome of the rules in the digest."""
+) -> Iterator[tuple[OutcomeIndex, int]]:
+    """Yield the best execution of every outcome in the digest, then the second best, etc."""
     outcomes = [
         OutcomeIndex(c, r, o)
         for c, digest in enumerate(digests)
@@ -68,10 +120,13 @@ def choose_draws(
     chosen: list[list[int]] = [[] for _ in outcomes]
     for execution in _best(group, transition, has_transcript).tolist():
         chosen[group[execution]].append(execution)
-    return list(zip(outcomes, chosen, strict=True))
+    for rank in range(MOST):
+        for outcome, executions in zip(outcomes, chosen, strict=True):
+            if rank < len(executions):
+                yield outcome, executions[rank]
 
 
-def with_transcript(table: ExecutionTable, journal: Journal) -> Mask:
+def _with_transcript(table: ExecutionTable, journal: Journal) -> Mask:
     """Return for each execution whether it has a transcript."""
     found = set(journal.transcribed())
     if not found:
@@ -118,15 +173,7 @@ def _first_few(group: Integers, some: Integers) -> Integers:
     return order[np.arange(len(order)) - begins < MOST]
 
 
-def ranked(chosen: Sequence[ChosenDraws]) -> Iterator[tuple[OutcomeIndex, int]]:
-    """Yield the best execution of every outcome, then the second best of every outcome, etc."""
-    for rank in range(MOST):
-        for outcome, executions in chosen:
-            if rank < len(executions):
-                yield outcome, executions[rank]
-
-
-def read_samples(
+def _read(
     table: ExecutionTable,
     journal: Journal,
     chosen: Sequence[tuple[OutcomeIndex, int]],
@@ -153,7 +200,7 @@ def read_samples(
     return samples
 
 
-def add_transcripts(
+def _with_transcripts(
     journal: Journal, samples: Sequence[DrawSample], space: SizeBudget
 ) -> Iterator[DrawSample]:
     """Add the transcripts that fit; a beginning that they share is given only once."""

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from capscope.insight.unrequested_changes import headline
 from capscope.logic import Phrasing
-from capscope.report.digest.capabilities import Standings
-from capscope.report.digest.card import HAZARD, CardDigest, Tone
-from capscope.report.digest.reliability import was
-from capscope.report.digest.shape import HeadlineDigest, Standing, TileDigest
-from capscope.report.digest.summary import as_sentence, duration
+from capscope.report.digest.capabilities import Standing, Standings
+from capscope.report.digest.cards import HAZARD, CardDigest, Tone
+from capscope.report.digest.summary import duration
 from capscope.report.notes import agent_failure_warnings, change_warnings, claim_text
 from capscope.sanitize import sanitize
 from capscope.strategy.registry import Claim, claim_of
-from capscope.wording import counted, first_few
+from capscope.wording import as_sentence, counted, first_few, was
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -37,6 +36,38 @@ _NAMES = {
     Standing.NEVER: "never seen",
     Standing.UNTRIED: "unknown",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class TileDigest:
+    """How many capabilities, or findings, are of a kind."""
+
+    name: str
+    tone: Tone
+    number: int
+    meaning: str
+    examples: tuple[str, ...]
+    """Some of the intents."""
+    standing: str
+    """The capabilities to show when the tile is chosen; empty for the cards."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlineDigest:
+    """The first screen: what matters most, what was assessed, its cost, and what is claimed."""
+
+    sentence: str
+    tone: Tone
+    card: int | None
+    """The card that the sentence is from."""
+    assessed: str
+    cost: str
+    claim: str
+    claimed: bool
+    """Whether the claim is a statement with a confidence, and not that there is none."""
+    tiles: tuple[TileDigest, ...]
+    detail: str = ""
+    """The numbers behind the sentence."""
 
 
 def headline_of(run: Run, standings: Standings, cards: Sequence[CardDigest]) -> HeadlineDigest:

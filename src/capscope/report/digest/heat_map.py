@@ -8,8 +8,8 @@ whatever the model infers. The rate of single requests is estimated as everywher
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from capscope.insight.rates import successes
 from capscope.logic import State
 from capscope.logic.dnf import bit_matrix
 from capscope.model import StateGraph
-from capscope.report.digest.shape import HeatCell, HeatMap, HeatRow
 from capscope.report.digest.size_budget import SizeBudget, brief
 from capscope.report.text import CapabilityView
 from capscope.sanitize import sanitize
@@ -27,6 +26,41 @@ from capscope.stats.partial_pooling import mean_probability
 _MOST_ATOMS = 8
 _MOST_CANDIDATES = 64
 _MOST_ROWS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """How often a capability was achieved under a condition."""
+
+    rate: float | None
+    """The mean over the states tried in which the intent did not hold; None if there are none."""
+    states: int
+    """The states tried."""
+    seen: int
+    """The states seen under the condition in which the intent did not hold."""
+    rules: tuple[int, ...]
+    """The rules that apply to some of these states, by index."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatRow:
+    """The cells of one capability: one for each column, after one for all states."""
+
+    capability: int
+    """Index into `Digest.capabilities`."""
+    cells: tuple[HeatCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Success by capability and condition."""
+
+    columns: tuple[str, ...]
+    """Literals, each followed by its opposite."""
+    rows: tuple[HeatRow, ...]
+    rows_omitted: int
+    repeated: bool
+    """Whether rates are of asking until the intent holds, or else of asking once."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +88,22 @@ def heat_map(
     views: Sequence[CapabilityView],
     eventual: Sequence[Mapping[State, float]] | None,
     atoms: Sequence[int],
+    rules: Sequence[int],
     space: SizeBudget,
 ) -> HeatMap:
-    """Make the heat map; `atoms` are the candidates for columns, the most important first.
+    """Make the heat map.
 
-    `eventual` has for each view the probability of succeeding eventually, by state; without it the
-    rates are those of one execution.
+    Args:
+        graph: What was seen.
+        views: The capabilities.
+        eventual: For each view the probability of succeeding eventually, by state; without it the
+            rates are those of one execution.
+        atoms: The candidates for columns, the most important first.
+        rules: For each view how many of its rules are in the digest.
+        space: Limits the rows.
+
+    Returns:
+        The heat map, with as many rows as fit.
     """
     states = list(graph.nodes)
     row_of = {state: i for i, state in enumerate(states)}
@@ -77,22 +121,11 @@ def heat_map(
     for one in ranked[:_MOST_ROWS]:
         test = views[one.capability].intent.test(graph.vocabulary)
         not_yet = np.array([not test(state) for state in states], dtype=bool)
-        row = HeatRow(one.capability, tuple(_cells(one, within, not_yet)))
+        row = HeatRow(one.capability, tuple(_cells(one, within, not_yet, rules[one.capability])))
         if not space.take(row):
             break
         rows.append(row)
     return HeatMap(columns, tuple(rows), len(tried) - len(rows), eventual is not None)
-
-
-def without_omitted_rules(heat: HeatMap, kept: Sequence[int]) -> HeatMap:
-    """Forget rules that the digest omits; `kept` has for each capability how many it keeps."""
-
-    def known(row: HeatRow) -> HeatRow:
-        own = range(kept[row.capability])
-        cells = (replace(c, rules=tuple(r for r in c.rules if r in own)) for c in row.cells)
-        return replace(row, cells=tuple(cells))
-
-    return replace(heat, rows=tuple(map(known, heat.rows)))
 
 
 def _tried(
@@ -170,14 +203,12 @@ def _variance_explained(holds: Mask, success: Floats) -> Floats:
     return np.where(explained > 1e-9, explained, 0.0)
 
 
-def _cells(one: TriedStates, within: Mask, not_yet: Mask) -> list[HeatCell]:
+def _cells(one: TriedStates, within: Mask, not_yet: Mask, rules: int) -> Iterator[HeatCell]:
     seen = not_yet @ within.astype(np.int64)
     own = within[one.rows]
-    cells = []
     for column in range(own.shape[1]):
         here = own[:, column]
         states = int(here.sum())
         rate = brief(one.mean(here)) if states else None
-        rules = tuple(np.unique(one.rule[here]).tolist())
-        cells.append(HeatCell(rate, states, int(seen[column]), rules))
-    return cells
+        shown = tuple(rule for rule in np.unique(one.rule[here]).tolist() if rule < rules)
+        yield HeatCell(rate, states, int(seen[column]), shown)

@@ -13,12 +13,12 @@ outcome is always the same, or to measure probabilities if it is not.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from capscope.journal.execution_table import ExecutionTable
 from capscope.model import StateGraph
-from capscope.report.digest.shape import AuditDigest, Coverage, LearningPoint, SpendingPart
 from capscope.stats.arrays import Integers, Mask
 from capscope.stats.audit import AuditResult
 from capscope.strategy.registry import STRATEGIES
@@ -46,6 +46,53 @@ _MEANINGS = {
     _MEASURING: "the same again in a state with several outcomes, to learn their probabilities",
     _CUT: "executions that were running when a budget was spent; they are not counted as observed",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDigest:
+    """The audit within the learning curve."""
+
+    first: int
+    """The executions before it."""
+    last: int
+    passed: bool
+    scored: int
+    surprises: int
+
+
+@dataclass(frozen=True, slots=True)
+class LearningPoint:
+    """What was known after this many executions."""
+
+    executions: int
+    agreement: float
+    """One minus the mean total variation distance between what had been seen of a pair then and at
+    the end, over the pairs tried at the end; the distance of an untried pair is 1."""
+    pairs: int
+    transitions: int
+    states: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingPart:
+    """The executions that were spent on one purpose."""
+
+    name: str
+    meaning: str
+    executions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many pairs were tried, and how often."""
+
+    pairs_tried: int
+    pairs_seen: int
+    """States seen times capabilities."""
+    pairs_inferred: int
+    """Of the untried pairs, those that the model predicts; the others are unknown."""
+    draws_per_pair: tuple[tuple[str, int], ...]
+    """A range of draws such as `2 to 5`, and the number of pairs in it; `0` is the first."""
 
 
 def learning_curve(table: ExecutionTable) -> tuple[LearningPoint, ...]:

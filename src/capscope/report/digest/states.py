@@ -1,4 +1,4 @@
-"""The states that a digest mentions, and the map of them.
+"""The states that a digest mentions, the map of them, and an overview of groups of them.
 
 Listed are the states on the map and those that a draw or an example passes through. A state is
 named by its number in the order in which states were first seen, whether or not all are listed.
@@ -6,27 +6,102 @@ named by its number in the order in which states were first seen, whether or not
 A map of everything would be too large, and the most visited states of a large world would form
 islands. So the map has as many states as fit, nearest to the initial state of the run first, with
 all edges between them.
+
+Behavior depends on few atoms, those that the conditions of rules mention, so states that agree in
+them are also drawn as one group. Atoms are added in the order of their importance for as long as
+the groups stay few enough to be read.
 """
 
 import base64
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal import Journal
-from capscope.logic import Intent, State, Vocabulary
+from capscope.logic import Atom, Intent, State, Vocabulary
 from capscope.model.state_graph import StateGraph, StateNode, constant_atoms
 from capscope.problem.positions import SavedPosition
-from capscope.report.digest.shape import MapEdge, StateDigest, StateMap
 from capscope.report.digest.size_budget import SizeBudget, brief
+from capscope.report.text import CapabilityView
 from capscope.sanitize import sanitize
 
 Pictures = Callable[[bytes], bytes]
 """Draws the position of a snapshot as a PNG."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 _MOST_MAP_STATES = 300
+MOST_GROUPS = 20
+_MOST_MEMBERS = 12
+_LEAST_SHARE = 0.01
+_MOST_EDGES = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class StateDigest:
+    """A symbolic state."""
+
+    name: str
+    """Short: `s0` is the initial state of the run."""
+    atoms: tuple[str, ...]
+    """The atoms that hold, without those that always hold."""
+    executions: int
+    """Executions that started there."""
+    picture: str
+    """A `data:image/png` address, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapEdge:
+    """Executions that led from one state to another."""
+
+    source: int
+    target: int
+    capability: int
+    """Index into `Digest.capabilities`."""
+    probability: float
+    """The share of the capability's executions in the source that led to the target."""
+    draws: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateMap:
+    """The states seen, or those nearest to the initial state, and the edges between them."""
+
+    states: tuple[int, ...]
+    """By number."""
+    edges: tuple[MapEdge, ...]
+    omitted: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateGroup:
+    """States that agree in the atoms of the overview."""
+
+    literals: tuple[str, ...]
+    """Atoms that hold in all of them and tell them from the other groups."""
+    states: int
+    executions: int
+    """Executions that started in one of them."""
+    members: tuple[int, ...]
+    """Numbers of states, possibly not all."""
+    initial: bool
+    """Whether the run began in one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOverview:
+    """A map of groups of states: readable if there are thousands of them."""
+
+    atoms: tuple[str, ...]
+    """What groups differ in."""
+    groups: tuple[StateGroup, ...]
+    edges: tuple[MapEdge, ...]
+    """Between groups, by index; shares are of the capability's executions in the source group."""
+
+
+NO_OVERVIEW = GroupOverview((), (), ())
 
 
 class StateListing:
@@ -57,33 +132,28 @@ class StateListing:
         atoms = self.holding(self.states[number] & ~self.always)
         return StateDigest(f"s{number}", atoms, self._departures[number], "")
 
-    def indices(self) -> dict[int, int]:
-        """Return the index of each listed state, by its number."""
-        return {number: i for i, number in enumerate(sorted(self._listed))}
-
-    def digests(self, pictures: Mapping[int, str]) -> tuple[StateDigest, ...]:
-        """Return the listed states in order, each with its picture if there is one."""
-        return tuple(
-            replace(digest, picture=pictures.get(number, ""))
-            for number, digest in sorted(self._listed.items())
-        )
+    @property
+    def listed(self) -> dict[int, StateDigest]:
+        """The states listed so far, by number in ascending order."""
+        return dict(sorted(self._listed.items()))
 
     def most_visited(self, numbers: Iterable[int]) -> list[int]:
         """Sort states: the initial state first, then the most visited."""
         return sorted(numbers, key=lambda n: (n > 0, -self._departures[n], n))
 
 
-def state_pictures(
+def with_pictures(
     listing: StateListing, journal: Journal, draw: Pictures | None, space: SizeBudget
-) -> dict[int, str]:
-    """Draw a position of each listed state, as many as fit; return data addresses."""
-    drawn: dict[int, str] = {}
-    if draw is not None:
-        for number in listing.most_visited(listing.indices()):
-            address = picture_address(journal.positions(listing.states[number]), draw)
-            if address and space.take(address):
-                drawn[number] = address
-    return drawn
+) -> dict[int, StateDigest]:
+    """Return the listed states by number, with a picture of each as far as they fit."""
+    states = listing.listed
+    if draw is None:
+        return states
+    for number in listing.most_visited(states):
+        address = picture_address(journal.positions(listing.states[number]), draw)
+        if address and space.take(address):
+            states[number] = replace(states[number], picture=address)
+    return states
 
 
 def picture_address(positions: list[SavedPosition], draw: Pictures) -> str:
@@ -159,3 +229,119 @@ def _edges(
                     count = pair.counts[effect]
                     ends = number[node.state], number[after.state]
                     yield MapEdge(*ends, position, brief(count / pair.total), count)
+
+
+def splitting_atoms(views: Sequence[CapabilityView], vocabulary: Vocabulary) -> list[int]:
+    """Return the positions of the atoms in the conditions of rules, the most important first.
+
+    An atom counts for each rule by the share of the capability's states that the rule covers,
+    divided among the literals of its condition: long conditions describe accidents.
+    """
+    position = {atom: i for i, atom in enumerate(vocabulary.atoms)}
+    weights: defaultdict[int, float] = defaultdict(float)
+    for view in views:
+        tried = view.states_tried
+        # A capability that does the same everywhere has no condition.
+        for rule in view.rules if len(view.rules) > 1 else ():
+            atoms: set[Atom] = {literal.atom for term in rule.when for literal in term}
+            for atom in atoms:
+                weights[position[atom]] += len(rule.rule.states) / tried / len(atoms)
+    return sorted(weights, key=lambda i: (-weights[i], i))
+
+
+def grouping_atoms(
+    states: Sequence[State], atoms: Sequence[int], most: int = MOST_GROUPS
+) -> list[int]:
+    """Choose atoms, the most important first, that divide the states into a few groups.
+
+    An atom is passed over if it would make too many groups or none that are new, or if nearly all
+    states agree in it: that separates a few from the rest and tells little about the others.
+    """
+    chosen: list[int] = []
+    mask, groups = 0, 1
+    least = _LEAST_SHARE * len(states)
+    for atom in atoms:
+        holding = sum(state >> atom & 1 for state in states)
+        if min(holding, len(states) - holding) < least:
+            continue
+        wider = mask | 1 << atom
+        number = len({state & wider for state in states})
+        if groups < number <= most:
+            chosen.append(atom)
+            mask, groups = wider, number
+        if groups == most:
+            break
+    return chosen
+
+
+def group_overview(
+    graph: StateGraph,
+    intents: Sequence[Intent],
+    atoms: Sequence[int],
+    listing: StateListing,
+    space: SizeBudget,
+) -> GroupOverview:
+    """Group the states seen; members are numbers, edges refer to the position in `intents`."""
+    chosen = grouping_atoms(list(graph.nodes), atoms)
+    mask = sum(1 << atom for atom in chosen)
+    members: dict[State, list[int]] = {}
+    for state in graph.nodes:
+        members.setdefault(state & mask, []).append(listing.number[state])
+    index = {key: i for i, key in enumerate(members)}
+    named = _named_atoms(graph, mask, len(members))
+    groups = tuple(_group(graph, numbers, named, listing) for numbers in members.values())
+    listed = [number for group in groups for number in group.members]
+    edges = _group_edges(graph, intents, mask, index)
+    # Groups of one state each say nothing that the map of states does not.
+    if len(groups) in (1, len(graph.nodes)) or not listing.take(listed, space, groups, edges):
+        return NO_OVERVIEW
+    names = (sanitize(str(graph.vocabulary.atoms[atom])) for atom in sorted(chosen))
+    return GroupOverview(tuple(names), groups, edges)
+
+
+def _named_atoms(graph: StateGraph, mask: State, groups: int) -> State:
+    """Add atoms by which a group can be named: that a robot is there says more than not here."""
+    for group in graph.exactly_one.groups:
+        wider = mask | group
+        if group & mask and len({state & wider for state in graph.nodes}) == groups:
+            mask = wider
+    return mask
+
+
+def _group(
+    graph: StateGraph, numbers: Sequence[int], named: State, listing: StateListing
+) -> StateGroup:
+    departures = (graph.nodes[listing.states[number]].departures for number in numbers)
+    shown = listing.most_visited(numbers)[:_MOST_MEMBERS]
+    return StateGroup(
+        listing.holding(listing.states[numbers[0]] & named),
+        len(numbers),
+        sum(departures),
+        tuple(shown),
+        0 in numbers,
+    )
+
+
+def _group_edges(
+    graph: StateGraph, intents: Sequence[Intent], mask: State, index: dict[State, int]
+) -> tuple[MapEdge, ...]:
+    draws: Counter[tuple[int, int]] = Counter()
+    led: Counter[tuple[int, int, int]] = Counter()
+    capabilities = [graph.index[intent] for intent in intents]
+    for node in graph.nodes.values():
+        source = index[node.state & mask]
+        for position, capability in enumerate(capabilities):
+            pair = node.pairs[capability]
+            if pair is None:
+                continue
+            draws[source, position] += pair.total
+            if pair.only is node:
+                continue
+            for effect, after in zip(pair.group.effects, pair.successors, strict=True):
+                target = index[after.state & mask]
+                if target != source:
+                    led[source, target, position] += pair.counts[effect]
+    return tuple(
+        MapEdge(source, target, position, brief(count / draws[source, position]), count)
+        for (source, target, position), count in led.most_common(_MOST_EDGES)
+    )

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from capscope.insight.hazards import HazardResult
-from capscope.report.digest.cards import CardMaker, indexed_card
+from capscope.report.digest.cards import CardMaker
 from capscope.report.digest.size_budget import WHOLE, SizeBudget
 from capscope.report.digest.states import StateListing
-from capscope.report.digest.summary import as_sentence
 from capscope.report.hazards import confidence_note
 from capscope.report.page.rendering import render
 from capscope.report.page.terms import term_renderer
-from capscope.wording import counted
+from capscope.wording import as_sentence, counted
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -24,15 +23,14 @@ def hazards_page(run: Run, results: Sequence[HazardResult]) -> str:
     listing, vocabulary = StateListing(run.graph.vocabulary, run.executions), run.graph.vocabulary
     maker = CardMaker(run, listing)
     cards = maker.taken((maker.hazard_card(run, one) for one in results), SizeBudget(WHOLE))
-    indices = listing.indices()
     phrases = [(p.name, p.phrase, p.negated) for p in vocabulary.predicates if p.phrase]
     return render(
         "hazards.html.j2",
         run=run,
         happened=sum(bool(one.happened or one.cut_short) for one in results),
-        cards=[indexed_card(card, indices) for card in cards],
+        cards=cards,
         omitted=len(results) - len(cards),
-        states=listing.digests({}),
+        states=listing.listed,
         term=term_renderer(phrases),
         number=counted(len(results), "hazard"),
         executions=counted(run.usage.executions, "execution"),

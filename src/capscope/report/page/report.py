@@ -6,6 +6,7 @@ its rules. Draws, charts and the map of states are embedded as JSON and rendered
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections import Counter
@@ -14,16 +15,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capscope.journal.run_directory import write_atomically
+from capscope.export.model_json import model_of_run
+from capscope.journal.run_directory import MODEL, write_atomically
 from capscope.phases import begin_phase
 from capscope.report.digest import Digest, Pictures, digest_run
-from capscope.report.digest.shape import (
-    CapabilityDigest,
-    GroupOverview,
-    MapEdge,
-    RuleDigest,
-    StateMap,
-)
+from capscope.report.digest.capabilities import CapabilityDigest
+from capscope.report.digest.states import MapEdge
 from capscope.report.page.rendering import render
 from capscope.report.page.terms import term_renderer
 from capscope.wording import counted
@@ -35,6 +32,18 @@ _SCRIPTS = (
     *("libraries.js", "dom.js", "table.js", "heat.js", "draws.js", "cards.js"),
     *("charts.js", "map_view.js", "map_list.js", "map.js"),
 )
+
+
+def write_results(run: Run, pictures: Pictures | None) -> None:
+    """Write the model and the report of a run, and compute what is printed at its end."""
+    # What is printed comes first: if time runs out, it is there.
+    begin_phase("summing up")
+    run.sum_up()
+    begin_phase(f"writing {MODEL}")
+    text = json.dumps(model_of_run(run), indent=1) + "\n"
+    write_atomically(run.path / MODEL, text)
+    begin_phase("writing the report")
+    write_report(run, run.report_path, pictures)
 
 
 def write_report(run: Run, target: Path, pictures: Pictures | None = None) -> Path:
@@ -78,14 +87,21 @@ def _anchors(intents: Iterable[str]) -> list[str]:
     return anchors
 
 
-def _for_scripts(digest: Digest, anchors: list[str]) -> dict[str, Any]:
+def _for_scripts(digest: Digest, anchors: Sequence[str]) -> dict[str, Any]:
     """Select what scripts need; edges are lists, since there are thousands of them."""
+    overview = digest.overview
     return {
         "capabilities": list(map(_capability, digest.capabilities, anchors)),
-        "states": [[s.name, s.atoms, s.executions, s.picture] for s in digest.states],
+        "states": {n: [s.name, s.atoms, s.executions, s.picture] for n, s in digest.states.items()},
         "phrases": {name: [phrase, opposite] for name, phrase, opposite in digest.phrases},
-        "map": _map(digest.map),
-        "overview": _overview(digest.overview),
+        "map": {"states": digest.map.states, "edges": _edges(digest.map.edges)},
+        "overview": {
+            "groups": [
+                [group.literals, group.states, group.executions, group.members, group.initial]
+                for group in overview.groups
+            ],
+            "edges": _edges(overview.edges),
+        },
         "learning": [
             [p.executions, p.agreement, p.pairs, p.transitions, p.states] for p in digest.learning
         ],
@@ -100,32 +116,16 @@ def _capability(capability: CapabilityDigest, anchor: str) -> dict[str, Any]:
         "intent": capability.intent,
         "anchor": anchor,
         "command": f"capscope show DIR {shlex.quote(capability.intent)} --draws",
-        "rules": [_rule(rule) for rule in capability.rules],
+        "rules": [
+            {
+                "marks": [outcome.mark for outcome in rule.outcomes],
+                "draws_count": rule.draws_count,
+                "draws": [asdict(draw) for draw in rule.draws],
+            }
+            for rule in capability.rules
+        ],
     }
-
-
-def _rule(rule: RuleDigest) -> dict[str, Any]:
-    return {
-        "marks": [outcome.mark for outcome in rule.outcomes],
-        "draws_count": rule.draws_count,
-        "draws": [asdict(draw) for draw in rule.draws],
-    }
-
-
-def _map(states: StateMap) -> dict[str, Any]:
-    return {"states": states.states, "edges": _edges(states.edges)}
-
-
-def _overview(overview: GroupOverview) -> dict[str, Any]:
-    groups = (
-        [group.literals, group.states, group.executions, group.members, group.initial]
-        for group in overview.groups
-    )
-    return {"groups": list(groups), "edges": _edges(overview.edges)}
 
 
 def _edges(edges: Sequence[MapEdge]) -> list[list[float]]:
-    return [
-        [edge.source, edge.target, edge.capability, round(edge.probability, 4), edge.draws]
-        for edge in edges
-    ]
+    return [[e.source, e.target, e.capability, round(e.probability, 4), e.draws] for e in edges]
