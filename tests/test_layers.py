@@ -182,6 +182,12 @@ def test_a_library_is_imported_in_its_own_place_only(modules, homes):
     assert strangers(modules, homes) == []
 
 
+def test_sql_is_known_where_sqlite_is_imported_only():
+    homes = tuple(f"{home}." for home in HOMES["sqlite3"])
+    knowing = {m for m, path in MODULES.items() if "SELECT " in path.read_text(encoding="utf-8")}
+    assert [module for module in knowing if not f"{module}.".startswith(homes)] == []
+
+
 def test_the_core_knows_nothing_of_the_worlds():
     assert [m for m, path in MODULES.items() if "capscope_worlds" in path.read_text()] == []
 

@@ -10,8 +10,8 @@ from capscope import problems
 from capscope.adapters.llm.client import close_shared_clients
 from capscope.errors import DomainFileError, ProblemError, install_hint
 from capscope.problem import Problem, check_problem
+from capscope.problem.registered import RegisteredProblem
 from capscope.problems import (
-    RegisteredProblem,
     canonical_source,
     load_problem,
     registered_problems,

@@ -9,7 +9,7 @@ import pytest
 import capscope
 from capscope import Budget, CapscopeError, Run, Usage, assess, load, resume
 from capscope.errors import RunError
-from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.journal.run_meta import StopKind, StopReason
 from capscope.strategy.registry import STRATEGIES
 from support import toy_worlds
 from support.board_runs import (

@@ -21,8 +21,8 @@ from capscope import load
 from capscope.assessment import Event, RunSpec, run_assessment
 from capscope.assessment.spec import with_declared
 from capscope.journal.journal import Journal
+from capscope.journal.run_meta import Budget, Usage
 from capscope.journal.settings import Settings
-from capscope.journal.usage import Budget, Usage
 from capscope.logic import to_json
 from capscope.model import StateGraph
 from capscope.problems import load_problem, source_slug

@@ -21,8 +21,8 @@ from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import Address, Json, with_settings
 from capscope.cli.output import print_json, print_line
 from capscope.errors import CapscopeError
+from capscope.journal.run_meta import Budget
 from capscope.journal.settings import Settings
-from capscope.journal.usage import Budget
 from capscope.problems import canonical_source, load_problem, source_files
 from capscope_experiments.bench import Bench
 from capscope_experiments.cluster_jobs import RayCluster, connected_cluster

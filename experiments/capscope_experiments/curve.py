@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from capscope.journal.execution_table import ExecutionTable
-from capscope.journal.usage import Usage
+from capscope.journal.run_meta import Usage
 from capscope.model import CapabilityModel, ExtremeModels, LearnedModel, StateGraph
 from capscope.report.digest.learning import FIRST_TRIES, ON_THE_WAY, REPEATS, spending
 from capscope.strategy.registry import DEFAULT_STRATEGY

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from capscope.journal.usage import Budget
+from capscope.journal.run_meta import Budget
 from capscope.strategy.registry import RANDOM, STRATEGIES
 from capscope_experiments.baselines.uniform_pair import UNIFORM
 from capscope_experiments.measure import SEQUENCES

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from capscope.assessment import Event
     from capscope.assessment.workers import WorkerSettings
     from capscope.errors import CapscopeError
+    from capscope.journal.run_meta import Budget, Usage
     from capscope.journal.settings import Settings
-    from capscope.journal.usage import Budget, Usage
     from capscope.logic import Atom, Effect, Intent, Literal, Predicate, State, Vocabulary
     from capscope.problem import Limits, Problem, check_problem
     from capscope.run import Run, assess, load, resume
@@ -45,7 +45,7 @@ _HOMES = {
     "capscope.assessment.workers": ("WorkerSettings",),
     "capscope.errors": ("CapscopeError",),
     "capscope.journal.settings": ("Settings",),
-    "capscope.journal.usage": ("Budget", "Usage"),
+    "capscope.journal.run_meta": ("Budget", "Usage"),
     "capscope.run": ("Run", "assess", "load", "resume"),
     "capscope.logic": (
         *("Atom", "Effect", "Intent", "Literal", "Predicate", "State", "Vocabulary"),

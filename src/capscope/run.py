@@ -33,10 +33,9 @@ from capscope.errors import RunError, SimulatorError
 from capscope.insight.run_facts import RunFacts, initial_graph
 from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal_file import understood
-from capscope.journal.progress import journal_stamp
-from capscope.journal.run_directory import REPORT, RunDirectory, TemporaryRun
+from capscope.journal.run_directory import REPORT, RunDirectory, TemporaryRun, journal_stamp
+from capscope.journal.run_meta import Budget
 from capscope.journal.settings import Settings
-from capscope.journal.usage import Budget
 from capscope.phases import begin_phase
 from capscope.problem import Problem, picture_of
 from capscope.problem.program_end import only_by_itself

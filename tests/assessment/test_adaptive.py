@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from capscope import Budget, Settings, assess, load, resume
-from capscope.journal.stop_reason import StopKind
+from capscope.journal.run_meta import StopKind
 from capscope.stats.audit import step_weights
 from capscope.strategy.candidates import Candidates
 from support.answer_tables import filing, switching

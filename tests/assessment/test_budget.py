@@ -6,9 +6,10 @@ import pytest
 from capscope import Budget, CapscopeError, Settings, Usage, Vocabulary, assess, resume
 from capscope.assessment import RunSpec, run_assessment
 from capscope.assessment.loop import discover, recall
-from capscope.journal.journal import Draw, Execution, Journal, QueryRecord
+from capscope.journal.draws import Draw, Execution, QueryRecord
+from capscope.journal.journal import Journal
 from capscope.journal.run_directory import RunDirectory
-from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.journal.run_meta import StopKind, StopReason
 from capscope.problem import Attempt, Ending
 from capscope.strategy.base import QueryChoice, SequencePolicy, Task
 from capscope.strategy.registry import STRATEGIES

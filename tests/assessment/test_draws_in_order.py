@@ -8,7 +8,8 @@ import pytest
 from capscope import Budget, assess, load, resume
 from capscope.assessment.ask import retrace
 from capscope.errors import RunError
-from capscope.journal.journal import Draw, Execution, Journal, Start
+from capscope.journal.draws import Draw, Execution, Start
+from capscope.journal.journal import Journal
 from capscope.journal.settings import Settings
 from capscope.problem import Ending
 from capscope.problem.attempt import Attempt

@@ -16,7 +16,7 @@ from capscope.assessment import RunSpec, run_assessment
 from capscope.assessment.loop import recall
 from capscope.journal.journal import Journal
 from capscope.journal.run_directory import RunDirectory
-from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.journal.run_meta import StopKind, StopReason
 from capscope.problem import Limits, Problem
 
 WORDS = Vocabulary.of_atoms("pqr")

@@ -14,7 +14,7 @@ from capscope import Budget, Settings, assess, load, resume
 from capscope.assessment.workers import WorkerSettings
 from capscope.errors import RunError
 from capscope.journal.journal import Journal
-from capscope.journal.stop_reason import StopReason
+from capscope.journal.run_meta import StopReason
 from support import hanging_worlds
 from support.hanging_worlds import HANG
 from support.journal_rows import dump

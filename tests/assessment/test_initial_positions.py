@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from capscope import Budget, Settings, assess, load, resume
-from capscope.journal.identity import InitialPositions, RunMeta
 from capscope.journal.journal import Journal
+from capscope.journal.run_meta import InitialPositions, RunMeta
 from capscope.strategy.registry import STRATEGIES
 from support.small_runs import meta
 from support.toy_worlds import Board, Scripted, board_problem
@@ -59,7 +59,7 @@ def rows(run):
     tables = ("states", "intents", "snapshots", "positions")
     with closing(Journal.open(run / "journal.sqlite", read_only=True)) as journal:
         selected = (draws, *(f"SELECT * FROM {table}" for table in tables))
-        return [list(journal.select(query)) for query in selected], starts(run)
+        return [journal._db.execute(query).fetchall() for query in selected], starts(run)
 
 
 @pytest.mark.parametrize("board", [BoardLitByChance, BoardThatWritesAStory])

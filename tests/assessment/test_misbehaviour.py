@@ -9,7 +9,7 @@ import pytest
 from capscope import Budget, Settings, assess, load, resume
 from capscope.errors import AgentError, JournalError, ProblemError
 from capscope.journal.journal import Journal
-from capscope.journal.stop_reason import StopKind
+from capscope.journal.run_meta import StopKind
 from capscope.problem import Ending
 from support.toy_worlds import (
     RAISES_HERE,

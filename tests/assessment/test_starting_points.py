@@ -6,7 +6,8 @@ from itertools import pairwise
 import pytest
 
 from capscope import Settings, assess
-from capscope.journal.journal import Journal, Start
+from capscope.journal.draws import Start
+from capscope.journal.journal import Journal
 from capscope.problem.positions import SavedPosition
 from capscope.strategy.registry import STRATEGIES
 from support.toy_worlds import Board, board_problem

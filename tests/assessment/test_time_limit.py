@@ -18,7 +18,7 @@ from capscope.assessment.time_limit import (
     interrupted_at,
     until,
 )
-from capscope.journal.stop_reason import StopReason
+from capscope.journal.run_meta import StopReason
 from support.processes import SECONDS
 from support.toy_worlds import slippery_board
 

@@ -5,7 +5,7 @@ import pytest
 
 from capscope.errors import CapscopeError, ProblemError, RunError
 from capscope.insight.evaluation.reference import enumerate_truth
-from capscope.journal.usage import Budget
+from capscope.journal.run_meta import Budget
 from capscope.logic import Intent
 from capscope.model import StateGraph
 from capscope.problems import load_problem

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capscope import Budget, assess
+from capscope.journal.draws import Draw, Execution, QueryRecord, Start
 from capscope.journal.execution_table import ExecutionTableBuilder
-from capscope.journal.journal import Draw, Execution, QueryRecord, Start
 from capscope.journal.settings import Settings
 from capscope.problem import Ending
 from capscope.problem.attempt import Attempt

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from capscope import Budget, assess, resume
+from capscope.journal.draws import Start
 from capscope.journal.execution_table import Transition
-from capscope.journal.journal import Start
 from capscope.journal.settings import Settings
 from capscope.logic import Intent
 from capscope.model import Learned, StateGraph

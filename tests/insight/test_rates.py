@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from capscope import Budget, Settings, assess
 from capscope.insight.rates import achievement_rates
 from capscope.insight.repeated_requests import PATIENCE, outcomes_tried, persistences
-from capscope.journal.identity import InitialPosition, InitialPositions
+from capscope.journal.run_meta import InitialPosition, InitialPositions
 from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
 from capscope.report.text import rates_text

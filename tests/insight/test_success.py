@@ -8,7 +8,7 @@ import pytest
 from capscope import Budget, Intent, Settings, assess, load
 from capscope.export.tables import run_tables
 from capscope.insight.success import ResetSuccess, success_from_resets
-from capscope.journal.identity import InitialPosition, InitialPositions, position_digest
+from capscope.journal.run_meta import InitialPosition, InitialPositions, position_digest
 from capscope.report.overview import model_lines, run_document
 from capscope.report.text import success_text
 from support.tiny_models import INTENTS, WORDS

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from capscope import Budget, Settings, Usage, assess, load
 from capscope.errors import JournalError
+from capscope.journal.draws import ENDINGS, Draw, Execution, QueryRecord, Start
 from capscope.journal.execution_table import (
     UNKNOWN_POSITION,
     ExecutionTable,
     ExecutionTableBuilder,
     Transition,
-    known_positions,
 )
-from capscope.journal.journal import ENDINGS, Draw, Execution, Journal, QueryRecord, Start
+from capscope.journal.journal import Journal
 from capscope.problem import Attempt, Ending
 from capscope.problem.positions import SavedPosition
 from support.small_journals import (
@@ -198,7 +198,7 @@ def test_a_draw_belongs_to_the_position_it_started_from(journal):
         add_draw(journal, number, 0, simple_draw(5, 6, 5), start=start)
     table = ExecutionTable.read(journal)
     assert [table.position_names[i] for i in table.position] == [b"0", b"x", b"0"]
-    assert known_positions(journal) == {0: {b"0", b"x"}}
+    assert journal.known_positions() == {0: {b"0", b"x"}}
 
 
 def test_draws_of_a_batch_have_their_own_starts(journal):
@@ -214,7 +214,7 @@ def test_draws_of_a_batch_have_their_own_starts(journal):
 def test_a_start_that_was_not_recorded_has_no_position(journal):
     journal.begin_query(0, QUERY)
     add_draw(journal, 0, 0, simple_draw(0, 1))
-    list(journal.select("UPDATE draws SET position = NULL"))
+    journal._db.execute("UPDATE draws SET position = NULL")
     assert ExecutionTable.read(journal).position.tolist() == [UNKNOWN_POSITION]
 
 
@@ -241,7 +241,7 @@ def test_the_positions_of_a_state_are_those_kept_and_those_started_from(tmp_path
         start = Start(0, at(b"elsewhere"))
         journal.begin_query(1, QueryRecord(start, 0, 0.0, 0.5, True))
         add_draw(journal, 1, 0, simple_draw(0, 1), {(0, 1): b"third"}, start)
-        known = {journal.states[n]: found for n, found in known_positions(journal).items()}
+        known = {journal.states[n]: found for n, found in journal.known_positions().items()}
     assert known[0] == {b"snapshot" * 10, b"elsewhere", b"third"}
     assert known[START.state] == {START.position.name}
 
@@ -265,7 +265,7 @@ def test_a_capability_that_was_not_recorded_is_refused(journal, capability):
 def test_what_is_not_an_attempt_was_written_by_something_else(journal, text):
     journal.begin_query(0, QUERY)
     add_draw(journal, 0, 0, simple_draw(0, 1))
-    list(journal.select("UPDATE draws SET attempts = ?", text))
+    journal._db.execute("UPDATE draws SET attempts = ?", (text,))
     with pytest.raises(JournalError, match="something capscope did not write"):
         ExecutionTable.read(journal)
 

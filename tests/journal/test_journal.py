@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from capscope import Budget
 from capscope.errors import JournalError
-from capscope.journal.identity import InitialPosition, InitialPositions
-from capscope.journal.journal import Draw, Execution, Journal, QueryRecord, Start
-from capscope.journal.stop_reason import StopReason
-from capscope.journal.transcripts import LONGEST
+from capscope.journal.draws import LONGEST_TRANSCRIPT, Draw, Execution, QueryRecord, Start
+from capscope.journal.journal import Journal
+from capscope.journal.run_meta import InitialPosition, InitialPositions, StopReason
 from capscope.logic import Intent
 from capscope.problem import Attempt, Ending
 from capscope.problem.positions import SavedPosition
@@ -355,7 +354,7 @@ def test_the_end_of_a_transcript_that_is_too_long_is_omitted(journal):
     kept = journal.transcript(0, 0, 0)
     assert kept.startswith("äb" * 1_000_000)
     assert kept.endswith("… (the rest of 9,000,000 bytes is omitted)")
-    assert len(kept.encode()) <= LONGEST
+    assert len(kept.encode()) <= LONGEST_TRANSCRIPT
 
 
 def test_a_transcript_belongs_to_one_execution_and_may_be_missing(journal):
@@ -407,7 +406,7 @@ def test_a_large_snapshot_is_kept_once_and_removed_with_its_last_use(journal, pa
 
 
 def test_large_snapshots_have_a_bound(journal, monkeypatch):
-    monkeypatch.setattr("capscope.journal.contents.MOST_BYTES", 25_000)
+    monkeypatch.setattr("capscope.journal.checked_tables.MOST_BYTES", 25_000)
     for i in range(2):
         journal.keep_position(i, 0, SavedPosition.unnamed(bytes([i]) * 10_000))
     with pytest.raises(JournalError, match=r"take more than 25,000 bytes; .* --set snapshots=1"):

@@ -9,9 +9,14 @@ import pytest
 
 from capscope import Budget, assess, load
 from capscope.errors import JournalError
-from capscope.journal.journal import Journal, QueryRecord, Start
-from capscope.journal.progress import journal_stamp, read_progress
-from capscope.journal.run_directory import RunDirectory, is_being_written
+from capscope.journal.draws import QueryRecord, Start
+from capscope.journal.journal import Journal
+from capscope.journal.run_directory import (
+    RunDirectory,
+    is_being_written,
+    journal_stamp,
+    read_progress,
+)
 from support.small_runs import DARK, draw, small_run
 from support.toy_worlds import slippery_board
 

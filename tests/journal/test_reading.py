@@ -12,10 +12,10 @@ import pytest
 
 from capscope import Budget, assess, load
 from capscope.errors import JournalError
-from capscope.journal.journal import Journal, QueryRecord, Start
+from capscope.journal.draws import QueryRecord, Start
+from capscope.journal.journal import Journal
 from capscope.journal.journal_file import explained
-from capscope.journal.progress import read_progress
-from capscope.journal.run_directory import RunDirectory
+from capscope.journal.run_directory import RunDirectory, read_progress
 from capscope.view.replay import capability_names, find_draws, replayed_draw
 from capscope.view.runs import RunFolder
 from support.processes import started

@@ -25,10 +25,10 @@ from capscope.assessment import RunSpec
 from capscope.errors import JournalError, RunError
 from capscope.journal import run_directory
 from capscope.journal.journal import Journal
-from capscope.journal.progress import read_progress
 from capscope.journal.run_directory import (
     RunDirectory,
     is_being_written,
+    read_progress,
     versions,
     write_atomically,
 )
@@ -213,7 +213,7 @@ for line in sys.stdin:
 def rows_of(run):
     with closing(Journal.open(run / "journal.sqlite", read_only=True)) as journal:
         return [
-            list(journal.select(f"SELECT {columns} FROM {table}"))
+            journal._db.execute(f"SELECT {columns} FROM {table}").fetchall()
             for table, columns in (
                 ("draws", "query, draw, position, attempts, simulator_steps, cut"),
                 ("queries", "id, position, finished, policy"),

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from capscope import Intent, Settings, assess, load
+from capscope.insight.agent_failures import AgentFailure
 from capscope.insight.aliasing import AliasedPair, Aliasing
 from capscope.insight.diff import compare_data
-from capscope.journal.agent_failures import AgentFailure
 from capscope.problem import Ending
 from capscope.report.difference import comparison_lines
 from capscope.report.digest.capabilities import Standings

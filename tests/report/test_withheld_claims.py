@@ -3,7 +3,7 @@
 import pytest
 
 from capscope import Settings, assess
-from capscope.journal.stop_reason import StopKind
+from capscope.journal.run_meta import StopKind
 from capscope.report.digest.capabilities import Standings
 from capscope.report.digest.summary import facts_of, summary_of
 from capscope.report.overview import findings_document, model_lines, run_document, run_lines

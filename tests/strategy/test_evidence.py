@@ -15,7 +15,8 @@ from capscope.journal.execution_table import Transition
 from capscope.logic import Effect
 from capscope.model import StateGraph
 from capscope.strategy.belief import UNKNOWN, Group, Kind
-from capscope.strategy.evidence import Evidence, half_width
+from capscope.strategy.evidence import Evidence
+from capscope.strategy.verdict import half_width
 from support.tiny_evidence import SETTINGS, coin, counted, gains_of, sure_of, untried
 from support.tiny_models import ALL, INTENTS, WORDS, learned, random_models, random_world
 

@@ -6,8 +6,9 @@ from contextlib import closing
 
 from capscope import Budget, Settings, Vocabulary
 from capscope.journal.checked_tables import CheckedTables
-from capscope.journal.identity import RunIdentity, RunMeta
-from capscope.journal.journal import Draw, Execution, Journal, QueryRecord, Start
+from capscope.journal.draws import Draw, Execution, QueryRecord, Start
+from capscope.journal.journal import Journal
+from capscope.journal.run_meta import RunIdentity, RunMeta
 from capscope.logic import Intent
 from capscope.problem import Attempt, Ending
 from capscope.problem.positions import SavedPosition

@@ -4,10 +4,10 @@ from contextlib import closing
 from pathlib import Path
 
 from capscope import Budget, Run, Settings
+from capscope.journal.draws import Draw, Execution, QueryRecord, Start
 from capscope.journal.execution_table import ExecutionTableBuilder
-from capscope.journal.identity import RunIdentity, RunMeta
-from capscope.journal.journal import Draw, Execution, Journal, QueryRecord, Start
-from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.journal.journal import Journal
+from capscope.journal.run_meta import RunIdentity, RunMeta, StopKind, StopReason
 from capscope.logic import Intent, Predicate, Vocabulary
 from capscope.model import StateGraph
 from capscope.problem import Attempt, Ending

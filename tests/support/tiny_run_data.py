@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from capscope.insight.diff import RunData
+from capscope.journal.draws import Draw, Execution, QueryRecord, Start
 from capscope.journal.execution_table import UNKNOWN_POSITION, ExecutionTableBuilder
-from capscope.journal.identity import RunIdentity
-from capscope.journal.journal import Draw, Execution, QueryRecord, Start
+from capscope.journal.run_meta import RunIdentity
 from capscope.problem import Attempt, Ending
 from capscope.problem.positions import SavedPosition
 from support.tiny_models import INTENTS, WORDS

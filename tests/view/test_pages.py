@@ -12,7 +12,8 @@ import pytest
 
 from capscope import Budget, assess
 from capscope.errors import CapscopeError
-from capscope.journal.journal import Journal, QueryRecord, Start
+from capscope.journal.draws import QueryRecord, Start
+from capscope.journal.journal import Journal
 from capscope.view.runs import LiveReports, RenderedReport
 from capscope.view.server import require_packages, serving
 from support.small_runs import DARK, draw, execution, small_run

@@ -4,7 +4,8 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from capscope.journal.journal import Journal, QueryRecord, Start
+from capscope.journal.draws import QueryRecord, Start
+from capscope.journal.journal import Journal
 from capscope.view.server import serving
 from support.small_runs import DARK, draw, execution, small_run
 

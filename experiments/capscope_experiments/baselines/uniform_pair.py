@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from capscope.errors import JournalError
-from capscope.journal.journal import QueryRecord
-from capscope.journal.stop_reason import StopReason
+from capscope.journal.draws import QueryRecord
+from capscope.journal.run_meta import StopReason
 from capscope.logic import State
 from capscope.seeds import child_seed
 from capscope.strategy.base import (

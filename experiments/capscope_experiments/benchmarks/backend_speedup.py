@@ -33,7 +33,7 @@ from capscope.assessment.ask import Query
 from capscope.assessment.workers import start_workers
 from capscope.assessment.workers.contract import MakeProblem
 from capscope.assessment.workers.ray_cluster import connect_to_ray
-from capscope.journal.journal import Start
+from capscope.journal.draws import Start
 from capscope.logic import State
 from capscope.problem import Allowance
 from capscope.problem.positions import save_position

@@ -20,7 +20,7 @@ import numpy as np
 
 from capscope.insight.diff import RunData, compare_data
 from capscope.journal.execution_table import UNKNOWN_POSITION, ExecutionTable, ExecutionTableBuilder
-from capscope.journal.identity import RunIdentity
+from capscope.journal.run_meta import RunIdentity
 from capscope.logic import Intent, State, Vocabulary
 from capscope.stats.arrays import Integers
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from capscope import Budget, Intent, Predicate, Problem, Settings, Vocabulary, assess
 from capscope.assessment import Event
-from capscope.journal.stop_reason import StopKind
+from capscope.journal.run_meta import StopKind
 from capscope.logic import State
 from capscope.model import LearnedModel
 from capscope_experiments.benchmarks.surprise_rate import scored_pairs, surprise_rate

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from capscope import Budget, Limits, Problem, Run, Settings, assess
-from capscope.journal.stop_reason import StopKind
+from capscope.journal.run_meta import StopKind
 from capscope.logic import Intent, State, Vocabulary
 from capscope.model import OutcomeGroup, StateGraph
 from capscope.problem.functions import FunctionAgent, FunctionWorld

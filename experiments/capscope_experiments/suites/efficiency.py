@@ -17,7 +17,7 @@ from typing import Any
 
 from capscope import load
 from capscope.insight.evaluation.reference import TrueModel, enumerate_truth
-from capscope.journal.usage import Budget
+from capscope.journal.run_meta import Budget
 from capscope.logic import State
 from capscope.problems import load_problem
 from capscope.run import Run

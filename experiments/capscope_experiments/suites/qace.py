@@ -13,7 +13,7 @@ from typing import Any
 
 from capscope import load
 from capscope.insight.evaluation.reference import enumerate_truth
-from capscope.journal.usage import Budget
+from capscope.journal.run_meta import Budget
 from capscope.problems import load_problem
 from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.baselines.qace import QaceProgress, QaceSettings, learn_qace

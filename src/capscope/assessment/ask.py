@@ -15,8 +15,8 @@ from math import inf
 from capscope.assessment.simulator_errors import report_simulator_errors, simulator_error
 from capscope.assessment.time_limit import OutOfTime, until
 from capscope.errors import ProblemError, RunError
-from capscope.journal.journal import Draw, Execution, Start
-from capscope.journal.usage import Budget
+from capscope.journal.draws import Draw, Execution, Start
+from capscope.journal.run_meta import Budget
 from capscope.logic import Intent
 from capscope.problem import Allowance, Ending, Position, Problem
 from capscope.problem.attempt import observed_state, pursue

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import JournalError
-from capscope.journal.identity import InitialPosition, InitialPositions, position_digest
-from capscope.journal.journal import Draw, Journal, Start
+from capscope.journal.draws import Draw, Start
+from capscope.journal.journal import Journal
+from capscope.journal.run_meta import InitialPosition, InitialPositions, position_digest
 from capscope.journal.settings import Settings
 from capscope.logic import State
 from capscope.problem import Problem

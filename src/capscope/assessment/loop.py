@@ -21,11 +21,11 @@ from capscope.assessment.worker_pool import WorkerPool
 from capscope.assessment.workers import Workers
 from capscope.assessment.workers.threads import ThreadBackend
 from capscope.errors import CapscopeError
+from capscope.journal.draws import Draw, QueryRecord
 from capscope.journal.execution_table import ExecutionTable
-from capscope.journal.journal import Draw, Journal, QueryRecord
+from capscope.journal.journal import Journal
 from capscope.journal.journal_file import understood
-from capscope.journal.stop_reason import StopReason
-from capscope.journal.usage import Budget, Usage
+from capscope.journal.run_meta import Budget, StopReason, Usage
 from capscope.model import StateGraph
 from capscope.phases import begin_phase
 from capscope.strategy.base import BegunQuery

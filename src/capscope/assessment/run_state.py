@@ -13,16 +13,15 @@ import numpy as np
 from capscope.assessment.discovery import intents_of
 from capscope.assessment.known_positions import KnownPositions
 from capscope.assessment.spec import RunSpec
+from capscope.journal.draws import Draw, Start
 from capscope.journal.execution_table import (
     ExecutionTable,
     ExecutionTableBuilder,
     LastExecution,
     Transition,
 )
-from capscope.journal.identity import RunMeta
-from capscope.journal.journal import Draw, Journal, Start
-from capscope.journal.stop_reason import StopReason
-from capscope.journal.usage import Usage
+from capscope.journal.journal import Journal
+from capscope.journal.run_meta import RunMeta, StopReason, Usage
 from capscope.logic import Effect, State
 from capscope.model import StateGraph
 from capscope.problem import Ending

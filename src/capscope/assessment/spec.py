@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from capscope.assessment.time_limit import TimeLimit
 from capscope.assessment.workers import Workers
 from capscope.errors import ProblemError
-from capscope.journal.identity import RunIdentity, RunMeta
 from capscope.journal.run_directory import versions
+from capscope.journal.run_meta import Budget, RunIdentity, RunMeta
 from capscope.journal.settings import Settings
-from capscope.journal.usage import Budget
 from capscope.logic import ExpectedEffects, Intent
 from capscope.problem import Hazard, Problem
 from capscope.strategy.registry import DEFAULT_STRATEGY, STRATEGIES

@@ -27,8 +27,7 @@ from typing import TypeVar
 from capscope.assessment.daemon_threads import LeftBehind, within
 from capscope.errors import RunError
 from capscope.journal.journal import Journal
-from capscope.journal.stop_reason import StopReason
-from capscope.journal.usage import Budget
+from capscope.journal.run_meta import Budget, StopReason
 
 T = TypeVar("T")
 _SHARE_FOR_REPORT = 0.2
@@ -124,7 +123,7 @@ def time_left(journal: Journal, budget: Budget, begun: float) -> TimeLimit:
     """Return the limit of a resumed run: what it took before counts."""
     if budget.seconds is None:
         return TimeLimit()
-    before = sum(seconds for (seconds,) in journal.select("SELECT seconds FROM queries"))
+    before = journal.seconds()
     spent = journal.read_meta().stop_reason == StopReason.budget("seconds")
     if spent or before >= budget.seconds:
         # There is nothing to do but to write what is known.

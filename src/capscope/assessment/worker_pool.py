@@ -18,7 +18,7 @@ from threading import Event
 
 from capscope.assessment.ask import Answer, Query
 from capscope.assessment.workers import Workers
-from capscope.journal.usage import Budget, Usage
+from capscope.journal.run_meta import Budget, Usage
 from capscope.logic import Intent
 from capscope.problem import Allowance, Limits
 

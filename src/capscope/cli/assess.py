@@ -24,8 +24,8 @@ from capscope.cli.output import interruptible, print_json, print_lines, progress
 from capscope.cli.view import Live, live_page
 from capscope.errors import CapscopeError
 from capscope.journal.run_directory import JOURNAL, RunDirectory
+from capscope.journal.run_meta import Budget
 from capscope.journal.settings import OptionGroup, Settings
-from capscope.journal.usage import Budget
 from capscope.problems import canonical_source, resume_command, source_slug
 from capscope.report.overview import run_document, run_lines
 from capscope.run import Run, assess, resume

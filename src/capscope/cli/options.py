@@ -10,8 +10,8 @@ from typer.core import TyperCommand
 
 from capscope.assessment.workers import WorkerSettings
 from capscope.errors import CapscopeError
+from capscope.journal.run_meta import Budget
 from capscope.journal.settings import PAPER, OptionGroup, Settings, named
-from capscope.journal.usage import Budget
 from capscope.logic import from_json
 
 Json = Annotated[

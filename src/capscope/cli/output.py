@@ -31,7 +31,7 @@ from rich.text import Text
 
 from capscope.assessment import Event, Listener
 from capscope.errors import CapscopeError
-from capscope.journal.usage import Budget
+from capscope.journal.run_meta import Budget
 from capscope.phases import PHASES
 from capscope.problem.program_end import only_by_itself
 from capscope.sanitize import sanitize

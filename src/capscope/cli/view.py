@@ -12,8 +12,8 @@ import typer
 from capscope.cli.options import DrawPictures, Json, OpenInBrowser
 from capscope.cli.output import flush_answers, print_json, print_line, write_message
 from capscope.errors import CapscopeError
+from capscope.journal.run_meta import Budget
 from capscope.journal.settings import OptionGroup
-from capscope.journal.usage import Budget
 
 Live = Annotated[
     bool,

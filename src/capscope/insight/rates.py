@@ -22,7 +22,7 @@ import numpy as np
 
 from capscope.insight.repeated_requests import Persistence
 from capscope.journal.execution_table import ExecutionTable
-from capscope.journal.identity import InitialPositions
+from capscope.journal.run_meta import InitialPositions
 from capscope.logic import Intent, State
 from capscope.model import StateGraph
 from capscope.stats.partial_pooling import mean_probability

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from capscope.errors import RunError
+from capscope.insight.agent_failures import AgentFailure, find_agent_failures
 from capscope.insight.aliasing import Aliasing, find_aliasing
 from capscope.insight.drift import Drift, find_drift
 from capscope.insight.findings import Finding, find_findings
@@ -21,14 +22,18 @@ from capscope.insight.rates import CapabilityRates, achievement_rates
 from capscope.insight.repeated_requests import Persistence, persistences
 from capscope.insight.success import ResetSuccess, success_from_resets
 from capscope.insight.unrequested_changes import UnrequestedChange, unrequested_changes
-from capscope.journal.agent_failures import AgentFailure, find_agent_failures
-from capscope.journal.execution_table import ExecutionTable, has_several_positions
-from capscope.journal.identity import InitialPositions, RunIdentity, RunMeta
+from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal import Journal
 from capscope.journal.journal_file import JournalStamp
 from capscope.journal.run_directory import RunDirectory, TemporaryRun
-from capscope.journal.stop_reason import StopReason
-from capscope.journal.usage import Budget, Usage
+from capscope.journal.run_meta import (
+    Budget,
+    InitialPositions,
+    RunIdentity,
+    RunMeta,
+    StopReason,
+    Usage,
+)
 from capscope.logic import ExpectedEffects, Intent, State
 from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGraph
 from capscope.phases import begin_phase
@@ -217,7 +222,7 @@ class RunFacts:
 
     def _has_several_positions(self) -> bool:
         with self.open_journal() as journal:
-            return has_several_positions(journal)
+            return journal.has_several_positions()
 
     @cached_property
     def success(self) -> Mapping[Intent, ResetSuccess]:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from capscope.journal.execution_table import ExecutionTable
-from capscope.journal.identity import InitialPositions, position_digest
+from capscope.journal.run_meta import InitialPositions, position_digest
 from capscope.logic import Intent, Vocabulary
 from capscope.stats.stratified_mean import Stratum, mean_interval, mean_of_tried
 

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from capscope.journal.draws import ENDINGS
 from capscope.journal.execution_table import ExecutionTable, Transition
-from capscope.journal.journal import ENDINGS
 from capscope.logic import Atom, Effect, ExactlyOne, Intent, Literal, State, Vocabulary
 from capscope.logic.footprint import variable_names
 from capscope.problem.attempt import Ending

@@ -14,33 +14,29 @@ from __future__ import annotations
 import itertools
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from capscope.journal.journal import ENDINGS, Draw, Journal, QueryRecord, Start
+from capscope.journal.draws import (
+    ENDINGS,
+    Draw,
+    QueryRecord,
+    Start,
+    decode_numbers,
+    refuse_impossible,
+)
 from capscope.journal.journal_file import understood
-from capscope.journal.query_table import QueryTable, read_queries, with_totals
-from capscope.journal.stored_draws import UNKNOWN_POSITION, read_stored_draws
+from capscope.journal.journal_reader import JournalReader
+from capscope.journal.run_meta import Usage
 from capscope.logic import State
 from capscope.problem.attempt import Ending
-from capscope.stats.arrays import Integers, Mask
+from capscope.stats.arrays import Floats, Integers, Mask
 
-__all__ = [
-    "UNKNOWN_POSITION",
-    "DistinctTransitions",
-    "ExecutionTable",
-    "ExecutionTableBuilder",
-    "LastExecution",
-    "Transition",
-    "has_several_positions",
-    "known_positions",
-    "number_by_first_use",
-]
-
+UNKNOWN_POSITION = -1
 _CUT = ENDINGS.index(Ending.CUT)
 
 
@@ -90,6 +86,52 @@ class DistinctTransitions:
 
 
 @dataclass(frozen=True)
+class QueryTable:
+    """One row for each query."""
+
+    start: Integers
+    """The state in which it started; if its draws have their own starts, that of the first."""
+    predicted: Floats
+    """The information it promised, in the measure of the strategy."""
+    informative: Mask
+    """Whether that exceeded the threshold."""
+    finished: Mask
+    """Whether all its draws are complete."""
+    draws: Integers
+    """How many draws were made."""
+    executions: Integers
+    """In all draws, like the columns below."""
+    simulator_steps: Integers
+    llm_tokens: Integers
+    seconds: Floats
+    """How long it took."""
+    llm_cost: Floats
+    """What was paid, in the currency of the prices."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def usage(self) -> Usage:
+        """Add up what the queries took."""
+        return Usage(
+            len(self), int(self.executions.sum()), int(self.simulator_steps.sum()),
+            int(self.llm_tokens.sum()), float(self.seconds.sum()), float(self.llm_cost.sum()),
+        )  # fmt: skip
+
+    def running_usage(self, before: Usage) -> Iterator[Usage]:
+        """Yield what was spent after each query, on top of what was spent before all of them."""
+        columns = (self.executions, self.simulator_steps, self.llm_tokens, self.seconds)
+        rows = zip(*(column.tolist() for column in (*columns, self.llm_cost)), strict=True)
+        for row in rows:
+            before += Usage(1, *row)
+            yield before
+
+    def first(self, number: int) -> QueryTable:
+        """Return the first queries."""
+        return QueryTable(*(getattr(self, field.name)[:number] for field in fields(self)))
+
+
+@dataclass(frozen=True)
 class ExecutionTable:
     """The executions of a run: one row each, in order."""
 
@@ -123,28 +165,10 @@ class ExecutionTable:
     """The position that its draw started from; -1 if that was not recorded."""
 
     @classmethod
-    def read(cls, journal: Journal) -> ExecutionTable:
+    def read(cls, journal: JournalReader) -> ExecutionTable:
         """Read a journal, an unfinished query included."""
         with understood(journal.path):
-            return cls._read(journal)
-
-    @classmethod
-    def _read(cls, journal: Journal) -> ExecutionTable:
-        queries = read_queries(journal)
-        draws = read_stored_draws(journal, len(queries))
-        # Each draw is a slice of its decoded text; the slices are laid out one after the other.
-        begins = np.cumsum(draws.text_lengths) - draws.text_lengths
-        length = draws.text_lengths[draws.text]
-        number = _count_up(length)
-        rows_of = np.repeat(begins[draws.text], length) + number
-        capability, before, after, changes, steps, tokens, ending = draws.attempts[rows_of].T
-        names, name_of = _read_position_names(journal)
-        return cls(
-            journal.states, names, with_totals(queries, draws.query, length, draws.costs),
-            np.repeat(draws.query, length), np.repeat(draws.draw, length), number, capability,
-            before, after, changes, steps, tokens, ending,
-            np.append(name_of, UNKNOWN_POSITION)[np.repeat(draws.position, length)],
-        )  # fmt: skip
+            return _read_table(journal)
 
     def __len__(self) -> int:
         return len(self.query)
@@ -299,7 +323,7 @@ class ExecutionTableBuilder:
         record: QueryRecord,
         starts: Sequence[Start],
         draws: Sequence[Draw],
-        journal: Journal,
+        journal: JournalReader,
         seconds: float,
     ) -> Counter[Transition]:
         """Append the recorded draws of a query, complete if there are as many as starts.
@@ -361,36 +385,91 @@ def number_by_first_use(values: Integers) -> tuple[Integers, Integers]:
     return rank[which], first[order]
 
 
-def known_positions(journal: Journal) -> Mapping[int, set[bytes]]:
-    """Return the names of the positions known for each state, by the state's number.
+def longer_trajectories(
+    table: ExecutionTable, journal: JournalReader
+) -> Iterator[tuple[int, tuple[State, ...]]]:
+    """Yield the row and the states of each execution that passed through others than its ends."""
+    long = table.changes > 1
+    places = {
+        (int(table.query[row]), int(table.draw[row])): row - int(table.number[row])
+        for row in np.flatnonzero(long).tolist()
+    }
+    for place, executions in journal.executions_at(places):
+        for row, (_, attempt) in enumerate(executions, places[place]):
+            if long[row]:
+                yield row, attempt.trajectory
 
-    Of a state met often only some are kept, drawn evenly over its visits.
+
+def _read_table(journal: JournalReader) -> ExecutionTable:
+    queries = journal.query_columns()
+    texts: dict[str, int] = {}
+    rows: list[tuple[int, ...]] = []
+    costs: list[tuple[float, ...]] = []
+    for query, draw, position, text, spent in journal.stored_draws():
+        if query >= len(queries):
+            break
+        at = UNKNOWN_POSITION if position is None else position
+        rows.append((query, draw, at, texts.setdefault(text, len(texts))))
+        costs.append(spent)
+    lengths, numbers = decode_numbers(list(texts))
+    refuse_impossible(numbers, costs, len(journal.states), len(journal.intents()))
+    query_of, draw_of, position_of, text_of = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    # Each draw is a slice of its decoded text; the slices are laid out one after the other.
+    begins = np.cumsum(lengths) - lengths
+    length = lengths[text_of]
+    number = _count_up(length)
+    capability, before, after, changes, steps, tokens, ending = numbers[
+        np.repeat(begins[text_of], length) + number
+    ].T
+    names, name_of = _distinct_names(journal)
+    return ExecutionTable(
+        journal.states, names, _query_table(queries, query_of, length, costs),
+        np.repeat(query_of, length), np.repeat(draw_of, length), number, capability,
+        before, after, changes, steps, tokens, ending,
+        np.append(name_of, UNKNOWN_POSITION)[np.repeat(position_of, length)],
+    )  # fmt: skip
+
+
+def _query_table(
+    recorded: Sequence[Sequence[float]],
+    query_of: Integers,
+    length: Integers,
+    costs: Sequence[Sequence[float]],
+) -> QueryTable:
+    """Add up the draws of each query.
+
+    Args:
+        recorded: Start state, predicted, informative, finished and seconds of each query.
+        query_of: The query of each draw.
+        length: The number of executions of each draw.
+        costs: Simulator steps, tokens, seconds and what was paid, for each draw.
     """
-    known: dict[int, set[bytes]] = {}
-    for table in ("snapshots", "positions"):
-        for state, snapshot, name in journal.select(f"SELECT state, snapshot, name FROM {table}"):
-            known.setdefault(state, set()).add(snapshot if name is None else name)
-    return known
+    start, predicted, informative, finished, seconds = _columns(recorded, 5)
+    steps, tokens, drawing, cost = _columns(costs, 4)
+
+    def total(values: Integers | Floats) -> Floats:
+        return np.bincount(query_of, values, len(start)).astype(np.float64)
+
+    draws = np.bincount(query_of, minlength=len(start))
+    # A query that was interrupted has no time of its own yet.
+    timed = (seconds > 0) | (draws == 0)
+    whole = np.int64
+    return QueryTable(
+        start.astype(whole), predicted, informative > 0, finished > 0, draws,
+        total(length).astype(whole), total(steps).astype(whole), total(tokens).astype(whole),
+        np.where(timed, seconds, total(drawing)), total(cost),
+    )  # fmt: skip
 
 
-def has_several_positions(journal: Journal) -> bool:
-    """Return whether any state is known to have several positions."""
-    known = " UNION ALL ".join(
-        f"SELECT state, COALESCE(name, snapshot) AS at FROM {table}"
-        for table in ("snapshots", "positions")
-    )
-    query = f"SELECT 1 FROM ({known}) GROUP BY state HAVING MIN(at) <> MAX(at) LIMIT 1"
-    return any(True for _ in journal.select(query))
+def _columns(rows: Sequence[Sequence[float]], width: int) -> Floats:
+    columns: Floats = np.ascontiguousarray(np.array(rows, dtype=np.float64).reshape(-1, width).T)
+    return columns
 
 
-def _read_position_names(journal: Journal) -> tuple[tuple[bytes, ...], Integers]:
+def _distinct_names(journal: JournalReader) -> tuple[tuple[bytes, ...], Integers]:
     """Return the distinct names, and for each stored position the number of its name."""
     numbers: dict[bytes, int] = {}
-    rows = journal.select("SELECT snapshot, name FROM positions ORDER BY id")
-    which = [
-        numbers.setdefault(snapshot if name is None else name, len(numbers))
-        for snapshot, name in rows
-    ]
+    which = [numbers.setdefault(name, len(numbers)) for name in journal.position_names()]
     if not all(isinstance(name, bytes) for name in numbers):
         raise TypeError("a position whose name is not bytes")
     return tuple(numbers), np.array(which, dtype=np.int64)

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from capscope.errors import JournalError
-from capscope.journal.checked_tables import CheckedTables
-from capscope.journal.contents import Contents, StoredSnapshot, stored_form
-from capscope.journal.identity import InitialPositions, RunMeta
+from capscope.journal.checked_tables import CheckedTables, Contents, StoredSnapshot, stored_form
+from capscope.journal.draws import Draw, Execution, QueryRecord, Start, encode, packed
 from capscope.journal.journal_file import (
     APPLICATION_ID,
     FORMAT_VERSION,
@@ -34,27 +33,14 @@ from capscope.journal.journal_file import (
     connect_for_reading,
     explained,
     file_stamp,
-    split_name,
     understood,
     verify,
 )
 from capscope.journal.journal_reader import JournalReader
-from capscope.journal.recorded_draws import (
-    ENDINGS,
-    Draw,
-    Execution,
-    QueryRecord,
-    Start,
-    encode,
-)
-from capscope.journal.stop_reason import StopReason
-from capscope.journal.transcripts import packed
-from capscope.journal.usage import Budget
+from capscope.journal.run_meta import Budget, InitialPositions, RunMeta, StopReason
 from capscope.logic import Intent, State, to_json
 from capscope.problem.positions import SavedPosition
 from capscope.stats.audit import AuditResult
-
-__all__ = ["ENDINGS", "Draw", "Execution", "Journal", "QueryRecord", "Start"]
 
 _COST = 6
 """The column of what was paid for a draw."""
@@ -63,7 +49,7 @@ _MILLISECONDS_FOR_READERS = 1000
 
 
 class Journal(JournalReader):
-    """An open journal; every error of the database becomes one line about the run."""
+    """An open journal that a run is recorded in."""
 
     def __init__(
         self, path: Path, connection: sqlite3.Connection, *, read_only: bool = False
@@ -140,7 +126,7 @@ class Journal(JournalReader):
         super().close()
 
     def _load_positions(self) -> None:
-        rows = self._db.execute("SELECT state, snapshot, id FROM positions")
+        rows = self._rows("SELECT state, snapshot, id FROM positions")
         self._positions = {(state, snapshot): number for state, snapshot, number in rows}
 
     @contextmanager
@@ -191,7 +177,7 @@ class Journal(JournalReader):
         return number
 
     def _position(self, start: Start) -> int:
-        snapshot, name = split_name(start.position)
+        snapshot, name = _split_name(start.position)
         key = self._number(start.state), stored_form(snapshot)
         number = self._positions.get(key)
         if number is None:
@@ -248,7 +234,7 @@ class Journal(JournalReader):
 
     def add_intents(self, intents: Sequence[Intent], first: int) -> None:
         """Record intents from number `first` on; those recorded before stay as they are."""
-        known = {number for (number,) in self.select("SELECT id FROM intents")} if intents else ()
+        known = {number for (number,) in self._rows("SELECT id FROM intents")}
         new = [row for row in _intent_rows(intents, first) if row[0] not in known]
         if new:
             with self._transaction() as tables:
@@ -257,9 +243,8 @@ class Journal(JournalReader):
 
     def forget_intents(self, first: int) -> None:
         """Remove intents from number `first` on, which draws that were removed had discovered."""
-        found = list(self.select("SELECT id FROM intents WHERE id >= ?", first))
         with self._transaction() as tables:
-            for (number,) in found:
+            for (number,) in self._rows("SELECT id FROM intents WHERE id >= ?", first):
                 tables.delete("intents", number)
 
     def begin_query(self, number: int, record: QueryRecord, starts: Sequence[Start] = ()) -> None:
@@ -318,7 +303,7 @@ class Journal(JournalReader):
             draw = tables.delete("draws", query, index)
             paid += 0.0 if draw is None else draw[_COST]
             transcripts = "SELECT execution FROM transcripts WHERE (query, draw) = (?, ?)"
-            for (execution,) in self._db.execute(transcripts, (query, index)).fetchall():
+            for (execution,) in self._rows(transcripts, query, index):
                 tables.delete("transcripts", query, index, execution)
             end = tables.delete("ends", index)
             if end is not None:
@@ -330,7 +315,7 @@ class Journal(JournalReader):
         self._replace("snapshots", self._number(state), slot, position)
 
     def _replace(self, table: str, first: int, second: int, position: SavedPosition) -> None:
-        snapshot, name = split_name(position)
+        snapshot, name = _split_name(position)
         old = self._checked.replace(table, first, second, self._large.store(snapshot), name)
         if old is not None:
             self._large.release(old[2])
@@ -343,3 +328,9 @@ class Journal(JournalReader):
 
 def _intent_rows(intents: Sequence[Intent], first: int) -> list[tuple[int, str]]:
     return [(first + i, json.dumps(intent.as_lists())) for i, intent in enumerate(intents)]
+
+
+def _split_name(position: SavedPosition) -> tuple[bytes, bytes | None]:
+    """Return snapshot and name as they are stored: a name that is the snapshot is left out."""
+    snapshot, name = position
+    return snapshot, None if name == snapshot else name

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from capscope.errors import CapscopeError, JournalError
 from capscope.journal.checked_tables import CHECKED_SCHEMA, find_damage
-from capscope.problem.positions import SavedPosition
 
 APPLICATION_ID = 0x43415053  # "CAPS", so that a foreign database is recognized
 FORMAT_VERSION = 4
@@ -220,17 +219,6 @@ def _expected() -> dict[str, str]:
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(SCHEMA)
         return _declared(db)
-
-
-def split_name(position: SavedPosition) -> tuple[bytes, bytes | None]:
-    """Return snapshot and name as they are stored: a name that is the snapshot is left out."""
-    snapshot, name = position
-    return snapshot, None if name == snapshot else name
-
-
-def joined_name(snapshot: bytes, name: bytes | None) -> SavedPosition:
-    """Return a position from what is stored."""
-    return SavedPosition.unnamed(snapshot) if name is None else SavedPosition(snapshot, name)
 
 
 _DRAWS_KEPT = "finished draws, if any, are kept"

@@ -18,15 +18,22 @@ import tempfile
 import time
 import weakref
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from capscope.errors import JournalError, RunError
-from capscope.journal.identity import RunIdentity, RunMeta
 from capscope.journal.journal import Journal
-from capscope.journal.journal_file import JournalStamp
-from capscope.journal.usage import Budget
+from capscope.journal.journal_file import (
+    JournalStamp,
+    connect_for_reading,
+    file_stamp,
+    recognize,
+    understood,
+)
+from capscope.journal.journal_reader import read_meta
+from capscope.journal.run_meta import Budget, RunIdentity, RunMeta
 from capscope.logic import to_json
 from capscope.version import __version__
 
@@ -42,6 +49,13 @@ _ROLLBACK = f"{JOURNAL}-journal"
 """SQLite would undo changes by this file, and delete another that it names; no run has it."""
 _LOCK_ATTEMPTS = 5
 _SECONDS_BETWEEN_ATTEMPTS = 0.02
+_SECONDS_TO_WAIT = 0.5
+"""For another process that has locked the file."""
+_ADDED = (
+    "SELECT count(*), coalesce(sum(json_array_length(attempts)), 0), "
+    "coalesce(sum(simulator_steps), 0) FROM draws WHERE (query, draw) > (?, ?)"
+)
+_LAST = "SELECT query, draw FROM draws ORDER BY query DESC, draw DESC LIMIT 1"
 
 
 class RunDirectory:
@@ -296,3 +310,54 @@ def _locked(path: Path, undo: ExitStack, *, make: bool = False) -> int | None:
             pass
         os.close(handle)
     raise RunError(f"another process is working on {path}; wait for it or stop it")
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """How far a run was at one moment."""
+
+    meta: RunMeta
+    queries: int = 0
+    """Queries begun."""
+    draws: int = 0
+    executions: int = 0
+    simulator_steps: int = 0
+    """Those of the draws; discovery is not included."""
+    last_draw: tuple[int, int] = (-1, -1)
+    """Query and number of the latest draw."""
+
+
+def journal_stamp(run: Path) -> JournalStamp:
+    """Return a value that changes whenever the journal of a run directory does."""
+    return file_stamp(run / JOURNAL)
+
+
+def read_progress(run: Path, earlier: RunProgress | None = None) -> RunProgress:
+    """Return how far a run is, cheaply enough to ask every second while the run goes on.
+
+    Loading a run checks its whole file and decodes every draw, which may take seconds. This reads
+    what was added since `earlier`. The file is opened by SQLite only: closing a file that was
+    opened otherwise would release the locks that SQLite holds on it in the same process.
+    """
+    path = run / JOURNAL
+    if not path.is_file():
+        raise JournalError(f"no journal at {path}; is {run} a run directory?")
+    refuse_odd_files(run)
+    with understood(path):
+        recognize(path, _SECONDS_TO_WAIT)
+    with understood(path), closing(connect_for_reading(path, _SECONDS_TO_WAIT)) as db:
+        db.execute("BEGIN")  # all numbers are from one moment
+        before = earlier or RunProgress(read_meta(path, db))
+        queries = db.execute("SELECT coalesce(max(id), -1) + 1 FROM queries").fetchone()[0]
+        last = db.execute(_LAST).fetchone()
+        if last is not None and last < before.last_draw:  # another run in the same place
+            before = RunProgress(before.meta)
+        draws, executions, steps = db.execute(_ADDED, before.last_draw).fetchone()
+        return RunProgress(
+            read_meta(path, db),
+            queries,
+            before.draws + draws,
+            before.executions + executions,
+            before.simulator_steps + steps,
+            before.last_draw if last is None else last,
+        )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from capscope.journal.draws import Draw
 from capscope.journal.execution_table import ExecutionTable
-from capscope.journal.journal import Draw, Journal
+from capscope.journal.journal import Journal
 from capscope.logic import Intent, State, Vocabulary
 from capscope.problem import Attempt, Ending
 from capscope.report.text import capability_views, changes_text, rule_lines

@@ -16,8 +16,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from capscope.errors import CapscopeError
+from capscope.journal.draws import Draw, QueryRecord
 from capscope.journal.execution_table import Transition
-from capscope.journal.journal import Draw, QueryRecord
 from capscope.logic import Effect, Intent, Vocabulary
 from capscope.model import ExtremeModels, Learned, LearnedModel, StateGraph
 from capscope.report.text import changes_text

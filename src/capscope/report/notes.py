@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from capscope.insight.agent_failures import AgentFailure
 from capscope.insight.aliasing import AliasedPair, Aliasing
 from capscope.insight.drift import Drift
-from capscope.journal.agent_failures import AgentFailure
-from capscope.journal.identity import InitialPositions
-from capscope.journal.stop_reason import StopKind
+from capscope.journal.run_meta import InitialPositions, StopKind
 from capscope.logic import Effect, State, Vocabulary
 from capscope.problem import Ending
 from capscope.sanitize import sanitize

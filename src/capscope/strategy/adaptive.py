@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from capscope.errors import JournalError
-from capscope.journal.journal import QueryRecord, Start
-from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.journal.draws import QueryRecord, Start
+from capscope.journal.run_meta import StopKind, StopReason
 from capscope.logic import State
 from capscope.model import LearnedModel
 from capscope.seeds import child_seed

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
+from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.execution_table import LastExecution
-from capscope.journal.journal import QueryRecord, Start
+from capscope.journal.run_meta import StopReason
 from capscope.journal.settings import Settings
-from capscope.journal.stop_reason import StopReason
 from capscope.logic import State
 from capscope.model import ExtremeModels, Learned, StateGraph
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from capscope.errors import JournalError
-from capscope.journal.journal import QueryRecord, Start
+from capscope.journal.draws import QueryRecord, Start
+from capscope.journal.run_meta import StopKind, StopReason
 from capscope.journal.settings import Settings
-from capscope.journal.stop_reason import StopKind, StopReason
 from capscope.logic import State
 from capscope.model import StateGraph
 from capscope.seeds import child_seed

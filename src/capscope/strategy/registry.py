@@ -10,7 +10,7 @@ from enum import StrEnum
 from inspect import getattr_static
 
 from capscope.errors import RunError
-from capscope.journal.journal import QueryRecord
+from capscope.journal.draws import QueryRecord
 from capscope.journal.settings import Settings
 from capscope.registry import Registry
 from capscope.strategy.adaptive import AdaptiveStrategy

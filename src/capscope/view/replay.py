@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from capscope.errors import RunError
-from capscope.journal.journal import Draw, Journal
+from capscope.journal.draws import Draw
+from capscope.journal.journal import Journal
 from capscope.journal.run_directory import RunDirectory
 from capscope.logic import Effect, Intent, State, Vocabulary
 from capscope.model.state_graph import constant_atoms
@@ -65,7 +66,6 @@ class PictureBook:
 _LONGEST_TRANSCRIPT = 100_000
 _MOST_FOUND = 50
 _MOST_SEARCHED = 20_000
-_LAST_DRAWS = "SELECT query, draw FROM draws ORDER BY query DESC, draw DESC LIMIT 1"
 
 
 def capability_names(run: Path) -> list[str]:
@@ -81,10 +81,10 @@ def replayed_draw(
     with RunDirectory.open(run, read_only=True) as opened, opened.journal.at_one_moment():
         journal = opened.journal
         meta, intents = journal.read_meta(), journal.intents()
-        last = next(journal.select(_LAST_DRAWS), None)
-        if last is None:
+        latest = journal.latest_draws(1)
+        if not latest:
             raise RunError("nothing was asked yet")
-        query, number = place or last
+        query, number = place or latest[0]
         draws = journal.draws(query)
         if not 0 <= number < len(draws):
             raise RunError(f"there is no query {query}, draw {number}")
@@ -96,7 +96,7 @@ def replayed_draw(
             "query": query,
             "draw": number,
             "draws": len(draws),
-            "queries": int(last[0]) + 1,
+            "queries": latest[0][0] + 1,
             "cut": draws[number].cut,
             "executions": executions,
             "states": states.listed,
@@ -197,13 +197,8 @@ def find_draws(run: Path, capability: int | None) -> dict[str, Any]:
 
 def _latest_draws(journal: Journal) -> Iterator[tuple[tuple[int, int], Draw]]:
     """Yield the draws of a run, latest first, up to a number."""
-    places = list(
-        journal.select(
-            "SELECT query, draw FROM draws ORDER BY query DESC, draw DESC LIMIT ?", _MOST_SEARCHED
-        )
-    )
     read: tuple[int, list[Draw]] = (-1, [])
-    for query, number in places:
+    for query, number in journal.latest_draws(_MOST_SEARCHED):
         if query != read[0]:
             read = query, journal.draws(query)
         yield (query, number), read[1][number]

@@ -25,8 +25,13 @@ from typing import Any
 
 from capscope.errors import CapscopeError
 from capscope.journal.journal_file import JournalStamp
-from capscope.journal.progress import RunProgress, journal_stamp, read_progress
-from capscope.journal.run_directory import JOURNAL, is_being_written
+from capscope.journal.run_directory import (
+    JOURNAL,
+    RunProgress,
+    is_being_written,
+    journal_stamp,
+    read_progress,
+)
 from capscope.sanitize import sanitize
 
 _DEEPEST = 6

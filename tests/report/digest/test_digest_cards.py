@@ -8,7 +8,7 @@ import pytest
 
 from capscope import Budget, assess, load
 from capscope.insight.findings import Example, Finding
-from capscope.insight.findings.splits import Clause
+from capscope.insight.findings.finding import Clause
 from capscope.insight.ways import KnownWays, WayStep
 from capscope.logic import Intent, Literal, Predicate, Vocabulary
 from capscope.report.digest import digest_run

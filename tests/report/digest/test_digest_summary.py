@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from capscope import Budget
 from capscope.insight.findings import find_findings
-from capscope.journal.stop_reason import StopReason
+from capscope.journal.run_meta import StopReason
 from capscope.logic import Intent
 from capscope.problem import Ending
 from capscope.report.digest.capabilities import Standings

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from capscope import Settings
+from capscope.journal.draws import Start
 from capscope.journal.execution_table import Transition
-from capscope.journal.journal import Start
 from capscope.journal.settings import PAPER
 from capscope.model import ExtremeModels, StateGraph
 from capscope.strategy.base import DrawEnd, QueryResult, StrategyContext

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from capscope import Settings
+from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.execution_table import Transition
-from capscope.journal.journal import QueryRecord, Start
-from capscope.journal.stop_reason import StopKind, StopReason
+from capscope.journal.run_meta import StopKind, StopReason
 from capscope.logic import Intent
 from capscope.model import Learned, StateGraph
 from capscope.strategy.base import (

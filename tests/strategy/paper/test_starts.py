@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from capscope.journal.draws import Start
 from capscope.journal.execution_table import Transition
-from capscope.journal.journal import Start
 from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
 from capscope.strategy.paper.repeated import (

@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 
 from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import ProblemError
-from capscope.journal.usage import Budget, Usage
+from capscope.journal.run_meta import Budget, Usage
 from capscope.logic import Intent, State
 from capscope.problem import Ending, Position, Problem, Snapshot
 from capscope.problem.attempt import pursue

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from capscope.errors import RunError
-from capscope.journal.usage import Usage
+from capscope.journal.run_meta import Usage
 from capscope.logic import Vocabulary
 from capscope.model import StateGraph
 from capscope.problem import Problem

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from capscope.errors import CapscopeError
-from capscope.journal.usage import Budget
+from capscope.journal.run_meta import Budget
 from capscope.logic import to_json
 
 

@@ -22,7 +22,7 @@ from capscope.assessment.workers.service import (
     make_known,
 )
 from capscope.errors import RunError
-from capscope.journal.journal import Draw
+from capscope.journal.draws import Draw
 from capscope.logic import Intent
 from capscope.problem import Allowance, Problem
 from capscope.problem.allowance import AllowanceSpent

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from capscope.insight.agent_failures import AgentFailure
 from capscope.insight.diff.strata import QuestionCounts, StratumTally
 from capscope.insight.hazards import HazardUse
 from capscope.insight.unrequested_changes import UnrequestedChange
-from capscope.journal.agent_failures import AgentFailure
 from capscope.logic import Intent, Literal, State, Vocabulary, to_json
 from capscope.logic.dnf import Term
 from capscope.stats.arrays import Integers, Mask

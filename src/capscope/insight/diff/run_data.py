@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capscope.insight.agent_failures import AgentFailure
 from capscope.insight.hazards import HazardUse, uses_of
-from capscope.journal.agent_failures import AgentFailure
-from capscope.journal.execution_table import UNKNOWN_POSITION, ExecutionTable, known_positions
-from capscope.journal.identity import RunIdentity
+from capscope.journal.execution_table import UNKNOWN_POSITION, ExecutionTable
+from capscope.journal.run_meta import RunIdentity
 from capscope.logic import Intent, State, Vocabulary
 from capscope.problem import Hazard
 from capscope.stats.arrays import Integers
@@ -44,7 +44,7 @@ class RunData:
     def of(cls, run: Run) -> RunData:
         """Take what a comparison needs from a run."""
         with run.open_journal() as journal:
-            positions = known_positions(journal)
+            positions = journal.known_positions()
         return cls(
             str(run.path),
             run.problem,

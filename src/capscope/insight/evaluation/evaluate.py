@@ -27,7 +27,7 @@ from capscope.insight.evaluation.metrics import (
 )
 from capscope.insight.evaluation.reference import Reference, enumerate_truth
 from capscope.insight.evaluation.sample import IndependentSample, Progress, Recipe, build, silent
-from capscope.journal.identity import RunIdentity
+from capscope.journal.run_meta import RunIdentity
 from capscope.logic import Intent, State
 from capscope.model.extreme_models import CapabilityModel
 from capscope.phases import begin_phase

@@ -11,8 +11,8 @@ from capscope.insight.findings.context import Breakdown, FindingContext, Finding
 from capscope.insight.findings.families import Family, Rows, Thresholds, Topic, agree, families
 from capscope.insight.findings.finding import LEAST_RATE, Finding
 from capscope.insight.findings.splits import EventCounts, narrow_down
+from capscope.journal.draws import ENDINGS
 from capscope.journal.execution_table import ExecutionTable
-from capscope.journal.journal import ENDINGS
 from capscope.logic import Intent, State, Vocabulary
 from capscope.problem.attempt import Ending
 from capscope.stats.error_budget import Share

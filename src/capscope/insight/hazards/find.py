@@ -24,9 +24,8 @@ from capscope.insight.hazards.recovery import find_recovery
 from capscope.insight.hazards.result import HazardPair, HazardRate, HazardResult
 from capscope.insight.hazards.use import UseSample, sample_use
 from capscope.insight.ways import KnownWays, WayStep
-from capscope.journal.execution_table import ExecutionTable
-from capscope.journal.identity import position_digest
-from capscope.journal.trajectories import longer_trajectories
+from capscope.journal.execution_table import ExecutionTable, longer_trajectories
+from capscope.journal.run_meta import position_digest
 from capscope.logic import Intent, State
 from capscope.problem import Hazard
 from capscope.stats.arrays import Mask
@@ -67,8 +66,7 @@ def happening(run: RunFacts, hazards: Sequence[Hazard]) -> list[Mask]:
     ]
     if (table.changes > 1).any():
         with run.open_journal() as journal:
-            for row, numbers in longer_trajectories(table, journal):
-                first, *others = (table.states[number] for number in numbers)
+            for row, (first, *others) in longer_trajectories(table, journal):
                 for hazard, flags in zip(hazards, found, strict=True):
                     flags[row] = any(hazard.happens(first, other) for other in others)
     return found

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capscope.journal.execution_table import ExecutionTable
-from capscope.journal.identity import RunMeta
+from capscope.journal.run_meta import RunMeta
 from capscope.logic import Effect, Intent, Vocabulary
 from capscope.stats import mean_bounds
 from capscope.stats.arrays import Integers, Mask
@@ -88,7 +88,7 @@ def sample_use(run: RunFacts) -> UseSample:
     if missing:
         return UseSample(none, 1.0, "", missing)
     with run.open_journal() as journal:
-        cut = set(journal.select("SELECT query, draw FROM draws WHERE cut"))
+        cut = journal.cut_draws()
     rows = _last_of_audits(table, cut)
     grown = _growths(run)
     audits = table.query[rows]
@@ -109,7 +109,7 @@ def audited_length(meta: RunMeta) -> int:
     return min(settings.audit_length, settings.scope or settings.audit_length)
 
 
-def _last_of_audits(table: ExecutionTable, cut: set[tuple[int, ...]]) -> Integers:
+def _last_of_audits(table: ExecutionTable, cut: set[tuple[int, int]]) -> Integers:
     """Return the last execution of each draw of an audit, unless a budget cut the draw short."""
     last = np.append(table.number[1:] == 0, True)[: len(table)]
     rows = np.flatnonzero(last & ~table.queries.informative[table.query])

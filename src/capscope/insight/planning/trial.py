@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 from capscope.assessment.ask import Query, ask
 from capscope.insight.planning.plan import Plan
-from capscope.journal.journal import Draw, Start
-from capscope.journal.usage import Budget
+from capscope.journal.draws import Draw, Start
+from capscope.journal.run_meta import Budget
 from capscope.logic import Intent, State
 from capscope.model import Provenance
 from capscope.problem import Allowance, Ending, Problem

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from capscope.insight.findings import Finding
 from capscope.insight.unrequested_changes import headline
-from capscope.journal.identity import RunIdentity
-from capscope.journal.stop_reason import StopKind
+from capscope.journal.run_meta import RunIdentity, StopKind
 from capscope.logic import Intent, Phrasing, State
 from capscope.report.digest.capabilities import (
     ALMOST_CERTAIN,

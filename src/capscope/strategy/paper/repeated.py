@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from capscope.journal.journal import QueryRecord, Start
+from capscope.journal.draws import QueryRecord, Start
+from capscope.journal.run_meta import StopKind, StopReason
 from capscope.journal.settings import Settings
-from capscope.journal.stop_reason import StopKind, StopReason
 from capscope.logic import State
 from capscope.model import ExtremeModels, StateGraph
 from capscope.seeds import child_seed

@@ -7,7 +7,7 @@ import pytest
 
 from capscope import load
 from capscope.errors import JournalError
-from capscope.journal.agent_failures import FAILURES, AgentFailure
+from capscope.insight.agent_failures import FAILURES, AgentFailure
 from capscope.journal.journal import Journal
 from capscope.problem import Ending
 from support.small_runs import LAMPS, WISHES, draw, execution, executions_of, small_run
@@ -86,6 +86,6 @@ def test_a_run_without_failures_has_none(tmp_path):
 def test_a_journal_that_something_else_wrote_is_refused(tmp_path, changed):
     run = small_run(tmp_path / "run", [[draw((0, 0, 1))]])
     with closing(Journal.open(run / "journal.sqlite")) as journal:
-        list(journal.select("UPDATE draws SET attempts = ?", changed))
+        journal._db.execute("UPDATE draws SET attempts = ?", (changed,))
     with pytest.raises(JournalError, match="left untouched"):
         read(run)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from capscope.journal.draws import ENDINGS
 from capscope.journal.execution_table import ExecutionTable
-from capscope.journal.journal import ENDINGS, Journal
+from capscope.journal.journal import Journal
 from capscope.logic import Intent, Vocabulary
 from capscope.problem.attempt import Ending
 from capscope.stats.arrays import Mask

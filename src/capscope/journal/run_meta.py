@@ -2,20 +2,121 @@
 
 The identity is what must not change between start and resume: another problem, vocabulary or
 setting would mix two experiments. Budgets are not part of it: they may be raised.
+
+What was spent and what may be spent are in the same six currencies. Tokens count every answer of a
+language model, cached or not, so a repeated run ends at the same place. Cost is what was really
+paid: a repeated run costs nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from math import inf
 from typing import Any, ClassVar
 
+from capscope.errors import CapscopeError
 from capscope.journal.settings import Settings
-from capscope.journal.stop_reason import StopReason
-from capscope.journal.usage import Budget, Usage
 from capscope.logic import STATE, State, Vocabulary, from_json, to_json
+from capscope.problem import Allowance
 from capscope.stats.audit import AuditResult
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was spent."""
+
+    queries: int = 0
+    executions: int = 0
+    simulator_steps: int = 0
+    llm_tokens: int = 0
+    seconds: float = 0.0
+    llm_cost: float = 0.0
+    """In the currency of the prices."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in CURRENCIES))
+
+
+CURRENCIES = tuple(currency.name for currency in fields(Usage))
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What may be spent; None means no limit."""
+
+    queries: int | None = None
+    executions: int | None = None
+    simulator_steps: int | None = None
+    llm_tokens: int | None = None
+    seconds: float | None = None
+    llm_cost: float | None = None
+    limits: tuple[tuple[str, float], ...] = field(init=False, repr=False, compare=False)
+    """The currencies that are limited, each with its limit."""
+
+    def __post_init__(self) -> None:
+        limits = tuple((n, left) for n in CURRENCIES if (left := getattr(self, n)) is not None)
+        object.__setattr__(self, "limits", limits)
+        for name, allowed in limits:
+            if not allowed >= 0:
+                raise CapscopeError(f"a budget of {allowed} {name} cannot be spent")
+
+    def spent_by(self, usage: Usage) -> str | None:
+        """Return the first currency that is used up; None if something is left of each."""
+        for name, allowed in self.limits:
+            if getattr(usage, name) >= allowed:
+                return name
+        return None
+
+    def left_after(self, usage: Usage) -> Budget:
+        """Return what is left after some usage."""
+        left = {name: max(allowed - getattr(usage, name), 0) for name, allowed in self.limits}
+        return Budget(**left)
+
+    def allowance(self, within: Allowance | None = None) -> Allowance:
+        """Return what may be spent on a language model."""
+        tokens = inf if self.llm_tokens is None else self.llm_tokens
+        cost = inf if self.llm_cost is None else self.llm_cost
+        return Allowance(tokens, cost, within=within)
+
+
+class StopKind(StrEnum):
+    """The kinds of reasons for which a run ends."""
+
+    NO_NEWS = "no news"
+    """A number of queries in a row taught nothing new."""
+    SETTLED = "nothing left to settle"
+    """The evidence supports the statement that was asked for."""
+    AUDITED = "audit passed"
+    """An audit supports the statement that was asked for."""
+    BUDGET = "budget"
+    """A budget was spent; `detail` names its currency."""
+    OTHER = "other"
+    """A reason of a strategy's own; `detail` says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopReason:
+    """A reason with its data.
+
+    >>> str(StopReason.budget("executions"))
+    'budget of executions spent'
+    """
+
+    kind: StopKind
+    detail: str = ""
+
+    @classmethod
+    def budget(cls, currency: str) -> StopReason:
+        """Return that a budget was spent."""
+        return cls(StopKind.BUDGET, currency)
+
+    def __str__(self) -> str:
+        if self.kind is StopKind.BUDGET:
+            return f"budget of {self.detail} spent"
+        return self.detail if self.kind is StopKind.OTHER else str(self.kind)
 
 
 @dataclass(frozen=True)
