@@ -8,7 +8,6 @@ import sqlite3
 
 import pytest
 
-import capscope
 from capscope.export.tables import QueryRow, RuleRow, SuccessRow, TransitionRow
 from capscope.journal.journal_file import FORMAT_VERSION, SCHEMA
 from capscope.problem import Ending
@@ -123,14 +122,6 @@ def test_exchanges_may_go_over_several_lines(tmp_path):
     (block,) = blocks(page)
     assert exchanges(block) == [Exchange(["$ echo a \\", "    b"], ["a b"])]
     assert Session(tmp_path).follow(page) == []
-
-
-def test_the_export_format_of_the_reference_can_be_written(after_tutorial):
-    [block] = [b for b in blocks(PAGES / "reference" / "python.md") if b.caption]
-    names = {}
-    exec(block.text, names)
-    text = names["YAML"].write(capscope.load(after_tutorial[0] / RUN))
-    assert "robot-at(dock)" in json.loads(text)["capabilities"]
 
 
 # The page of formats

@@ -64,13 +64,9 @@ _CRAFTER = "A policy learned by imitation stands in for CSteve, whose weights ar
 _KITCHEN = "An agent trained here stands in for HDDLGym's."
 _NO_GPT = "A property of GPT-5.4, which is not available here; another model has other failings."
 _SAYCAN = (
-    "Fig. 1b says 0.6, the text 6 %, both from an earlier version of MCQS and without states or "
-    "counts, so no number can be tested. The cause can: the published tabletop code picks at one "
-    "height above the table, whatever stands there, so that a request for the upper block takes "
-    "the tower; it decides once, from one picture, which skills are feasible, and finds places by "
-    "a network whose confusion of colours the paper reports. Our table has the first and the last "
-    "by construction, but another language model, physics engine and detector, and it looks again "
-    "before each skill: its rates are its own."
+    "Fig. 1b says 0.6, the text 6 %, without states or counts, so no number can be tested. Our "
+    "table has the cause by construction (a gripper that closes at one height, and a detector that "
+    "confuses colors), but another language model and physics engine: its rates are its own."
 )
 _QACE_TOO = "The page on QACE says why; by default, disjuncts are split further."
 

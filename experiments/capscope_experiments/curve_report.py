@@ -143,10 +143,9 @@ def _variation(points: Sequence[Point | None], name: str) -> str:
 
 
 def needed_table(curves: Sequence[Curve], levels: Sequence[float]) -> str:
-    """Compare what each strategy needed to reach each level of agreement."""
-    heads = ["problem", "strategy"]
-    heads += [f"{name} to {level:g}" for level in levels for _, name in _COSTS]
-    heads += [f"× the least, to {levels[-1]:g}", "at the end", "ended by", "seconds", "seeds"]
+    """Compare the executions that each strategy needed to reach each level of agreement."""
+    heads = ["problem", "strategy", *(f"executions to {level:g}" for level in levels)]
+    heads += [f"× the least, to {levels[-1]:g}", "at the end", "ended by", "seeds"]
     return markdown_table(heads, _needed_rows(curves, levels))
 
 
@@ -155,11 +154,12 @@ def _needed_rows(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[l
         baseline = group(curves, problem, RANDOM)
         cells = []
         for level in levels:
-            for cost, _ in _COSTS:
-                ratio = None
-                if strategy not in (RANDOM, CONSTANT):
-                    ratio = ratio_to_baseline(runs, baseline, level, cost)
-                cells.append(_needed(runs, level, cost) + _in_brackets(ratio))
+            ratio = None
+            if strategy not in (RANDOM, CONSTANT):
+                ratio = ratio_to_baseline(runs, baseline, level, "executions")
+            cells.append(
+                _needed(runs, level) + ("" if ratio is None else f" ({ratio_text(ratio)})")
+            )
         yield [
             problem,
             strategy,
@@ -167,7 +167,6 @@ def _needed_rows(curves: Sequence[Curve], levels: Sequence[float]) -> Iterator[l
             _times_least(runs, levels[-1]),
             spread([run.last.agreement for run in runs], "{:.4f}"),
             ", ".join(dict.fromkeys(run.stopped_because for run in runs)),
-            spread([run.last.seconds for run in runs]),
             str(len(runs)),
         ]
 
@@ -178,23 +177,19 @@ def weighted(runs: Sequence[Curve], weighting: str) -> list[Curve]:
     return [curve for curve in found if curve.points]
 
 
-def _needed(runs: Sequence[Curve], level: float, cost: Cost) -> str:
+def _needed(runs: Sequence[Curve], level: float) -> str:
     points = [run.first_at(level) for run in runs]
     if not any(points) and runs[0].strategy == CONSTANT:
         return "never"
     if not any(points):
-        return f"> {min(getattr(run.last, cost) for run in runs):,}"
-    return spread_of_reached([getattr(point, cost, None) for point in points])
+        return f"> {min(run.last.executions for run in runs):,}"
+    return spread_of_reached([None if point is None else point.executions for point in points])
 
 
 def ratio_text(ratio: tuple[float, bool]) -> str:
     """Format a ratio; it is a lower bound if the baseline was cut."""
     times, cut = ratio
     return f"{'> ' if cut else ''}{times:,.1f}×"
-
-
-def _in_brackets(ratio: tuple[float, bool] | None) -> str:
-    return "" if ratio is None else f" ({ratio_text(ratio)})"
 
 
 def _times_least(runs: Sequence[Curve], level: float) -> str:

@@ -67,25 +67,19 @@ _FIGURES = {
 """The figures of the page: what they show, and what there is to know about it."""
 _READING = """## How to read the numbers
 
-- **What was chosen on which problems.** The constants of the adaptive strategy were chosen by
-  looking at blocksworld, tireworld, first responders and probabilistic elevators. The
-  departures of MCQS from the paper (5 draws, 125 quiet queries, 5 starts) were chosen by looking at
-  tireworld and at small domains that are not in the tables, the reset rule on the planning problems
-  of version 0.1.0. No constant was chosen on minigrid-q, but a fault of the adaptive strategy was
-  found there, so it is no longer held out. On the problems that were looked at, the ratios show how
-  well the methods can be made to do there, not what to expect elsewhere.
-- **Where runs start.** The adaptive strategy, the exhaustive one and the uniform baseline start at
-  any state that was visited. On first responders, MCQS and Random Query continue where the last
-  query ended and are reset after 100 executions, as in the paper; the ratio between them there
-  compares strategies together with their start rules.
+- **Tuning.** The constants of the adaptive strategy were chosen on blocksworld, tireworld, first
+  responders and probabilistic elevators; the departures of MCQS from the paper on tireworld and on
+  small domains that are not in the tables. A fault of the adaptive strategy was found on
+  minigrid-q. The other problems are held out; on those named here, the ratios do not show what to
+  expect elsewhere.
+- **Starts.** The adaptive strategy, the exhaustive one and the uniform baseline start at any state
+  that was visited. On first responders, MCQS and Random Query continue where the last query ended
+  and are reset after 100 executions, as in the paper.
 - **Versions.** QACE, AALpy and the rows of E3 without *expected* were measured with release 0.1.0,
-  in which the exhaustive strategy was called adaptive; everything else with versions after it.
-  These called themselves 0.1.0 too, until 0.2.0.dev0. Rows of `mcqs-s` and `mcqs-e` with several
-  draws for each untried pair are of such versions too: the commands in front of a section that name
-  0.2.0.dev0 have the present strategies.
-- **Wall times** are the least reliable numbers: saved runs are reused, and may have been made next
-  to others on a busy machine. Executions and steps do not depend on that.
-- **The number of seeds differs between rows**, because some runs take long; the last column has it.
+  in which the exhaustive strategy was called adaptive. Only rows that name 0.2.0.dev0 have the
+  present `mcqs-s` and `mcqs-e`.
+- **Wall times** are the least reliable numbers, because machines were shared.
+- **The number of seeds** differs between rows, because some runs take long.
 """
 
 

@@ -227,9 +227,9 @@ def test_the_section_shows_the_numbers_of_the_curves(bench, curves, section):
     assert row["executions to 0.5"] == "> 60"
     chance = cells(section.body, "tireworld", "random")
     assert chance["seeds"] == row["seeds"] == "2"
-    needed = [curve.first_at(0.02).simulator_steps for curve in own]
-    base = [curve.first_at(0.02).simulator_steps for curve in of(curves, "tireworld", "random")]
-    assert f"({sum(base) / sum(needed):,.1f}×)" in row["steps to 0.02"]
+    needed = [curve.first_at(0.02).executions for curve in own]
+    base = [curve.first_at(0.02).executions for curve in of(curves, "tireworld", "random")]
+    assert f"({sum(base) / sum(needed):,.1f}×)" in row["executions to 0.02"]
     rows = [line.split("|")[1:3] for line in section.body.splitlines() if line.startswith("| ")]
     table = [(problem.strip(), strategy.strip()) for problem, strategy in rows]
     blocks, tires = sorted(bench.cases, key=lambda case: case.problem)

@@ -57,14 +57,15 @@ _AUDIT_HEADS = (
 _UNAUDITED = Budget(executions=20_000)
 """For runs without an audit, which do not end by themselves."""
 _TEXT = """
-Agreement is 1 − VD. The table shows what a run spent until it first reached a level: mean ± one
-standard deviation over the seeds. In brackets, how many times as much Random Query needed. "> "
-marks a lower bound: the run, or Random Query, ended before it reached the level. "× the least"
-divides the executions by the minimum for a learner that knows only the pairs it tried, for an exact
-model with standard errors of 0.05; the adaptive strategy infers most pairs and can be below 1. A
-run that ended by a budget did not reach its own stop. "--paper" marks runs without the departures
-that `docs/method.md` lists. All points are in [efficiency.csv](efficiency.csv), and the runs, with
-the purpose of their executions, in [efficiency-runs.csv](efficiency-runs.csv).
+Agreement is 1 − VD. The figure shows it over simulator steps; the table has the executions until a
+run first reached a level: mean ± one standard deviation over the seeds. In brackets, how many times
+as many Random Query needed. "> " marks a lower bound: the run, or Random Query, ended before it
+reached the level. "× the least" divides by the minimum for a learner that knows only the pairs it
+tried, for an exact model with standard errors of 0.05; the adaptive strategy infers most pairs and
+can be below 1. A run that ended by a budget did not reach its own stop. "--paper" marks runs
+without the departures that `docs/method.md` lists. Steps and seconds at every point are in
+[efficiency.csv](efficiency.csv), and the purpose of the executions of each run in
+[efficiency-runs.csv](efficiency-runs.csv).
 """
 WEIGHTINGS_TEXT = """
 Agreement depends on the weights of the transitions. *By the evaluation data*: weighted by an
