@@ -8,8 +8,8 @@ import pytest
 from capscope import Budget, Settings, WorkerSettings, assess, load, resume
 from capscope.assessment.worker_pool import WorkerPool
 from capscope.errors import LlmError
+from capscope.insight.agent_failures import agent_failure_warnings
 from capscope.journal.journal import Journal
-from capscope.report.notes import agent_failure_warnings
 from support import llm_agents
 from support.llm_agents import TOKENS, asking_board, choose
 from support.llm_stub import fails, say

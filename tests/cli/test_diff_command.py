@@ -83,10 +83,10 @@ def test_a_side_effect_that_show_prints_of_b_alone_is_suspected_and_fails_the_ga
     lines = re.findall(
         r"asked for at\(x\), also open\(\): B: (\d+) of \d+ executions.*?; A: 0 of", text
     )
-    found = json.loads(capscope("diff", old, new, "--json").out)["new beyond the requests"]
-    (entry,) = (one for one in found if one["request"] == "at(x)")
-    assert [int(number) for number in lines] == [entry["executions"]]
-    assert entry["suspected"] and entry["possible in a"] > 20
+    found = json.loads(capscope("diff", old, new, "--json").out)["new_changes"]
+    (entry,) = (one for one in found if one["change"]["request"] == "at(x)")
+    assert [int(number) for number in lines] == [entry["change"]["executions"]]
+    assert entry["suspected"] and entry["possible_a"] > 20
     assert "New beyond the request" in (html := page.read_text(encoding="utf-8"))
     assert "asked for at(x), also open(): B: " in html
 
@@ -108,15 +108,15 @@ def test_json_has_the_numbers_of_both_runs_and_names_the_test(capscope, runs):
     done = capscope("diff", runs / "a", runs / "lost", "--json", "--error-rate", "0.01")
     assert done.out.count("\n") == 1
     found = json.loads(done.out)
-    assert found["format"] == 2
-    assert found["error rate"] == 0.01
+    assert found["format"] == 3
+    assert found["error_rate"] == 0.01
     assert "betting scores" in found["test"]
     assert found["a"]["run"] == str(runs / "a")
     (loss,) = found["differences"]
     assert (loss["change"], loss["capability"]) == ("lost", "open()")
     assert loss["b"]["hits"] == 0 < loss["a"]["hits"] == loss["a"]["draws"]
-    assert loss["adjusted p"] < 0.01
-    assert sum(row["a"]["hits"] for row in loss["evidence"]) == loss["a"]["hits"]
+    assert loss["adjusted_p"] < 0.01
+    assert sum(row["hits_a"] for row in loss["counts"]) == loss["a"]["hits"]
     assert {row["capability"] for row in found["unchanged"]} >= {"at(sw)", "holding(key)"}
 
 
@@ -162,7 +162,7 @@ def test_several_runs_are_a_table_and_the_exit_code_is_about_the_last_against_th
     done = capscope("diff", *gone, "--fail-on-loss", "--json", "--html", page)
     assert done.code == 1
     found = json.loads(done.out)
-    assert found["table"][0]["last against first"] == ["lost"]
+    assert found["rows"][0]["overall"] == ["lost"]
     assert "Comparison of 3 runs" in page.read_text(encoding="utf-8")
 
 

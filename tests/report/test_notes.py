@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 
 from capscope import Intent, Settings, assess, load
-from capscope.insight.agent_failures import AgentFailure
+from capscope.insight.agent_failures import AgentFailure, agent_failure_warnings
 from capscope.insight.aliasing import AliasedPair, Aliasing
 from capscope.insight.diff import compare_data
+from capscope.insight.diff.wording import comparison_lines
+from capscope.logic import to_json
 from capscope.problem import Ending
-from capscope.report.difference import comparison_lines
 from capscope.report.digest.capabilities import Standings
 from capscope.report.digest.summary import facts_of, summary_of
-from capscope.report.notes import agent_failure_warnings, aliasing_notes
+from capscope.report.notes import aliasing_notes
 from capscope.report.page.difference import difference_page
 from support.small_runs import draw, execution, small_run
 from support.tiny_models import WORDS
@@ -88,8 +89,8 @@ def test_a_comparison_warns_about_the_run_with_agent_failures():
     assert "A: warning" not in text
     page = difference_page(comparison)
     assert "first: &lt;b&gt;\\x1b" in page
-    assert comparison.as_dict()["scope"]["agent failures a"] == []
-    assert comparison.as_dict()["scope"]["agent failures b"][0]["executions"] == 1234
+    assert to_json(comparison)["scope"]["agent_failures_a"] == []
+    assert to_json(comparison)["scope"]["agent_failures_b"][0]["executions"] == 1234
 
 
 def note_of(one, other, state=0, always=0):

@@ -10,10 +10,10 @@ from capscope.cli.options import Json
 from capscope.cli.output import phases, print_json, print_line, print_lines
 from capscope.errors import CapscopeError
 from capscope.insight.diff import Comparison, RunData, RunTable, compare_data, table_of
+from capscope.insight.diff.wording import NOT_COMPARABLE, comparison_lines, table_lines
 from capscope.journal.run_directory import write_atomically
+from capscope.logic import to_json
 from capscope.phases import begin_phase
-from capscope.report.difference import NOT_COMPARABLE, comparison_lines
-from capscope.report.difference_table import table_lines
 from capscope.run import load
 from capscope.stats.error_budget import ERROR_RATE
 
@@ -90,7 +90,7 @@ def diff_runs(
                 page = difference_page(found, given[-1])
             write_atomically(Path(html), page)
     if json:
-        print_json({**found.as_dict(), "html": html})
+        print_json({**to_json(found), "html": html})
     else:
         lines = table_lines(found) if isinstance(found, RunTable) else comparison_lines(found)
         print_lines(lines)

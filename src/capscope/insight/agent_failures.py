@@ -6,7 +6,8 @@ model then looks settled: nothing ever changes. So every view of a run says how 
 ended like that, of those in which the agent had to act (the intent did not hold already).
 """
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -17,9 +18,16 @@ from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal import Journal
 from capscope.logic import Intent, Vocabulary
 from capscope.problem.attempt import Ending
+from capscope.sanitize import sanitize
 from capscope.stats.arrays import Mask
 
-FAILURES = (Ending.AGENT_RAISED, Ending.INVALID_ACTION, Ending.REFUSED)
+FAILURES = {
+    Ending.AGENT_RAISED: "raised an exception",
+    Ending.INVALID_ACTION: "chose an action that is not available",
+    Ending.REFUSED: "had a conversation that the server of its model refused",
+}
+"""What the agent did, by how its executions ended."""
+_LONGEST_DETAIL = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +75,25 @@ def _held_before(table: ExecutionTable, intents: Sequence[Intent], vocabulary: V
     )
     held = [intents[c].holds(table.states[s], vocabulary) for c, s in pairs.T.tolist()]
     return np.array(held, dtype=bool)[which.reshape(-1)]
+
+
+def agent_failure_warnings(
+    agent_failures: Sequence[AgentFailure], run: object = "DIR"
+) -> Iterator[str]:
+    """Warn about each kind of agent failure, with the command that lists its draws."""
+    for failure in agent_failures:
+        command = f"capscope show {shlex.quote(str(run))} {shlex.quote(str(failure.capability))}"
+        number, of = failure.executions, failure.had_to_act
+        share = f"all {of:,}" if number == of > 1 else f"{number:,} of {of:,}"
+        detail, rest = failure.detail[:_LONGEST_DETAIL], failure.detail[_LONGEST_DETAIL:]
+        first = f"first: {detail}{'…' if rest else ''}; " if detail else ""
+        yield sanitize(
+            f"warning: {share} {'execution' if of == 1 else 'executions'} in which the agent had "
+            f"to act ended because it {agent_failure_text(failure)} ({first}list the draws with "
+            f"{command} --draws)"
+        )
+
+
+def agent_failure_text(failure: AgentFailure) -> str:
+    """Return what the agent did."""
+    return FAILURES[failure.ending]

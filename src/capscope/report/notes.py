@@ -6,17 +6,15 @@ mix different simulator positions look like randomness of the agent.
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from capscope.insight.agent_failures import AgentFailure
+from capscope.insight.agent_failures import agent_failure_warnings
 from capscope.insight.aliasing import AliasedPair, Aliasing
 from capscope.insight.drift import Drift
 from capscope.journal.run_meta import InitialPositions, StopKind
 from capscope.logic import Effect, State, Vocabulary
-from capscope.problem import Ending
 from capscope.sanitize import sanitize
 from capscope.strategy.registry import Claim, claim_of
 from capscope.wording import counted, first_few, joined
@@ -24,13 +22,7 @@ from capscope.wording import counted, first_few, joined
 if TYPE_CHECKING:
     from capscope.run import Run
 
-_LONGEST_DETAIL = 200
 _MOST_NAMED = 6
-_AGENT_FAILURES = {
-    Ending.AGENT_RAISED: "raised an exception",
-    Ending.INVALID_ACTION: "chose an action that is not available",
-    Ending.REFUSED: "had a conversation that the server of its model refused",
-}
 
 
 def run_notes(run: Run) -> Iterator[str]:
@@ -39,23 +31,6 @@ def run_notes(run: Run) -> Iterator[str]:
     yield from change_warnings(run)
     yield from initial_position_notes(run.initial_positions)
     yield from aliasing_notes(run.aliasing, run.graph.always)
-
-
-def agent_failure_warnings(
-    agent_failures: Sequence[AgentFailure], run: object = "DIR"
-) -> Iterator[str]:
-    """Warn about each kind of agent failure, with the command that lists its draws."""
-    for failure in agent_failures:
-        command = f"capscope show {shlex.quote(str(run))} {shlex.quote(str(failure.capability))}"
-        number, of = failure.executions, failure.had_to_act
-        share = f"all {of:,}" if number == of > 1 else f"{number:,} of {of:,}"
-        detail, rest = failure.detail[:_LONGEST_DETAIL], failure.detail[_LONGEST_DETAIL:]
-        first = f"first: {detail}{'…' if rest else ''}; " if detail else ""
-        yield sanitize(
-            f"warning: {share} {'execution' if of == 1 else 'executions'} in which the agent had "
-            f"to act ended because it {agent_failure_text(failure)} ({first}list the draws with "
-            f"{command} --draws)"
-        )
 
 
 def claim_text(run: Run) -> str:
@@ -116,11 +91,6 @@ def _drift_text(drift: Drift, always: State) -> str:
         f"{counted(drift.executions, 'execution')}: {example}; all rates are mixtures of what it "
         "did before and after"
     )
-
-
-def agent_failure_text(failure: AgentFailure) -> str:
-    """Return what the agent did."""
-    return _AGENT_FAILURES[failure.ending]
 
 
 def initial_position_notes(initial_positions: InitialPositions) -> Iterator[str]:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from capscope.errors import CapscopeError, VocabularyError
 from capscope.insight.diff import Comparison
+from capscope.insight.diff.wording import NOT_COMPARABLE, difference_lines
 from capscope.logic import Effect, Intent, Literal, State, Vocabulary
 from capscope.model import StateGraph
 from capscope.model.state_graph import StateNode, constant_atoms
 from capscope.problem import Problem
-from capscope.report.difference import NOT_COMPARABLE, difference_lines
 from capscope.run import Run, load
 from capscope.sanitize import sanitize
 from capscope.stats import mean_bounds

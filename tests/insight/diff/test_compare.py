@@ -11,7 +11,7 @@ from capscope import Budget, Intent, Settings, assess, load
 from capscope.errors import CapscopeError
 from capscope.insight.diff import DiffKind, compare_data, compare_runs
 from capscope.insight.diff.comparison import Estimate, Reason, change_between
-from capscope.logic import Vocabulary
+from capscope.logic import Vocabulary, to_json
 from support.quirky_worlds import HOUSE, STOP, opens_the_door, problem, stays_with_the_key
 from support.tiny_models import INTENTS
 from support.tiny_run_data import drawn, run_data, tried
@@ -110,7 +110,7 @@ def test_a_change_in_the_interval_that_the_test_does_not_show_is_suspected():
     (suspected,) = comparison.suspected
     assert not comparison.differences
     assert comparison.error_rate < suspected.adjusted_p < 1
-    assert suspected.as_dict()["suspected"] is True
+    assert to_json(suspected)["suspected"] is True
     assert compare_data(a, b, error_rate=suspected.adjusted_p * 1.01).losses
     assert not compare_data(a, a).suspected
 

@@ -8,8 +8,8 @@ import pytest
 
 from capscope import Budget
 from capscope.insight.diff import compare_runs
+from capscope.insight.diff.compare import hazard_changes
 from capscope.insight.diff.comparison import DiffKind
-from capscope.insight.diff.hazard_rates import hazard_changes
 from capscope.insight.hazards import HazardUse, UseSample
 from support.hazard_worlds import kitchen, run_kitchen
 

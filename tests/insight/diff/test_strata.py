@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from capscope.errors import CapscopeError
-from capscope.insight.diff.histories import histories_of
-from capscope.insight.diff.matching import match
+from capscope.insight.diff.matching import histories_of, match
 from capscope.insight.diff.strata import Questions
 from capscope.logic import ExactlyOne, Intent, Literal, Vocabulary
 from support.tiny_models import ALL, INTENTS, WORDS

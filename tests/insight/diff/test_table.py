@@ -4,7 +4,7 @@ import pytest
 
 from capscope.errors import CapscopeError
 from capscope.insight.diff import compare_data, table_of
-from capscope.logic import Vocabulary
+from capscope.logic import Vocabulary, to_json
 from support.tiny_models import INTENTS
 from support.tiny_run_data import drawn, run_data, tried
 
@@ -109,10 +109,10 @@ def test_two_runs_are_no_table():
 
 
 def test_the_json_has_a_row_for_each_capability_and_all_comparisons():
-    found = table_of([version(0.95, 1), version(0.3, 2), version(0.95, 3)]).as_dict()
+    found = to_json(table_of([version(0.95, 1), version(0.3, 2), version(0.95, 3)]))
     assert [run["seed"] for run in found["runs"]] == [1, 2, 3]
-    p = found["table"][0]
+    p = found["rows"][0]
     assert p["changes"] == [[], ["less reliable"], ["more reliable"]]
-    assert len(p["rates"]) == 3 and p["rates"][0]["interval"][0] < 0.95
+    assert len(p["rates"]) == 3 and p["rates"][0]["low"] < 0.95
     assert len(found["steps"]) == 2
-    assert found["last against first"]["differences"] == []
+    assert found["overall"]["differences"] == []

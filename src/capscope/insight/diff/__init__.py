@@ -8,7 +8,7 @@ questions under one error rate. `table` does that for several runs.
 from capscope.insight.diff.compare import compare_data, compare_runs
 from capscope.insight.diff.comparison import Comparison, Difference, DiffKind, Estimate, Unknown
 from capscope.insight.diff.run_data import RunData
-from capscope.insight.diff.table import RunTable, SharedRate, TableRow, table_of
+from capscope.insight.diff.table import RunTable, TableRow, table_of
 
 __all__ = [
     "Comparison",
@@ -17,7 +17,6 @@ __all__ = [
     "Estimate",
     "RunData",
     "RunTable",
-    "SharedRate",
     "TableRow",
     "Unknown",
     "compare_data",

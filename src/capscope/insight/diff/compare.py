@@ -7,14 +7,11 @@ and the subsets named for them would not be covered.
 
 **Subsets.** A capability may be lost in one corner of the world only, which goes unnoticed over all
 states together. So each question is tested in all states, in those in which a literal holds, and in
-every single one. Four fifths of its error rate are for all states together, a tenth is divided
-among the literals and a tenth among the single states: where a change is small it needs every draw,
-and a change in a corner is rarely small. The subsets are made from the states alone, never from
-what was seen in them.
+every single one. See `strata.StateSubsets` for how its error rate is divided among them.
 
 **Hazards.** To make a hazard happen is not a capability, so less of it is no loss and more of it no
 gain, whether it was asked for or came as a side effect (`_diff_kind`). If both runs were given
-hazards, a tenth of the error rate is for how often these happen in use (`hazard_rates`).
+hazards, a tenth of the error rate is for how often these happen in use (`hazard_changes`).
 """
 
 from __future__ import annotations
@@ -46,18 +43,21 @@ from capscope.insight.diff.comparison import (
     Where,
     state_counts,
 )
-from capscope.insight.diff.hazard_rates import hazard_changes
-from capscope.insight.diff.matching import MatchedRuns, SharedPredicates, match, projected
-from capscope.insight.diff.run_data import RunData
-from capscope.insight.diff.strata import QuestionCounts, Questions
+from capscope.insight.diff.matching import MatchedRuns, match
+from capscope.insight.diff.run_data import RunData, SharedPredicates, projected
+from capscope.insight.diff.strata import (
+    QuestionCounts,
+    Questions,
+    StateSubsets,
+    SubsetEvidence,
+)
+from capscope.insight.hazards import HazardUse
 from capscope.insight.unrequested_changes import Requested, new_changes
 from capscope.logic import Effect, ExactlyOne, Intent, Literal
 from capscope.logic.dnf import shortest_dnf
 from capscope.logic.expected import ExpectedEffects
-from capscope.stats.arrays import Integers, Mask
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget, Share
 from capscope.stats.fisher_test import log_p_value
-from capscope.stats.stratified_test import StratifiedEvidence
 
 if TYPE_CHECKING:
     from capscope.run import Run
@@ -66,7 +66,6 @@ if TYPE_CHECKING:
 _LIMITS = ("temporal length", "horizon")
 _ACHIEVEMENT, _SIDE_EFFECTS = 3 / 4, 1 / 4
 _IN_USE = 1 / 10  # of the whole, if both runs have hazards
-_EVERYWHERE, _LITERALS, _STATES = 4 / 5, 1 / 10, 1 / 10
 _ORDER = {kind: i for i, kind in enumerate(DiffKind)}
 
 
@@ -128,7 +127,7 @@ def compare_data(
     unchanged = [_unchanged(q, matched, thresholds[0], error_rate) for q in asked_again]
     scope = _scope(a, b, matched, len(achieved), len(effects))
     return Comparison(
-        a.as_dict(), b.as_dict(), error_rate, scope, tuple(found), tuple(unchanged), tuple(unknown),
+        a.named, b.named, error_rate, scope, tuple(found), tuple(unchanged), tuple(unknown),
         rates, tuple(_new_changes(a, b, matched.predicates, groups, found)),
     )  # fmt: skip
 
@@ -184,6 +183,26 @@ def _rates_in_use(a: RunData, b: RunData, share: Share) -> tuple[tuple[HazardCha
         return (), 1.0
     threshold = share.threshold(2 * shared, _IN_USE)
     return tuple(hazard_changes(a.hazard_uses, b.hazard_uses, threshold)), 1.0 - _IN_USE
+
+
+def hazard_changes(
+    a: Mapping[str, HazardUse], b: Mapping[str, HazardUse], threshold: float
+) -> Iterator[HazardChange]:
+    """Compare the hazards that both runs were given; each direction has to reach the threshold.
+
+    A hazard may happen in states that only one of the runs found, where no draws can be matched.
+    But the draws of audits are made in the same way in both runs, so their rates can be compared as
+    they are: one is called higher if its lower bound exceeds the upper bound of the other.
+    """
+    error = math.exp(-threshold)
+    for text in sorted(a.keys() & b.keys()):
+        (low_a, high_a), (low_b, high_b) = a[text].bounds(error), b[text].bounds(error)
+        change = None
+        if high_a < low_b:
+            change = DiffKind.MORE_HAZARDOUS
+        elif high_b < low_a:
+            change = DiffKind.LESS_HAZARDOUS
+        yield HazardChange(text, a[text], b[text], change)
 
 
 def _hazard_questions(questions: Questions, hazards: Sequence[Intent]) -> Iterator[_Question]:
@@ -272,7 +291,7 @@ def _difference(
         b,
         *wins,
         adjusted_p,
-        state_counts(counts, members, matched.states),
+        state_counts(counts, members, matched),
         matched.vocabulary,
     )
 
@@ -388,82 +407,3 @@ def _scope(a: RunData, b: RunData, matched: MatchedRuns, achieved: int, effects:
         a.agent_failures,
         b.agent_failures,
     )
-
-
-@dataclass(frozen=True)
-class SubsetEvidence:
-    """A subset of states in which one side is ahead, and how sure that is."""
-
-    members: Mask
-    """Which of the strata of the question it has."""
-    literal: Literal | None
-    """What holds in these states and in none of the others; None if no literal does."""
-    wins: int
-    losses: int
-    log_evidence: float
-    log_price: float
-    """The price of looking in many subsets."""
-
-    def adjusted_p(self, threshold: float, error_rate: float) -> float:
-        """Return the smallest error rate, over everything compared, at which it is reported."""
-        exceeded = self.log_evidence - self.log_price - threshold
-        return min(error_rate * math.exp(min(-exceeded, 700.0)), 1.0)
-
-
-class StateSubsets:
-    """The subsets of states in which a question is tested."""
-
-    def __init__(self, states: Integers, matched: MatchedRuns) -> None:
-        """Take the literals that hold in some of the states, one of those that agree."""
-        which, self._begins, self._state = np.unique(states, return_index=True, return_inverse=True)
-        size = len(which)
-        bits, atoms = matched.bits[which], matched.vocabulary.atoms
-        halves: dict[bytes, tuple[Literal, Mask]] = {}
-        for positive in (True, False):
-            held = bits if positive else ~bits
-            # A literal of a single state would be tested twice.
-            for i in np.flatnonzero((held.sum(axis=0) > 1) & ~held.all(axis=0)).tolist():
-                halves.setdefault(held[:, i].tobytes(), (Literal(atoms[i], positive), held[:, i]))
-        self._literals = [literal for literal, _ in halves.values()]
-        groups = [half for _, half in halves.values()]
-        self._groups = np.array(groups, dtype=bool).reshape(-1, size)[:, self._state]
-        # A single state is everywhere, and has the whole error rate.
-        self._whole_price = -math.log(_EVERYWHERE) if size > 1 else 0.0
-        self._literal_price = math.log(max(len(halves), 1) / _LITERALS)
-        self._state_price = math.log(size / _STATES)
-
-    def best(self, evidence: StratifiedEvidence, threshold: float) -> SubsetEvidence | None:
-        """Return the subset that shows best who is ahead; None if none reaches the threshold."""
-        # Of subsets that show the same, the smallest omits states without a comparison.
-        found = [
-            *self._everywhere(evidence, threshold),
-            *self._by_literal(evidence, threshold),
-            *self._by_state(evidence, threshold),
-        ]
-        return max(found, key=lambda s: (s.log_evidence, -int(s.members.sum())), default=None)
-
-    def _everywhere(
-        self, evidence: StratifiedEvidence, threshold: float
-    ) -> Iterator[SubsetEvidence]:
-        _, wins, losses, score = evidence.everywhere()
-        if score >= threshold + self._whole_price:
-            members = np.ones(len(self._state), dtype=bool)
-            yield SubsetEvidence(members, None, wins, losses, score, self._whole_price)
-
-    def _by_literal(
-        self, evidence: StratifiedEvidence, threshold: float
-    ) -> Iterator[SubsetEvidence]:
-        groups, price = self._groups.astype(np.float64), self._literal_price
-        thresholds = np.full(len(groups), threshold + price)
-        for i, wins, losses, score in evidence.reaching(lambda values: groups @ values, thresholds):
-            literal = self._literals[i]
-            yield SubsetEvidence(self._groups[i], literal, wins, losses, score, price)
-
-    def _by_state(self, evidence: StratifiedEvidence, threshold: float) -> Iterator[SubsetEvidence]:
-        if len(self._begins) < 2:
-            return
-        thresholds = np.full(len(self._begins), threshold + self._state_price)
-        # The strata of a state are contiguous.
-        found = evidence.reaching(lambda v: np.add.reduceat(v, self._begins), thresholds)
-        for i, wins, losses, score in found:
-            yield SubsetEvidence(self._state == i, None, wins, losses, score, self._state_price)

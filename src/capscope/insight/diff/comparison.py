@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from capscope.insight.agent_failures import AgentFailure
+from capscope.insight.diff.matching import MatchedRuns
 from capscope.insight.diff.strata import QuestionCounts, StratumTally
 from capscope.insight.hazards import HazardUse
 from capscope.insight.unrequested_changes import UnrequestedChange
-from capscope.logic import Intent, Literal, State, Vocabulary, to_json
+from capscope.logic import OMITTED, STATE, Intent, Literal, State, Vocabulary
 from capscope.logic.dnf import Term
 from capscope.stats.arrays import Integers, Mask
 from capscope.stats.beta import credible_interval
 from capscope.stats.partial_pooling import mean_probability
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 SUSPICION = 0.05
 _MOST_STATES = 20
 _NORMAL_95 = 1.96
@@ -79,11 +80,6 @@ class Estimate:
         hits, draws = tally.hits[members].sum(), tally.draws[members].sum()
         return cls(probability, low, high, int(hits), int(draws))
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        interval, counts = [self.low, self.high], {"hits": self.hits, "draws": self.draws}
-        return {"probability": self.probability, "interval": interval, **counts}
-
 
 def change_between(a: Estimate, b: Estimate) -> tuple[float, float, float]:
     """Return the difference B − A with its 95 % interval, from the two intervals (MOVER).
@@ -98,16 +94,12 @@ def change_between(a: Estimate, b: Estimate) -> tuple[float, float, float]:
     return change, max(change - below, -1.0), min(change + above, 1.0)
 
 
-def _both_as_dict(a: Estimate, b: Estimate) -> dict[str, Any]:
-    change, low, high = change_between(a, b)
-    return {"a": a.as_dict(), "b": b.as_dict(), "difference": change, "interval": [low, high]}
-
-
 @dataclass(frozen=True, slots=True)
 class StateCounts:
     """The counts of one state on both sides."""
 
-    state: State
+    state: State = field(metadata=STATE)
+    holding: tuple[str, ...]
     hits_a: int
     draws_a: int
     hits_b: int
@@ -146,42 +138,17 @@ class Difference:
     """The smallest error rate, over everything compared, at which this would be reported."""
     counts: tuple[StateCounts, ...] = field(repr=False)
     """Some of the states, those with most disagreements first."""
-    vocabulary: Vocabulary = field(repr=False, compare=False)
+    vocabulary: Vocabulary = field(repr=False, compare=False, metadata=OMITTED)
+    json_properties: ClassVar = ("difference",)
 
     @property
     def difference(self) -> tuple[float, float, float]:
         """The change of the probability from A to B, with its 95 % interval."""
         return change_between(self.a, self.b)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        elsewhere = self.where.elsewhere
-        return {
-            "change": str(self.change),
-            "capability": str(self.capability),
-            "literals": [str(literal) for literal in self.literals],
-            "when": [[str(literal) for literal in term] for term in self.where.when],
-            "states": self.where.states,
-            "states compared": self.where.of,
-            **_both_as_dict(self.a, self.b),
-            "elsewhere": elsewhere and {"a": elsewhere[0].as_dict(), "b": elsewhere[1].as_dict()},
-            "only a": self.wins_a,
-            "only b": self.wins_b,
-            "adjusted p": self.adjusted_p,
-            "evidence": [self._state_dict(counts) for counts in self.counts],
-        }
-
-    def _state_dict(self, counts: StateCounts) -> dict[str, Any]:
-        return {
-            "state": hex(counts.state),
-            "holding": [str(atom) for atom in self.vocabulary.holding(counts.state)],
-            "a": {"hits": counts.hits_a, "draws": counts.draws_a},
-            "b": {"hits": counts.hits_b, "draws": counts.draws_b},
-        }
-
 
 def state_counts(
-    counts: QuestionCounts, members: Mask, states: tuple[State, ...]
+    counts: QuestionCounts, members: Mask, matched: MatchedRuns
 ) -> tuple[StateCounts, ...]:
     """List the states behind a difference, those with most disagreements first."""
     which, state = np.unique(counts.states[members], return_inverse=True)
@@ -190,9 +157,12 @@ def state_counts(
     columns = (won, a.hits, a.draws, b.hits, b.draws)
     sums = [np.bincount(state, column[members]).astype(int) for column in columns]
     order = np.lexsort((which, -sums[0]))[:_MOST_STATES]
-    return tuple(
-        StateCounts(states[which[i]], *(int(column[i]) for column in sums[1:])) for i in order
-    )
+    found = []
+    for i in order:
+        state = matched.states[which[i]]
+        holding = tuple(map(str, matched.vocabulary.holding(state)))
+        found.append(StateCounts(state, holding, *(int(column[i]) for column in sums[1:])))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +178,12 @@ class Unchanged:
     wins_a: int
     wins_b: int
     """Of the draws compared one to one: those in which it was achieved on one side only."""
+    json_properties: ClassVar = ("difference", "suspected")
+
+    @property
+    def difference(self) -> tuple[float, float, float]:
+        """The change of the probability from A to B, with its 95 % interval."""
+        return change_between(self.a, self.b)
 
     @property
     def suspected(self) -> bool:
@@ -216,17 +192,10 @@ class Unchanged:
         If one run stops a state at a failure and the other at a success, their frequencies differ
         without a difference, so the draws compared one to one have to show the change as well.
         """
-        _, low, high = change_between(self.a, self.b)
+        _, low, high = self.difference
         lead = self.wins_b - self.wins_a
         clear = lead**2 > _NORMAL_95**2 * (self.wins_a + self.wins_b)
         return clear and (low > 0 if lead > 0 else high < 0)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        both = _both_as_dict(self.a, self.b)
-        wins = {"only a": self.wins_a, "only b": self.wins_b}
-        tested = {**wins, "adjusted p": self.adjusted_p, "suspected": self.suspected}
-        return {"capability": str(self.capability), "states": self.states, **both, **tested}
 
 
 class Reason(StrEnum):
@@ -252,11 +221,6 @@ class Unknown:
     draws_b: int = 0
     """Draws, on each side, in states where the intent did not hold and both sides tried."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        draws = {"draws a": self.draws_a, "draws b": self.draws_b}
-        return {"capability": str(self.capability), "reason": str(self.reason), **draws}
-
 
 @dataclass(frozen=True)
 class Scope:
@@ -280,23 +244,6 @@ class Scope:
     agent_failures_b: tuple[AgentFailure, ...] = ()
     """How the agents failed, which alone may make a difference."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        return {
-            "states shared": self.states_shared,
-            "states only a": self.states_only_a,
-            "states only b": self.states_only_b,
-            "states in several positions": self.states_in_several_positions,
-            "draws there": self.draws_there,
-            "draws in shared positions": self.draws_in_shared_positions,
-            "atoms only a": list(self.atoms_only_a),
-            "atoms only b": list(self.atoms_only_b),
-            "achievement questions": self.achievement_questions,
-            "side effect questions": self.side_effect_questions,
-            "agent failures a": to_json(self.agent_failures_a),
-            "agent failures b": to_json(self.agent_failures_b),
-        }
-
 
 TEST = (
     "The error rate is the probability of reporting any difference at all between two identical "
@@ -319,12 +266,6 @@ class HazardChange:
     change: DiffKind | None
     """None if the evidence shows no change."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        change = None if self.change is None else str(self.change)
-        sides = {"a": self.a.as_dict(), "b": self.b.as_dict()}
-        return {"hazard": self.hazard, "change": change, **sides}
-
 
 @dataclass(frozen=True)
 class NewChange:
@@ -337,16 +278,12 @@ class NewChange:
     p: float
     """The probability that all executions that made it are in B if one is as likely as another, by
     Fisher's exact test; not adjusted for anything."""
+    json_properties: ClassVar = ("suspected",)
 
     @property
     def suspected(self) -> bool:
         """Whether chance alone hardly explains that only B shows it."""
         return self.p <= SUSPICION
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        tested = {"p": self.p, "suspected": self.suspected}
-        return {**self.change.as_dict(), "possible in a": self.possible_a, **tested}
 
 
 @dataclass(frozen=True)
@@ -355,7 +292,7 @@ class Comparison:
 
     a: dict[str, Any]
     b: dict[str, Any]
-    """Which runs they are (`RunData.as_dict`)."""
+    """Which runs they are: see `RunData.named`."""
     error_rate: float
     scope: Scope
     differences: tuple[Difference, ...]
@@ -365,6 +302,8 @@ class Comparison:
     """The hazards of both runs, in use."""
     new_changes: tuple[NewChange, ...] = ()
     """What B changed beyond the requests and A never did, unless it is a difference."""
+    test: str = TEST
+    format: int = FORMAT_VERSION
 
     @property
     def more_hazardous(self) -> bool:
@@ -400,19 +339,3 @@ class Comparison:
     def new_side_effects(self) -> tuple[Difference, ...]:
         """Side effects that are new or became more frequent."""
         return tuple(d for d in self.differences if d.change in NEW_SIDE_EFFECTS)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON-ready values."""
-        return {
-            "format": FORMAT_VERSION,
-            "a": self.a,
-            "b": self.b,
-            "error rate": self.error_rate,
-            "test": TEST,
-            "scope": self.scope.as_dict(),
-            "hazards in use": [one.as_dict() for one in self.hazard_rates],
-            "differences": [one.as_dict() for one in self.differences],
-            "new beyond the requests": [one.as_dict() for one in self.new_changes],
-            "unchanged": [one.as_dict() for one in self.unchanged],
-            "unknown": [one.as_dict() for one in self.unknown],
-        }

@@ -5,8 +5,8 @@ shared atoms. Capabilities are matched by their literals, and the i-th draw of a
 with the i-th in the other (`statistics.sign_test` says why).
 
 **Several positions.** If several positions of the simulator share a state, success may depend on
-the position. Such a state is divided into strata: one for each history (`histories`) that both runs
-have, and one for the rest. Its draws are matched in two ways.
+the position. Such a state is divided into strata: one for each history (`histories_of`) that both
+runs have, and one for the rest. Its draws are matched in two ways.
 
 - *Draw by draw*: the i-th of a stratum with the i-th. The rest is left out.
 - *Position by position*: the i-th position of one run with the i-th of the other, and within it
@@ -21,33 +21,19 @@ than those only a long run knows, and if rare positions are hard, the long run w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from capscope.errors import CapscopeError
-from capscope.insight.diff.histories import histories_of
-from capscope.insight.diff.run_data import RunData
+from capscope.insight.diff.run_data import RunData, SharedPredicates, projected, shared_predicates
 from capscope.logic import Intent, Literal, State, Vocabulary
 from capscope.logic.dnf import bit_matrix
 from capscope.stats.arrays import Integers, Mask
 
-
-@dataclass(frozen=True)
-class SharedPredicates:
-    """The atoms that both vocabularies have, in the bits of the first."""
-
-    vocabulary: Vocabulary
-    shared: State
-    only_a: tuple[str, ...]
-    only_b: tuple[str, ...]
-
-    def knows(self, intent: Intent) -> bool:
-        """Return whether both sides have every atom of an intent."""
-        bits = self.vocabulary.bit
-        return all(bits.get(literal.atom, 0) & self.shared for literal in intent.mentioned)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -154,33 +140,6 @@ def match(a: RunData, b: RunData, *, any_position: bool = False) -> MatchedRuns:
     strata = _strata(first, second, pairs, several)
     pairings = _pairings(first, second, strata)
     return MatchedRuns(predicates, capabilities, states, several, first, second, strata, pairings)
-
-
-def shared_predicates(a: RunData, b: RunData) -> SharedPredicates:
-    """Match atoms by name; raise an error if the runs have none in common."""
-    mine, theirs = a.vocabulary, b.vocabulary
-    shared = [atom for atom in mine.atoms if atom in theirs.bit]
-    if not shared:
-        raise CapscopeError(
-            f"{a.path} ({a.problem}) and {b.path} ({b.problem}) have no atom in common; compare "
-            "runs that describe the same world with the same predicates"
-        )
-    return SharedPredicates(
-        mine,
-        mine.state(shared),
-        tuple(str(atom) for atom in mine.atoms if atom not in theirs.bit),
-        tuple(str(atom) for atom in theirs.atoms if atom not in mine.bit),
-    )
-
-
-def projected(side: RunData, predicates: SharedPredicates) -> list[State]:
-    """Write the states of a side in the bits of the shared atoms."""
-    vocabulary, shared = predicates.vocabulary, predicates.shared
-    if side.vocabulary.fingerprint == vocabulary.fingerprint:
-        return [state & shared for state in side.states]
-    bits = side.vocabulary.bit.items()
-    moves = [(b, vocabulary.bit[a]) for a, b in bits if vocabulary.bit.get(a, 0) & shared]
-    return [sum(to for bit, to in moves if state & bit) for state in side.states]
 
 
 def _several_positions(sides: Sequence[RunData], numbers: Sequence[Integers], states: int) -> Mask:
@@ -311,3 +270,83 @@ def _by_position(side: SortedExecutions, mask: Mask) -> tuple[Integers, Integers
     new = _differs(first[source][order])
     place = _since(np.cumsum(new), _differs(pair[order]))
     return rows[order], place, _since(np.arange(len(rows)), new)
+
+
+class _Columns(NamedTuple):
+    """Executions of all runs, draw after draw, in numbers that the runs share."""
+
+    draw: Integers
+    start: Integers
+    before: Integers
+    capability: Integers
+    after: Integers
+    moved: Mask
+
+
+def histories_of(
+    sides: Sequence[RunData], states: Sequence[Integers], several: Mask
+) -> list[Integers]:
+    """Number the histories of all executions; equal ones have equal numbers in all runs.
+
+    Only the position in which a draw started is recorded. But two draws that started in one
+    position, were asked for the same and saw the same are in positions drawn from one distribution
+    if the agents are identical, because a strategy sees only symbolic states. So the *history* of
+    an execution serves like a position: the start of its draw, or the last state on the way that is
+    known in one position only; and then the capability and the end state of each execution that
+    took a step.
+
+    `states` are those of each side in shared numbers; `several` are known in several positions.
+    """
+    intents = {i: n for n, i in enumerate(dict.fromkeys(i for side in sides for i in side.intents))}
+    names: dict[bytes, int] = {}
+    for side in sides:
+        for name in side.executions.position_names:
+            names.setdefault(name, len(names))
+    columns: list[_Columns] = []
+    starts, draws = len(names), 0
+    for side, own in zip(sides, states, strict=True):
+        made = side.executions
+        # A start that was not recorded equals no other.
+        known = made.position_names
+        unnamed = max(int(side.start_position.max(initial=-1)) + 1 - len(known), 0)
+        start = np.append(_numbers(known, names), starts + np.arange(unnamed))
+        starts = max(starts, int(start.max(initial=-1)) + 1)
+        columns.append(
+            _Columns(
+                made.draw_id + draws,
+                start[side.start_position],
+                own[made.before],
+                _numbers(side.intents, intents)[made.capability],
+                own[made.after],
+                made.moved,
+            )
+        )
+        draws += int(made.draw_id.max(initial=-1)) + 1
+    together = _Columns(*map(np.concatenate, zip(*columns, strict=True)))
+    history = _numbered(together, starts, len(intents), several)
+    return np.split(history, np.cumsum([len(own.draw) for own in columns])[:-1])
+
+
+def _numbers(things: Sequence[T], numbers: Mapping[T, int]) -> Integers:
+    return np.array([numbers[thing] for thing in things], dtype=np.int64)
+
+
+def _numbered(made: _Columns, starts: int, capabilities: int, several: Mask) -> Integers:
+    """Number the histories without a step, then those with one, then those with two, …"""
+    index, states = np.arange(len(made.draw)), len(several)
+    known = ~several[made.before]
+    history = np.where(known, starts + made.before, made.start)
+    first = np.diff(made.draw, prepend=-1) != 0
+    begins = np.maximum.accumulate(np.where(known | first, index, 0))
+    # How many executions since then took a step, and which one before was the last to do so.
+    before: Integers = np.cumsum(made.moved) - made.moved
+    steps = before - before[begins]
+    last = np.maximum.accumulate(np.where(made.moved, index, 0))[index - 1]
+    order, numbered = np.argsort(steps, kind="stable"), starts + states
+    for rows in np.split(order, np.flatnonzero(np.diff(steps[order])) + 1)[1:]:
+        came = last[rows]
+        code = (history[came] * capabilities + made.capability[came]) * states + made.after[came]
+        found, which = np.unique(code, return_inverse=True)
+        history[rows] = numbered + which
+        numbered += len(found)
+    return history

@@ -1,4 +1,4 @@
-"""One of the two runs of a comparison: its complete executions and the positions known."""
+"""The runs of a comparison: their complete executions, known positions, and shared atoms."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capscope.errors import CapscopeError
 from capscope.insight.agent_failures import AgentFailure
 from capscope.insight.hazards import HazardUse, uses_of
 from capscope.journal.execution_table import UNKNOWN_POSITION, ExecutionTable
@@ -79,8 +80,9 @@ class RunData:
         """In how many states something was asked for."""
         return len(np.unique(self.executions.before))
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return which run it is, as JSON-ready values."""
+    @property
+    def named(self) -> dict[str, Any]:
+        """Which run it is, as JSON-ready values."""
         return {
             "run": self.path,
             "problem": self.problem,
@@ -90,3 +92,45 @@ class RunData:
             "states": self.states_asked,
             "capabilities": len(self.intents),
         }
+
+
+@dataclass(frozen=True)
+class SharedPredicates:
+    """The atoms that both vocabularies have, in the bits of the first."""
+
+    vocabulary: Vocabulary
+    shared: State
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+
+    def knows(self, intent: Intent) -> bool:
+        """Return whether both sides have every atom of an intent."""
+        bits = self.vocabulary.bit
+        return all(bits.get(literal.atom, 0) & self.shared for literal in intent.mentioned)
+
+
+def shared_predicates(a: RunData, b: RunData) -> SharedPredicates:
+    """Match atoms by name; raise an error if the runs have none in common."""
+    mine, theirs = a.vocabulary, b.vocabulary
+    shared = [atom for atom in mine.atoms if atom in theirs.bit]
+    if not shared:
+        raise CapscopeError(
+            f"{a.path} ({a.problem}) and {b.path} ({b.problem}) have no atom in common; compare "
+            "runs that describe the same world with the same predicates"
+        )
+    return SharedPredicates(
+        mine,
+        mine.state(shared),
+        tuple(str(atom) for atom in mine.atoms if atom not in theirs.bit),
+        tuple(str(atom) for atom in theirs.atoms if atom not in mine.bit),
+    )
+
+
+def projected(side: RunData, predicates: SharedPredicates) -> list[State]:
+    """Write the states of a side in the bits of the shared atoms."""
+    vocabulary, shared = predicates.vocabulary, predicates.shared
+    if side.vocabulary.fingerprint == vocabulary.fingerprint:
+        return [state & shared for state in side.states]
+    bits = side.vocabulary.bit.items()
+    moves = [(b, vocabulary.bit[a]) for a, b in bits if vocabulary.bit.get(a, 0) & shared]
+    return [sum(to for bit, to in moves if state & bit) for state in side.states]

@@ -9,7 +9,8 @@ answers, and find differences between an agent and itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -21,6 +22,8 @@ from capscope.logic import Effect, ExactlyOne, Intent, Literal
 from capscope.stats.arrays import Floats, Integers, Mask
 from capscope.stats.likelihood_ratio import evidence_of_lead
 from capscope.stats.stratified_test import StratifiedEvidence
+
+_EVERYWHERE, _LITERALS, _STATES = 4 / 5, 1 / 10, 1 / 10
 
 
 @dataclass(frozen=True)
@@ -256,3 +259,88 @@ def _compared(matched: MatchedRuns, pairing: Pairing, low: int, high: int) -> _C
     made = np.maximum(matched.a.order[a], matched.b.order[b])[begins]
     stratum, order = pairing.stratum[own][begins] - low, np.argsort(made, kind="stable")
     return _ComparedExecutions(matched.a.end[a], matched.b.end[b], begins, stratum, order)
+
+
+@dataclass(frozen=True)
+class SubsetEvidence:
+    """A subset of states in which one side is ahead, and how sure that is."""
+
+    members: Mask
+    """Which of the strata of the question it has."""
+    literal: Literal | None
+    """What holds in these states and in none of the others; None if no literal does."""
+    wins: int
+    losses: int
+    log_evidence: float
+    log_price: float
+    """The price of looking in many subsets."""
+
+    def adjusted_p(self, threshold: float, error_rate: float) -> float:
+        """Return the smallest error rate, over everything compared, at which it is reported."""
+        exceeded = self.log_evidence - self.log_price - threshold
+        return min(error_rate * math.exp(min(-exceeded, 700.0)), 1.0)
+
+
+class StateSubsets:
+    """The subsets of states in which a question is tested: all, those with a literal, single ones.
+
+    Four fifths of the error rate are for all states together, a tenth is divided among the literals
+    and a tenth among the single states: where a change is small it needs every draw, and a change
+    in a corner is rarely small. The subsets are made from the states alone, never from what was
+    seen in them.
+    """
+
+    def __init__(self, states: Integers, matched: MatchedRuns) -> None:
+        """Take the literals that hold in some of the states, one of those that agree."""
+        which, self._begins, self._state = np.unique(states, return_index=True, return_inverse=True)
+        size = len(which)
+        bits, atoms = matched.bits[which], matched.vocabulary.atoms
+        halves: dict[bytes, tuple[Literal, Mask]] = {}
+        for positive in (True, False):
+            held = bits if positive else ~bits
+            # A literal of a single state would be tested twice.
+            for i in np.flatnonzero((held.sum(axis=0) > 1) & ~held.all(axis=0)).tolist():
+                halves.setdefault(held[:, i].tobytes(), (Literal(atoms[i], positive), held[:, i]))
+        self._literals = [literal for literal, _ in halves.values()]
+        groups = [half for _, half in halves.values()]
+        self._groups = np.array(groups, dtype=bool).reshape(-1, size)[:, self._state]
+        # A single state is everywhere, and has the whole error rate.
+        self._whole_price = -math.log(_EVERYWHERE) if size > 1 else 0.0
+        self._literal_price = math.log(max(len(halves), 1) / _LITERALS)
+        self._state_price = math.log(size / _STATES)
+
+    def best(self, evidence: StratifiedEvidence, threshold: float) -> SubsetEvidence | None:
+        """Return the subset that shows best who is ahead; None if none reaches the threshold."""
+        # Of subsets that show the same, the smallest omits states without a comparison.
+        found = [
+            *self._everywhere(evidence, threshold),
+            *self._by_literal(evidence, threshold),
+            *self._by_state(evidence, threshold),
+        ]
+        return max(found, key=lambda s: (s.log_evidence, -int(s.members.sum())), default=None)
+
+    def _everywhere(
+        self, evidence: StratifiedEvidence, threshold: float
+    ) -> Iterator[SubsetEvidence]:
+        _, wins, losses, score = evidence.everywhere()
+        if score >= threshold + self._whole_price:
+            members = np.ones(len(self._state), dtype=bool)
+            yield SubsetEvidence(members, None, wins, losses, score, self._whole_price)
+
+    def _by_literal(
+        self, evidence: StratifiedEvidence, threshold: float
+    ) -> Iterator[SubsetEvidence]:
+        groups, price = self._groups.astype(np.float64), self._literal_price
+        thresholds = np.full(len(groups), threshold + price)
+        for i, wins, losses, score in evidence.reaching(lambda values: groups @ values, thresholds):
+            literal = self._literals[i]
+            yield SubsetEvidence(self._groups[i], literal, wins, losses, score, price)
+
+    def _by_state(self, evidence: StratifiedEvidence, threshold: float) -> Iterator[SubsetEvidence]:
+        if len(self._begins) < 2:
+            return
+        thresholds = np.full(len(self._begins), threshold + self._state_price)
+        # The strata of a state are contiguous.
+        found = evidence.reaching(lambda v: np.add.reduceat(v, self._begins), thresholds)
+        for i, wins, losses, score in found:
+            yield SubsetEvidence(self._state == i, None, wins, losses, score, self._state_price)

@@ -20,37 +20,13 @@ import numpy as np
 
 from capscope.errors import CapscopeError
 from capscope.insight.diff.compare import compare_data
-from capscope.insight.diff.comparison import Comparison, Difference
-from capscope.insight.diff.matching import SharedPredicates, projected
-from capscope.insight.diff.run_data import RunData
-from capscope.logic import Intent, State
+from capscope.insight.diff.comparison import Comparison, Difference, Estimate
+from capscope.insight.diff.run_data import RunData, SharedPredicates, projected
+from capscope.logic import Intent, State, to_json
 from capscope.stats.error_budget import ERROR_RATE
 from capscope.stats.stratified_mean import Stratum, mean_interval, mean_of_tried
 
-FORMAT_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class SharedRate:
-    """How often one run achieved a capability, over the states that all runs share."""
-
-    probability: float
-    low: float
-    high: float
-    hits: int
-    draws: int
-
-    @classmethod
-    def of(cls, strata: Sequence[Stratum]) -> SharedRate:
-        """Take the mean over states, each with at least one draw."""
-        hits = sum(int(stratum.hits.sum()) for stratum in strata)
-        draws = sum(len(stratum.hits) for stratum in strata)
-        return cls(mean_of_tried(strata) or 0.0, *mean_interval(strata), hits, draws)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        counts = {"hits": self.hits, "draws": self.draws}
-        return {"probability": self.probability, "interval": [self.low, self.high], **counts}
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -60,7 +36,7 @@ class TableRow:
     capability: Intent
     states: int
     """The states over which the rates are means."""
-    rates: tuple[SharedRate | None, ...]
+    rates: tuple[Estimate | None, ...]
     """One for each run; None for a run that did not try it in a shared state."""
     changes: tuple[tuple[Difference, ...], ...]
     """One for each run: in what it differs from the run before; nothing for the first."""
@@ -72,9 +48,9 @@ class TableRow:
         return {
             "capability": str(self.capability),
             "states": self.states,
-            "rates": [rate and rate.as_dict() for rate in self.rates],
+            "rates": to_json(self.rates),
             "changes": [[str(one.change) for one in found] for found in self.changes],
-            "last against first": [str(one.change) for one in self.overall],
+            "overall": [str(one.change) for one in self.overall],
         }
 
 
@@ -83,7 +59,7 @@ class RunTable:
     """Three or more runs, capability by capability."""
 
     runs: tuple[dict[str, Any], ...]
-    """Which runs they are (`RunData.as_dict`)."""
+    """Which runs they are: see `RunData.named`."""
     error_rate: float
     """Shared by all comparisons."""
     rows: tuple[TableRow, ...]
@@ -92,17 +68,7 @@ class RunTable:
     """Each run compared with the one before."""
     overall: Comparison
     """The last run compared with the first."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON-ready values."""
-        return {
-            "format": FORMAT_VERSION,
-            "runs": list(self.runs),
-            "error rate": self.error_rate,
-            "table": [row.as_dict() for row in self.rows],
-            "steps": [comparison.as_dict() for comparison in self.steps],
-            "last against first": self.overall.as_dict(),
-        }
+    format: int = FORMAT_VERSION
 
 
 def table_of(
@@ -127,7 +93,7 @@ def table_of(
         for intent in intents
     ]
     rows.sort(key=lambda row: (not row.overall, not any(row.changes)))
-    named = tuple(run.as_dict() for run in runs)
+    named = tuple(run.named for run in runs)
     return RunTable(named, error_rate, tuple(rows), tuple(steps), overall)
 
 
@@ -146,7 +112,7 @@ class _Rates:
         self._predicates = SharedPredicates(first, first.state(known), (), ())
         self._states = [projected(run, self._predicates) for run in runs]
 
-    def of(self, intent: Intent) -> tuple[int, tuple[SharedRate | None, ...]]:
+    def of(self, intent: Intent) -> tuple[int, tuple[Estimate | None, ...]]:
         """Return the number of states that the runs share, and the rate of each run in them."""
         nothing = 0, (None,) * len(self._runs)
         if not self._predicates.knows(intent):
@@ -157,8 +123,7 @@ class _Rates:
         if not shared:
             return nothing
         rates = [
-            SharedRate.of([answers[state] for state in shared]) if answers else None
-            for answers in found
+            _mean([answers[state] for state in shared]) if answers else None for answers in found
         ]
         return len(shared), tuple(rates)
 
@@ -176,3 +141,10 @@ class _Rates:
         for before, end in zip(made.before[rows].tolist(), ends, strict=True):
             answers[states[before]].append(end)
         return {state: Stratum(1, np.array(hits)) for state, hits in answers.items()}
+
+
+def _mean(strata: Sequence[Stratum]) -> Estimate:
+    """Take the mean over states, each with at least one draw."""
+    hits = sum(int(stratum.hits.sum()) for stratum in strata)
+    draws = sum(len(stratum.hits) for stratum in strata)
+    return Estimate(mean_of_tried(strata) or 0.0, *mean_interval(strata), hits, draws)

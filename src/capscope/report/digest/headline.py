@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from capscope.insight.agent_failures import agent_failure_warnings
 from capscope.insight.unrequested_changes import headline
 from capscope.logic import Phrasing
 from capscope.report.digest.capabilities import Standing, Standings
 from capscope.report.digest.cards import HAZARD, CardDigest, Tone
 from capscope.report.digest.summary import duration
-from capscope.report.notes import agent_failure_warnings, change_warnings, claim_text
+from capscope.report.notes import change_warnings, claim_text
 from capscope.sanitize import sanitize
 from capscope.strategy.registry import Claim, claim_of
 from capscope.wording import as_sentence, counted, first_few, was

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capscope.insight.agent_failures import agent_failure_text, agent_failure_warnings
 from capscope.insight.findings import Finding
 from capscope.insight.unrequested_changes import headline
 from capscope.journal.run_meta import RunIdentity, StopKind
@@ -22,8 +23,6 @@ from capscope.report.digest.capabilities import (
 )
 from capscope.report.hazards import confidence_note, hazard_headline
 from capscope.report.notes import (
-    agent_failure_text,
-    agent_failure_warnings,
     aliasing_notes,
     change_warnings,
     claim_text,

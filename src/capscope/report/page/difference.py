@@ -1,19 +1,37 @@
-"""The comparison of runs as a page that needs no script."""
+"""The comparison of runs as a page that needs no script.
+
+A difference is a card with both rates. A comparison knows states and counts, not how to get there.
+If the newer run is at hand, the card draws the shortest known way to the state in which the runs
+disagree most, and then what the newer agent does there: with the event if it became more frequent,
+without it otherwise.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capscope.insight.diff import Comparison, RunTable
-from capscope.insight.diff.comparison import TEST, change_between
-from capscope.report import difference as text
-from capscope.report import difference_table
-from capscope.report.digest.difference_cards import DifferenceCards
+from capscope.insight.diff import Comparison, Difference, Estimate, RunTable, wording
+from capscope.insight.diff.comparison import GAINS, DiffKind, Unchanged
+from capscope.insight.ways import KnownWays, Way, WayStep
+from capscope.logic import Phrasing, State
+from capscope.report.digest.cards import CardDigest, CardMaker, RateDigest, Tone, WayDigest
+from capscope.report.digest.size_budget import WHOLE, SizeBudget
+from capscope.report.digest.states import StateListing
 from capscope.report.page.rendering import render
 from capscope.report.page.terms import term_renderer
+from capscope.sanitize import sanitize
 
 if TYPE_CHECKING:
     from capscope.run import Run
+
+_BETTER = GAINS | {
+    DiffKind.SIDE_EFFECT_GONE,
+    DiffKind.LESS_FREQUENT,
+    DiffKind.LESS_HAZARDOUS,
+}
+_SUSPECTED = "suspected"
 
 
 def difference_page(comparison: Comparison, newer: Run | None = None) -> str:
@@ -24,9 +42,7 @@ def difference_page(comparison: Comparison, newer: Run | None = None) -> str:
         comparison=comparison,
         cards=DifferenceCards(comparison, newer),
         term=term_renderer((p.name, p.phrase, p.negated) for p in predicates if p.phrase),
-        text=text,
-        change_between=change_between,
-        test=TEST,
+        text=wording,
     )
 
 
@@ -35,8 +51,94 @@ def table_page(table: RunTable) -> str:
     return render(
         "diff_table.html.j2",
         table=table,
-        names=difference_table.run_names(table),
-        text=text,
-        cells=difference_table,
-        test=TEST,
+        names=wording.run_names(table),
+        text=wording,
     )
+
+
+class DifferenceCards:
+    """The cards of a comparison, and the states on their ways."""
+
+    def __init__(self, comparison: Comparison, newer: Run | None = None) -> None:
+        """Make the cards; `newer` is run B, to draw ways in."""
+        ways = None if newer is None else _Ways(newer)
+        self.differences = tuple(_card(one, ways) for one in comparison.differences)
+        self.suspected = tuple(map(_suspected_card, comparison.suspected))
+        self.states = {} if ways is None else ways.listing.listed
+
+
+def _card(difference: Difference, ways: _Ways | None) -> CardDigest:
+    phrasing = Phrasing.of(difference.vocabulary)
+    states = difference.where.states
+    return CardDigest(
+        str(difference.change),
+        Tone.GOOD if difference.change in _BETTER else Tone.HARM,
+        phrasing.sentence(sanitize(wording.sentence(difference))),
+        "",
+        (sanitize(str(difference.capability)),),
+        (_rate("B", difference.b, states), _rate("A", difference.a, states)),
+        None if ways is None else ways.drawn(difference),
+    )
+
+
+def _suspected_card(capability: Unchanged) -> CardDigest:
+    return CardDigest(
+        _SUSPECTED,
+        Tone.UNKNOWN,
+        sanitize(f"{capability.capability}: {wording.size(capability)}"),
+        "",
+        (sanitize(str(capability.capability)),),
+        (_rate("B", capability.b, capability.states), _rate("A", capability.a, capability.states)),
+    )
+
+
+def _rate(label: str, side: Estimate, states: int) -> RateDigest:
+    return RateDigest(label, side.probability, side.low, side.high, side.draws, states)
+
+
+class _Ways:
+    """Draws ways in a run, and lists their states."""
+
+    def __init__(self, run: Run) -> None:
+        self._graph = run.graph
+        self._ways = KnownWays(run.graph, run.initial_positions.states)
+        self._space = SizeBudget(WHOLE)
+        self.listing = StateListing(run.graph.vocabulary, run.executions)
+        self._maker = CardMaker(run, self.listing)
+
+    def drawn(self, difference: Difference) -> WayDigest | None:
+        """Draw the way to the state that disagrees most and is known here; None without one."""
+        if difference.vocabulary != self._graph.vocabulary:
+            return None  # states were compared by the atoms that both have
+        found = (self._shown(difference, counts.state) for counts in difference.counts)
+        steps, known = next(filter(None, found), ((), False))
+        if not steps:
+            return None
+        way = self._maker.way_digest(
+            steps, (*difference.literals, *difference.capability.mentioned)
+        )
+        if not self.listing.take((node.state for node in way.nodes), self._space, way):
+            return None
+        return replace(way, from_beginning=known)
+
+    def _shown(self, difference: Difference, state: State) -> tuple[Way, bool] | None:
+        """Return the way through a state and what then happens, and if it is from the beginning."""
+        steps = list(self._steps(difference, state))
+        if not steps:
+            return None
+        known = self._ways.to(state)
+        return (*(known or ()), max(steps, key=lambda step: step.count)), known is not None
+
+    def _steps(self, difference: Difference, state: State) -> Iterator[WayStep]:
+        vocabulary, intent = self._graph.vocabulary, difference.capability
+        node, capability = self._graph.nodes.get(state), self._graph.index.get(intent)
+        pair = None if node is None or capability is None else node.pairs[capability]
+        if pair is None:
+            return
+        happens = vocabulary.test(difference.literals) if difference.literals else None
+        event = happens or intent.test(vocabulary)
+        more = difference.difference[0] > 0
+        for effect, count in pair.counts.items():
+            after = effect.apply(state)
+            if event(after) == more:
+                yield WayStep(state, intent, after, count, pair.total)

@@ -1,16 +1,28 @@
-"""The comparison of two runs as text: what changed, what did not, and what is unknown.
+"""The comparison of runs in words: what changed, what did not, and what is unknown.
 
 All names come from run directories, so every line is sanitized.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
+from string import ascii_uppercase
 from typing import Any
 
-from capscope.insight.diff import Comparison, Difference, Estimate, Unknown
-from capscope.insight.diff.comparison import TEST, NewChange, Unchanged, change_between
-from capscope.report.notes import agent_failure_warnings
+from capscope.insight.agent_failures import agent_failure_warnings
+from capscope.insight.diff.comparison import (
+    LOSSES,
+    TEST,
+    Comparison,
+    Difference,
+    DiffKind,
+    Estimate,
+    NewChange,
+    Unchanged,
+    Unknown,
+)
+from capscope.insight.diff.table import RunTable, TableRow
+from capscope.sanitize import sanitize
 from capscope.wording import counted, first_few, joined, wrapped
 
 NOT_COMPARABLE = (
@@ -32,6 +44,17 @@ RATES = (
     "rates are means over these states, except where the request held already, each with the "
     "weight of the draws that can be compared; capscope show weighs all states of one run equally"
 )
+LOWER, HIGHER, PARTLY = "▼", "▲", "*"
+TABLE_RATES = (
+    "success where the intent did not hold, mean over the states in which all runs of a row tried "
+    "the capability, with 95 % intervals that are valid for any strategy"
+)
+MARKS = (
+    f"{LOWER} {HIGHER}: achieved less or more often than in the run before, as far as the evidence "
+    f"supports it; {PARTLY} under a condition only"
+)
+_UNKNOWN = "–"
+_LESS = LOSSES | {DiffKind.LESS_HAZARDOUS}
 _MOST_TERMS = 3
 _MOST_NAMED = 6
 
@@ -188,7 +211,7 @@ def heading(difference: Difference) -> str:
 
 def sentence(difference: Difference) -> str:
     """Say what changed, where, and by how much, in one sentence."""
-    change, low, high = change_between(difference.a, difference.b)
+    change, low, high = difference.difference
     what = f"the rate of {joined(difference.literals)}" if difference.literals else "success"
     return (
         f"Asked for {difference.capability}, {_condition(difference)}: {what} changes by "
@@ -228,7 +251,7 @@ def suspected_lines(capability: Unchanged) -> Iterator[str]:
 
 def size(difference: Difference | Unchanged) -> str:
     """Format the size of the change."""
-    change, low, high = change_between(difference.a, difference.b)
+    change, low, high = difference.difference
     return f"change {change:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
@@ -246,7 +269,7 @@ def unchanged_sentence(unchanged: Sequence[Unchanged]) -> str:
     """Say how many capabilities showed no difference, and how large one may have been missed."""
 
     def largest_missed(capability: Unchanged) -> float:
-        _, low, high = change_between(capability.a, capability.b)
+        _, low, high = capability.difference
         return max(-low, high)
 
     widest = max(unchanged, key=largest_missed)
@@ -264,3 +287,82 @@ def unknown_sentences(unknown: Sequence[Unknown]) -> Iterator[str]:
         reasons[str(capability.reason)].append(str(capability.capability))
     for reason, names in reasons.items():
         yield f"{reason}: {joined(first_few(names, _MOST_NAMED))}"
+
+
+def run_names(table: RunTable) -> list[str]:
+    """Name the runs A, B, C, …; with more than 26 of them by number.
+
+    The last is the newest.
+    """
+    number = len(table.runs)
+    return [*ascii_uppercase[:number]] if number <= 26 else [f"run {i + 1}" for i in range(number)]
+
+
+def table_lines(table: RunTable) -> Iterator[str]:
+    """Describe several runs."""
+    names = run_names(table)
+    for name, run in zip(names, table.runs, strict=True):
+        yield from wrapped(f"{name}: {run_text(run)}", "", "")
+    yield ""
+    yield from wrapped(TABLE_RATES, "", "")
+    yield ""
+    yield from _aligned([headings(table), *(row_cells(row) for row in table.rows)])
+    yield ""
+    yield from wrapped(MARKS, "", "")
+    yield ""
+    for sentence in comparison_sentences(table):
+        yield from wrapped(sentence, "", "  ")
+    yield ""
+    yield from wrapped(
+        f"error rate {table.error_rate:g} for all of these comparisons. {TEST}", "", ""
+    )
+
+
+def headings(table: RunTable) -> list[str]:
+    """Return the headings of the columns."""
+    names = run_names(table)
+    return ["capability", *names, f"{names[-1]} against {names[0]}"]
+
+
+def row_cells(row: TableRow) -> list[str]:
+    """Return a row of the table as text."""
+    cells = [sanitize(str(row.capability))]
+    for rate, changes in zip(row.rates, row.changes, strict=True):
+        known = f"{rate.probability:.2f} [{rate.low:.2f}, {rate.high:.2f}]" if rate else _UNKNOWN
+        cells.append(" ".join([known, *map(_mark, changes)]))
+    return [*cells, "; ".join(_kind(change) for change in row.overall)]
+
+
+def _mark(change: Difference) -> str:
+    mark = LOWER if change.change in _LESS else HIGHER
+    return mark + (PARTLY if change.where.elsewhere else "")
+
+
+def _kind(change: Difference) -> str:
+    return f"{change.change}{PARTLY if change.where.elsewhere else ''}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def comparison_sentences(table: RunTable) -> Iterator[str]:
+    """Summarize each comparison, the last one in detail."""
+    names = run_names(table)
+    for i, step in enumerate(table.steps, start=1):
+        yield f"{names[i]} against {names[i - 1]}: {verdict(step)}"
+    yield f"{names[-1]} against {names[0]}: {verdict(table.overall)}{_details(table.overall)}"
+    for difference in table.overall.differences:
+        yield f"  {difference.change}: {heading(difference)}"
+    for new in table.overall.suspected_changes:
+        yield f"  {NEW_SUSPECTED}: {new_change_sentence(new)}"
+
+
+def _details(comparison: Comparison) -> str:
+    unknown = len(comparison.unknown)
+    if not unknown:
+        return ""
+    return f"; {counted(unknown, 'capability')} could not be compared"

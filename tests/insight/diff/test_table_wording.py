@@ -1,8 +1,8 @@
 import pytest
 
 from capscope.insight.diff import table_of
+from capscope.insight.diff.wording import table_lines
 from capscope.logic import Intent, Vocabulary
-from capscope.report.difference_table import table_lines
 from capscope.report.page.difference import table_page
 from support.tiny_run_data import drawn, run_data, tried
 

@@ -2,7 +2,7 @@ import pytest
 
 from capscope import Intent, Vocabulary
 from capscope.insight.diff import compare_data
-from capscope.report.difference import comparison_lines
+from capscope.insight.diff.wording import comparison_lines
 from capscope.report.page.difference import difference_page
 from support.tiny_run_data import drawn, run_data, tried
 
