@@ -128,7 +128,7 @@ HOMES = {
     "mcp": ["capscope.adapters.mcp.server"],
     "numpy": ["capscope"],
     "openai": ["capscope.adapters.llm.transport"],
-    "pandas": ["capscope.export.frames"],
+    "pandas": ["capscope.export.tables"],
     "plado": ["capscope.adapters.pddl"],
     "pydantic": ["capscope.adapters.tools.tool"],
     "pydantic_core": ["capscope.adapters.tools.tool"],

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from capscope import Budget, CapscopeError, Settings, assess
-from capscope.export.formats import FORMATS
+from capscope.export import FORMATS
 from capscope.insight import aliasing
 from capscope.insight.evaluation.evaluate import Measure
 from support import toy_worlds

@@ -49,7 +49,7 @@ from capscope.problems import (
 from capscope.strategy.registry import DEFAULT_STRATEGY
 
 if TYPE_CHECKING:
-    from capscope.export.frames import Frames
+    from capscope.export.tables import Frames
     from capscope.insight.diff import Comparison
     from capscope.insight.evaluation.evaluate import Measure
     from capscope.insight.evaluation.sample import Progress
@@ -225,14 +225,14 @@ class Run(RunFacts):
         A format of one text gives the text, others a file content for each file name. With `to`,
         the file, or the directory of the files, is written as well.
         """
-        from capscope.export.formats import export_run
+        from capscope.export import export_run
 
         begin_phase(f"exporting to {format}")
         return export_run(self, format, to, **options)
 
     def frames(self) -> Frames:
         """Return the tables of transitions, rules and queries as pandas data frames."""
-        from capscope.export.frames import run_frames
+        from capscope.export.tables import run_frames
 
         return run_frames(self)
 

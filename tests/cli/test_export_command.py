@@ -10,12 +10,12 @@ import pytest
 
 from capscope import Budget, Settings, assess, load
 from capscope.errors import install_hint
-from capscope.export.conditions import Conditions
+from capscope.export import FORMATS
 from capscope.export.dot import dot_graph
-from capscope.export.formats import FORMATS
 from capscope.export.model_json import model_document
 from capscope.export.ppddl import ppddl_files
 from capscope.export.prism import prism_program
+from capscope.export.rules import Conditions
 from capscope.export.tables import csv_text, run_tables
 from capscope.logic import Intent
 from support.toy_worlds import Board, board_problem
@@ -87,16 +87,16 @@ def test_the_files_hold_what_the_exports_give(run, capscope):
     with (run / "export" / "queries.csv").open(newline="") as rows:
         assert sum(int(row["executions"]) for row in csv.DictReader(rows)) == 100
     files = ppddl_files(load(run).graph, "board")
-    assert (run / "export" / "domain.pddl").read_text() == files.domain
-    assert (run / "export" / "problem.pddl").read_text() == files.problem
+    assert (run / "export" / "domain.pddl").read_text() == files["domain.pddl"]
+    assert (run / "export" / "problem.pddl").read_text() == files["problem.pddl"]
 
 
 def test_options_reach_their_format(run, capscope):
     graph = load(run).graph
     capscope("export", run, "--to", "ppddl", "--conditions", "readable", "--goal", "not lit(a)")
     files = ppddl_files(graph, "board", Conditions.READABLE, Intent.parse("not lit(a)"))
-    assert (run / "export" / "domain.pddl").read_text() == files.domain
-    assert (run / "export" / "problem.pddl").read_text() == files.problem
+    assert (run / "export" / "domain.pddl").read_text() == files["domain.pddl"]
+    assert (run / "export" / "problem.pddl").read_text() == files["problem.pddl"]
     drawn = capscope("export", run, "--to", "dot", "--limit", 2, "--loops").out
     assert drawn == dot_graph(graph, "board", 2, loops=True)
 

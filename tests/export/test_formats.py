@@ -6,7 +6,7 @@ import json
 import pytest
 
 from capscope import Budget, Settings, assess, load
-from capscope.export.formats import FORMATS
+from capscope.export import FORMATS
 from support.toy_worlds import Board, board_problem
 
 SMALL = Settings(draws=3, random_length=6, walks=2, walk_steps=10, patience=3)

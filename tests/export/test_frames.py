@@ -9,8 +9,7 @@ from hypothesis import given, settings
 
 from capscope import Budget, assess
 from capscope.errors import CapscopeError, install_hint
-from capscope.export.frames import frame, parquet_bytes
-from capscope.export.tables import model_tables, run_tables
+from capscope.export.tables import frame, model_tables, parquet_bytes, run_tables
 from capscope.model import StateGraph
 from support.odd_names import ODD, odd_models, tossed_models
 from support.toy_worlds import Board, board_problem

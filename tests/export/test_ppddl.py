@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from capscope import Budget, assess, load
 from capscope.adapters.pddl import PddlSimulator, load_task
 from capscope.errors import VocabularyError
-from capscope.export.conditions import Conditions, model_states
 from capscope.export.ppddl import decimal_shares, ppddl_files
+from capscope.export.rules import Conditions, model_states
 from capscope.logic import Intent, Predicate, Vocabulary
 from capscope.model import StateGraph
 from support.odd_names import BREAKOUT, ODD, odd_models, tossed_models
@@ -35,14 +35,16 @@ RENAMED = re.compile(r'^;   (\w+) (\S+) is (".*")$', re.MULTILINE)
 
 def parsed(files):
     """Read both files with plado, and the comments as anyone would who only has the files."""
-    domain = parse_domain(LookaheadStreamer(tokenize(files.domain)))
-    problem = parse_problem(LookaheadStreamer(tokenize(files.problem)))
-    renamed = {(kind, new): json.loads(old) for kind, new, old in RENAMED.findall(files.domain)}
+    domain = parse_domain(LookaheadStreamer(tokenize(files["domain.pddl"])))
+    problem = parse_problem(LookaheadStreamer(tokenize(files["problem.pddl"])))
+    renamed = {
+        (kind, new): json.loads(old) for kind, new, old in RENAMED.findall(files["domain.pddl"])
+    }
     return SimpleNamespace(
         domain=domain,
         problem=problem,
         old=lambda kind, name: renamed.get((kind, name), name),
-        intent={name: json.loads(text) for text, _, name in COMMENT.findall(files.domain)},
+        intent={name: json.loads(text) for text, _, name in COMMENT.findall(files["domain.pddl"])},
         actions={action.name: action for action in domain.actions},
     )
 
@@ -168,7 +170,7 @@ def test_types_objects_and_arities_are_kept():
 
 
 def test_no_name_gets_out_of_its_comment():
-    text = ppddl_files(StateGraph(ODD, []), BREAKOUT).domain
+    text = ppddl_files(StateGraph(ODD, []), BREAKOUT)["domain.pddl"]
     assert "(:action evil" in text
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(";")]
     assert [line for line in lines if ":action" in line] == ["  (:action do-nothing"]
@@ -176,7 +178,10 @@ def test_no_name_gets_out_of_its_comment():
 
 def test_types_above_the_root_are_ignored():
     vocabulary = Vocabulary([Predicate("p", ("t",))], {"a": "t"}, {"t": "object", "object": "t"})
-    assert "  (:types\n    t - object\n  )\n" in ppddl_files(StateGraph(vocabulary), "round").domain
+    assert (
+        "  (:types\n    t - object\n  )\n"
+        in ppddl_files(StateGraph(vocabulary), "round")["domain.pddl"]
+    )
 
 
 def test_objects_of_several_types_are_written_without_types():
@@ -193,7 +198,7 @@ def test_names_of_all_kinds_differ_for_parsers_with_one_namespace():
     vocabulary = Vocabulary.from_dict(
         {"predicates": [["robot", ["robot"]]], "objects": {"robot": "robot"}, "parents": {}}
     )
-    text = ppddl_files(StateGraph(vocabulary, []), "one name").domain
+    text = ppddl_files(StateGraph(vocabulary, []), "one name")["domain.pddl"]
     assert "    robot-2 - robot-3\n" in text
     assert "    (robot ?x1 - robot-3)\n" in text
 
@@ -208,8 +213,8 @@ def tireworld(tmp_path_factory):
 
 
 def compiled(files, path):
-    (path / "domain.pddl").write_text(files.domain)
-    (path / "problem.pddl").write_text(files.problem)
+    (path / "domain.pddl").write_text(files["domain.pddl"])
+    (path / "problem.pddl").write_text(files["problem.pddl"])
     return files, load_task(path / "domain.pddl", path / "problem.pddl")
 
 
@@ -267,20 +272,20 @@ def test_an_empty_run_is_valid(intents, tmp_path):
     graph = StateGraph(Vocabulary.of_atoms("pq"), intents)
     files, task = compiled(ppddl_files(graph, "empty"), tmp_path)
     assert [(o.name, o.outcomes(0)) for o in task.operators] == [("do-nothing()", ((1.0, 0),))]
-    assert "the initial state is unknown" in files.problem
-    assert ":requirements :strips)" in files.domain
+    assert "the initial state is unknown" in files["problem.pddl"]
+    assert ":requirements :strips)" in files["domain.pddl"]
 
 
 def test_a_goal_is_written_into_the_problem_and_must_be_of_the_vocabulary(tmp_path):
     graph = tossed_models()
     files, _ = compiled(ppddl_files(graph, "toss", goal=Intent.parse("p and not q")), tmp_path)
-    assert "(:goal (and (p) (not (q))))" in files.problem
+    assert "(:goal (and (p) (not (q))))" in files["problem.pddl"]
     with pytest.raises(VocabularyError, match="atom z"):
         ppddl_files(graph, "toss", goal=Intent.parse("z"))
 
 
 def test_only_what_is_used_is_required():
-    chance = ppddl_files(tossed_models(), "toss").domain
+    chance = ppddl_files(tossed_models(), "toss")["domain.pddl"]
     assert ":negative-preconditions :probabilistic-effects)" in chance
     assert ":typing" not in chance
 

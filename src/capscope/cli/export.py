@@ -1,6 +1,6 @@
 """`capscope export DIR --to FORMAT`: the learned model, or the whole run, for other tools.
 
-The formats and their options come from `capscope.export.formats`. Other packages may add formats,
+The formats and their options come from `capscope.export`. Other packages may add formats,
 and looking for them takes time, so the options are declared only when the command is used.
 """
 
@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from capscope.cli.options import Json, RunArgument, keyword, with_signature
 from capscope.cli.output import phases, print_json, print_line, print_lines
-from capscope.export.formats import FORMATS, ExportOption, find_format, write_content
+from capscope.export import FORMATS, ExportOption, find_format, write_content
 from capscope.run import load
 
 FOLDER = "export"

@@ -14,7 +14,6 @@ from capscope.model import StateGraph
 from capscope.model.state_graph import StateNode
 from capscope.sanitize import dot_string
 
-MOST_STATES = 100
 _MOST_ATOMS = 8
 _MOST_CAPABILITIES = 4
 
@@ -28,9 +27,7 @@ class _Arrow:
     ways: tuple[tuple[float, str], ...]
 
 
-def dot_graph(
-    graph: StateGraph, problem: str, limit: int = MOST_STATES, *, loops: bool = False
-) -> str:
+def dot_graph(graph: StateGraph, problem: str, limit: int = 100, *, loops: bool = False) -> str:
     """Draw the most visited states and the arrows between them, with loops if requested."""
     drawn = _most_visited(graph, limit)
     numbers = {state: i for i, state in enumerate(graph.nodes)}

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from capscope.journal.run_directory import JOURNAL
-from capscope.logic import Effect, State
+from capscope.logic import Effect
 from capscope.problem import Attempt, Ending
 
 if TYPE_CHECKING:
@@ -84,13 +84,19 @@ def _sample(run: Run, capability: int, attempt: Attempt, transcript: str) -> dic
     achieved = intent.holds(after, vocabulary)
     changes = [str(literal) for literal in effect.literals(vocabulary)]
     text = ", ".join(changes) or "nothing changed"
+    holding = ", ".join(map(str, vocabulary.holding(before))) or "nothing holds"
+    answer = {"role": "assistant", "content": text}
     return {
         "id": f"{intent} in {before:#x}",
         "epoch": 1,
-        "input": f"{intent}, asked for in: {_atoms(run, before)}",
+        "input": f"{intent}, asked for in: {holding}",
         "target": str(intent),
         "messages": [{"role": "assistant", "content": transcript}] if transcript else [],
-        "output": _output(run, text),
+        "output": {
+            "model": run.identity.source,
+            "choices": [{"message": answer, "stop_reason": "stop"}],
+            "completion": text,
+        },
         "scores": {
             _SCORER: {"value": "C" if achieved else "I", "answer": text, "explanation": text}
         },
@@ -102,16 +108,3 @@ def _sample(run: Run, capability: int, attempt: Attempt, transcript: str) -> dic
             "llm_tokens": attempt.llm_tokens,
         },
     }
-
-
-def _output(run: Run, text: str) -> dict[str, Any]:
-    message = {"role": "assistant", "content": text}
-    return {
-        "model": run.identity.source,
-        "choices": [{"message": message, "stop_reason": "stop"}],
-        "completion": text,
-    }
-
-
-def _atoms(run: Run, state: State) -> str:
-    return ", ".join(map(str, run.graph.vocabulary.holding(state))) or "nothing holds"

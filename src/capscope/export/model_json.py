@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from capscope.export.conditions import with_readable_conditions
+from capscope.export.rules import with_readable_conditions
 from capscope.insight.unrequested_changes import UnrequestedChange
 from capscope.logic import Intent, Vocabulary
 from capscope.logic.dnf import Term

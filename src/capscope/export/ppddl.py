@@ -15,14 +15,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from capscope.export.conditions import (
+from capscope.export.rules import (
     ConditionedRules,
     Conditions,
+    IdentifierSyntax,
     model_states,
+    name_lines,
     with_observed_conditions,
     with_readable_conditions,
 )
-from capscope.export.identifiers import IdentifierSyntax, name_lines
 from capscope.logic import Intent, Literal, Vocabulary
 from capscope.logic.vocabulary import TYPE_ROOT
 from capscope.model import Rule, StateGraph
@@ -47,20 +48,12 @@ _ADVICE = {
 }
 
 
-@dataclass(frozen=True)
-class PpddlFiles:
-    """The texts of the two files."""
-
-    domain: str
-    problem: str
-
-
 def ppddl_files(
     graph: StateGraph,
     problem: str,
     conditions: Conditions = Conditions.OBSERVED,
     goal: Intent | None = None,
-) -> PpddlFiles:
+) -> dict[str, str | bytes]:
     """Return the learned rules as a domain, and the initial state of the run as a problem."""
     names = _Names.of(graph, problem)
     if conditions is Conditions.READABLE:
@@ -79,7 +72,7 @@ def ppddl_files(
         *(actions or _NO_ACTIONS),
         ")",
     ]
-    return PpddlFiles("\n".join(domain) + "\n", _problem(graph, names, goal))
+    return {"domain.pddl": "\n".join(domain) + "\n", "problem.pddl": _problem(graph, names, goal)}
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 
-from capscope.export.conditions import (
+from capscope.export.rules import (
     ConditionedRules,
+    IdentifierSyntax,
     condition_among,
     model_states,
     with_observed_conditions,
 )
-from capscope.export.identifiers import IdentifierSyntax
 from capscope.logic import Intent, State
 from capscope.logic.dnf import Term
 from capscope.model import Rule, StateGraph

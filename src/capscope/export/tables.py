@@ -1,10 +1,12 @@
-"""A run as three tables, for spreadsheets, data frames and databases.
+"""A run as four tables, for spreadsheets, data frames and databases.
 
 The fields of a row are the columns; none has the name of a method of tuples or frames.
 
 A state is given in hexadecimal, with the atoms of the vocabulary as bits, and as the atoms that
 hold, joined as in an intent: `Intent.parse` reads them back, and no atom is an empty text. Atoms
 that held in every state seen are omitted there, since they would be most of the file.
+
+pandas and pyarrow are an extra and are imported when the first frame is made.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple, get_type_hints
 
 import numpy as np
 
-from capscope.export.conditions import readable_conditions
+from capscope.errors import CapscopeError, install_hint
+from capscope.export.rules import with_readable_conditions
 from capscope.journal.execution_table import ExecutionTable
 from capscope.logic import Effect, Intent, State, Vocabulary
 from capscope.model import Rule, StateGraph
@@ -28,7 +31,12 @@ from capscope.sanitize import escape_surrogates
 from capscope.stats.arrays import Integers
 
 if TYPE_CHECKING:
+    import pandas
+
     from capscope.run import Run
+
+_DTYPES = {str: "str", int: "int64", float: "float64", bool: "bool"}
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
 
 class TransitionRow(NamedTuple):
@@ -206,9 +214,7 @@ def _rules(graph: StateGraph) -> Iterator[RuleRow]:
     vocabulary = graph.vocabulary
     texts = _StateTexts(graph)
     for intent in graph.capabilities:
-        rules = graph.rules(intent)
-        conditions = readable_conditions(rules, vocabulary)
-        for number, (rule, when) in enumerate(zip(rules, conditions, strict=True), 1):
+        for number, (rule, when) in enumerate(with_readable_conditions(graph, intent), 1):
             condition = " or ".join(" and ".join(map(str, term)) or "always" for term in when)
             for place, outcome in enumerate(rule.outcomes, 1):
                 after = (outcome.effect.apply(state) for state in rule.states)
@@ -248,9 +254,6 @@ def _news(executions: ExecutionTable) -> tuple[Integers, Integers]:
     )
 
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
-
-
 def csv_text(table: Table) -> str:
     """Return a table as RFC 4180 text: a line of column names, then one line per row.
 
@@ -274,3 +277,39 @@ def _csv_cell(value: str | float | bool) -> str | float:
     if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
         return f"'{value}"
     return value
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The tables of a run as data frames."""
+
+    transitions: pandas.DataFrame
+    rules: pandas.DataFrame
+    queries: pandas.DataFrame
+    success: pandas.DataFrame
+
+
+def run_frames(run: Run) -> Frames:
+    """Return the tables of a run."""
+    return Frames(*map(frame, run_tables(run)))
+
+
+def frame(table: Table) -> pandas.DataFrame:
+    """Return a table as a data frame, with column types also if it is empty."""
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise CapscopeError(f"data frames need pandas: {install_hint('frames')}") from error
+    types = {name: _DTYPES[kind] for name, kind in table.columns.items()}
+    return pandas.DataFrame(table.rows, columns=list(types)).astype(types)
+
+
+def parquet_bytes(table: Table) -> bytes:
+    """Return a table as the bytes of a Parquet file."""
+    made = frame(table)
+    data = io.BytesIO()
+    try:
+        made.to_parquet(data, engine="pyarrow", index=False)
+    except ImportError as error:
+        raise CapscopeError(f"Parquet files need pyarrow: {install_hint('frames')}") from error
+    return data.getvalue()

@@ -8,13 +8,12 @@ unknown; the text never says that the agent cannot do it.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from capscope.export.conditions import readable_conditions
 from capscope.insight.findings import Example, Finding
 from capscope.insight.rates import AchievementRate, CapabilityRates
 from capscope.insight.success import ResetSuccess
 from capscope.insight.ways import Way
 from capscope.logic import Effect, ExactlyOne, Intent, State, Vocabulary
-from capscope.logic.dnf import Term
+from capscope.logic.dnf import Term, dnfs_apart
 from capscope.model import Rule, StateGraph
 from capscope.model.rules import pooled_rule
 from capscope.sanitize import sanitize
@@ -107,7 +106,7 @@ def capability_view(
 ) -> CapabilityView:
     """Return one capability with its rules, most interesting first."""
     parts = rule_parts(graph, intent, groups or graph.exactly_one)
-    conditions = readable_conditions(tuple(part.rule for part in parts), graph.vocabulary)
+    conditions = dnfs_apart([part.rule.states for part in parts], graph.vocabulary)
     views = [replace(part, when=when) for part, when in zip(parts, conditions, strict=True)]
     views.sort(key=lambda view: (view.interest, view.rule.executions), reverse=True)
     return CapabilityView(intent, tuple(views), len(graph.nodes))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capscope.export.identifiers import IdentifierSyntax, name_lines
+from capscope.export.rules import IdentifierSyntax, name_lines
 
 PLAIN = IdentifierSyntax("_", "true label")
 

@@ -1,0 +1,124 @@
+"""The rules of a model as planners and model checkers need them: conditions and identifiers.
+
+**Conditions.** Written out, the states of a rule are a disjunction with one conjunction of all
+atoms per state: a hundred megabytes for 576 states and 116 capabilities. A much shorter condition
+gives the same model if it separates all states that the model can lead to: the observed ones, and
+those to which a rule leads from a state that has not shown this outcome yet. Both kinds of
+condition hold in the states of the rule and not in those of another rule of its capability:
+
+- `observed` is also false in the other states that the model can lead to, in which the capability
+  was never tried. For all other states it is a guess.
+- `readable` is what people are shown. It may hold in states in which the capability was never
+  tried, and there the conditions of several rules may hold.
+
+**Identifiers.** Names of predicates, objects and types come from the user and may contain anything.
+Each gets a distinct identifier: a legal name keeps its own, others lose what is not allowed and are
+numbered if needed. An export lists the names that changed, as JSON strings that cannot break out of
+a comment.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from capscope.logic import Intent, State, Vocabulary
+from capscope.logic.dnf import Term, dnfs_apart, shortest_dnf
+from capscope.model import Rule, StateGraph
+
+ConditionedRules = Sequence[tuple[Rule, tuple[Term, ...]]]
+"""Rules, each with its condition as a disjunction of terms."""
+
+
+class Conditions(StrEnum):
+    """Where a rule is said to hold."""
+
+    OBSERVED = "observed"
+    READABLE = "readable"
+
+
+def with_readable_conditions(graph: StateGraph, intent: Intent) -> ConditionedRules:
+    """Return the rules of a capability, best supported first, each with its condition."""
+    rules = graph.rules(intent)
+    conditions = dnfs_apart([rule.states for rule in rules], graph.vocabulary)
+    return list(zip(rules, conditions, strict=True))
+
+
+def with_observed_conditions(
+    graph: StateGraph, intent: Intent, states: Sequence[State]
+) -> ConditionedRules:
+    """Return the rules with conditions that are exact among the states of `model_states`."""
+    rules = graph.rules(intent)
+    return [(rule, condition_among(rule.states, states, graph.vocabulary)) for rule in rules]
+
+
+def model_states(graph: StateGraph) -> list[State]:
+    """Return the observed states, then those to which a rule leads and that were not observed."""
+    states = dict.fromkeys(graph.nodes)
+    for intent in graph.capabilities:
+        for rule in graph.rules(intent):
+            # With a single outcome, each state has shown it.
+            for outcome in rule.outcomes if len(rule.outcomes) > 1 else ():
+                states.update(dict.fromkeys(map(outcome.effect.apply, rule.states)))
+    return list(states)
+
+
+def condition_among(
+    inside: Sequence[State], states: Sequence[State], vocabulary: Vocabulary
+) -> tuple[Term, ...]:
+    """Return a short condition that holds in the states inside and in none of the others."""
+    own = set(inside)
+    return shortest_dnf(inside, [s for s in states if s not in own], vocabulary)
+
+
+@dataclass(frozen=True)
+class IdentifierSyntax:
+    """The identifiers of a language: ASCII letters, digits, some signs, and no reserved word.
+
+    Identifiers are lower case, because some languages ignore case.
+    """
+
+    signs: str
+    """The signs allowed after the first letter; the first of them replaces all others."""
+    reserved: str
+    """The reserved words, in lower case."""
+
+    def identifiers(self, names: Iterable[str], besides: Iterable[str] = ()) -> dict[str, str]:
+        """Return distinct identifiers for names, different from those in `besides`.
+
+        >>> IdentifierSyntax("-_", "and or").identifiers(["on", "On", "and", "on(a,b)"])
+        {'on': 'on', 'On': 'on-2', 'and': 'and-2', 'on(a,b)': 'on-a-b'}
+        """
+        asked = list(dict.fromkeys(names))
+        taken = {*self.reserved.split(), *besides}
+        given = {name: name for name in asked if self._legal(name) == name and name not in taken}
+        taken |= set(given)
+        for name in asked:
+            if name not in given:
+                given[name] = self._unused(self._legal(name), taken)
+                taken.add(given[name])
+        return {name: given[name] for name in asked}
+
+    def _legal(self, name: str) -> str:
+        kept = re.sub(f"[^a-z0-9{re.escape(self.signs)}]+", self.signs[0], name.lower())
+        kept = kept.strip(self.signs)
+        return kept if re.match("[a-z]", kept) else f"x{self.signs[0]}{kept}".rstrip(self.signs)
+
+    def _unused(self, wish: str, taken: set[str]) -> str:
+        identifier, number = wish, 1
+        while identifier in taken:
+            number += 1
+            identifier = f"{wish}{self.signs[0]}{number}"
+        return identifier
+
+
+def name_lines(kind: str, identifiers: Mapping[str, str]) -> Iterator[str]:
+    """Describe each name that was changed.
+
+    >>> list(name_lines("object", {"a": "a", "B": "b"}))
+    ['object b is "B"']
+    """
+    for name, identifier in identifiers.items():
+        if name != identifier:
+            yield f"{kind} {identifier} is {json.dumps(name)}"
