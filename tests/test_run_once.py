@@ -12,7 +12,6 @@ import capscope.insight.run_facts as run_facts
 from capscope import Budget, Run, assess, load, resume
 from capscope.journal.execution_table import ExecutionTable, ExecutionTableBuilder
 from capscope.model import StateGraph
-from capscope.strategy.evidence import Evidence
 from capscope.strategy.registry import STRATEGIES
 from support.board_runs import BUDGET, GIVEN, SMALL, assert_same_run, slippery
 
@@ -33,7 +32,6 @@ def counted_calls(monkeypatch):
 
     with monkeypatch.context() as patched:
         count(StateGraph, "__init__", "graph")
-        count(Evidence, "__init__", "evidence")
         count(ExecutionTableBuilder, "__init__", "builder")
         count(run_facts, "find_findings", "findings")
         count(run_facts, "find_aliasing", "aliasing")
@@ -63,7 +61,7 @@ def test_assessing_and_showing_a_run_computes_each_thing_once(
             assert counts["findings"] == counts["aliasing"] == counts["agent failures"] == 1
         show_everything(run, tmp_path)
         assert counts["table read"] == 0
-        once = ("graph", "evidence", "builder", "findings", "aliasing", "drift", "agent failures")
+        once = ("graph", "builder", "findings", "aliasing", "drift", "agent failures")
         assert {name: counts[name] for name in once} == dict.fromkeys(once, 1)
 
 
@@ -73,9 +71,7 @@ def test_resuming_reads_the_table_once(tmp_path, monkeypatch):
         run = resume(tmp_path / "run", problem=slippery(), budget=Budget(executions=150))
         show_everything(run, tmp_path)
     assert counts["table read"] == 1
-    assert {counts[n] for n in ("graph", "evidence", "findings", "aliasing", "agent failures")} == {
-        1
-    }
+    assert {counts[n] for n in ("graph", "findings", "aliasing", "agent failures")} == {1}
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES.all)
@@ -91,7 +87,7 @@ def test_loading_and_reporting_reads_the_table_once(strategy, tmp_path, monkeypa
     if run.audit is not None:  # its model was fitted to what was known before
         counts["graph"] -= 1
     assert counts == dict.fromkeys(
-        ("table read", "graph", "evidence", "findings", "aliasing", "drift", "agent failures"), 1
+        ("table read", "graph", "findings", "aliasing", "drift", "agent failures"), 1
     )
 
 

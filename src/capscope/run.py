@@ -435,15 +435,11 @@ def _carry_out(
 
 def _finished(opened: RunDirectory, state: RunState, temporary: TemporaryRun | None) -> Run:
     """Take over what a live run has built; reading it back would build the same again."""
-    evidence = state.strategy.evidence
-    if evidence is not None:
-        evidence.refresh()
     run = Run(
         opened.path,
         opened.journal.read_meta(),
         state.table(),
         state.graph,
-        evidence=evidence,
         model=state.strategy.audited,
         temporary=temporary,
     )

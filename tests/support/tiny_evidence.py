@@ -26,15 +26,6 @@ def untried(place):
     return [capability for capability, pair in enumerate(place.pairs) if pair is None]
 
 
-def gains_of(evidence, graph):
-    return {
-        (place.state, capability): evidence.gain_of(pair)
-        for place in graph.nodes.values()
-        for capability, pair in enumerate(place.pairs)
-        if pair is not None
-    }
-
-
 def counted(*transitions):
     """Return transitions, written as (before, capability, after, count), as a mapping."""
     return {Transition(*transition): count for *transition, count in transitions}

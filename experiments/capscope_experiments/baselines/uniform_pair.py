@@ -35,7 +35,6 @@ class UniformPair:
     """Draw a seen state and a capability not tried there; any pair of them if all were tried."""
 
     longest_draw = 1
-    evidence = None
     audit = None
     audited = None
 

@@ -39,9 +39,8 @@ from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGrap
 from capscope.phases import begin_phase
 from capscope.problem import Hazard
 from capscope.stats.audit import AuditResult
-from capscope.strategy.evidence import Evidence
 from capscope.strategy.registry import STRATEGIES
-from capscope.strategy.verdict import Verdict
+from capscope.strategy.settling import Verdict
 
 _SUMMARY = ("coverage", "agent_failures", "aliasing", "drift", "success", "unrequested_changes")
 """What is said of a run at its end, and takes time to compute."""
@@ -57,7 +56,6 @@ class RunFacts:
         executions: ExecutionTable,
         graph: StateGraph,
         *,
-        evidence: Evidence | None = None,
         model: LearnedModel | None = None,
         temporary: TemporaryRun | None = None,
     ) -> None:
@@ -72,7 +70,6 @@ class RunFacts:
         """Why the report was not written at the end of the run; None if it was."""
         self.workers_lost = 0
         """Workers that were lost while this object was made; their draws were made again."""
-        self._evidence = evidence
         self._model = model
         self._temporary = temporary
         self._verified: JournalStamp | None = None
@@ -187,8 +184,7 @@ class RunFacts:
     @cached_property
     def verdict(self) -> Verdict:
         """What the evidence settles and what it leaves open; see also `claim_withheld`."""
-        evidence = self._evidence or Evidence.of(self.graph, self.identity.settings)
-        return evidence.verdict()
+        return Verdict.of(self.graph, self.identity.settings)
 
     @cached_property
     def agent_failures(self) -> tuple[AgentFailure, ...]:

@@ -160,8 +160,8 @@ def _target_lines(policy: dict[str, Any], query: Explanation) -> Iterator[str]:
         before = f"executed {counted(draws, 'time')} before" if draws else "never tried"
         asked = query.capabilities[target["capability"]]
         seeing = _seeing(query, target["state"])
-        yield f"  {number}. {seeing}: {asked} ({before}; expected gain {target['gain']:.2g})"
-    yield "  then whatever had at least half that expected gain in the states reached"
+        yield f"  {number}. {seeing}: {asked} ({before})"
+    yield "  then whatever needed more executions in the states reached"
 
 
 def _seeing(query: Explanation, state: str) -> str:

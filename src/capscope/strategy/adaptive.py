@@ -64,8 +64,6 @@ _REFRESH = 1.05
 class AdaptiveStrategy:
     """Learn what generalizes, and stop when an audit shows that it does."""
 
-    evidence = None
-
     def __init__(self, context: StrategyContext) -> None:
         self._context = context
         settings = context.settings

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from capscope.problem.hazard import Hazard
     from capscope.problem.positions import SavedPosition
     from capscope.stats.audit import AuditResult
-    from capscope.strategy.evidence import Evidence
 
 RESTORED_ELSEWHERE = (
     "most likely a reset or a restore of the simulator led elsewhere this time, with the same "
@@ -216,13 +215,6 @@ class Strategy(Protocol):
 
     longest_draw: int
     """The maximum number of executions in one draw."""
-
-    @property
-    def evidence(self) -> Evidence | None:
-        """The evidence that it keeps up to date, if any, and shows each answer once.
-
-        The finished run then uses it.
-        """
 
     @property
     def audit(self) -> AuditResult | None:

@@ -1,76 +1,206 @@
-"""Exhaustive: ask where the evidence says that a draw is worth most, and stop when it suffices.
+"""Exhaustive: try every pair, and repeat the least tried ones until the run is settled.
 
-The paper repeats every query 25 times, so a deterministic answer is paid for 25 times. Here each
-draw is chosen by its expected gain (`evidence`). Any state seen before can be the start, so no
-execution is spent on getting there. A draw goes on while the state it reached offers something as
-promising. The draws of a batch are chosen together: each begins with a different pair, and the
-pairs that several may come across are divided among them.
+The paper repeats every query 25 times, so a deterministic answer is paid for 25 times and a rare
+one is still missed. Here untried pairs come first, then the pairs of rules that are not precise
+enough, then all others that need more executions (`settling`), each time the one with the fewest.
+Rules come first because precise frequencies reduce the draws that the others need. Any state seen
+before can be the start, so no execution is spent on getting there, and a draw goes on while the
+state it reached has an open pair. The draws of a batch begin with different pairs, and the pairs
+that several may come across are divided among them.
+
+Orders that guess which pair may hide an outcome need no fewer executions: each pair needs its
+number of draws, whatever the others show.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 from capscope.errors import JournalError
 from capscope.journal.draws import QueryRecord, Start
 from capscope.journal.run_meta import StopKind, StopReason
 from capscope.journal.settings import Settings
 from capscope.logic import State
-from capscope.model import StateGraph
+from capscope.model import StateGraph, StateNode
 from capscope.seeds import child_seed
 from capscope.strategy.base import (
     RESTORED_ELSEWHERE,
     BegunQuery,
     QueryChoice,
     QueryResult,
-    ReplayExtent,
     StrategyContext,
     Task,
 )
-from capscope.strategy.evidence import Evidence, Target
+from capscope.strategy.settling import Requirements, Verdict
 
 _BATCH = -5  # child of a query's seed, for the starts of a batch
-_AS_PROMISING = 0.5  # a draw goes on to pairs with more than this share of its first gain
+_REFRESH = 1.02  # requirements are computed again when the executions have grown by this factor
+_Pair = tuple[State, int]
+_Rank = tuple[bool, int]
+"""Whether the rule of a pair is precise enough, and how often the pair was drawn."""
+
+
+class Target(NamedTuple):
+    """A pair to ask for."""
+
+    state: State
+    capability: int
+    draws: int
+    """How often it was executed before."""
+
+
+class OpenPairs:
+    """The pairs that a settled run still needs, in the order in which they are asked for.
+
+    It changes only when answers come in, because a resumed run replays the answers and must find
+    the same targets.
+    """
+
+    def __init__(self, graph: StateGraph, settings: Settings, seed: int = 0) -> None:
+        self._graph = graph
+        self._settings = settings
+        self._seed = seed
+        self._frontier: dict[StateNode, None] = {}  # states in which something was never tried
+        self._capabilities = 0
+        self._by_rank: dict[_Rank, dict[_Pair, None]] = {}  # the tried pairs that need more
+        self._rank: dict[_Pair, _Rank] = {}
+        self._answers = 0
+        self._refresh_at = 0.0
+        self._required = Requirements.of(graph, settings)
+        self.settled = False
+        """Whether the evidence supports the requested statement."""
+        self.observe(())
+
+    def observe(self, pairs: Iterable[_Pair]) -> None:
+        """Take in what the graph learned about some pairs."""
+        graph = self._graph
+        self.settled = False
+        for state, capability in pairs:
+            self._answers += 1
+            node = graph.node(state)
+            pair = node.pairs[capability]
+            assert pair is not None, "only pairs that were tried are observed"
+            self._list(state, capability)
+            for near in (node, *pair.successors):
+                self._mark(near)
+        if len(graph.capabilities) > self._capabilities:
+            self._capabilities = len(graph.capabilities)
+            for node in graph.nodes.values():
+                self._mark(node)
+        if not self._frontier:
+            self._drop_settled()
+            if not self._by_rank or self._answers >= self._refresh_at:
+                self._refresh()
+
+    def _mark(self, node: StateNode) -> None:
+        if node.tried < len(node.pairs):
+            self._frontier.setdefault(node)
+        else:
+            self._frontier.pop(node, None)
+
+    def _list(self, state: State, capability: int) -> None:
+        """Put a tried pair where it belongs after its last draw."""
+        self._unlist((state, capability))
+        pair = self._graph.pair(state, capability)
+        if pair is not None and not self._required.met_by(capability, pair):
+            rank = not self._required.imprecise(pair.group), pair.total
+            self._rank[state, capability] = rank
+            self._by_rank.setdefault(rank, {})[state, capability] = None
+
+    def _unlist(self, pair: _Pair) -> None:
+        rank = self._rank.pop(pair, None)
+        if rank is not None:
+            del self._by_rank[rank][pair]
+            if not self._by_rank[rank]:
+                del self._by_rank[rank]
+
+    def _drop_settled(self) -> None:
+        """Remove the first pairs while they need no more: draws of others may have sufficed."""
+        while self._by_rank:
+            first = next(iter(self._by_rank[min(self._by_rank)]))
+            if self.needs_more(*first):
+                return
+            self._unlist(first)
+
+    def _refresh(self) -> None:
+        """Compute the requirements again, and list all pairs that do not meet them."""
+        self._refresh_at = self._answers * _REFRESH + 1
+        self._required = Requirements.of(self._graph, self._settings)
+        self._by_rank, self._rank = {}, {}
+        for state, node in self._graph.nodes.items():
+            for capability in range(len(node.pairs)):
+                self._list(state, capability)
+        self.settled = not self._by_rank and Verdict.of(self._graph, self._settings).reached
+
+    def needs_more(self, state: State, capability: int) -> bool:
+        """Return whether a pair was tried and needs further draws."""
+        pair = self._graph.pair(state, capability)
+        return pair is not None and not self._required.met_by(capability, pair)
+
+    def targets(self, most: int) -> list[Target]:
+        """Return at most so many different pairs, those to ask first at the front."""
+        return list(islice(chain(self._untried(), self._fewest_draws()), most))
+
+    def _untried(self) -> Iterator[Target]:
+        for node in reversed(self._frontier):
+            for capability in self.untried(node.state):
+                yield Target(node.state, capability, 0)
+
+    def _fewest_draws(self) -> Iterator[Target]:
+        for rank in sorted(self._by_rank):
+            for state, capability in self._by_rank[rank]:
+                if self.needs_more(state, capability):
+                    yield Target(state, capability, rank[1])
+
+    def untried(self, state: State) -> list[int]:
+        """List the capabilities never tried in a state, rotated by a number from the seed."""
+        node = self._graph.nodes.get(state)
+        pairs = [None] * len(self._graph.capabilities) if node is None else node.pairs
+        new = [capability for capability, pair in enumerate(pairs) if pair is None]
+        turn = child_seed(self._seed, state) % len(new) if new else 0
+        return [*new[turn:], *new[:turn]]
 
 
 @dataclass(frozen=True)
 class TargetPolicy:
-    """Begin with a pair, then go on with what is promising in the state reached."""
+    """Begin with a pair, then go on with open pairs of the states reached."""
 
     graph: StateGraph
-    evidence: Evidence
+    open_pairs: OpenPairs
     target: Target
     longest: int
     turn: int = 0
     """The number of this draw within the batch."""
     batch: int = 1
     """The number of draws in the batch."""
-    taken: frozenset[tuple[State, int]] = frozenset()
+    taken: frozenset[_Pair] = frozenset()
     """The pairs that the draws of the batch begin with."""
 
     def walk(self) -> TargetWalk:
         """Begin before the first capability."""
         return TargetWalk(self)
 
-    def choose(self, state: State, asked: set[tuple[State, int]]) -> int | None:
-        """Return the most promising capability in a state; None if there is none."""
-        for capability in self.evidence.untried(state):
+    def choose(self, state: State, asked: set[_Pair]) -> int | None:
+        """Return the capability to ask for in a state that was reached; None to end the draw."""
+        for capability in self.open_pairs.untried(state):
             if (state, capability) not in asked and self._may_ask(state, capability):
                 return capability
         node = self.graph.nodes.get(state)
         if node is None or not self.target.draws:
             return None
-        best, best_gain = None, _AS_PROMISING * self.target.gain
-        for capability, pair in enumerate(node.pairs):
-            if pair is None or (state, capability) in asked:
-                continue
-            gain = self.evidence.gain_of(pair)
-            if gain > best_gain and self._may_ask(state, capability):
-                best, best_gain = capability, gain
-        return best
+        tried = (
+            (pair.total, capability)
+            for capability, pair in enumerate(node.pairs)
+            if pair is not None and (state, capability) not in asked
+        )
+        for _, capability in sorted(tried):
+            if self.open_pairs.needs_more(state, capability) and self._may_ask(state, capability):
+                return capability
+        return None
 
     def _may_ask(self, state: State, capability: int) -> bool:
         if self.batch == 1:
@@ -79,7 +209,7 @@ class TargetPolicy:
         return mine and (state, capability) not in self.taken
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the pair that the draw begins with and its expected gain."""
+        """Return the pair that the draw begins with and how often it was executed before."""
         return {"kind": "target", **self.target._asdict(), "state": hex(self.target.state)}
 
 
@@ -88,10 +218,10 @@ class TargetWalk:
     """One execution of a target policy."""
 
     policy: TargetPolicy
-    asked: set[tuple[State, int]] = field(default_factory=set)
+    asked: set[_Pair] = field(default_factory=set)
 
     def next(self, state: State) -> int | None:
-        """Return the target first, then what is promising."""
+        """Return the target first, then open pairs of the states reached."""
         policy, asked = self.policy, self.asked
         if len(asked) >= policy.longest:
             return None
@@ -101,37 +231,27 @@ class TargetWalk:
         return capability
 
 
-def choose_batch(graph: StateGraph, evidence: Evidence, settings: Settings) -> list[TargetPolicy]:
-    """Choose the draws of the next batch, each with a different pair."""
-    targets = evidence.targets(settings.batch_size)
-    taken = frozenset((target.state, target.capability) for target in targets)
-    return [
-        TargetPolicy(graph, evidence, target, settings.depth, turn, len(targets), taken)
-        for turn, target in enumerate(targets)
-    ]
-
-
 class ExhaustiveStrategy:
-    """A batch of draws, each where the expected gain is highest."""
+    """A batch of draws, each beginning with a different open pair."""
 
     def __init__(self, context: StrategyContext) -> None:
         self.longest_draw = context.settings.depth
         self.audit = None
         self.audited = None
         self._context = context
-        self.evidence = Evidence(context.graph, context.settings, child_seed(context.seed, _BATCH))
-        self.evidence.observe(())
+        seed = child_seed(context.seed, _BATCH)
+        self._open_pairs = OpenPairs(context.graph, context.settings, seed)
 
     def next(self, number: int, begun: BegunQuery | None = None) -> QueryChoice:
         """Choose different pairs to begin with, and a position for each."""
         context = self._context
-        policies = choose_batch(context.graph, self.evidence, context.settings)
+        policies = self._policies()
         if begun is None:
             rng = random.Random(child_seed(context.seed, number, _BATCH))
             choose = context.positions.choose
             starts: Sequence[Start] = [choose(p.target.state, rng) for p in policies]
-            gain = policies[0].target.gain
-            record = QueryRecord(starts[0], 0, 0.0, gain, gain > context.settings.threshold)
+            promise = 1.0 / (1.0 + policies[0].target.draws)
+            record = QueryRecord(starts[0], 0, 0.0, promise, informative=True)
         else:
             record = begun.record
             starts = begun.starts or [record.start] * len(policies)
@@ -144,17 +264,25 @@ class ExhaustiveStrategy:
         tasks = [Task(start, policy) for start, policy in zip(starts, policies, strict=True)]
         return QueryChoice(record, tasks)
 
-    def expect(self, replay: ReplayExtent) -> None:
-        """Note what is replayed, so that what is refreshed again need not be computed."""
-        self.evidence.expect(replay.executions)
+    def _policies(self) -> list[TargetPolicy]:
+        settings = self._context.settings
+        targets = self._open_pairs.targets(settings.batch_size)
+        taken = frozenset((target.state, target.capability) for target in targets)
+        return [
+            TargetPolicy(
+                self._context.graph, self._open_pairs, target, settings.depth, turn,
+                len(targets), taken,
+            )
+            for turn, target in enumerate(targets)
+        ]  # fmt: skip
 
     def observe(self, result: QueryResult) -> None:
-        """Update the evidence of the pairs that were executed."""
-        self.evidence.observe(result.pairs)
+        """Update the open pairs."""
+        self._open_pairs.observe(result.pairs)
 
     def finished(self) -> StopReason | None:
         """Stop when the evidence supports the requested statement."""
-        return StopReason(StopKind.SETTLED) if self.evidence.settled() else None
+        return StopReason(StopKind.SETTLED) if self._open_pairs.settled else None
 
     def describe(self, choice: QueryChoice) -> dict[str, Any]:
         """Describe what each draw begins with."""
@@ -162,5 +290,5 @@ class ExhaustiveStrategy:
         return {"kind": "targets", "targets": targets}
 
     def status(self, record: QueryRecord) -> Mapping[str, str]:
-        """Return the expected gain of the last draw."""
-        return {"expected gain": f"{record.predicted:.3g}"}
+        """Return how often the pair of the last draw had been executed before."""
+        return {"fewest executions of an open pair": f"{1.0 / record.predicted - 1.0:.0f}"}

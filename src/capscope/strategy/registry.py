@@ -81,6 +81,13 @@ def reason_by_doubt(record: QueryRecord) -> str:
     return f"score {record.predicted:.2g} (doubt and novelty, weighed by relevance)"
 
 
+def reason_by_draws(record: QueryRecord) -> str:
+    """Say why the exhaustive strategy asked a query."""
+    if record.predicted == 1.0:
+        return "its first pair was never tried"
+    return "its first pair was among the least executed of those that need more executions"
+
+
 def reason_by_disagreement(record: QueryRecord) -> str:
     """Say why a strategy that compares the extreme models asked a query."""
     kind = "informative" if record.informative else "not expected to be informative"
@@ -101,11 +108,11 @@ _BUILT_IN = (
     ),
     RegisteredStrategy(
         "exhaustive",
-        "ask where the expected gain is highest, as often as the evidence requires",
+        "try every pair, and repeat the least tried ones as often as the evidence requires",
         ExhaustiveStrategy,
         repeats_policy=False,
         claim=Claim.SETTLED,
-        reason=reason_by_disagreement,
+        reason=reason_by_draws,
         check=check_workers,
     ),
     RegisteredStrategy(

@@ -49,7 +49,6 @@ class RepeatedStrategy:
 
     def __init__(self, context: StrategyContext, search: PolicySearch, longest_draw: int) -> None:
         self.longest_draw = longest_draw
-        self.evidence = None
         self.audit = None
         self.audited = None
         self._context = context
