@@ -133,7 +133,7 @@ HOMES = {
     "pydantic": ["capscope.adapters.tools.tool"],
     "pydantic_core": ["capscope.adapters.tools.tool"],
     "pytest": ["capscope.testing.plugin"],
-    "ray": ["capscope.assessment.workers.ray_cluster"],
+    "ray": ["capscope.assessment.worker_links"],
     "rich": ["capscope.cli"],
     "starlette": ["capscope.view.pages"],
     "stormpy": ["capscope.insight.planning.policy"],

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from capscope.assessment.remote_workers import Link
 from capscope.assessment.workers import WorkerSettings
 from capscope.journal.settings import Settings
 from capscope.strategy.registry import STRATEGIES
@@ -14,11 +15,9 @@ from capscope_experiments.bench_runs import BenchRun, RunJob, finish_run, saved_
 from capscope_experiments.curve import Curve
 from capscope_experiments.jobs import (
     Job,
-    JobPlace,
     Report,
     ShowProgress,
     run_jobs,
-    run_jobs_in,
     show_nothing,
 )
 from capscope_experiments.measure import DatasetJob, MeasuredProblem
@@ -42,8 +41,8 @@ class Bench:
     workers: int
     """Jobs at a time."""
     show: ShowProgress = show_nothing
-    place: JobPlace[Any] | None = None
-    """Where jobs run; None: in processes of this machine, or in this one if it is one at a time."""
+    connect: Callable[[], Link] | None = None
+    """Starts a worker for a job; None: a process of this machine, or this one for one at a time."""
     sampling: WorkerSettings = field(default_factory=WorkerSettings)
     """What executes the sequences of evaluation datasets."""
     keep: bool = False
@@ -86,9 +85,7 @@ class Bench:
 
     def run_jobs(self, jobs: Sequence[Job]) -> Iterator[Any]:
         """Run jobs in parallel; yield their results as they finish."""
-        if self.place is None:
-            return run_jobs(jobs, self.workers, self.show)
-        return run_jobs_in(self.place, jobs, self.workers, self.show)
+        return run_jobs(jobs, self.workers, self.show, self.connect)
 
     def planned_runs(self, labels: Collection[str] | None = None) -> list[BenchRun]:
         """Return the runs of every case, strategy and seed, by default without the baselines.

@@ -19,7 +19,7 @@ from typing import Any
 
 from capscope import load
 from capscope.assessment import Event, RunSpec, run_assessment
-from capscope.assessment.spec import with_declared
+from capscope.assessment.run_state import with_declared
 from capscope.journal.journal import Journal
 from capscope.journal.run_meta import Budget, Usage
 from capscope.journal.settings import Settings

@@ -9,96 +9,16 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from capscope.assessment.workers.ray_cluster import connect_to_ray, first_line
+from capscope.assessment.worker_links import RayCluster, first_line
 from capscope.errors import CapscopeError
 from capscope.journal.run_directory import versions
-from capscope_experiments.jobs import STARTED, Job, JobMessage, outcome_of
 
-_WAITING = "waits for a CPU of the cluster"
 _SECONDS_TO_CHECK = 120.0
-
-
-class JobActor:
-    """The far side of a job."""
-
-    def __init__(self) -> None:
-        self._status = STARTED
-
-    def run(self, job: Job) -> JobMessage:
-        """Do the job."""
-        return outcome_of(job, self._report)
-
-    def status(self) -> str:
-        """Return what the job reported last."""
-        return self._status
-
-    def _report(self, status: str) -> None:
-        self._status = status
-
-
-@dataclass(eq=False)
-class ClusterJob:
-    """A job in an actor."""
-
-    ray: Any
-    actor: Any
-    result: Any
-    status: Any
-
-    def close(self) -> None:
-        """End the actor."""
-        with suppress(Exception):
-            self.ray.kill(self.actor, no_restart=True)
-
-
-class RayCluster:
-    """Starts jobs in actors of a cluster."""
-
-    def __init__(self, ray: Any) -> None:
-        self._ray = ray
-        # `status` must not wait until `run` returns.
-        self._actor = ray.remote(num_cpus=1, max_restarts=0, max_concurrency=2)(JobActor)
-
-    def start(self, job: Job) -> ClusterJob:
-        """Start a job."""
-        actor = self._actor.remote()
-        return ClusterJob(self._ray, actor, actor.run.remote(job), actor.status.remote())
-
-    def messages(
-        self, running: Sequence[ClusterJob], seconds: float
-    ) -> list[tuple[ClusterJob, JobMessage]]:
-        """Wait so long for results, and return what has come."""
-        results = [job.result for job in running]
-        ready, _ = self._ray.wait(results, num_returns=1, timeout=seconds)
-        return [
-            (job, self._received(job.result) if job.result in ready else self._status(job))
-            for job in running
-        ]
-
-    def _received(self, result: Any) -> JobMessage:
-        try:
-            message: JobMessage = self._ray.get(result)
-        except self._ray.exceptions.RayTaskError as error:
-            return JobMessage("failed", f"its actor cannot run it: {first_line(error)}")
-        except self._ray.exceptions.RayError as error:
-            return JobMessage("lost", f"its actor is gone: {first_line(error)}")
-        return message
-
-    def _status(self, job: ClusterJob) -> JobMessage:
-        if not self._ray.wait([job.status], timeout=0)[0]:
-            return JobMessage("status", _WAITING)
-        try:
-            said: str = self._ray.get(job.status)
-        except self._ray.exceptions.RayError:
-            said = STARTED  # the next call for its result says what happened
-        job.status = job.actor.status.remote()
-        return JobMessage("status", said)
 
 
 @contextmanager
@@ -109,12 +29,12 @@ def connected_cluster(
     # The nodes of a cluster that is started here import the experiments from where they are.
     known = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, known))
-    ray = connect_to_ray(address, workers)
+    cluster = RayCluster(address, workers)
     try:
-        check_nodes(ray, folder, files)
-        yield RayCluster(ray)
+        check_nodes(cluster.ray, folder, files)
+        yield cluster
     finally:
-        ray.shutdown()
+        cluster.close()
 
 
 def check_nodes(ray: Any, folder: Path, files: Sequence[Path]) -> None:

@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from capscope.assessment.remote_workers import Link
 from capscope.assessment.workers import WorkerSettings
 from capscope.cli.options import Address, Json, with_settings
 from capscope.cli.output import print_json, print_line
@@ -25,7 +26,7 @@ from capscope.journal.run_meta import Budget
 from capscope.journal.settings import Settings
 from capscope.problems import canonical_source, load_problem, source_files
 from capscope_experiments.bench import Bench
-from capscope_experiments.cluster_jobs import RayCluster, connected_cluster
+from capscope_experiments.cluster_jobs import connected_cluster
 from capscope_experiments.jobs import BenchProgress, ShowProgress
 from capscope_experiments.plan import BASELINES, SEEDS, BenchCase, cases_of
 from capscope_experiments.results import SUITES, run_suite, write_results
@@ -143,7 +144,7 @@ def bench_suite(
         sampling=where,
         keep=keep or render,
     )
-    with _place(where, bench.runs, problems) as place:
+    with _connecting(where, bench.runs, problems) as connect:
         for name in _measured_suites(suite, folder) if render else [suite] if suite else SUITES:
             planned = () if render else cases_of(name, problems, strategies)
             cases = tuple(_bounded(case, budget) for case in planned)
@@ -152,7 +153,7 @@ def bench_suite(
             if sequences is not None:
                 cases = tuple(replace(case, sequences=sequences) for case in cases)
             with progress_display() as show:
-                chosen = replace(bench, cases=cases, show=show, place=place)
+                chosen = replace(bench, cases=cases, show=show, connect=connect)
                 section = run_suite(name, chosen, _command(name))
             written += [str(folder / file) for file in section.files]
             # Outside: a live display takes over standard output.
@@ -179,16 +180,16 @@ def _where(workers: int, backend: str, address: str | None) -> WorkerSettings:
 
 
 @contextmanager
-def _place(
+def _connecting(
     where: WorkerSettings, runs: Path, problems: Sequence[str]
-) -> Iterator[RayCluster | None]:
-    """Connect to the cluster that is asked for, if one is."""
+) -> Iterator[Callable[[], Link] | None]:
+    """Connect to the cluster that is asked for, if one is; yield what starts its workers."""
     if where.backend != "ray":
         yield None
         return
     files = [file for source in problems for file in source_files(source)]
     with connected_cluster(where.address, where.number, runs, files) as cluster:
-        yield cluster
+        yield cluster.link
 
 
 def _listed(given: list[str] | None) -> list[str]:

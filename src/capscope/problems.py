@@ -25,8 +25,8 @@ from types import ModuleType
 from typing import NamedTuple
 
 from capscope.adapters.pddl import PLANNING_PROBLEMS, planning_problem
+from capscope.assessment.remote_workers import MakeProblem
 from capscope.assessment.workers import WorkerSettings, start_workers
-from capscope.assessment.workers.contract import MakeProblem
 from capscope.errors import CapscopeError, ProblemError
 from capscope.journal.journal import Journal
 from capscope.logic import State

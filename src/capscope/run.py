@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capscope.assessment import Listener, RunSpec, ignore, run_assessment
-from capscope.assessment.run_state import RunState
-from capscope.assessment.spec import with_declared
+from capscope.assessment.remote_workers import MakeProblem
+from capscope.assessment.run_state import RunState, with_declared
 from capscope.assessment.time_limit import (
     SHORTEST_WORK,
     OutOfTime,
@@ -28,7 +28,6 @@ from capscope.assessment.time_limit import (
     time_left,
 )
 from capscope.assessment.workers import Workers, WorkerSettings, start_workers
-from capscope.assessment.workers.contract import MakeProblem
 from capscope.errors import RunError, SimulatorError
 from capscope.insight.run_facts import RunFacts, initial_graph
 from capscope.journal.execution_table import ExecutionTable

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from capscope import Budget, Settings, WorkerSettings, assess
-from capscope.assessment.workers.ray_cluster import _connect
+from capscope.assessment.worker_links import _connect
 from capscope.errors import CapscopeError, RunError
 from capscope_experiments.benchmarks.killed_runs import children_of
 from capscope_experiments.cluster_jobs import connected_cluster
-from capscope_experiments.jobs import run_jobs_in
+from capscope_experiments.jobs import run_jobs
 from support.journal_rows import dump
 from support.odd_jobs import Answering, DyingOnce
 from support.toy_worlds import slippery_board
@@ -50,8 +50,8 @@ def test_a_job_runs_in_an_actor_and_again_if_that_is_lost(cluster, tmp_path):
     nodes, _ = cluster
     told = []
     jobs = [Answering("a", answer=1), DyingOnce("b", file=tmp_path / "begun")]
-    with connected_cluster(nodes.address, 2, tmp_path / "runs") as place:
-        answers = list(run_jobs_in(place, jobs, 2, told.append))
+    with connected_cluster(nodes.address, 2, tmp_path / "runs") as found:
+        answers = list(run_jobs(jobs, 2, told.append, found.link))
     assert [answer for answer in answers if isinstance(answer, int)] == [1]
     [(answer, process)] = [answer for answer in answers if isinstance(answer, tuple)]
     assert (answer, process == os.getpid()) == (1, False)

@@ -72,15 +72,6 @@ class DyingWhileSending(Named):
 
 
 @dataclass(frozen=True)
-class Unmoved(Named):
-    """Ignores Ctrl-C."""
-
-    def __call__(self, report):
-        os.kill(os.getpid(), signal.SIGINT)
-        return "still here", os.getpid()
-
-
-@dataclass(frozen=True)
 class Waiting(Named):
     """Writes the id of its process into the pipe, and waits until it is ended."""
 

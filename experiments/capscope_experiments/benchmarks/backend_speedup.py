@@ -30,9 +30,9 @@ from pathlib import Path
 
 from capscope import Budget, Event, Intent, Problem, Settings, Vocabulary, WorkerSettings, assess
 from capscope.assessment.ask import Query
+from capscope.assessment.remote_workers import MakeProblem
+from capscope.assessment.worker_links import RayCluster
 from capscope.assessment.workers import start_workers
-from capscope.assessment.workers.contract import MakeProblem
-from capscope.assessment.workers.ray_cluster import connect_to_ray
 from capscope.journal.draws import Start
 from capscope.logic import State
 from capscope.problem import Allowance
@@ -89,12 +89,12 @@ def _cluster(wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    ray = connect_to_ray(None, 2)
+    cluster = RayCluster(None, 2)
     try:
         time.sleep(SECONDS_TO_SETTLE)
         yield
     finally:
-        ray.shutdown()
+        cluster.close()
 
 
 def idle_problem() -> Problem:

@@ -21,13 +21,12 @@ from functools import partial
 from pathlib import Path
 
 from capscope import load
-from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.insight.evaluation.metrics import achieves
 from capscope.insight.planning.inferred import MOST_DOUBT
 from capscope.logic import Intent, State, Vocabulary
 from capscope.model import CapabilityModel, LearnedModel
 from capscope.problem import Position, Problem
-from capscope.problem.attempt import pursue
+from capscope.problem.attempt import pursue, report_simulator_errors
 from capscope.problems import load_problem
 from capscope.seeds import child_seed
 from capscope_experiments.bench import Bench, Section

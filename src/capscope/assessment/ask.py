@@ -12,14 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from capscope.assessment.simulator_errors import report_simulator_errors, simulator_error
 from capscope.assessment.time_limit import OutOfTime, until
 from capscope.errors import ProblemError, RunError
 from capscope.journal.draws import Draw, Execution, Start
 from capscope.journal.run_meta import Budget
 from capscope.logic import Intent
 from capscope.problem import Allowance, Ending, Position, Problem
-from capscope.problem.attempt import observed_state, pursue
+from capscope.problem.attempt import (
+    observed_state,
+    pursue,
+    report_simulator_errors,
+    simulator_error,
+)
 from capscope.problem.positions import SavedPosition, save_position
 from capscope.seeds import child_seed
 from capscope.strategy.base import Task

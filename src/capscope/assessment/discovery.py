@@ -9,11 +9,10 @@ executions and are not recorded.
 import random
 from collections.abc import Iterable, Iterator
 
-from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.journal.settings import Settings
 from capscope.logic import Effect, Intent, Literal, Vocabulary
 from capscope.problem import Problem
-from capscope.problem.attempt import observed_state
+from capscope.problem.attempt import observed_state, report_simulator_errors
 from capscope.seeds import child_seed
 
 _WALK = -1  # child of the run's seed; queries count from 0

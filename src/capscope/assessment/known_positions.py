@@ -10,7 +10,6 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import JournalError
 from capscope.journal.draws import Draw, Start
 from capscope.journal.journal import Journal
@@ -18,7 +17,7 @@ from capscope.journal.run_meta import InitialPosition, InitialPositions, positio
 from capscope.journal.settings import Settings
 from capscope.logic import State
 from capscope.problem import Problem
-from capscope.problem.attempt import observed_state
+from capscope.problem.attempt import observed_state, report_simulator_errors
 from capscope.problem.positions import SavedPosition, save_position
 from capscope.seeds import child_seed
 from capscope.strategy.base import RESTORED_ELSEWHERE

@@ -14,12 +14,10 @@ from dataclasses import dataclass, replace
 from capscope.assessment.ask import Query, retrace
 from capscope.assessment.discovery import intents_of, random_walks
 from capscope.assessment.known_positions import describe_initial, reset_positions
-from capscope.assessment.run_state import RunState
-from capscope.assessment.spec import RunSpec
+from capscope.assessment.run_state import RunSpec, RunState
 from capscope.assessment.time_limit import SHORTEST_WORK
 from capscope.assessment.worker_pool import WorkerPool
-from capscope.assessment.workers import Workers
-from capscope.assessment.workers.threads import ThreadBackend
+from capscope.assessment.workers import WorkerSettings, start_workers
 from capscope.errors import CapscopeError
 from capscope.journal.draws import Draw, QueryRecord
 from capscope.journal.execution_table import ExecutionTable
@@ -73,7 +71,7 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
 
 def _ask(journal: Journal, spec: RunSpec, state: RunState, listener: Listener) -> StopReason:
     """Ask until there is a reason to stop, and return it."""
-    workers = spec.workers or Workers(ThreadBackend(spec.problem, None))
+    workers = spec.workers or start_workers(WorkerSettings(), spec.problem)
     pool = WorkerPool(workers, state.strategy.longest_draw, spec.problem.limits)
     clock, begun = time.perf_counter(), _begun(journal, state.usage.queries)
     if journal.read_meta().audit is not None and state.stop_reason() is None:

@@ -9,12 +9,19 @@ agent was not tested.
 
 import sysconfig
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from capscope.errors import AgentError, ConversationRefused, ProblemError, SimulatorError
+from capscope.errors import (
+    AgentError,
+    CapscopeError,
+    ConversationRefused,
+    ProblemError,
+    SimulatorError,
+)
 from capscope.logic import Intent, State
 from capscope.problem.allowance import Allowance, AllowanceSpent
 from capscope.problem.problem import Action, Attempting, InvalidAction, Observation, Problem
@@ -217,3 +224,24 @@ def error_location(error: BaseException) -> str:
         return ""
     path, line = (own or foreign)[-1]
     return f" ({path.name}, line {line})"
+
+
+@contextmanager
+def report_simulator_errors(problem: Problem, doing: str) -> Iterator[None]:
+    """Turn what the parts of a problem raise into an error that says when it happened."""
+    try:
+        yield
+    except CapscopeError:
+        raise
+    except BaseException as error:
+        if not (isinstance(error, Exception) or is_exit(error)):
+            raise
+        raise simulator_error(problem, error, doing) from error
+
+
+def simulator_error(problem: Problem, error: BaseException, doing: str) -> SimulatorError:
+    """Describe what was raised, and when."""
+    return SimulatorError(
+        f"the simulator or abstraction of {problem.name} raised {type(error).__name__}: {error} "
+        f"{doing}; fix it"
+    )

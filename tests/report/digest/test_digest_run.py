@@ -7,7 +7,7 @@ from dataclasses import asdict
 import pytest
 
 from capscope import Budget, Settings, assess, load
-from capscope.assessment.spec import RunSpec
+from capscope.assessment.run_state import RunSpec
 from capscope.errors import CapscopeError
 from capscope.journal.run_directory import RunDirectory
 from capscope.logic import Intent, Predicate, Vocabulary

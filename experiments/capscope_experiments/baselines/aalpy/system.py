@@ -10,11 +10,10 @@ import time
 from collections.abc import Sequence
 from math import inf
 
-from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import ProblemError
 from capscope.logic import Intent, State
 from capscope.problem import Position, Problem
-from capscope.problem.attempt import pursue
+from capscope.problem.attempt import pursue, report_simulator_errors
 from capscope.seeds import child_seed
 from capscope_experiments.baselines import BudgetSpent
 

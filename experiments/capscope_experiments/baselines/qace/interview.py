@@ -13,12 +13,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.errors import ProblemError
 from capscope.journal.run_meta import Budget, Usage
 from capscope.logic import Intent, State
 from capscope.problem import Ending, Position, Problem, Snapshot
-from capscope.problem.attempt import pursue
+from capscope.problem.attempt import pursue, report_simulator_errors
 from capscope.seeds import child_seed
 from capscope_experiments.baselines import BudgetSpent
 

@@ -32,7 +32,6 @@ from typing import Any
 
 import numpy as np
 
-from capscope.assessment.simulator_errors import report_simulator_errors
 from capscope.assessment.workers import Workers
 from capscope.errors import SampleError
 from capscope.insight.evaluation.reference import Counts, Reference
@@ -40,7 +39,7 @@ from capscope.journal.execution_table import Transition
 from capscope.journal.run_directory import refuse_links
 from capscope.logic import Intent, State, Vocabulary
 from capscope.problem import Position, Problem
-from capscope.problem.attempt import pursue
+from capscope.problem.attempt import pursue, report_simulator_errors
 from capscope.seeds import child_seed
 
 SHORTEST, LONGEST = 10, 30  # capabilities in a sequence, as in the paper

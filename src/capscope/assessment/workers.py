@@ -1,5 +1,11 @@
 """The workers of a run: hand out what is to be done, and replace those that are lost.
 
+A worker is a place where one draw after another is made, on its own copy of a problem: a thread,
+which helps if an agent waits, for a model server for example; a process on this machine; or an
+actor in a cluster. The loop, the journal and the models stay in one process. A worker is told what
+to do and returns what happened; all randomness of a draw is seeded by its place in the run. So it
+does not matter which worker makes it, nor how often it was begun before by workers that are lost.
+
 What a lost worker was doing is done again by another one. A draw that takes its worker down every
 time is the fault of the agent or the simulator, and an error; so is one that never ends.
 """
@@ -11,26 +17,21 @@ import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Lock, Thread
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from capscope.assessment.ask import Answer, DrawOrder
-from capscope.assessment.daemon_threads import DaemonThreads
-from capscope.assessment.workers.contract import (
-    Backend,
+from capscope.assessment.ask import Answer, DrawOrder, ask
+from capscope.assessment.remote_workers import (
     DrawTimedOut,
     Job,
     MakeProblem,
-    Worker,
+    RemoteWorker,
     WorkerLost,
-    WorkerSettings,
-    WorkerStuck,
 )
-from capscope.assessment.workers.processes import ProcessBackend
-from capscope.assessment.workers.ray_cluster import RayBackend
-from capscope.assessment.workers.threads import ThreadBackend
+from capscope.assessment.time_limit import DaemonThreads, LeftBehind, within
 from capscope.errors import CapscopeError, RunError
 from capscope.logic import Intent
 from capscope.problem import Allowance, Problem
@@ -38,20 +39,111 @@ from capscope.problem import Allowance, Problem
 T = TypeVar("T")
 BACKENDS = ("threads", "processes", "ray")
 MOST_LOSSES = 3
-"""So often a draw may take its worker down."""
+"""Maximum number of workers that one draw may crash before the run stops."""
 MOST_TIMEOUTS = 2
 SECONDS_TO_STOP = 10.0
 """How long the end of a run waits for attempts under way, whose answers may have been paid for."""
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """How many workers make draws, and where; nothing of it changes what is observed."""
+
+    number: int = 1
+    backend: str = "threads"
+    """`threads`, `processes` or `ray`."""
+    address: str | None = None
+    """The address of a Ray cluster; None starts one on this machine."""
+    draw_timeout: float | None = None
+    """Seconds after which a draw has failed to end; None waits for ever."""
+    ends_program: bool = False
+    """Whether this program is ended if code in it does not return when the time is over.
+
+    A command line may do that; a library must not."""
+
+    def __post_init__(self) -> None:
+        if self.number < 1:
+            raise CapscopeError(f"--workers must be at least 1, not {self.number}")
+        if self.draw_timeout is not None and not self.draw_timeout > 0:
+            raise CapscopeError(f"--draw-timeout must be above 0, not {self.draw_timeout:g}")
+        if self.address is not None and self.backend != "ray":
+            raise CapscopeError(f"--address is for --backend ray, not {self.backend}")
+
+
+class WorkerStuck(Exception):  # noqa: N818 - as above
+    """Raised when a draw takes too long in a thread, which cannot be ended."""
+
+
+class Worker(Protocol):
+    """A place where draws are made, one at a time."""
+
+    def wait_until_ready(self) -> None:
+        """Return when the problem is loaded; raise if that fails."""
+
+    def draw(self, order: DrawOrder, intents: Sequence[Intent], common: Allowance) -> Answer:
+        """Make one draw, paid from `common`."""
+
+    def run(self, job: Job) -> Any:
+        """Do something else with the problem."""
+
+    def stop(self) -> None:
+        """Let the draw under way end after its current attempt; it will not be recorded."""
+
+    def close(self) -> None:
+        """End the worker at once, whatever it is doing."""
+
+
+class ThreadWorker:
+    """A copy of the problem in this process, used in whatever thread asks it to."""
+
+    def __init__(self, problem: Problem, draw_timeout: float | None = None) -> None:
+        self._problem = problem
+        self._draw_timeout = draw_timeout
+
+    def wait_until_ready(self) -> None:
+        """Return at once: the problem is loaded."""
+
+    def draw(self, order: DrawOrder, intents: Sequence[Intent], common: Allowance) -> Answer:
+        """Make one draw, paid from `common`."""
+        if self._draw_timeout is None:
+            return ask(self._problem, order, intents, common)
+        try:
+            return within(self._draw_timeout, lambda: ask(self._problem, order, intents, common))
+        except LeftBehind:
+            raise WorkerStuck(f"{order} took longer than {self._draw_timeout:g} s") from None
+
+    def run(self, job: Job) -> object:
+        """Do something else with the problem."""
+        return job(self._problem)
+
+    def stop(self) -> None:
+        """Do nothing: a draw in this process sees by itself that its allowance is stopped."""
+
+    def close(self) -> None:
+        """Do nothing: a thread cannot be ended."""
+
+
 class Workers:
     """Started workers; a context manager that ends them."""
 
-    def __init__(self, backend: Backend, number: int = 1) -> None:
+    def __init__(
+        self,
+        begin: Callable[[], Worker],
+        number: int = 1,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Start workers.
+
+        Args:
+            begin: Begins to start a worker, without waiting until it is ready.
+            number: The number of workers.
+            close: Releases what they have in common.
+        """
         self.number = number
         self.lost = 0
         """Workers that were lost so far."""
-        self._backend = backend
+        self._begin = begin
+        self._release = close
         self._lock = Lock()
         self._free: SimpleQueue[Worker | CapscopeError] = SimpleQueue()
         self._started: set[Worker] = set()
@@ -115,7 +207,7 @@ class Workers:
             worker.close()
         self._threads.close()
         self._free.put(RunError("the workers were ended"))
-        self._backend.close()
+        self._release()
 
     def __enter__(self) -> Workers:
         return self
@@ -168,7 +260,7 @@ class Workers:
         return worker
 
     def _start(self) -> Worker:
-        worker = self._backend.start()
+        worker = self._begin()
         with self._lock:
             closed = self._closed
             if not closed:
@@ -202,8 +294,19 @@ class Workers:
         Thread(target=start, daemon=True).start()
 
 
-def start_workers(settings: WorkerSettings, problem: Problem, make: MakeProblem | None) -> Workers:
-    """Start the workers of a run; `make` makes a copy of the problem, if there is a way to."""
+def start_workers(
+    settings: WorkerSettings, problem: Problem, make: MakeProblem | None = None
+) -> Workers:
+    """Start the workers of a run.
+
+    Args:
+        settings: How many, and where.
+        problem: The problem; the first worker in this process uses it.
+        make: Makes a copy of the problem, if there is a way to.
+
+    Returns:
+        Started workers, which are ready.
+    """
     number, timeout = settings.number, settings.draw_timeout
     if settings.backend not in BACKENDS:
         raise RunError(f"no backend {settings.backend!r}; there are {', '.join(BACKENDS)}")
@@ -213,11 +316,23 @@ def start_workers(settings: WorkerSettings, problem: Problem, make: MakeProblem 
             "give a function that makes it, of which each worker makes its own"
         )
     if settings.backend == "threads" or make is None:
-        return Workers(ThreadBackend(problem, make, timeout), number)
+        given = iter([problem])  # the first worker takes it
+        return Workers(lambda: ThreadWorker(next(given, None) or _copied(make), timeout), number)
     _require_portable(make, settings.backend)
+    # Imported here: most runs have their workers in this process.
+    from capscope.assessment.worker_links import ProcessLink, RayCluster
+
     if settings.backend == "processes":
-        return Workers(ProcessBackend(problem, make, timeout), number)
-    return Workers(RayBackend(problem, make, timeout, settings.address, number), number)
+        return Workers(lambda: RemoteWorker(ProcessLink(), problem, make, timeout), number)
+    cluster = RayCluster(settings.address, number)
+    return Workers(
+        lambda: RemoteWorker(cluster.link(), problem, make, timeout), number, cluster.close
+    )
+
+
+def _copied(make: MakeProblem | None) -> Problem:
+    assert make is not None, "without it, there is only one worker"
+    return make()
 
 
 def _require_portable(make: MakeProblem, backend: str) -> None:
