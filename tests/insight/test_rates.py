@@ -41,7 +41,10 @@ def rates_of(rows, initial=()):
 def test_a_planner_that_walks_three_steps_gets_there_though_rarely_at_once():
     walk = [(0b000, 0b010), (0b010, 0b110), (0b110, 0b100), (0b100, 0b101)]
     rates = rates_of(walk * 50)
-    assert (rates.at_once.rate, rates.gets_there.rate) == (pytest.approx(0.25, abs=0.01), 1.0)
+    assert (rates.at_once.estimate, rates.gets_there.estimate) == (
+        pytest.approx(0.25, abs=0.01),
+        1.0,
+    )
     assert rates.at_once.states == rates.gets_there.states == 4
     assert 0.1 < rates.at_once.low < 0.25 < rates.at_once.high < 0.4
     assert 0.6 < rates.gets_there.low < 0.95 and rates.gets_there.high == 1.0
@@ -54,33 +57,33 @@ def test_what_was_never_tried_on_the_way_widens_the_interval_to_both_sides():
     assert known.gets_there.low > 0.9
     # Half of the ways from one state are open; the other two states lead to each other.
     unknown = rates_of([(0b000, 0b001), (0b000, 0b110), (0b010, 0b100), (0b100, 0b010)] * 100)
-    assert unknown.gets_there.rate == pytest.approx(0.5 / 2.5)
+    assert unknown.gets_there.estimate == pytest.approx(0.5 / 2.5)
     assert unknown.gets_there.low < 0.5 / 3
     assert unknown.gets_there.high == pytest.approx(1.0)
     lost = rates_of([(0b000, 0b010)] * 100)
-    assert (lost.gets_there.rate, lost.gets_there.low, lost.gets_there.high) == (None, 0.0, 1.0)
+    assert (lost.gets_there.estimate, lost.gets_there.low, lost.gets_there.high) == (None, 0.0, 1.0)
 
 
 def test_one_stops_asking_after_three_executions_that_change_nothing():
     rates = rates_of([(0b000, 0b001), (0b000, 0b000)] * 100)
     assert PATIENCE == 3
-    assert rates.gets_there.rate == pytest.approx(1 - 0.5**3)
+    assert rates.gets_there.estimate == pytest.approx(1 - 0.5**3)
     assert rates.gets_there.high < 0.97
     stuck = rates_of([(0b000, 0b000)] * 200)
-    assert stuck.gets_there.rate == 0.0
+    assert stuck.gets_there.estimate == 0.0
     assert 0 < stuck.gets_there.high < 0.15
 
 
 def test_going_in_circles_is_not_getting_there():
     rates = rates_of([(0b000, 0b010), (0b010, 0b000)] * 100)
-    assert rates.gets_there.rate == 0.0
+    assert rates.gets_there.estimate == 0.0
 
 
 def test_where_resets_lead_to_several_states_their_rate_is_weighted_by_resets():
     rows = [(0b000, 0b001), (0b010, 0b010)] * 100
     rates = rates_of(rows, [(0b000, 3), (0b010, 1)])
-    assert rates.gets_there.rate == pytest.approx(1.0)  # the other state is a sink
-    assert rates.from_resets.rate == pytest.approx(0.75)
+    assert rates.gets_there.estimate == pytest.approx(1.0)  # the other state is a sink
+    assert rates.from_resets.estimate == pytest.approx(0.75)
     assert rates.from_resets.states == 4
     assert rates_of(rows, [(0b000, 3)]).from_resets is None
     untried = rates_of(rows, [(0b000, 1), (0b100, 1)]).from_resets
@@ -184,6 +187,6 @@ def test_a_run_has_rates_and_shows_them():
     assert rates and set(rates) <= set(run.capabilities)
     for intent, own in rates.items():
         for rate in (own.at_once, own.gets_there):
-            assert 0 <= rate.low <= rate.rate <= rate.high <= 1
-        assert own.gets_there.rate >= own.at_once.rate - 1e-9
+            assert 0 <= rate.low <= rate.estimate <= rate.high <= 1
+        assert own.gets_there.estimate >= own.at_once.estimate - 1e-9
         assert rates_text(own, run.identity.temporal_length)[:20] in run.show(str(intent))

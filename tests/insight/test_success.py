@@ -7,10 +7,12 @@ import pytest
 
 from capscope import Budget, Intent, Settings, assess, load
 from capscope.export.tables import run_tables
-from capscope.insight.success import ResetSuccess, success_from_resets
+from capscope.insight.rates import success_from_resets
 from capscope.journal.run_meta import InitialPosition, InitialPositions, position_digest
+from capscope.logic import to_json
 from capscope.report.overview import model_lines, run_document
 from capscope.report.text import success_text
+from capscope.stats.rate import Rate
 from support.tiny_models import INTENTS, WORDS
 from support.tiny_run_data import execution_table, tried
 from support.toy_worlds import Board, Presser, board_problem
@@ -36,8 +38,8 @@ def success_of(rows, began, **given):
 def test_positions_are_weighted_by_their_resets_and_not_by_their_draws():
     rows = [*tried(0, 0, [1] * 30, HERE), *tried(0, 0, [2] * 3, THERE)]
     found = success_of(rows, initial((HERE, 0, 1), (THERE, 0, 3)))
-    assert found.rate == pytest.approx(0.25, abs=0.02)
-    assert (found.draws, found.resets_tried, found.resets) == (33, 4, 4)
+    assert found.estimate == pytest.approx(0.25, abs=0.02)
+    assert (found.executions, found.tried, found.states) == (33, 4, 4)
     assert found.low < 0.25 < found.high
 
 
@@ -45,26 +47,26 @@ def test_only_executions_that_began_in_an_initial_position_count():
     # The second execution of a draw begins elsewhere; the other position is no initial one.
     rows = [(0, 0, 1, HERE), (0, 0, 2, HERE), (0, 0, 2, b"elsewhere")]
     found = success_of(rows, initial((HERE, 0, 1)), draws=[0, 0, 1])
-    assert (found.rate, found.draws) == (1.0, 1)
+    assert (found.estimate, found.executions) == (1.0, 1)
     # An execution without a step leaves the simulator where it is.
     stayed = success_of(rows, initial((HERE, 0, 1)), draws=[0, 0, 1], moved=[False, True, True])
-    assert (stayed.rate, stayed.draws) == (0.5, 2)
+    assert (stayed.estimate, stayed.executions) == (0.5, 2)
 
 
 def test_a_position_that_was_never_tried_may_have_any_rate():
     rows = tried(0, 0, [1] * 500, HERE)
     found = success_of(rows, initial((HERE, 0, 1), (THERE, 2, 3)))
-    assert (found.rate, found.resets_tried, found.resets) == (1.0, 1, 4)
+    assert (found.estimate, found.tried, found.states) == (1.0, 1, 4)
     assert 0.2 < found.low < 0.25
     assert found.high == 1
     never = success_of([], initial((THERE, 2, 3)))
-    assert never == ResetSuccess(None, 0.0, 1.0, draws=0, resets_tried=0, resets=3)
+    assert never == Rate(None, 0.0, 1.0, 0, executions=0, states=3, tried=0)
 
 
 def test_resets_after_which_the_intent_holds_are_not_counted():
     rows = [*tried(0, 1, [1] * 9, HERE), *tried(0, 0, [2] * 9, THERE)]
     found = success_of(rows, initial((HERE, 1, 5), (THERE, 0, 2)))
-    assert (found.rate, found.draws, found.resets) == (0.0, 9, 2)
+    assert (found.estimate, found.executions, found.states) == (0.0, 9, 2)
     assert success_of(rows, initial((HERE, 1, 5))) is None
 
 
@@ -144,17 +146,17 @@ def test_success_is_shown_wherever_the_rules_are(tmp_path):
     run, _ = run_of(1, run=tmp_path / "run")
     intent = Intent.parse("lit(a)")
     found = run.success[intent]
-    text = f"{found.rate:.2f} [{found.low:.2f}, {found.high:.2f}]"
-    line = f"  asked after a reset: {text}  [{found.draws} draws, "
+    text = f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]"
+    line = f"  asked after a reset: {text}  [{found.executions} draws, "
     assert any(shown.startswith(line) for shown in model_lines(run, [intent], None))
     assert line in run.show("lit(a)")
-    assert {"intent": "lit(a)", **found.as_dict()} in run_document(run)["success"]
+    assert {"intent": "lit(a)", **to_json(found)} in run_document(run)["success"]
     report = run.report_path.read_text(encoding="utf-8")
-    assert f'title="{text}  [{found.draws} draws, ' in report
+    assert f'title="{text}  [{found.executions} draws, ' in report
     *_, table = run_tables(run)
     assert [row.capability for row in table.rows] == ["lit(a)", "lit(b)"]
 
 
 def test_a_capability_that_was_never_tried_after_a_reset_is_unknown():
-    never = ResetSuccess(None, 0.0, 1.0, draws=0, resets_tried=0, resets=12)
+    never = Rate(None, 0.0, 1.0, 0, executions=0, states=12, tried=0)
     assert success_text(never) == "unknown, never tried after any of 12 resets"

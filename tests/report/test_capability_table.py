@@ -5,13 +5,14 @@ from collections import Counter
 import pytest
 
 from capscope import Settings, assess
-from capscope.insight.rates import AchievementRate, CapabilityRates
+from capscope.insight.rates import CapabilityRates
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent
 from capscope.model import StateGraph
 from capscope.report.capability_table import table_lines, too_many_rules
 from capscope.report.overview import model_lines
 from capscope.report.text import capability_views
+from capscope.stats.rate import Rate
 from support.toy_worlds import WORDS, board_problem
 
 LIT_A, LIT_B, LIT_C = (Intent.parse(f"lit({switch})") for switch in "abc")
@@ -30,7 +31,7 @@ def views_of(transitions):
 
 
 def rates(at_once, gets_there):
-    return CapabilityRates(AchievementRate(*at_once, 2), AchievementRate(*gets_there, 2), None, 5)
+    return CapabilityRates(Rate(*at_once, None, 5, 2), Rate(*gets_there, None, 5, 2), None)
 
 
 RATES = {

@@ -136,7 +136,7 @@ def test_aliasing_is_reported_wherever_a_run_is_shown(strategy, capscope, tmp_pa
     assert DEPENDS in capscope("show", run).out
     assert DEPENDS in capscope("show", run, "--surprises").out
     shown = json.loads(capscope("show", run, "--surprises", "--json").out)["aliasing"]
-    assert shown == result.aliasing.as_dict()
+    assert shown == to_json(result.aliasing)
     assert len(shown["aliased_pairs"]) > 0
 
 

@@ -40,7 +40,7 @@ def runs(tmp_path_factory):
 
 def test_the_success_of_a_capability_is_the_same_number_everywhere(runs):
     _, run = runs
-    rate = run.rates[WISH].at_once.rate
+    rate = run.rates[WISH].at_once.estimate
     assert rate == pytest.approx(SUCCESS, abs=0.01)
     digest = digest_run(run)
     intents = [one.intent for one in digest.capabilities]
@@ -59,12 +59,12 @@ def test_the_success_of_a_capability_is_the_same_number_everywhere(runs):
 def test_the_rate_of_a_side_effect_counts_where_it_could_happen_and_is_the_same_everywhere(runs):
     careful, run = runs
     (found,) = (one for one in run.findings() if [str(x) for x in one.literals] == ["broken()"])
-    assert found.rate.probability == pytest.approx(HARM, abs=0.01)
-    assert (found.rate.draws, found.rate.states) == (80, 2)
+    assert found.rate.estimate == pytest.approx(HARM, abs=0.01)
+    assert (found.rate.executions, found.rate.states) == (80, 2)
     (harm,) = run.diff(baseline=careful).new_side_effects
     assert (str(harm.change), harm.where.of) == ("new side effect", 2)
     assert (harm.b.hits, harm.b.draws) == (20, 80)
-    assert harm.b.probability == pytest.approx(found.rate.probability)
+    assert harm.b.probability == pytest.approx(found.rate.estimate)
     with pytest.raises(AssertionError) as failed:
         assert_no_side_effect(run, WISH, "broken()")
-    assert mean_in(str(failed.value)) == pytest.approx(found.rate.probability, abs=1e-3)
+    assert mean_in(str(failed.value)) == pytest.approx(found.rate.estimate, abs=1e-3)

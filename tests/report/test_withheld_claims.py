@@ -4,6 +4,7 @@ import pytest
 
 from capscope import Settings, assess
 from capscope.journal.run_meta import StopKind
+from capscope.logic import to_json
 from capscope.report.digest.capabilities import Standings
 from capscope.report.digest.summary import facts_of, summary_of
 from capscope.report.overview import findings_document, model_lines, run_document, run_lines
@@ -82,8 +83,8 @@ def test_an_agent_that_changed_is_warned_about_with_an_example(drifted):
     assert " draws before ended with " in note
     assert note.endswith("all rates are mixtures of what it did before and after")
     assert f"{note[0].upper()}{note[1:]}." in said_of(drifted)
-    assert run_document(drifted)["drift"] == drifted.drift.as_dict()
-    assert findings_document(drifted, None, None)["drift"] == drifted.drift.as_dict()
+    assert run_document(drifted)["drift"] == to_json(drifted.drift)
+    assert findings_document(drifted, None, None)["drift"] == to_json(drifted.drift)
 
 
 def test_an_agent_that_never_changes_anything_is_asked_about(idle):

@@ -65,7 +65,7 @@ def check_rates(run: Run, problem: Problem, states: int = STATES) -> Iterator[Ch
         slack = _STANDARD_ERRORS * standard_error(sum(asked), len(asked))
         inside = rate.low - slack <= true <= rate.high + slack
         mean = statistics.fmean(measured[state] for state in own)
-        yield CheckedRate(intent, rate.rate, mean, true, inside)
+        yield CheckedRate(intent, rate.estimate, mean, true, inside)
 
 
 def standard_error(hits: int, draws: int) -> float:

@@ -15,9 +15,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from capscope import Budget, Intent, Predicate, Run, Settings, Vocabulary, assess
-from capscope.insight.findings.finding import Rate
 from capscope.logic import Atom, State
 from capscope.stats.mean_bounds import mean_share
+from capscope.stats.rate import Rate
 from capscope_experiments.benchmarks.tabulated_world import tabulated_problem
 
 _RINGS = 0.1
@@ -70,13 +70,13 @@ def _estimates(run: Run) -> Iterator[tuple[str, float]]:
             counts[state, capability].append(bool(table.states[after] & _ALARM))
     pairs = [(sum(hits), len(hits)) for hits in counts.values()]
     yield "mean of the frequencies of pairs", mean_share(pairs)
-    yield "rate as findings print it", Rate.of(pairs).probability
+    yield "rate as findings print it", Rate.of_pairs(pairs).estimate or 0.0
     for finding in run.findings():
         if [str(x) for x in finding.literals] == ["alarm()"] and not finding.when:
-            yield "rate printed in a finding", finding.rate.probability
+            yield "rate printed in a finding", finding.rate.estimate or 0.0
     for intent, rates in run.rates.items():
-        if intent.literals[0].atom.predicate == "on" and rates.at_once.rate is not None:
-            yield "rate at once", rates.at_once.rate
+        if intent.literals[0].atom.predicate == "on" and rates.at_once.estimate is not None:
+            yield "rate at once", rates.at_once.estimate
 
 
 def main() -> None:

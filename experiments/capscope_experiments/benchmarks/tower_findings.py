@@ -102,7 +102,7 @@ def judge(problem: Problem, run: Run, name: str) -> Iterator[str]:
     towers = [
         (rank, finding)
         for rank, finding in findings
-        if tells_of_towers(finding, run) and finding.rate.draws >= LEAST_DRAWS
+        if tells_of_towers(finding, run) and finding.rate.executions >= LEAST_DRAWS
     ]
     if not towers:
         yield f"{name}: no tower found"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from capscope import load
+from capscope.logic import to_json
 from capscope.strategy.registry import DEFAULT_STRATEGY
 from capscope_experiments.bench import Bench, Section
 from capscope_experiments.bench_runs import BenchRun
@@ -27,7 +28,7 @@ that are only counted, without a test, are not in this table.
 
 def find_in_run(path: Path, run: BenchRun) -> list[dict[str, Any]]:
     """Find what is surprising in a run."""
-    return [finding.as_dict() for finding in load(path).findings()]
+    return [to_json(finding) for finding in load(path).findings()]
 
 
 @dataclass(frozen=True)

@@ -241,8 +241,9 @@ def _queries(run: Run) -> Iterator[QueryRow]:
 
 def _success(run: Run) -> Iterator[SuccessRow]:
     for intent, found in run.success.items():
-        rate = math.nan if found.rate is None else found.rate
-        yield SuccessRow(escape_surrogates(str(intent)), **(found.as_dict() | {"rate": rate}))
+        rate = math.nan if found.estimate is None else found.estimate
+        size = found.executions, found.tried, found.states
+        yield SuccessRow(escape_surrogates(str(intent)), rate, *found.interval, *size)
 
 
 def _news(executions: ExecutionTable) -> tuple[Integers, Integers]:

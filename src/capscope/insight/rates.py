@@ -15,51 +15,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from capscope.insight.repeated_requests import Persistence
 from capscope.journal.execution_table import ExecutionTable
-from capscope.journal.run_meta import InitialPositions
-from capscope.logic import Intent, State
+from capscope.journal.run_meta import InitialPositions, position_digest
+from capscope.logic import Intent, State, Vocabulary
 from capscope.model import StateGraph
 from capscope.stats.partial_pooling import mean_probability
-from capscope.stats.stratified_mean import Stratum, mean_interval, mean_of_tried
-
-_CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class AchievementRate:
-    """A mean probability with an interval that is valid for any strategy."""
-
-    rate: float | None
-    """None if most of the ways lead to where nothing is known."""
-    low: float
-    high: float
-    """The ends of the 95 % interval."""
-    states: int
-    """The states, or resets, over which it is the mean."""
+from capscope.stats.rate import Rate
+from capscope.stats.stratified_mean import Stratum
 
 
 @dataclass(frozen=True, slots=True)
 class CapabilityRates:
     """The rates of one capability."""
 
-    at_once: AchievementRate
+    at_once: Rate
     """The intent holds after one execution."""
-    gets_there: AchievementRate
+    gets_there: Rate
     """The intent holds in the end if it is asked for until it does, or nothing changes any more."""
-    from_resets: AchievementRate | None
+    from_resets: Rate | None
     """The same from where resets lead; None if all lead to one state."""
-    draws: int
-    """The executions behind them."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready values."""
-        return asdict(self)
 
 
 def achievement_rates(
@@ -83,14 +62,14 @@ def achievement_rates(
         if own:
             chain = chains[intent]
             counted = without_sinks(graph, own)
-            at_once = _at_once([Stratum(1, np.array(own[state])) for state in counted])
-            gets_there = _mean(chain, dict.fromkeys(counted, 1))
+            at_once = Rate.of_strata([Stratum(1, np.array(own[state])) for state in counted])
+            made = sum(map(len, own.values()))
+            gets_there = _mean(chain, dict.fromkeys(counted, 1), made)
             found[intent] = CapabilityRates(
                 at_once,
                 # What may be achieved at once may be achieved in the end.
                 replace(gets_there, high=max(gets_there.high, at_once.high)),
-                _from_resets(chain, graph, intent, initial),
-                sum(map(len, own.values())),
+                _from_resets(chain, graph, intent, initial, made),
             )
     return found
 
@@ -138,12 +117,7 @@ def successes(graph: StateGraph, intent: Intent) -> dict[State, tuple[int, int]]
     }
 
 
-def _at_once(strata: Sequence[Stratum]) -> AchievementRate:
-    low, high = mean_interval(strata, _CONFIDENCE)
-    return AchievementRate(mean_of_tried(strata) or 0.0, low, high, len(strata))
-
-
-def _mean(chain: Persistence, weights: Mapping[State, int]) -> AchievementRate:
+def _mean(chain: Persistence, weights: Mapping[State, int], executions: int) -> Rate:
     """Take the mean over some states; one never tried may have any probability."""
     row = {state: i for i, state in enumerate(chain.states)}
     known = [(row[state], weight) for state, weight in weights.items() if state in row]
@@ -152,16 +126,70 @@ def _mean(chain: Persistence, weights: Mapping[State, int]) -> AchievementRate:
         sum(weight * float(column[i]) for i, weight in known) for column in (chain.low, chain.high)
     )
     high += whole - tried
-    return AchievementRate(chain.mean(weights), low / whole, high / whole, whole)
+    mean = chain.mean(weights)
+    return Rate(mean, low / whole, high / whole, None, executions, whole, tried)
 
 
 def _from_resets(
-    chain: Persistence, graph: StateGraph, intent: Intent, initial: InitialPositions
-) -> AchievementRate | None:
+    chain: Persistence,
+    graph: StateGraph,
+    intent: Intent,
+    initial: InitialPositions,
+    executions: int,
+) -> Rate | None:
     holds = intent.test(graph.vocabulary)
     weights: defaultdict[State, int] = defaultdict(int)
     for one in initial.each:
         if not holds(one.state):
             weights[one.state] += one.resets
     tried = set(chain.states) & weights.keys()
-    return _mean(chain, weights) if len(weights) > 1 and tried else None
+    return _mean(chain, weights, executions) if len(weights) > 1 and tried else None
+
+
+def success_from_resets(
+    executions: ExecutionTable,
+    intents: Sequence[Intent],
+    vocabulary: Vocabulary,
+    initial: InitialPositions,
+) -> dict[Intent, Rate]:
+    """Return how often the agent achieves each intent if it is asked right after a reset.
+
+    This is the success rate that is usually reported for a policy, and rates over all states are
+    not: episodes that failed leave an agent in states in which it is stuck. In a Taxi with varied
+    starts, the mean over states was 8 % where 42 % of the episodes succeeded.
+
+    Only executions that began in an initial position count. Each position is a stratum, weighted by
+    how many of the resets led to it. Resets after which the intent holds already are not counted,
+    and an intent that holds after every reset is missing.
+    """
+    table = executions.complete
+    asked = _asked_after_reset(table, initial)
+    found = {}
+    for capability, intent in enumerate(intents):
+        holds = intent.test(vocabulary)
+        strata = [
+            Stratum(one.resets, np.array([holds(table.states[i]) for i in ends], dtype=np.bool_))
+            for one in initial.each
+            if not holds(one.state)
+            for ends in [asked.get((one.digest, capability), [])]
+        ]
+        if strata:
+            found[intent] = Rate.of_strata(strata)
+    return found
+
+
+def _asked_after_reset(
+    table: ExecutionTable, initial: InitialPositions
+) -> Mapping[tuple[str, int], list[int]]:
+    """Return the states that followed, by initial position and capability, in order."""
+    known = {one.digest for one in initial.each}
+    states = {one.state for one in initial.each}
+    begins = [number for number, state in enumerate(table.states) if state in states]
+    rows = np.flatnonzero(table.at_start & np.isin(table.before, begins))
+    digests = {i: position_digest(table.position_names[i]) for i in set(table.position[rows])}
+    asked: dict[tuple[str, int], list[int]] = {}
+    columns = (table.position[rows], table.capability[rows], table.after[rows])
+    for position, capability, after in zip(*(c.tolist() for c in columns), strict=True):
+        if digests[position] in known:
+            asked.setdefault((digests[position], capability), []).append(after)
+    return asked

@@ -18,9 +18,8 @@ from capscope.insight.drift import Drift, find_drift
 from capscope.insight.findings import Finding, find_findings
 from capscope.insight.findings.breakdowns import pair_endings
 from capscope.insight.hazards import HazardResult, find_hazards
-from capscope.insight.rates import CapabilityRates, achievement_rates
+from capscope.insight.rates import CapabilityRates, achievement_rates, success_from_resets
 from capscope.insight.repeated_requests import Persistence, persistences
-from capscope.insight.success import ResetSuccess, success_from_resets
 from capscope.insight.unrequested_changes import UnrequestedChange, unrequested_changes
 from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal import Journal
@@ -39,6 +38,7 @@ from capscope.model import ExtremeModels, LearnedModel, ModelCoverage, StateGrap
 from capscope.phases import begin_phase
 from capscope.problem import Hazard
 from capscope.stats.audit import AuditResult
+from capscope.stats.rate import Rate
 from capscope.strategy.registry import STRATEGIES
 from capscope.strategy.settling import Verdict
 
@@ -221,7 +221,7 @@ class RunFacts:
             return journal.has_several_positions()
 
     @cached_property
-    def success(self) -> Mapping[Intent, ResetSuccess]:
+    def success(self) -> Mapping[Intent, Rate]:
         """How often the agent achieves each intent if asked right after a reset.
 
         Intents that hold after every reset are missing. Runs of earlier versions have none.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from capscope.insight.rates import CapabilityRates
 from capscope.logic import Intent, Vocabulary
-from capscope.report.text import CapabilityView, rate_text
+from capscope.report.text import CapabilityView
 from capscope.sanitize import sanitize
 
 MOST_RULES = 100
@@ -64,14 +64,14 @@ def _rank(rates: CapabilityRates | None, eventual: bool) -> tuple[float, float, 
     if rates is None:
         return 2.0, 0.0, 0.0
     rate = rates.gets_there if eventual else rates.at_once
-    return -round(rate.low, 2), -(rate.rate or 0.0), -(rates.at_once.rate or 0.0)
+    return -round(rate.low, 2), -(rate.estimate or 0.0), -(rates.at_once.estimate or 0.0)
 
 
 def _cells(rates: CapabilityRates | None, eventual: bool) -> tuple[str, ...]:
     if rates is None:
         return (_NO_RATE, "") if eventual else (_NO_RATE,)
     both = (rates.gets_there, rates.at_once) if eventual else (rates.at_once,)
-    return tuple(map(rate_text, both))
+    return tuple(rate.brief for rate in both)
 
 
 def _others(view: CapabilityView, vocabulary: Vocabulary) -> str:

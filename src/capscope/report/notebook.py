@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from capscope.insight.rates import success_at_once
-from capscope.insight.success import ResetSuccess
 from capscope.logic import Intent
 from capscope.model import StateGraph
 from capscope.report.hazards import hazard_headline
@@ -22,6 +21,7 @@ from capscope.report.text import (
     rule_parts,
 )
 from capscope.sanitize import html_text
+from capscope.stats.rate import Rate
 from capscope.wording import counted
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class PreformattedText(str):
 class ShownRates:
     """What stands above the rules of each capability, as far as it is known."""
 
-    success: Mapping[Intent, ResetSuccess] = field(default_factory=dict)
+    success: Mapping[Intent, Rate] = field(default_factory=dict)
     headlines: Mapping[Intent, str] = field(default_factory=dict)
 
     @classmethod

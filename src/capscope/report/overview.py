@@ -118,17 +118,17 @@ def _claims_document(run: Run) -> dict[str, Any]:
     if not run.summed_up:
         return dict.fromkeys(_CLAIMS)
     return {
-        "unrequested_changes": [change.as_dict() for change in run.unrequested_changes],
-        "hazards": [result.as_dict() for result in run.hazards],
+        "unrequested_changes": to_json(run.unrequested_changes),
+        "hazards": to_json(run.hazards),
         "verdict": verdict_document(run),
         "audit": to_json(run.audit),
         "coverage": run.coverage._asdict(),
         "agent_failures": to_json(run.agent_failures),
         "initial_positions": to_json(run.initial_positions),
-        "aliasing": run.aliasing.as_dict(),
-        "drift": run.drift and run.drift.as_dict(),
-        "success": [{"intent": str(i), **one.as_dict()} for i, one in run.success.items()],
-        "rates": [{"intent": str(i), **one.as_dict()} for i, one in run.rates.items()],
+        "aliasing": to_json(run.aliasing),
+        "drift": to_json(run.drift),
+        "success": [{"intent": str(i), **to_json(one)} for i, one in run.success.items()],
+        "rates": [{"intent": str(i), **to_json(one)} for i, one in run.rates.items()],
     }
 
 
@@ -218,12 +218,12 @@ def findings_document(
     """Return the findings, and what else is surprising, as JSON-ready values."""
     return {
         "problem": run.problem,
-        "unrequested_changes": [change.as_dict() for change in _changes_about(run, wanted)],
-        "hazards": [result.as_dict() for result in run.hazards],
-        "findings": [finding.as_dict() for finding in _findings_about(run, wanted)[:limit]],
+        "unrequested_changes": to_json(_changes_about(run, wanted)),
+        "hazards": to_json(run.hazards),
+        "findings": to_json(_findings_about(run, wanted)[:limit]),
         "agent_failures": to_json(run.agent_failures),
-        "aliasing": run.aliasing.as_dict(),
-        "drift": run.drift and run.drift.as_dict(),
+        "aliasing": to_json(run.aliasing),
+        "drift": to_json(run.drift),
     }
 
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from capscope.insight.findings import Example, Finding
-from capscope.insight.rates import AchievementRate, CapabilityRates
-from capscope.insight.success import ResetSuccess
+from capscope.insight.rates import CapabilityRates
 from capscope.insight.ways import Way
 from capscope.logic import Effect, ExactlyOne, Intent, State, Vocabulary
 from capscope.logic.dnf import Term, dnfs_apart
 from capscope.model import Rule, StateGraph
 from capscope.model.rules import pooled_rule
 from capscope.sanitize import sanitize
+from capscope.stats.rate import Rate
 from capscope.wording import WIDTH, counted, first_few, unbroken, wrapped
 
 _MOST_TERMS = 4
@@ -151,7 +151,7 @@ def capability_lines(
     view: CapabilityView,
     vocabulary: Vocabulary,
     width: int = WIDTH,
-    success: ResetSuccess | None = None,
+    success: Rate | None = None,
     headline: str | None = None,
 ) -> Iterator[str]:
     """Describe one capability; `success` is that after a reset, `headline` its `rates_text`."""
@@ -175,43 +175,32 @@ def capability_lines(
 def rates_text(rates: CapabilityRates, temporal_length: int | None) -> str:
     """Return the rate that people mean first: that in the end, if executions end with changes.
 
-    >>> step, end = AchievementRate(0.11, 0.06, 0.2, 8), AchievementRate(1.0, 0.8, 1.0, 8)
-    >>> rates_text(CapabilityRates(step, end, None, 90), temporal_length=1)
+    >>> step, end = Rate(0.11, 0.06, 0.2, 1, 90, 8), Rate(1.0, 0.8, 1.0, None, 90, 8)
+    >>> rates_text(CapabilityRates(step, end, None), temporal_length=1)
     'gets there: 1.00 [0.80, 1.00] if asked until it holds; at once 0.11 [0.06, 0.20]  [8 states]'
-    >>> rates_text(CapabilityRates(step, end, None, 90), temporal_length=None)
+    >>> rates_text(CapabilityRates(step, end, None), temporal_length=None)
     'achieved: 0.11 [0.06, 0.20]  [8 states]'
     """
-    at_once, where = rate_text(rates.at_once), f"[{counted(rates.at_once.states, 'state')}]"
+    at_once, where = rates.at_once.brief, f"[{counted(rates.at_once.states, 'state')}]"
     if temporal_length is None:
         return f"achieved: {at_once}  {where}"
-    end = f"gets there: {rate_text(rates.gets_there)} if asked until it holds"
+    end = f"gets there: {rates.gets_there.brief} if asked until it holds"
     resets = rates.from_resets
     if resets is not None:
-        end += f", {rate_text(resets)} over {counted(resets.states, 'reset')}"
+        end += f", {resets.brief} over {counted(resets.states, 'reset')}"
     return f"{end}; at once {at_once}  {where}"
 
 
-def rate_text(rate: AchievementRate) -> str:
-    """Return a rate with its interval; only this if no rate is known.
-
-    >>> rate_text(AchievementRate(None, 0.02, 1.0, 8))
-    '?    [0.02, 1.00]'
-    """
-    shown = "?   " if rate.rate is None else f"{rate.rate:.2f}"
-    return f"{shown} [{rate.low:.2f}, {rate.high:.2f}]"
-
-
-def success_text(success: ResetSuccess) -> str:
+def success_text(success: Rate) -> str:
     """Return the success after a reset, its interval and the evidence for it.
 
-    >>> success_text(ResetSuccess(0.425, 0.3, 0.62, draws=80, resets_tried=40, resets=50))
+    >>> success_text(Rate(0.425, 0.3, 0.62, 34, executions=80, states=50, tried=40))
     '0.42 [0.30, 0.62]  [80 draws, 40 of 50 resets tried]'
     """
-    if success.rate is None:
-        return f"unknown, never tried after any of {counted(success.resets, 'reset')}"
-    shown = f"{success.rate:.2f} [{success.low:.2f}, {success.high:.2f}]"
-    of = f"{success.resets_tried:,} of {counted(success.resets, 'reset')} tried"
-    return f"{shown}  [{counted(success.draws, 'draw')}, {of}]"
+    if success.estimate is None:
+        return f"unknown, never tried after any of {counted(success.states, 'reset')}"
+    of = f"{success.tried:,} of {counted(success.states, 'reset')} tried"
+    return f"{success.brief}  [{counted(success.executions, 'draw')}, {of}]"
 
 
 def rule_lines(view: RuleView, vocabulary: Vocabulary, width: int = WIDTH) -> Iterator[str]:

@@ -67,8 +67,8 @@ def test_rows_of_the_same_pair_count_its_draws_once():
     twice = EventCounts(
         ((0, 7), (0, 7)), np.array([4, 0]), np.array([4, 4]), NAMES, counts.bits, counts.members
     )
-    assert (twice.rate.hits, twice.rate.draws, twice.rate.states) == (2, 4, 1)
-    assert twice.rate.probability == 0.5
+    assert (twice.rate.hits, twice.rate.executions, twice.rate.states) == (2, 4, 1)
+    assert twice.rate.estimate == 0.5
     (left,) = twice.without(twice.where(np.array([True, False]))).members.tolist()
     assert left == 1
 

@@ -40,7 +40,7 @@ def test_any_victim_counts_and_the_condition_is_about_the_object_of_the_request(
     (found,) = collateral(drawn(lambda name: 0.25 if name in ("ann", "bob") else 0.0))
     assert [str(clause) for clause in found.when] == ["when star(x)"]
     assert sorted(map(str, found.intents)) == ["kept(ann)", "kept(bob)"]
-    assert found.rate.draws == 120 and found.against.hits == 0
+    assert found.rate.executions == 120 and found.against.hits == 0
     assert "Asked for kept(x) when star(x) (for x = ann or bob)" in found.sentence
 
 

@@ -68,20 +68,20 @@ def test_a_slip_of_another_request_that_happened_to_achieve_it_shows_no_way():
 def test_an_intent_that_is_never_achieved_is_told_only_if_another_request_does_it():
     (finding,) = find_failures(seen(lambda s: 0.0), share())
     assert "never achieves it, although asking for q() does at once" in finding.sentence
-    assert (finding.rate.hits, finding.rate.draws, finding.rate.states) == (0, 160, 4)
+    assert (finding.rate.hits, finding.rate.executions, finding.rate.states) == (0, 160, 4)
     assert find_failures(seen(lambda s: 0.0, elsewhere=False), share()) == []
 
 
 def test_a_failure_under_a_condition_names_it():
     (finding,) = find_failures(seen(lambda s: 0.0 if s & R else 1.0), share())
     assert [str(clause) for clause in finding.when] == ["when r()"]
-    assert (finding.rate.probability, finding.against.probability) == (0.0, 1.0)
+    assert (finding.rate.estimate, finding.against.estimate) == (0.0, 1.0)
 
 
 def test_a_drop_names_the_condition():
     (finding,) = find_drops(seen(lambda s: 0.5 if s & R else 1.0, draws=80), share())
     assert [str(clause) for clause in finding.when] == ["when r()"]
-    assert (finding.rate.probability, finding.against.probability) == (0.5, 1.0)
+    assert (finding.rate.estimate, finding.against.estimate) == (0.5, 1.0)
 
 
 def test_a_small_drop_is_not_reported():

@@ -4,6 +4,7 @@ import pytest
 
 from capscope import Budget, Settings, assess
 from capscope.insight.findings import find_findings
+from capscope.logic import to_json
 from support.quirky_worlds import (
     FRAGILE_HOUSE,
     HOUSE,
@@ -58,7 +59,7 @@ def test_a_door_opened_whenever_the_key_is_dropped_is_told_although_it_always_ha
     assert finding.kind == "side effect"
     assert texts(finding.literals) == ["open()"]
     assert texts(finding.when) == ["when at(nw)"]
-    assert finding.rate.probability == 1
+    assert finding.rate.estimate == 1
     assert "the agent also causes open()" in finding.sentence
 
 
@@ -98,14 +99,13 @@ def test_a_clean_agent_of_many_changes_gives_no_finding():
 
 def test_a_finding_says_its_numbers_and_can_be_written_as_json():
     (finding,) = found(HOUSE, slack_with_the_key)
-    written = finding.as_dict()
-    low, high = written["interval"]
-    assert (
-        f"{written['probability']:.2f} (95 % interval {low:.2f} to {high:.2f}" in finding.sentence
-    )
-    assert f"{written['draws']} draws in {written['states']} state" in finding.sentence
+    written = to_json(finding)
+    rate = written["rate"]
+    interval = f"(95 % interval {rate['low']:.2f} to {rate['high']:.2f}"
+    assert f"{rate['estimate']:.2f} {interval}" in finding.sentence
+    assert f"{rate['executions']} draws in {rate['states']} state" in finding.sentence
     assert written["kind"] == "drop"
-    assert written["against"]["probability"] == 1
+    assert written["against"]["estimate"] == 1
     example = written["examples"][0]
     assert example["holding"] == ["at(sw)", "holding(key)"]
     assert example["changes"] == []

@@ -2,17 +2,18 @@ from collections import Counter
 
 from capscope.insight.findings import ranked_by_harm
 from capscope.insight.findings.context import FindingContext
-from capscope.insight.findings.finding import Finding, Rate
+from capscope.insight.findings.finding import Finding
 from capscope.insight.findings.side_effects import SIDE_EFFECT
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
+from capscope.stats.rate import Rate
 
 ASKED = Intent.parse("p")
 
 
 def side_effect(name, hits, **flags):
-    rate = Rate.of([(hits, 10)], 1)
+    rate = Rate.of_pairs([(hits, 10)], 1)
     return Finding(
         SIDE_EFFECT.name,
         (ASKED,),

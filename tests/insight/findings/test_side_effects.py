@@ -88,7 +88,7 @@ def test_what_another_request_spared_is_a_side_effect_even_if_it_always_happens(
     (finding,) = [f for f in find_side_effects(many, share()) if str(f.intent) == "p()"]
     assert [str(literal) for literal in finding.literals] == ["q()"]
     assert "the agent also causes q(): probability 1.00" in finding.sentence
-    assert (finding.rate.hits, finding.rate.draws, finding.rate.states) == (30, 30, 1)
+    assert (finding.rate.hits, finding.rate.executions, finding.rate.states) == (30, 30, 1)
 
 
 def test_a_step_towards_the_intent_is_no_side_effect():
@@ -113,8 +113,8 @@ def test_a_step_is_no_side_effect_if_it_leads_to_a_surer_way():
 def test_the_rate_counts_the_draws_that_did_not_show_it():
     context = seen((0, GET_P, P | Q, 30), (0, GET_P, P, 70), (R, GET_P, R | P, 100))
     (finding,) = find_side_effects(context, share())
-    assert (finding.rate.hits, finding.rate.draws) == (30, 100)
-    assert (finding.against.hits, finding.against.draws) == (0, 100)
+    assert (finding.rate.hits, finding.rate.executions) == (30, 100)
+    assert (finding.against.hits, finding.against.executions) == (0, 100)
     assert [str(clause) for clause in finding.when] == ["when not r()"]
 
 
@@ -152,7 +152,7 @@ def test_one_draw_of_each_state_tells_what_always_happens_under_a_condition_to_a
     assert [str(literal) for literal in finding.literals] == ["broken(x)"]
     assert len(finding.intents) == 3
     assert "lit(x) when storm() (for x = a, b or c)" in finding.sentence
-    assert (finding.rate.probability, finding.against.probability) == (1.0, 0.0)
+    assert (finding.rate.estimate, finding.against.estimate) == (1.0, 0.0)
     assert finding.irreversible and "No known sequence undoes it" in finding.sentence
 
 
@@ -272,7 +272,7 @@ def test_a_tower_that_is_lifted_whole_is_told_by_what_stands_on_the_block():
     assert [str(clause) for clause in finding.when] == ["when on(y,x)"]
     assert [str(literal) for literal in finding.literals] == ["up(y)"]
     assert "the agent also causes up(y)" in finding.sentence
-    assert finding.rate.probability == 1.0
+    assert finding.rate.estimate == 1.0
 
 
 def test_what_happens_elsewhere_is_counted_for_each_object_by_itself():
@@ -284,7 +284,7 @@ def test_what_happens_elsewhere_is_counted_for_each_object_by_itself():
         for block in "abc"
     ]
     elsewhere = [sum(row) / len(row) for row in rows if row]
-    assert finding.against.probability == pytest.approx(sum(elsewhere) / len(elsewhere), abs=0.01)
+    assert finding.against.estimate == pytest.approx(sum(elsewhere) / len(elsewhere), abs=0.01)
 
 
 def test_leaving_the_old_place_is_not_reported_in_addition_to_the_new_one():
@@ -300,7 +300,7 @@ def test_leaving_the_old_place_is_not_reported_in_addition_to_the_new_one():
     assert [str(literal) for literal in finding.literals] == ["at(c)"]
     assert "also causes at(c): " in finding.sentence
     # One event, whichever place it came from.
-    assert (finding.rate.hits, finding.rate.draws, finding.rate.states) == (60, 140, 2)
+    assert (finding.rate.hits, finding.rate.executions, finding.rate.states) == (60, 140, 2)
 
 
 def test_what_a_slip_alone_spares_is_no_side_effect():

@@ -79,7 +79,7 @@ def test_the_literal_behind_a_drop_is_found():
     split = best_split(trials(lambda s: 0.4 if s & 1 else 0.8), 5.0)
     assert split.when_low == Clause((literal("p()"),))
     assert split.when_high == Clause((literal("not p()"),))
-    assert split.low.rate.probability < 0.5 < split.high.rate.probability
+    assert split.low.rate.estimate < 0.5 < split.high.rate.estimate
     assert split.low.rate.states == split.high.rate.states == 8
 
 
@@ -134,6 +134,5 @@ def test_states_that_differ_without_a_reason_hardly_ever_give_a_condition():
 
 def test_the_interval_of_a_rate_makes_up_for_the_choice_of_the_condition():
     split = best_split(trials(lambda s: 0.4 if s & 1 else 0.8), 5.0)
-    assert split.low.rate.selected_from == split.high.rate.selected_from > 1
-    plain = EventCounts.of([(0, 0, 10, 20)], WORDS).rate
-    assert plain.selected_from == 1
+    assert split.low.selected_from == split.high.selected_from > 1
+    assert EventCounts.of([(0, 0, 10, 20)], WORDS).selected_from == 1

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +14,7 @@ from capscope.report.digest import digest_run
 from capscope.report.digest.cards import CardMaker, Tone
 from capscope.report.digest.size_budget import SizeBudget
 from capscope.report.digest.states import StateListing
+from capscope.stats.rate import Rate
 from support.hazard_worlds import SPILLING, kitchen, run_kitchen
 from support.small_runs import WISHES, draw, run_in_memory, small_run
 
@@ -24,7 +24,7 @@ LINE = Vocabulary([Predicate("at", ("cell",), "it is at {0}")], dict.fromkeys(CE
 
 def rate(probability, states):
     bounds = probability / 2, (1 + probability) / 2
-    return SimpleNamespace(probability=probability, interval=bounds, draws=10, states=states)
+    return Rate(probability, *bounds, 10 * probability, 10, states)
 
 
 def finding(run, state=0b10, after=0b110, intent=WISHES[0], harm=3.0):

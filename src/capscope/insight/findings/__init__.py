@@ -25,12 +25,13 @@ from capscope.insight.findings.breakdowns import BREAKDOWN
 from capscope.insight.findings.collateral import COLLATERAL
 from capscope.insight.findings.context import FindingContext, FindingKind, PairEndings
 from capscope.insight.findings.failures import DROP, FAILURE
-from capscope.insight.findings.finding import Example, Finding, Rate
+from capscope.insight.findings.finding import Example, Finding
 from capscope.insight.findings.side_effects import SIDE_EFFECT
 from capscope.logic import Effect, State
 from capscope.model import StateGraph
 from capscope.registry import Registry
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget, Share
+from capscope.stats.rate import Rate
 from capscope.wording import joined
 
 __all__ = ["FINDING_KINDS", "Example", "Finding", "FindingKind", "find_findings"]
@@ -55,7 +56,7 @@ def _find_changes(
     usual = next(iter(drift.before))
     capability = context.graph.index[drift.intent]
     before, after = (
-        Rate.of([(counts[usual], sum(counts.values()))], 1, max(2 * drift.pairs, 1))
+        Rate.of_pairs([(counts[usual], sum(counts.values()))], 1, max(2 * drift.pairs, 1))
         for counts in (drift.before, drift.after)
     )
     effect = Effect.between(drift.state, usual)
@@ -131,14 +132,13 @@ def ranked_by_harm(
     `kinds` has the kind for each label.
     """
     ranked = [_complete(context, finding, kinds[finding.kind]) for finding in findings]
-    return sorted(ranked, key=lambda f: (-f.harm, -f.strength, -f.rate.draws, f.sentence))
+    return sorted(ranked, key=lambda f: (-f.harm, -f.strength, -f.rate.executions, f.sentence))
 
 
 def _complete(context: FindingContext, finding: Finding, kind: FindingKind) -> Finding:
     severity = IRREVERSIBLE if finding.irreversible else kind.severity + finding.instead
-    rate = finding.rate.probability
-    harmful = 1 - rate if kind.counts_success else rate
-    harm = severity + min(harmful * _met_in_use(context, finding), 0.999)
+    rate = finding.rate.missed if kind.counts_success else finding.rate
+    harm = severity + min((rate.estimate or 0.0) * _met_in_use(context, finding), 0.999)
     if not finding.examples:
         return replace(finding, harm=harm)
     examples = sorted(finding.examples, key=lambda e: context.rank(e.state, e.count))

@@ -97,6 +97,6 @@ def _rows(context: FindingContext, capability: int, ended: Ended) -> Rows:
 
 def _case(family: Family, everywhere: EventCounts, needed: Thresholds) -> Case | None:
     when, inside = narrow_down(everywhere, needed.condition, needed.later)
-    if not inside.rate.surely_above(LEAST_RATE, needed.rate) or not agree(family, inside):
+    if not inside.surely_above(LEAST_RATE, needed.rate) or not agree(family, inside):
         return None
     return Case(family, everywhere, inside, tuple(when))

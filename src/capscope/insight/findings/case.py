@@ -21,17 +21,11 @@ from capscope.insight.findings.families import (
     ground_clauses,
     overlap,
 )
-from capscope.insight.findings.finding import (
-    MOST_EXAMPLES,
-    Clause,
-    Finding,
-    Pairs,
-    Rate,
-    conditional,
-)
+from capscope.insight.findings.finding import MOST_EXAMPLES, Clause, Finding, Pairs, conditional
 from capscope.insight.findings.splits import EventCounts
 from capscope.logic import Effect, Literal, State
 from capscope.stats.arrays import Mask
+from capscope.stats.rate import Rate
 from capscope.wording import first_few, joined
 
 _MOST_SHOW = 0.75
@@ -127,9 +121,7 @@ class Case:
             context.example(c, state, effect.apply(state))
             for c, state, effect in context.nearest_first(outcomes)[:MOST_EXAMPLES]
         ]
-        strength = self.rate.interval[0]
-        if self.against is not None:
-            strength = max(strength - self.against.interval[1], 0.0)
+        strength = self.rate.low if self.against is None else self.against.gap_to(self.rate)
         return Finding(
             kind,
             tuple(context.intents[c] for c in self.intents),

@@ -273,9 +273,7 @@ def _finding(
         for effect in context.pair(capability, state).counts
         if question.shape in _shapes(context, footprints[capability], effect)
     ]
-    strength = inside.rate.interval[0]
-    if against is not None:
-        strength = max(strength - against.interval[1], 0.0)
+    strength = inside.rate.low if against is None else against.gap_to(inside.rate)
     return Finding(
         COLLATERAL.name,
         tuple(context.intents[c] for c in asked),

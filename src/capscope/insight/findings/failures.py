@@ -162,7 +162,10 @@ FAILURE = FindingKind(
 
 def _failure_case(family: Family, everywhere: EventCounts, needed: Thresholds) -> Case | None:
     when, inside = narrow_down(everywhere, needed.condition, needed.later)
-    if not inside.rate.clearly_above(_FAILS, needed.rate) or not agree(family, inside):
+    if not inside.surely_above(_FAILS, needed.rate) or not agree(family, inside):
+        return None
+    # It must exceed the bound by enough to matter to a reader.
+    if inside.rate.low < _FAILS + LEAST_DIFFERENCE:
         return None
     return Case(family, everywhere, inside, tuple(when))
 
@@ -234,8 +237,8 @@ def _drop_case(family: Family, everywhere: EventCounts, needed: Thresholds) -> C
         return None
     case = Case(family, everywhere, split.high, (split.when_high,))
     assert case.against is not None
-    worse = case.rate.probability - case.against.probability
-    if worse < LEAST_DIFFERENCE or case.rate.draws - case.rate.hits < _LEAST_SUCCESSES:
+    worse = (case.rate.estimate or 0.0) - (case.against.estimate or 0.0)
+    if worse < LEAST_DIFFERENCE or (case.rate.missed.hits or 0) < _LEAST_SUCCESSES:
         return None
     return case if agree(family, case.inside) else None
 

@@ -205,7 +205,7 @@ def _case(
 ) -> Case | None:
     """Answer the question about a family; None if there is nothing to report."""
     when, inside = narrow_down(everywhere, needed.condition, needed.later)
-    if not inside.draws.any() or not inside.rate.surely_above(LEAST_RATE, needed.rate):
+    if not inside.draws.any() or not inside.surely_above(LEAST_RATE, needed.rate):
         return None
     if not agree(family, inside):
         return None

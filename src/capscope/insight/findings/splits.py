@@ -16,14 +16,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE, Clause, Rate
+from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE, Clause
 from capscope.logic import Atom, Literal, State, Vocabulary
 from capscope.logic.dnf import bit_matrix
 from capscope.stats.arrays import Integers, Mask
+from capscope.stats.betting import evidence_above
 from capscope.stats.partial_pooling import explained_beyond_accident
+from capscope.stats.rate import Rate
 from capscope.stats.split_search import (
     MOST_FEATURES,
     SplitTerm,
@@ -67,19 +70,22 @@ class EventCounts:
 
     @property
     def rate(self) -> Rate:
-        """The rate over all pairs together.
+        """The rate over all pairs together."""
+        return Rate.of_pairs(self._of_pairs, len({s for _, s in self.pairs}), self.selected_from)
 
-        Rows of the same pair count the same draws. So the share of a pair is their mean.
-        """
-        shares: dict[tuple[int, State], list[int]] = {}
-        numbers: dict[tuple[int, State], int] = {}
-        for pair, hits, draws in zip(
-            self.pairs, self.hits.tolist(), self.draws.tolist(), strict=True
-        ):
-            shares.setdefault(pair, []).append(hits)
-            numbers[pair] = draws
-        counts = ((sum(hits) / len(hits), numbers[pair]) for pair, hits in shares.items())
-        return Rate.of(counts, len({state for _, state in shares}), self.selected_from)
+    @cached_property
+    def _of_pairs(self) -> list[tuple[float, int]]:
+        """The hits and draws of each pair; rows of the same pair count the same draws."""
+        rows: dict[tuple[int, State], list[tuple[int, int]]] = {}
+        columns = (self.pairs, self.hits.tolist(), self.draws.tolist())
+        for pair, hits, draws in zip(*columns, strict=True):
+            rows.setdefault(pair, []).append((hits, draws))
+        return [(sum(h for h, _ in own) / len(own), own[0][1]) for own in rows.values()]
+
+    def surely_above(self, bound: float, threshold: float) -> bool:
+        """Return whether the evidence that the rate exceeds a bound reaches a threshold."""
+        hits, draws = map(sum, zip(*self._of_pairs, strict=True))
+        return evidence_above(hits, int(draws), bound) >= threshold
 
     @property
     def pooled(self) -> tuple[int, int]:

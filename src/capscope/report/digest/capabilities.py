@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from capscope.insight.rates import success_at_once, without_sinks
 from capscope.insight.repeated_requests import Persistence
-from capscope.insight.success import ResetSuccess
 from capscope.logic import Effect, ExactlyOne, Intent, State, Vocabulary
 from capscope.model import Outcome, StateGraph
 from capscope.report.digest.cards import CardDigest, Tone
@@ -17,6 +16,7 @@ from capscope.report.digest.size_budget import SizeBudget, brief
 from capscope.report.text import CapabilityView, RuleView, success_text
 from capscope.sanitize import sanitize
 from capscope.stats.arrays import Floats
+from capscope.stats.rate import Rate
 from capscope.wording import first_few, joined
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def capability_digests(
     standings: Standings,
     graph: StateGraph,
     space: SizeBudget,
-    success: Mapping[Intent, ResetSuccess] | None = None,
+    success: Mapping[Intent, Rate] | None = None,
 ) -> list[CapabilityDigest]:
     """Describe the capabilities with as many rules as fit, without their draws."""
     views = standings.views
@@ -252,7 +252,7 @@ def capability_digests(
 
 
 def _capability(
-    standings: Standings, number: int, graph: StateGraph, after_reset: ResetSuccess | None
+    standings: Standings, number: int, graph: StateGraph, after_reset: Rate | None
 ) -> CapabilityDigest:
     view = standings.views[number]
     success = success_at_once(graph, view.intent)
@@ -272,8 +272,8 @@ def _capability(
     )
 
 
-def _after_reset(success: ResetSuccess) -> SuccessDigest:
-    rate = None if success.rate is None else brief(success.rate)
+def _after_reset(success: Rate) -> SuccessDigest:
+    rate = None if success.estimate is None else brief(success.estimate)
     return SuccessDigest(rate, brief(success.low), brief(success.high), success_text(success))
 
 

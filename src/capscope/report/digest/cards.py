@@ -10,7 +10,6 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from capscope.insight.findings import Example, Finding
-from capscope.insight.findings.finding import Rate
 from capscope.insight.hazards import HazardPair, HazardResult
 from capscope.insight.ways import Way, WayStep
 from capscope.logic import Effect, ExactlyOne, Literal, Phrasing, State, Vocabulary
@@ -19,6 +18,7 @@ from capscope.report.digest.states import StateListing
 from capscope.report.hazards import hazard_details, hazard_headline
 from capscope.report.text import example_text
 from capscope.sanitize import sanitize
+from capscope.stats.rate import Rate
 from capscope.wording import as_sentence
 
 if TYPE_CHECKING:
@@ -219,9 +219,8 @@ def _rates(finding: Finding) -> Iterator[RateDigest]:
 
 
 def _rate(label: str, rate: Rate) -> RateDigest:
-    low, high = rate.interval
-    bounds = brief(rate.probability), brief(low), brief(high)
-    return RateDigest(label, *bounds, rate.draws, rate.states)
+    bounds = brief(rate.estimate or 0.0), brief(rate.low), brief(rate.high)
+    return RateDigest(label, *bounds, rate.executions, rate.states)
 
 
 def _rate_of_pair(pair: HazardPair) -> RateDigest:

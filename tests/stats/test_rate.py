@@ -2,27 +2,15 @@ import random
 
 import pytest
 
-from capscope.insight.findings.finding import Rate
-from support.error_shares import share
-
-
-def test_a_sure_but_small_excess_is_not_clearly_above():
-    small = Rate.of([(53_000, 100_000)])
-    assert small.surely_above(0.5, 100)
-    assert not small.clearly_above(0.5, 10)
-    assert Rate.of([(70_000, 100_000)]).clearly_above(0.5, 10)
-
-
-def test_three_draws_are_never_enough():
-    assert not Rate.of([(3, 3)]).clearly_above(0.5, share().threshold(1))
+from capscope.stats.rate import Rate
 
 
 def test_one_draw_is_written_in_the_singular():
-    assert Rate.of([(1, 1)]).text.endswith("1 draw in 1 state)")
+    assert Rate.of_pairs([(1, 1)]).text.endswith("1 draw in 1 state)")
 
 
 def test_each_pair_counts_the_same_however_often_it_was_drawn():
-    assert Rate.of([(99, 99), (0, 1)]).probability == pytest.approx(0.5, abs=0.02)
+    assert Rate.of_pairs([(99, 99), (0, 1)]).estimate == pytest.approx(0.5, abs=0.02)
 
 
 def redrawn_after_hits(rng, chance, states=150, again=2):
@@ -41,25 +29,25 @@ def test_a_rate_of_one_in_ten_is_right_on_average_if_hits_are_drawn_again(chance
     estimated, frequency = [], []
     for seed in range(200):
         pairs, truth = redrawn_after_hits(random.Random(seed), chance)
-        estimated.append(Rate.of(pairs).probability - truth)
+        estimated.append(Rate.of_pairs(pairs).estimate - truth)
         frequency.append(sum(h / d for h, d in pairs) / len(pairs) - truth)
     assert abs(sum(estimated)) / 200 < 0.005
     assert sum(frequency) / 200 < -0.03
 
 
 def test_the_rate_of_one_pair_is_its_frequency():
-    assert Rate.of([(50, 500)]).probability == 0.1
+    assert Rate.of_pairs([(50, 500)]).estimate == 0.1
 
 
 def test_misses_are_the_rest():
-    rate = Rate.of([(3, 10), (5, 5)])
+    rate = Rate.of_pairs([(3, 10), (5, 5)])
     low, high = rate.interval
-    assert rate.missed.probability == pytest.approx(1 - rate.probability)
+    assert rate.missed.estimate == pytest.approx(1 - rate.estimate)
     assert rate.missed.interval == pytest.approx((1 - high, 1 - low))
 
 
 def test_a_rate_selected_from_many_has_a_wider_interval():
-    one, of_many = (Rate.of([(20, 30)], selected_from=n) for n in (1, 100))
+    one, of_many = (Rate.of_pairs([(20, 30)], selected_from=n) for n in (1, 100))
     assert of_many.interval[0] < one.interval[0] < one.interval[1] < of_many.interval[1]
 
 
@@ -77,6 +65,6 @@ def test_the_interval_holds_for_the_mean_of_the_states_under_adaptive_sampling()
             counts[i][1] += 1
             if turn > 30 and sum(h for h, _ in counts) < 0.4 * (turn + 1):
                 break
-        low, high = Rate.of(map(tuple, counts)).interval
+        low, high = Rate.of_pairs(map(tuple, counts)).interval
         missed += not low <= sum(truth) / 6 <= high
     assert missed <= 10
