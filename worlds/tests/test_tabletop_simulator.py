@@ -1,5 +1,6 @@
 """The physics of the table: what the primitive takes along, and that positions repeat exactly."""
 
+import os
 import random
 import subprocess
 import sys
@@ -105,12 +106,12 @@ def test_a_restored_position_repeats_bit_for_bit():
 
 def test_another_process_walks_the_same_way():
     code = (
-        "from environments.test_tabletop_simulator import *\n"
+        "from test_tabletop_simulator import *\n"
         "print(b''.join(walk(tabletop_simulator(), 3, 10)).hex())"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(Path(__file__).parents[1])},
+        env={"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])},
         capture_output=True,
         text=True,
         timeout=SECONDS,
