@@ -525,7 +525,7 @@ def test_a_rollback_file_beside_a_journal_is_refused(run):
 
 def test_a_draft_that_is_a_link_is_not_followed(tmp_path):
     (tmp_path / "precious").write_text("mine")
-    (tmp_path / ".file.draft").symlink_to(tmp_path / "precious")
+    (tmp_path / f".file.{os.getpid()}.draft").symlink_to(tmp_path / "precious")
     write_atomically(tmp_path / "file", "text")
     assert (tmp_path / "precious").read_text() == "mine"
     assert (tmp_path / "file").read_text() == "text"

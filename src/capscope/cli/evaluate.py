@@ -14,10 +14,9 @@ from capscope.cli.output import (
     print_lines,
     write_message,
 )
-from capscope.insight.evaluation.evaluate import Measure
+from capscope.insight.evaluation.evaluate import Measure, evaluation_lines
 from capscope.insight.evaluation.sample import Progress
 from capscope.problems import canonical_source
-from capscope.report.overview import evaluation_lines
 from capscope.run import load
 from capscope.wording import counted
 

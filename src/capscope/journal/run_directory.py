@@ -235,7 +235,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             path.write_bytes(data)  # a pipe or device is written to, not replaced
             return
         target = path.resolve()  # a link stays a link
-        draft = target.with_name(f".{target.name}.draft")
+        # Two processes may write the same file, so each has its own draft.
+        draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
         try:
             # Removed first, since a link in its place would be followed.
             draft.unlink(missing_ok=True)

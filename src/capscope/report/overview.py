@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 _LEGEND = "+ the intent holds   ! something else changed   - nothing changed   [95 % interval]"
 _MOST_CHANGES = 5
 """Kinds of changes beyond the requests that are listed before the model."""
-_EXACT_METRICS = frozenset({"model_agreement", "support_right", "unknown_share"})
-"""The metrics that need the exact truth; the others need a dataset."""
 _CLAIMS = (
     "unrequested_changes",
     "hazards",
@@ -45,16 +43,6 @@ _CLAIMS = (
     "success",
     "rates",
 )
-_METRICS = {
-    "model agreement, exact": "model_agreement",
-    "model agreement, sampled": "model_agreement_sampled",
-    "… weighted by what the learner saw": "model_agreement_sampled_learned_weights",
-    "calibration error of predicted success": "calibration_error",
-    "transitions with exactly the right outcomes": "support_right",
-    "executions whose outcome was foreseen": "outcomes_foreseen",
-    "reachable pairs still unknown": "unknown_share",
-    "executions of unknown pairs": "unknown_share_sampled",
-}
 
 
 def run_lines(run: Run) -> Iterator[str]:
@@ -237,29 +225,3 @@ def _rest_lines(number: int, limit: int | None, command: str, *, gap: bool = Tru
     if limit is not None and limit < number:
         yield from [""] * gap
         yield f"{number - limit} more: {command}"
-
-
-def evaluation_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Describe the result of `Run.evaluate`."""
-    reachable, dataset = document["pairs_reachable"], document["dataset"]
-    without_truth = ": this problem has no exact truth" if reachable is None else ""
-    without_dataset = "" if dataset else ": no sequences were asked for (--sequences)"
-    for name, key in _METRICS.items():
-        missing = without_truth if key in _EXACT_METRICS else without_dataset
-        value = document[key]
-        yield _row(name, f"not available{missing}" if value is None else f"{value:.4f}")
-    of = "" if reachable is None else f" of {reachable:,} reachable"
-    yield _row("pairs of state and capability tried", f"{document['pairs_tried']:,}{of}")
-    executions = counted(document["executions"], "execution")
-    steps = counted(document["simulator_steps"], "simulator step")
-    yield _row("evaluated after", f"{executions}, {steps}")
-    if dataset:
-        yield _row(
-            "independent dataset", f"{dataset}, {counted(document['sequences'], 'sequence')}"
-        )
-    if document["filter"]:
-        yield "filter: only rules and capabilities that achieve their intent"
-
-
-def _row(name: str, value: str) -> str:
-    return f"{name:<46}{value}"

@@ -59,7 +59,6 @@ def test_the_bins_of_an_example_by_hand():
     )
     gap = abs((4 * 0.62 + 2 * 0.68) / 6 - 4 / 6)
     assert found.error == pytest.approx((3 * 0.1 + 6 * gap + 1 * 0.0) / 10)
-    assert found.as_dict()["bins"][2] == {"predicted": 1.0, "observed": 1.0, "weight": 1.0}
 
 
 def test_pairs_without_a_prediction_and_pairs_whose_intent_holds_already_are_left_out():

@@ -69,8 +69,7 @@ def test_wide_states_survive_the_file(tmp_path_factory, counts):
 def test_the_file_needs_no_pickle_and_says_what_it_is(kept):
     with np.load(kept / recipe().file_name, allow_pickle=False) as archive:
         header = json.loads(archive["header"].tobytes())
-        assert archive["states"].dtype == np.uint8
-        assert archive["states"].tolist() == [[0], [1], [7]]
+        assert archive["states"].tolist() == [b"", b"\x01", b"\x07"]
     assert header["format"] == "capscope independent sample"
     assert header["made of"]["intents"] == [str(intent) for intent in sorted(INTENTS)]
     assert header["made of"]["sequences"] == header["done"] == 2
@@ -131,7 +130,7 @@ DAMAGES = {
     "another archive": lambda path: zipfile.ZipFile(path, "w").close(),
     "a pickle": lambda path: path.write_bytes(_pickled()),
     "a foreign format": lambda path: with_header(path, format="something"),
-    "a later version": lambda path: with_header(path, version=2),
+    "a later version": lambda path: with_header(path, version=3),
     "another recipe": lambda path: with_header(path, **{"made of": recipe([]).identity()}),
     "a header of text": lambda path: with_header(path, done="two"),
     "too many sequences": lambda path: with_header(path, done=3),
@@ -180,7 +179,7 @@ def test_a_failed_write_is_told_and_leaves_what_was_there(kept, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.write_bytes", full)
     more = sample_of(COUNTS | {Transition(7, 0, 7): 1}, recipe())
-    with pytest.raises(CapscopeError, match="No space left on device; what was written before"):
+    with pytest.raises(CapscopeError, match="No space left on device"):
         save(more, recipe(), kept)
     assert load(recipe(), kept).transitions() == COUNTS
     assert len(list(kept.iterdir())) == 1

@@ -9,7 +9,7 @@ achieved in them would make any model look miscalibrated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,15 +28,28 @@ from capscope.insight.evaluation.metrics import (
 from capscope.insight.evaluation.reference import Reference, enumerate_truth
 from capscope.insight.evaluation.sample import IndependentSample, Progress, Recipe, build, silent
 from capscope.journal.run_meta import RunIdentity
-from capscope.logic import Intent, State
+from capscope.logic import Intent, State, to_json
 from capscope.model.extreme_models import CapabilityModel
 from capscope.phases import begin_phase
 from capscope.problem import Problem
+from capscope.wording import counted
 
 if TYPE_CHECKING:
     from capscope.run import Run
 
 DATASETS = "datasets"
+_EXACT_METRICS = frozenset({"model_agreement", "support_right", "unknown_share"})
+"""The metrics that need the exact truth; the others need a dataset."""
+_METRICS = {
+    "model agreement, exact": "model_agreement",
+    "model agreement, sampled": "model_agreement_sampled",
+    "… weighted by what the learner saw": "model_agreement_sampled_learned_weights",
+    "calibration error of predicted success": "calibration_error",
+    "transitions with exactly the right outcomes": "support_right",
+    "executions whose outcome was foreseen": "outcomes_foreseen",
+    "reachable pairs still unknown": "unknown_share",
+    "executions of unknown pairs": "unknown_share_sampled",
+}
 
 
 @dataclass(frozen=True)
@@ -97,57 +110,56 @@ def evaluate_run(
 
 
 def _exactly(run: Run, exact: Reference | None, achieving_only: bool) -> dict[str, Any]:
+    keys = "model_agreement", "support_right", "unknown_share", "pairs_reachable"
     if exact is None:
-        keys = "model_agreement", "support_right", "unknown_share", "pairs_reachable"
         return dict.fromkeys(keys)
-    model = evaluated_model(run)
-    whole = compare(model, exact)
-    judged = _filtered(model, exact) if achieving_only else whole
-    return {
-        "model_agreement": _agreement(distance(judged)),
-        "support_right": whole.support_right,
-        "unknown_share": whole.unknown_share,
-        "pairs_reachable": len(exact.before),
-    }
+    whole, judged = _compared(run, exact, achieving_only)
+    agreement = _agreement(distance(judged))
+    found = agreement, whole.support_right, whole.unknown_share, len(exact.before)
+    return dict(zip(keys, found, strict=True))
 
 
 def _sampled(run: Run, sample: IndependentSample | None, achieving_only: bool) -> dict[str, Any]:
+    keys = (
+        "model_agreement_sampled",
+        "model_agreement_sampled_learned_weights",
+        "calibration_error",
+        "calibration_bins",
+        "outcomes_foreseen",
+        "unknown_share_sampled",
+        "dataset",
+    )
     if sample is None:
-        keys = (
-            "model_agreement_sampled",
-            "model_agreement_sampled_learned_weights",
-            "calibration_error",
-            "calibration_bins",
-            "outcomes_foreseen",
-            "unknown_share_sampled",
-            "dataset",
-        )
         return {**dict.fromkeys(keys), "sequences": 0}
-    reference = sample.reference(run.graph.vocabulary)
+    whole, judged = _compared(run, sample.reference(run.graph.vocabulary), achieving_only)
+    weights = learned_weights(judged.reference, _seen_by(run))
+    calibrated = calibration(whole)
+    found = (
+        _agreement(distance(judged)),
+        _agreement(distance(judged, weights)),
+        calibrated.error,
+        to_json(calibrated.bins),
+        whole.outcomes_foreseen,
+        whole.unknown_share,
+        sample.file_name,
+    )
+    return {**dict(zip(keys, found, strict=True)), "sequences": sample.sequences}
+
+
+def _compared(
+    run: Run, reference: Reference, achieving_only: bool
+) -> tuple[ModelComparison, ModelComparison]:
+    """Compare the model with a reference, and again with the paper's filter if that is wanted."""
     model = evaluated_model(run)
     whole = compare(model, reference)
-    judged = _filtered(model, reference) if achieving_only else whole
-    weights = learned_weights(judged.reference, _seen_by(run))
-    calibrated = calibration(whole).as_dict()
-    return {
-        "model_agreement_sampled": _agreement(distance(judged)),
-        "model_agreement_sampled_learned_weights": _agreement(distance(judged, weights)),
-        "calibration_error": calibrated["error"],
-        "calibration_bins": calibrated["bins"],
-        "outcomes_foreseen": whole.outcomes_foreseen,
-        "unknown_share_sampled": whole.unknown_share,
-        "dataset": sample.file_name,
-        "sequences": sample.sequences,
-    }
+    if not achieving_only:
+        return whole, whole
+    return whole, compare(AchievingOnly(model, reference.vocabulary), reference.achieving())
 
 
 def evaluated_model(run: Run) -> CapabilityModel:
     """Return the learned model if the strategy infers, else the paper's pessimistic one."""
     return run.model if run.infers else run.models.pessimistic
-
-
-def _filtered(model: CapabilityModel, reference: Reference) -> ModelComparison:
-    return compare(AchievingOnly(model, reference.vocabulary), reference.achieving())
 
 
 def _agreement(off: float | None) -> float | None:
@@ -177,3 +189,29 @@ def _require_same(problem: Problem, identity: RunIdentity, path: Path) -> None:
                 f"{path} was started with another {identity.source}: its {name} was {old!r}, now "
                 f"{new!r}; evaluate it with what it was started with"
             )
+
+
+def evaluation_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Describe the result of `Run.evaluate`."""
+    reachable, dataset = document["pairs_reachable"], document["dataset"]
+    without_truth = ": this problem has no exact truth" if reachable is None else ""
+    without_dataset = "" if dataset else ": no sequences were asked for (--sequences)"
+    for name, key in _METRICS.items():
+        missing = without_truth if key in _EXACT_METRICS else without_dataset
+        value = document[key]
+        yield _row(name, f"not available{missing}" if value is None else f"{value:.4f}")
+    of = "" if reachable is None else f" of {reachable:,} reachable"
+    yield _row("pairs of state and capability tried", f"{document['pairs_tried']:,}{of}")
+    executions = counted(document["executions"], "execution")
+    steps = counted(document["simulator_steps"], "simulator step")
+    yield _row("evaluated after", f"{executions}, {steps}")
+    if dataset:
+        yield _row(
+            "independent dataset", f"{dataset}, {counted(document['sequences'], 'sequence')}"
+        )
+    if document["filter"]:
+        yield "filter: only rules and capabilities that achieve their intent"
+
+
+def _row(name: str, value: str) -> str:
+    return f"{name:<46}{value}"

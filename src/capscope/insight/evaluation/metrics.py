@@ -17,8 +17,7 @@ full; otherwise a learner that tried nothing would have perfect agreement.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -148,10 +147,6 @@ class Calibration:
     """The expected calibration error; None if the model predicts nothing."""
     bins: tuple[Bin, ...]
     """The bins that are not empty, in ascending order: the dots of a reliability diagram."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return {"error": self.error, "bins": [asdict(one) for one in self.bins]}
 
 
 def calibration(comparison: ModelComparison) -> Calibration:

@@ -2,14 +2,14 @@
 
 A sequence is 10 to 30 capabilities, each drawn uniformly, executed one after the other from the
 initial state. Its number seeds all its randomness, so it does not matter when or by which process
-it is executed: a dataset whose building was interrupted is completed to the same dataset. It is
-saved when building ends for whatever reason, and in between as often as costs a tenth of the time.
+it is executed: a dataset whose building was interrupted is completed to the same dataset, from
+where it was last saved. Saving takes a tenth of the time at most.
 
 A hundred thousand sequences are two million executions but far fewer distinct transitions, so only
 these are kept, with counts. The file is a NumPy archive without pickled objects: the states as
-bytes of fixed width, least significant first, three arrays of indices, the counts, and a JSON
-header with everything that the dataset depends on. Its name has a hash of the same, so runs that
-found the same intents, in whatever order, share one dataset.
+bytes, least significant first, three arrays of indices, the counts, and a JSON header with
+everything that the dataset depends on. Its name has a hash of the same, so runs that found the same
+intents, in whatever order, share one dataset.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import random
 import re
 import time
@@ -25,7 +24,6 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,24 +31,23 @@ from typing import Any
 import numpy as np
 
 from capscope.assessment.workers import Workers
-from capscope.errors import SampleError
+from capscope.errors import RunError, SampleError
 from capscope.insight.evaluation.reference import Counts, Reference
 from capscope.journal.execution_table import Transition
-from capscope.journal.run_directory import refuse_links
-from capscope.logic import Intent, State, Vocabulary
+from capscope.journal.run_directory import refuse_links, write_atomically
+from capscope.logic import Intent, Vocabulary
 from capscope.problem import Position, Problem
 from capscope.problem.attempt import pursue, report_simulator_errors
 from capscope.seeds import child_seed
 
 SHORTEST, LONGEST = 10, 30  # capabilities in a sequence, as in the paper
-_FORMAT, _VERSION = "capscope independent sample", 1
+_FORMAT, _VERSION = "capscope independent sample", 2
 _BROKEN = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
 SECONDS_BETWEEN_SAVES = 5.0
 SEQUENCES_AT_ONCE = 10
 """Handed to a worker together."""
 Progress = Callable[[int, int], None]
 """Called with the number of sequences that are done, and of all."""
-Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -87,9 +84,9 @@ class Recipe:
 
     @property
     def file_name(self) -> str:
-        """The name of its file: the problem, the seed, and a hash of the identity."""
+        """The name of its file, with a hash of its format and identity."""
         slug = re.sub(r"[^A-Za-z0-9]+", "-", self.problem.name).strip("-")
-        text = json.dumps(self.identity(), sort_keys=True)
+        text = json.dumps([_VERSION, self.identity()], sort_keys=True)
         return f"{slug}-{self.seed}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.npz"
 
 
@@ -121,39 +118,29 @@ class IndependentSample:
 
 def save(sample: IndependentSample, recipe: Recipe, folder: Path) -> None:
     """Write a sample atomically."""
-    path = folder / recipe.file_name
-    made_of, done = recipe.identity(), sample.sequences
-    header = {"format": _FORMAT, "version": _VERSION, "made of": made_of, "done": done}
+    header = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "made of": recipe.identity(),
+        "done": sample.sequences,
+    }
     states, *columns = sample.counts
-    width = max((state.bit_length() + 7) // 8 for state in (*states, 1))
-    packed = b"".join(state.to_bytes(width, "little") for state in states)
-    # Four bytes per number, if that is enough.
-    narrow: list[Any] = [c.astype("<u4") if c.max(initial=0) < 2**32 else c for c in columns]
+    arrays: dict[str, Any] = dict(zip(Counts._fields[1:], columns, strict=True))
+    # NumPy drops zeros at the end of a text, which do not count in a number.
+    texts = [state.to_bytes((state.bit_length() + 7) // 8, "little") for state in states]
     archive = io.BytesIO()
     np.savez_compressed(
         archive,
         header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
-        states=np.frombuffer(packed, dtype=np.uint8).reshape(-1, width),
-        **dict(zip(Counts._fields[1:], narrow, strict=True)),
+        states=np.array(texts, dtype=np.bytes_),
+        **arrays,
     )
-    # Two processes may build the same dataset, so each writes its own draft.
-    draft = folder / f".{path.name}.{os.getpid()}.draft"
     try:
         refuse_links(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        try:
-            draft.unlink(missing_ok=True)  # a link in its place would be followed
-            draft.write_bytes(archive.getbuffer())
-            draft.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                draft.unlink()
-            raise
-    except OSError as error:
-        raise SampleError(
-            f"cannot write {path}: {error.strerror}; what was written before is kept. Fix the "
-            "path, its permissions or the free space, and try again"
-        ) from error
+        write_atomically(folder / recipe.file_name, archive.getvalue())
+    except (OSError, RunError) as error:
+        raise SampleError(f"cannot keep the evaluation dataset in {folder}: {error}") from error
 
 
 def load(recipe: Recipe, folder: Path) -> IndependentSample | None:
@@ -182,27 +169,21 @@ def _understood(archive: Any, recipe: Recipe) -> IndependentSample:
         raise ValueError(f"format {header['format']!r}, version {header['version']}")
     if header["made of"] != recipe.identity():
         raise ValueError("it was made with other settings")
-    done = header["done"]
-    states = _states(archive["states"])
+    states = [int.from_bytes(text, "little") for text in archive["states"].tolist()]
     columns = [archive[name].astype(np.int64) for name in Counts._fields[1:]]
-    counts = Counts(states, *columns)
-    bounds = (len(states), len(recipe.intents), len(states))
-    inside = all(
-        column.shape == counts.times.shape and np.all((column >= 0) & (column < bound))
-        for column, bound in zip(columns[:3], bounds, strict=True)
+    sample = IndependentSample(
+        recipe.intents, header["done"], Counts(states, *columns), recipe.file_name
     )
-    sample = IndependentSample(recipe.intents, done, counts, recipe.file_name)
+    times, done = sample.counts.times, sample.sequences
+    bounds = len(states), len(recipe.intents), len(states), 1 + times.max(initial=0)
+    inside = all(
+        column.shape == times.shape and np.all((column >= 0) & (column < bound))
+        for column, bound in zip(columns, bounds, strict=True)
+    )
     likely = SHORTEST * done <= sample.executions <= LONGEST * done
-    if not (inside and likely and 0 <= done <= recipe.sequences and np.all(counts.times > 0)):
+    if not (inside and likely and 0 <= done <= recipe.sequences and np.all(times > 0)):
         raise ValueError("its numbers are inconsistent")
     return sample
-
-
-def _states(packed: Any) -> list[State]:
-    if packed.ndim != 2 or packed.dtype != np.uint8:
-        raise ValueError("its states are not bytes")
-    width, text = packed.shape[1], packed.tobytes()
-    return [int.from_bytes(text[i : i + width], "little") for i in range(0, len(text), width)]
 
 
 def silent(done: int, of: int) -> None:
@@ -215,76 +196,46 @@ def build(
     *,
     rebuild: bool = False,
     progress: Progress = silent,
-    clock: Clock = time.monotonic,
+    clock: Callable[[], float] = time.monotonic,
     workers: Workers | None = None,
 ) -> IndependentSample:
-    """Return the sample of a recipe: loaded from the folder, completed, or built by workers.
+    """Return the sample of a recipe: loaded from the folder, completed, or built.
 
-    A change of the agent's code that does not change the problem's fingerprint goes unnoticed;
-    `rebuild` starts again.
+    Args:
+        recipe: What the sample is made of.
+        folder: Where it is kept.
+        rebuild: Start again. A change of the agent's code that does not change the problem's
+            fingerprint goes unnoticed otherwise.
+        progress: Told how many sequences are done.
+        clock: Returns the time in seconds.
+        workers: Execute the sequences; this process does without them.
+
+    Returns:
+        The finished sample.
     """
-    if rebuild:
-        _delete(folder / recipe.file_name)
-    begun = load(recipe, folder)
+    begun = None if rebuild else load(recipe, folder)
     if begun is not None and begun.sequences == recipe.sequences:
         return begun
-    builder = _SampleBuilder(recipe, folder, begun, clock)
-    builder.save()  # fails at once if the folder cannot be written to
-    try:
-        progress(builder.done, recipe.sequences)
-        for sequence in _walked(recipe, builder.done, workers):
-            builder.add(sequence)
-            progress(builder.done, recipe.sequences)
-            if builder.due:
-                builder.save()
-    except BaseException:
-        with suppress(SampleError):
-            builder.save()
-        raise
-    return builder.save()
+    counts = begun.transitions() if begun else Counter[Transition]()
+    done = begun.sequences if begun else 0
 
-
-def _delete(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise SampleError(f"cannot replace {path}: {error.strerror}") from error
-
-
-class _SampleBuilder:
-    def __init__(
-        self, recipe: Recipe, folder: Path, begun: IndependentSample | None, clock: Clock
-    ) -> None:
-        self._recipe = recipe
-        self._folder = folder
-        self._clock = clock
-        self._counts = begun.transitions() if begun else Counter()
-        self._whole = True
-        self._next_save = 0.0
-        self.done = begun.sequences if begun else 0
-
-    def add(self, sequence: list[Transition]) -> None:
-        """Add a sequence; if this is interrupted, the counts must not be saved."""
-        self._whole = False
-        self._counts.update(sequence)
-        self.done += 1
-        self._whole = True
-
-    @property
-    def due(self) -> bool:
-        """Whether it is time to save."""
-        return self._clock() >= self._next_save
-
-    def save(self) -> IndependentSample:
-        """Save the current state, unless an interrupt left it between two sequences."""
-        begun, recipe = self._clock(), self._recipe
-        counts = Counts.of(self._counts)
-        sample = IndependentSample(recipe.intents, self.done, counts, recipe.file_name)
-        if self._whole:
-            save(sample, recipe, self._folder)
-        now = self._clock()
-        self._next_save = now + max(SECONDS_BETWEEN_SAVES, 10 * (now - begun))
+    def saved() -> IndependentSample:
+        sample = IndependentSample(recipe.intents, done, Counts.of(counts), recipe.file_name)
+        save(sample, recipe, folder)
         return sample
+
+    saved()  # fails at once if the folder cannot be written to
+    progress(done, recipe.sequences)
+    next_save = 0.0
+    for sequence in _walked(recipe, done, workers):
+        counts.update(sequence)
+        done += 1
+        progress(done, recipe.sequences)
+        now = clock()
+        if now >= next_save:
+            saved()
+            next_save = clock() + max(SECONDS_BETWEEN_SAVES, 10 * (clock() - now))
+    return saved()
 
 
 @dataclass(frozen=True)
@@ -318,18 +269,12 @@ class SequenceWalks:
 
 def _walked(recipe: Recipe, first: int, workers: Workers | None) -> Iterator[list[Transition]]:
     """Yield the sequences from number `first` on, in order."""
-    if workers is None:
-        walks = SequenceWalks(recipe.intents, recipe.seed, range(first, recipe.sequences))
-        for number in walks.numbers:
-            yield walks.walk(recipe.problem, number)
+    begins = range(first, recipe.sequences, SEQUENCES_AT_ONCE)
+    numbers = (range(i, min(i + SEQUENCES_AT_ONCE, recipe.sequences)) for i in begins)
+    parts = (SequenceWalks(recipe.intents, recipe.seed, some) for some in numbers)
+    if workers is not None:
+        for made in workers.map(parts):
+            yield from made
         return
-    parts = (
-        SequenceWalks(
-            recipe.intents,
-            recipe.seed,
-            range(begin, min(begin + SEQUENCES_AT_ONCE, recipe.sequences)),
-        )
-        for begin in range(first, recipe.sequences, SEQUENCES_AT_ONCE)
-    )
-    for part in workers.map(parts):
-        yield from part
+    for part in parts:
+        yield from (part.walk(recipe.problem, number) for number in part.numbers)
