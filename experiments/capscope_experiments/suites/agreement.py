@@ -25,7 +25,7 @@ _COLUMNS: dict[str, str | None] = {
     "achieving": None,
     "achieving_sampled": "sampled, achievable only",
     "calibration_error": "calibration error",
-    "support_right": "support right",
+    "support_right": None,
     "outcomes_foreseen": "outcomes foreseen",
     "unknown_share": "unknown",
     "chance_close": "probabilities within 0.05",
@@ -37,11 +37,10 @@ The final models of the runs of E1. *Exact*: agreement over all reachable transi
 agreement on an independent dataset of {sequences} random sequences of 10 to 30 capabilities,
 weighted by that dataset. *Achievable only*: with the paper's filter, which omits rules and
 capabilities that never achieve their intent. *Calibration error*: expected difference between
-predicted and observed success. *Support right*: transitions of pairs for which exactly the possible
-successors are predicted. *Outcomes foreseen*: executions of the dataset whose outcome the model
-considered possible. *Unknown*: reachable pairs without a prediction. The last two columns are about
-pairs with several possible outcomes: the fraction whose probabilities are all within 0.05 of the
-truth, and the fraction that lacks an outcome of probability 0.1 or more.
+predicted and observed success. *Outcomes foreseen*: executions of the dataset whose outcome the
+model considered possible. *Unknown*: reachable pairs without a prediction. The last two columns are
+about pairs with several possible outcomes: the fraction whose probabilities are all within 0.05 of
+the truth, and the fraction that lacks an outcome of probability 0.1 or more.
 [agreement.csv](agreement.csv) has every run, also with the weights that the paper prints.
 """
 

@@ -114,13 +114,13 @@ def measure_qace(bench: Bench) -> Section:
     measured = [[found[job][name] for name in _COLUMNS] for job in jobs]
     rows = write_rows(bench, "qace.csv", _COLUMNS, measured)
     text = _TEXT.format(limit=f"{SECONDS:g}").strip()
-    body = f"{text}\n\n{_table(rows)}\n\nEvery number: [qace.csv](qace.csv)."
+    body = f"{text}\n\n{_table(rows)}\n\nReasons and all numbers: [qace.csv](qace.csv)."
     return Section("QACE on the same agents", body, ("qace.csv",))
 
 
 def _table(rows: Sequence[Row]) -> str:
-    heads = ["problem", "conditions", "outcome", "why", "|C|", "|C_DNF|", "learned"]
-    heads += ["agreement", "executions", "steps", "seconds"]
+    heads = ["problem", "conditions", "outcome", "|C|", "|C_DNF|", "learned"]
+    heads += ["agreement", "executions", "seconds"]
     return markdown_table(
         heads,
         [
@@ -128,13 +128,11 @@ def _table(rows: Sequence[Row]) -> str:
                 row["problem"],
                 row["conditions"],
                 row["outcome"],
-                row["reason"].partition("; for example")[0],
                 row["capabilities"],
                 row["disjuncts"],
                 row["learned"],
                 f"{float(row['agreement']):.4f}" if row["agreement"] else "–",
                 f"{int(row['executions']):,}",
-                f"{int(row['simulator_steps']):,}",
                 f"{float(row['seconds']):,.0f}",
             ]
             for row in rows
