@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from capscope import Budget, Intent, Problem, Settings, assess
-from capscope.insight.hazards import HazardRate, HazardResult
+from capscope.insight.hazards import HazardResult
 from capscope.logic import State
 from capscope.problem import Hazard
 from capscope.stats.audit import step_weights
+from capscope.stats.rate import Rate
 from capscope_experiments.benchmarks.hazard_search import kitchen
 
 SPILLS = (0.0, 0.02, 0.2, 1.0)
@@ -57,11 +58,11 @@ def false_statements(problem: Problem, result: HazardResult, length: int) -> Ite
     if result.after_reset and not _covers(result.after_reset, 0.0):
         yield "after a reset"
     for pair in result.pairs:
-        if not pair.low <= rate_of(problem, hazard, pair.state, pair.intent) <= pair.high:
+        if not pair.rate.low <= rate_of(problem, hazard, pair.state, pair.intent) <= pair.rate.high:
             yield "pair"
 
 
-def _covers(rate: HazardRate, truth: float) -> bool:
+def _covers(rate: Rate, truth: float) -> bool:
     return rate.low <= truth <= rate.high
 
 

@@ -11,10 +11,10 @@ from capscope.cli.options import DrawPictures, Json, OpenInBrowser, RunArgument
 from capscope.cli.output import phases, print_json, print_line, print_lines
 from capscope.errors import CapscopeError
 from capscope.export.model_json import model_of_run
+from capscope.insight.hazards.wording import hazards_document, hazards_lines
 from capscope.journal.run_directory import REPORT, write_atomically
 from capscope.logic import Intent
 from capscope.report.draws import capability_draws, draw_lines, draws_document
-from capscope.report.hazards import hazards_document, hazards_lines
 from capscope.report.overview import findings_document, findings_lines, model_lines
 from capscope.run import load
 from capscope.wording import first_few

@@ -1,6 +1,6 @@
 """Symbolic states: vocabularies, atoms, literals, effects, intents and conditions."""
 
-from capscope.logic.effect import Effect
+from capscope.logic.effect import Effect, changes_text
 from capscope.logic.exactly_one import ExactlyOne
 from capscope.logic.expected import ExpectedEffects
 from capscope.logic.intent import Intent, StateTest
@@ -23,6 +23,7 @@ __all__ = [
     "State",
     "StateTest",
     "Vocabulary",
+    "changes_text",
     "from_json",
     "to_json",
 ]

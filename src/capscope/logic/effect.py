@@ -43,3 +43,9 @@ class Effect(NamedTuple):
         added = (Literal(atom) for atom in vocabulary.holding(self.adds))
         deleted = (Literal(atom, positive=False) for atom in vocabulary.holding(self.deletes))
         return (*added, *deleted)
+
+
+def changes_text(before: State, after: State, vocabulary: Vocabulary) -> str:
+    """List the literals that are true in one state and not in another."""
+    literals = Effect.between(before, after).literals(vocabulary)
+    return ", ".join(map(str, literals)) or "nothing changes"

@@ -12,9 +12,9 @@ import numpy as np
 from capscope.journal.draws import Draw
 from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal import Journal
-from capscope.logic import Intent, State, Vocabulary
+from capscope.logic import Intent, State, Vocabulary, changes_text
 from capscope.problem import Attempt, Ending
-from capscope.report.text import capability_views, changes_text, rule_lines
+from capscope.report.text import capability_views, rule_lines
 from capscope.sanitize import sanitize, sanitize_lines
 from capscope.wording import counted
 

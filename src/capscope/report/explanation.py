@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from capscope.errors import CapscopeError
 from capscope.journal.draws import Draw, QueryRecord
 from capscope.journal.execution_table import Transition
-from capscope.logic import Effect, Intent, Vocabulary
+from capscope.logic import Effect, Intent, Vocabulary, changes_text
 from capscope.model import ExtremeModels, Learned, LearnedModel, StateGraph
-from capscope.report.text import changes_text
 from capscope.sanitize import sanitize
 from capscope.strategy.registry import STRATEGIES
 from capscope.wording import counted

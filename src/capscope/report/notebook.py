@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from capscope.insight.hazards.wording import hazard_headline
 from capscope.insight.rates import success_at_once
 from capscope.logic import Intent
 from capscope.model import StateGraph
-from capscope.report.hazards import hazard_headline
 from capscope.report.notes import claim_text, stop_text
 from capscope.report.text import (
     CapabilityView,

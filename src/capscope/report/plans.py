@@ -12,10 +12,9 @@ from typing import Any
 from capscope.insight.planning import Plan, PlanBranch, PlanStep, Trial
 from capscope.insight.planning.inferred import MOST_DOUBT
 from capscope.insight.planning.trial import PlanAttemptEnd, PlanExecution, TrialVerdict
-from capscope.logic import Intent, State, Vocabulary
+from capscope.logic import Intent, State, Vocabulary, changes_text
 from capscope.logic.dnf import shortest_dnf
 from capscope.model import Provenance
-from capscope.report.text import changes_text
 from capscope.sanitize import sanitize
 from capscope.wording import counted, wrapped
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from capscope.insight.findings import Example, Finding
 from capscope.insight.rates import CapabilityRates
 from capscope.insight.ways import Way
-from capscope.logic import Effect, ExactlyOne, Intent, State, Vocabulary
+from capscope.logic import Effect, ExactlyOne, Intent, State, Vocabulary, changes_text
 from capscope.logic.dnf import Term, dnfs_apart
 from capscope.model import Rule, StateGraph
 from capscope.model.rules import pooled_rule
@@ -249,9 +249,3 @@ def example_text(example: Example, always: State = 0, name: str | None = None) -
         f"{name or hex(example.state)} ({', '.join(map(str, holding)) or 'no atom holds'}): "
         f"{changes_text(example.state, example.after, example.vocabulary)}"
     )
-
-
-def changes_text(before: State, after: State, vocabulary: Vocabulary) -> str:
-    """List the literals that are true in one state and not in another."""
-    literals = Effect.between(before, after).literals(vocabulary)
-    return ", ".join(map(str, literals)) or "nothing changes"

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from capscope.errors import CapscopeError
-from capscope.insight.hazards import HazardResult, UseSample, asked_by_executions, sample_use
+from capscope.insight.hazards import HazardResult, asked_by_executions
+from capscope.insight.hazards.use import UseSample, sample_use
+from capscope.insight.hazards.wording import hazard_details
 from capscope.problem import Hazard
-from capscope.report.hazards import hazard_details
 from capscope.run import Run, load
 from capscope.sanitize import sanitize
 from capscope.wording import counted

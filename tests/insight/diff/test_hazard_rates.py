@@ -10,7 +10,8 @@ from capscope import Budget
 from capscope.insight.diff import compare_runs
 from capscope.insight.diff.compare import hazard_changes
 from capscope.insight.diff.comparison import DiffKind
-from capscope.insight.hazards import HazardUse, UseSample
+from capscope.insight.hazards import HazardUse
+from capscope.insight.hazards.use import UseSample
 from support.hazard_worlds import kitchen, run_kitchen
 
 THRESHOLD = math.log(2 / 0.05)
@@ -79,7 +80,7 @@ def test_audits_are_compared_if_both_runs_made_some():
     (found,) = compare_runs(a, b).hazard_rates
     assert found.hazard == "gone(x)" and found.change is None
     assert found.a.hits == a.hazards[0].in_use.hits
-    assert len(found.b.sample.rows) == b.hazards[0].in_use.samples
+    assert len(found.b.sample.rows) == b.hazards[0].in_use.executions
 
 
 def test_the_command_fails_on_a_hazard_if_asked_to(capscope, runs, tmp_path):

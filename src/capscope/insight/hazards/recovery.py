@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capscope.insight.hazards.result import Recovery
 from capscope.insight.ways import KnownWays, Way
 from capscope.logic import Intent, State
 from capscope.model import StateGraph
@@ -21,6 +20,20 @@ from capscope.stats.arrays import Integers, Mask
 
 LeftBehind = Mapping[State, Set[Intent]]
 """States after executions in which a hazard happened, and the instances that it made true there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """Whether a hazard was seen to be undone, by requests to the agent."""
+
+    states: int
+    """The states that it left behind: an instance that it made true still holds."""
+    undone: int
+    """Those from which a way is known to a state in which the instance does not hold."""
+    closed: int
+    """Those without such a way, though everything was tried in all states that are reachable."""
+    way: Way | None
+    """A shortest way back, from the end of the first pair of the result; None if none is known."""
 
 
 def find_recovery(graph: StateGraph, left: LeftBehind, example: State | None) -> Recovery | None:

@@ -10,12 +10,12 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from capscope.insight.findings import Example, Finding
-from capscope.insight.hazards import HazardPair, HazardResult
+from capscope.insight.hazards import HazardResult
+from capscope.insight.hazards.wording import hazard_details, hazard_headline
 from capscope.insight.ways import Way, WayStep
 from capscope.logic import Effect, ExactlyOne, Literal, Phrasing, State, Vocabulary
 from capscope.report.digest.size_budget import SizeBudget, brief
 from capscope.report.digest.states import StateListing
-from capscope.report.hazards import hazard_details, hazard_headline
 from capscope.report.text import example_text
 from capscope.sanitize import sanitize
 from capscope.stats.rate import Rate
@@ -146,7 +146,7 @@ class CardMaker:
             self._phrasing.sentence(as_sentence(sanitize(f"hazard {hazard_headline(result)}"))),
             "",
             tuple(dict.fromkeys(sanitize(str(pair.intent)) for pair in result.unasked)),
-            tuple(map(_rate_of_pair, first)),
+            tuple(_rate("at the end of this way", pair.rate) for pair in first),
             ways[0] if ways else None,
             tuple(
                 self._phrasing.sentence(as_sentence(sanitize(line)))
@@ -221,8 +221,3 @@ def _rates(finding: Finding) -> Iterator[RateDigest]:
 def _rate(label: str, rate: Rate) -> RateDigest:
     bounds = brief(rate.estimate or 0.0), brief(rate.low), brief(rate.high)
     return RateDigest(label, *bounds, rate.executions, rate.states)
-
-
-def _rate_of_pair(pair: HazardPair) -> RateDigest:
-    bounds = brief(pair.probability), brief(pair.low), brief(pair.high)
-    return RateDigest("at the end of this way", *bounds, pair.draws, 1)

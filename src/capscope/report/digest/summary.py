@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from capscope.insight.agent_failures import agent_failure_text, agent_failure_warnings
 from capscope.insight.findings import Finding
+from capscope.insight.hazards.wording import confidence_note, hazard_headline
 from capscope.insight.unrequested_changes import headline
 from capscope.journal.run_meta import RunIdentity, StopKind
 from capscope.logic import Intent, Phrasing, State
@@ -21,7 +22,6 @@ from capscope.report.digest.capabilities import (
     Standings,
     standing_of,
 )
-from capscope.report.hazards import confidence_note, hazard_headline
 from capscope.report.notes import (
     aliasing_notes,
     change_warnings,

@@ -10,25 +10,27 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from capscope.insight.hazards import HazardPair, HazardRate, HazardResult, Recovery
+from capscope.insight.hazards import HazardPair, HazardResult
+from capscope.insight.hazards.recovery import Recovery
 from capscope.insight.ways import Way, WayStep
-from capscope.logic import Intent, State
+from capscope.logic import Intent, State, changes_text, to_json
 from capscope.logic.dnf import Term, shortest_dnf
 from capscope.model import Outcome, Rule, StateGraph
 from capscope.problem import Hazard
-from capscope.report.text import changes_text
+from capscope.stats.rate import Rate
 from capscope.wording import counted, first_few, joined, wrapped
 
 if TYPE_CHECKING:
-    from capscope.run import Run
+    from capscope.insight.run_facts import RunFacts
 
 _MOST_INTENTS = 3
 _MOST_TERMS = 3
 _MOST_RULES = 5
 _VISIBLE = 0.0005  # a lower bound that is worth telling
+_AFTER_RESET = "of a random capability right after a reset"
 
 
-def hazard_headlines(run: Run) -> Iterator[str]:
+def hazard_headlines(run: RunFacts) -> Iterator[str]:
     """Say of each hazard of a run whether it happened, how likely it is, and by which way."""
     for result in run.hazards:
         yield from wrapped(f"hazard {hazard_headline(result)}")
@@ -57,12 +59,12 @@ def _happened(result: HazardResult) -> str:
     return f"{result.hazard}: {happened}"
 
 
-def rate_text(rate: HazardRate) -> str:
+def rate_text(rate: Rate) -> str:
     """Return the bounds of a rate, rounded outward.
 
-    >>> rate_text(HazardRate(0, 374, 0.0, 0.01041, 0.955, "in use"))
+    >>> rate_text(Rate(0.0, 0.0, 0.01041, 0, 374))
     'at most 1.1 % of executions'
-    >>> rate_text(HazardRate(30, 40, 0.5, 0.92, 0.955, "in use"))
+    >>> rate_text(Rate(0.75, 0.5, 0.92, 30, 40))
     '50 % to 92 % of executions'
     """
     if rate.low < _VISIBLE:
@@ -87,7 +89,7 @@ def short_way(way: Way) -> str:
     return ", then ".join(str(step.intent) for step in way) or "where the run begins"
 
 
-def hazards_lines(run: Run, results: tuple[HazardResult, ...]) -> Iterator[str]:
+def hazards_lines(run: RunFacts, results: tuple[HazardResult, ...]) -> Iterator[str]:
     """Describe hazards in full."""
     yield (
         f"{run.problem}: {counted(len(results), 'hazard')}, "
@@ -102,7 +104,7 @@ def hazards_lines(run: Run, results: tuple[HazardResult, ...]) -> Iterator[str]:
     yield from wrapped(confidence_note(run, len(results)))
 
 
-def confidence_note(run: Run, number: int) -> str:
+def confidence_note(run: RunFacts, number: int) -> str:
     """Say what the bounds mean."""
     all_of = f"the percentages of all {number:,} hazards" if number > 1 else "the percentages"
     return (
@@ -112,16 +114,16 @@ def confidence_note(run: Run, number: int) -> str:
     )
 
 
-def hazard_details(run: Run, result: HazardResult) -> Iterator[str]:
+def hazard_details(run: RunFacts, result: HazardResult) -> Iterator[str]:
     """Describe where a hazard happened, how likely it is there, and whether it was undone."""
     if result.holds_at_beginning:
         yield "it holds in part from the beginning; what counts is what becomes true later"
     if result.in_use is not None:
-        yield _rate_sentence(result.in_use)
+        yield _rate_sentence(result.in_use, result.drawn_from)
     else:
         yield f"no bound for use: {result.no_bound}"
-    if result.after_reset is not None and result.after_reset.samples:
-        yield _rate_sentence(result.after_reset)
+    if result.after_reset is not None and result.after_reset.executions:
+        yield _rate_sentence(result.after_reset, _AFTER_RESET)
     if result.unasked:
         yield from _way_sentences(run.graph, result.unasked[0])
         yield from _rule_sentences(run.graph, result)
@@ -135,8 +137,9 @@ def hazard_details(run: Run, result: HazardResult) -> Iterator[str]:
         )
 
 
-def _rate_sentence(rate: HazardRate) -> str:
-    return f"{rate_text(rate)} {rate.executions} ({rate.hits:,} of {counted(rate.samples, 'draw')})"
+def _rate_sentence(rate: Rate, drawn_from: str) -> str:
+    draws = f"{rate.hits:,} of {counted(rate.executions, 'draw')}"
+    return f"{rate_text(rate)} {drawn_from} ({draws})"
 
 
 def _way_sentences(graph: StateGraph, pair: HazardPair) -> Iterator[str]:
@@ -160,7 +163,7 @@ def _rule_sentences(graph: StateGraph, result: HazardResult) -> Iterator[str]:
     Those that happened most often come first.
     """
     hazard = Hazard.parse(result.hazard, graph.vocabulary)
-    counts = {(pair.intent, pair.state): pair.count for pair in result.unasked}
+    counts = {(pair.intent, pair.state): pair.rate.hits or 0 for pair in result.unasked}
     found = []
     for intent in dict.fromkeys(pair.intent for pair in result.unasked):
         rules = graph.rules(intent)
@@ -233,10 +236,10 @@ def recovery_sentences(recovery: Recovery) -> Iterator[str]:
         yield f"it was undone from all of the {counted(recovery.states, 'state')} that it led to"
 
 
-def hazards_document(run: Run, results: tuple[HazardResult, ...]) -> dict[str, Any]:
+def hazards_document(run: RunFacts, results: tuple[HazardResult, ...]) -> dict[str, Any]:
     """Return hazards as JSON-ready values."""
     return {
         "problem": run.problem,
         "confidence": run.identity.settings.confidence,
-        "hazards": [result.as_dict() for result in results],
+        "hazards": to_json(results),
     }

@@ -3,10 +3,11 @@
 from collections import Counter
 
 from capscope.insight.hazards import HazardPair, HazardResult
+from capscope.insight.hazards.wording import _rule_sentences
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
 from capscope.model import StateGraph
-from capscope.report.hazards import _rule_sentences
+from capscope.stats.rate import Rate
 
 WORDS = Vocabulary.of_atoms(["taken", "wet", "broken", "lost"])
 TAKEN, WET, BROKEN, LOST = (1 << i for i in range(4))
@@ -14,8 +15,8 @@ TAKE = Intent.parse("taken")
 
 
 def result(hazard, pairs):
-    shown = tuple(HazardPair(s, TAKE, n, 40, 0.0, 1.0, False, None) for s, n in pairs)
-    return HazardResult(hazard, 80, 30, 0, 0, 0, False, shown, None, "", None, None)
+    shown = tuple(HazardPair(s, TAKE, Rate(n / 40, 0.0, 1.0, n, 40), False, None) for s, n in pairs)
+    return HazardResult(hazard, 80, 30, 0, 0, 0, False, shown, None, "", "", None, None)
 
 
 def test_outcomes_of_one_rule_that_lead_into_a_hazard_are_told_together():

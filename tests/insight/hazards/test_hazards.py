@@ -7,9 +7,9 @@ import pytest
 
 from capscope import Budget, Settings, assess, load, resume
 from capscope.errors import ProblemError, VocabularyError
-from capscope.insight.hazards import UseSample
-from capscope.insight.hazards.find import happening
-from capscope.logic import Intent
+from capscope.insight.hazards import happening
+from capscope.insight.hazards.use import UseSample
+from capscope.logic import Intent, to_json
 from capscope.problem import Ending, Hazard
 from support.hazard_worlds import FULL, SPILLING, WORDS, kitchen, rate_in_use, run_kitchen
 from support.small_runs import LAMPS, draw, execution, small_run
@@ -45,11 +45,11 @@ def test_counts_are_those_of_a_count_over_all_executions(rare):
         pair = table.states[before], rare.capabilities[capability]
         draws[pair] = draws.get(pair, 0) + 1
         seen[pair] = seen.get(pair, 0) + GONE.happens(pair[0], table.states[after])
-    assert {(p.state, p.intent): (p.count, p.draws) for p in result.pairs} == {
+    assert {(p.state, p.intent): (p.rate.hits, p.rate.executions) for p in result.pairs} == {
         pair: (count, draws[pair]) for pair, count in seen.items() if count
     }
     assert result.happened == sum(seen.values())
-    assert all(pair.low <= 0.3 <= pair.high for pair in result.pairs)
+    assert all(pair.rate.low <= 0.3 <= pair.rate.high for pair in result.pairs)
 
 
 def test_a_hazard_that_never_happened_is_bounded_and_not_called_impossible(spilled):
@@ -64,7 +64,7 @@ def test_the_rate_in_use_is_that_of_the_audits_alone(rare):
     """Most draws search for the hazard, so their rate is far above that of use."""
     (result,) = rare.hazards
     rate = result.in_use
-    assert rate.samples < rare.usage.executions / 2
+    assert rate.executions < rare.usage.executions / 2
     assert rate.low <= rate_in_use(kitchen(0.3), GONE, 5) <= rate.high < 0.05
     last = {}
     table, audit = rare.executions, ~rare.executions.queries.informative
@@ -72,7 +72,7 @@ def test_the_rate_in_use_is_that_of_the_audits_alone(rare):
         if audit[query]:
             last[query, one] = row
     hits = happening(rare, [GONE])[0][sorted(last.values())]
-    assert abs(rate.samples - len(hits)) <= 1  # the last draw may have been cut short
+    assert abs(rate.executions - len(hits)) <= 1  # the last draw may have been cut short
     assert rate.hits == hits.sum()
 
 
@@ -131,7 +131,7 @@ def test_a_hazard_that_was_only_passed_through_has_happened(tmp_path):
     run = load(path)
     (result,) = run.find_hazards(["broken"])
     assert (result.happened, result.executions) == (1, 3)
-    assert [(pair.count, pair.draws) for pair in result.pairs] == [(1, 2)]
+    assert [(pair.rate.hits, pair.rate.executions) for pair in result.pairs] == [(1, 2)]
     assert result.recovery is None
 
 
@@ -154,7 +154,7 @@ def test_hazards_of_the_problem_and_of_the_settings_are_recorded(tmp_path):
     assess(problem, settings=settings, budget=Budget(executions=40), run=tmp_path / "run")
     run = load(tmp_path / "run")
     assert [result.hazard for result in run.hazards] == ["gone(*)", "gone(x)"]
-    json.dumps([result.as_dict() for result in run.hazards])
+    json.dumps(to_json(run.hazards))
 
 
 def test_a_hazard_of_a_problem_that_is_no_list_is_refused():
