@@ -136,7 +136,7 @@ HOMES = {
     "ray": ["capscope.assessment.worker_links"],
     "rich": ["capscope.cli"],
     "starlette": ["capscope.view.pages"],
-    "stormpy": ["capscope.insight.planning.policy"],
+    "stormpy": ["capscope.insight.planning.mdp"],
     "typer": ["capscope.cli"],
     "uvicorn": ["capscope.view.server"],
     # Part of Python, but a journal is read and written in one place.

@@ -52,8 +52,9 @@ if TYPE_CHECKING:
     from capscope.insight.diff import Comparison
     from capscope.insight.evaluation.evaluate import Measure
     from capscope.insight.evaluation.sample import Progress
-    from capscope.insight.planning import Plan, PlanAttempt, Trial, TrialSettings
-    from capscope.report.explanation import Explanation
+    from capscope.insight.explanation import Explanation
+    from capscope.insight.planning import Plan
+    from capscope.insight.planning.trial import PlanAttempt, Trial, TrialSettings
     from capscope.report.notebook import PreformattedText
 
 
@@ -108,7 +109,7 @@ class Run(RunFacts):
 
     def explain(self, query: int | None = None) -> Explanation:
         """Return what a query asked and why, and what it taught; the last one if none is named."""
-        from capscope.report.explanation import explain
+        from capscope.insight.explanation import explain
 
         if query not in self._explanations:
             try:
@@ -146,8 +147,8 @@ class Run(RunFacts):
         these lead to the goal, or with `inferred=True`, they may also be pairs that the model
         infers; with `inferred=False` never. Needs the extra `plan`.
         """
-        from capscope.insight.planning import Goal, plan_for
-        from capscope.insight.planning.goal import matching_states
+        from capscope.insight.planning import plan_for
+        from capscope.insight.planning.goal import Goal, matching_states
 
         wanted = Goal.parse(goal, self.graph.vocabulary)
         starts = [self.first_state] if start is None else matching_states(start, self.graph)
@@ -171,8 +172,7 @@ class Run(RunFacts):
 
         `problem` and `trust` are as in `resume`; `listener` is called per try.
         """
-        from capscope.insight.planning import Trial
-        from capscope.insight.planning.trial import attempt_plan
+        from capscope.insight.planning.trial import Trial, attempt_plan
 
         loaded = self._load_problem(problem, trust)
         with self.open_journal() as journal:

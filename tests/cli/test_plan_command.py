@@ -142,7 +142,7 @@ def test_a_directory_without_a_run_is_named(refusal, tmp_path):
 
 
 def test_without_storm_the_extra_is_named(refusal, run, monkeypatch):
-    from capscope.insight.planning import policy
+    from capscope.insight.planning import mdp as policy
 
     monkeypatch.setitem(sys.modules, "stormpy", None)
     policy._storm.cache_clear()

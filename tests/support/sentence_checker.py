@@ -11,9 +11,9 @@ import re
 from collections import Counter, defaultdict
 from unittest import mock
 
+from capscope.insight.changes import headline
 from capscope.insight.findings import case
 from capscope.insight.findings import families as families
-from capscope.insight.unrequested_changes import headline
 from capscope.logic import Atom, Literal
 from capscope.problem.attempt import Ending
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from capscope import load
 from capscope.insight.evaluation.metrics import achieves
-from capscope.insight.planning.inferred import MOST_DOUBT
+from capscope.insight.planning.mdp import MOST_DOUBT
 from capscope.logic import Intent, State, Vocabulary
 from capscope.model import CapabilityModel, LearnedModel
 from capscope.problem import Position, Problem

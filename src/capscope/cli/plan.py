@@ -10,9 +10,10 @@ import typer
 
 from capscope.cli.options import Json, MaxCost, MaxTokens, RunArgument, Seed, Trust
 from capscope.cli.output import amount_done, print_json, print_line, print_lines, write_message
-from capscope.insight.planning import Plan, PlanAttempt, Trial, TrialSettings
+from capscope.insight.planning import Plan
+from capscope.insight.planning.trial import PlanAttempt, Trial, TrialSettings
+from capscope.insight.planning.wording import plan_document, plan_lines, trial_document, trial_lines
 from capscope.problem import Allowance
-from capscope.report.plans import plan_document, plan_lines, trial_document, trial_lines
 from capscope.run import Run, load
 from capscope.wording import counted
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from capscope.export.rules import with_readable_conditions
-from capscope.insight.unrequested_changes import UnrequestedChange
+from capscope.insight.changes import UnrequestedChange
 from capscope.logic import Intent, Vocabulary
 from capscope.logic.dnf import Term
 from capscope.model import Rule, StateGraph

@@ -14,13 +14,13 @@ from pathlib import Path
 from capscope.errors import RunError
 from capscope.insight.agent_failures import AgentFailure, find_agent_failures
 from capscope.insight.aliasing import Aliasing, find_aliasing
+from capscope.insight.changes import UnrequestedChange, unrequested_changes
 from capscope.insight.drift import Drift, find_drift
 from capscope.insight.findings import Finding, find_findings
 from capscope.insight.findings.breakdowns import pair_endings
 from capscope.insight.hazards import HazardResult, find_hazards
 from capscope.insight.rates import CapabilityRates, achievement_rates, success_from_resets
 from capscope.insight.repeated_requests import Persistence, persistences
-from capscope.insight.unrequested_changes import UnrequestedChange, unrequested_changes
 from capscope.journal.execution_table import ExecutionTable
 from capscope.journal.journal import Journal
 from capscope.journal.journal_file import JournalStamp

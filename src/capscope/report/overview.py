@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capscope.insight.changes import UnrequestedChange, headline
 from capscope.insight.findings import Finding
 from capscope.insight.hazards.wording import hazard_headlines
-from capscope.insight.unrequested_changes import UnrequestedChange, headline
 from capscope.logic import Intent, to_json
 from capscope.report.capability_table import table_lines, too_many_rules
 from capscope.report.notes import claim_text, coverage_text, run_notes, stop_text, verdict_document

@@ -5,8 +5,7 @@ import pytest
 from capscope import load
 from capscope.assessment import RunSpec
 from capscope.errors import CapscopeError, RunError, VocabularyError
-from capscope.insight.planning import Goal
-from capscope.insight.planning.goal import matching_states
+from capscope.insight.planning.goal import Goal, matching_states
 from capscope.journal.execution_table import Transition
 from capscope.journal.run_directory import RunDirectory
 from support.tiny_models import learned

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from capscope.insight.planning.markov_chain import MarkovChain
-from capscope.insight.planning.policy import most_reliable_policy
+from capscope.insight.planning.mdp import most_reliable_policy
 from support.naive_planning import choice, mdp
 
 

@@ -1,6 +1,6 @@
 import random
 
-from capscope.insight.planning import Goal
+from capscope.insight.planning.goal import Goal
 from capscope.insight.planning.optimistic_path import OptimisticSearch
 from capscope.journal.execution_table import Transition
 from capscope.model import ExtremeModels

@@ -3,7 +3,8 @@ import random
 import pytest
 
 from capscope.errors import CapscopeError
-from capscope.insight.planning import Goal, plan_for
+from capscope.insight.planning import plan_for
+from capscope.insight.planning.goal import Goal
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
 from capscope.model import ExtremeModels, StateGraph

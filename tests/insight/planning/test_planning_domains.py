@@ -3,8 +3,7 @@
 import pytest
 
 from capscope import Budget, assess
-from capscope.insight.planning import TrialSettings
-from capscope.insight.planning.trial import TrialVerdict
+from capscope.insight.planning.trial import TrialSettings, TrialVerdict
 from capscope.logic import Intent
 from capscope.problems import load_problem
 

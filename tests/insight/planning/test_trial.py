@@ -9,10 +9,14 @@ import pytest
 
 from capscope import Budget, assess, load
 from capscope.errors import ProblemError, RunError
-from capscope.insight.planning import Goal, PlanAttempt, Trial, TrialSettings, plan_for
+from capscope.insight.planning import plan_for
+from capscope.insight.planning.goal import Goal
 from capscope.insight.planning.trial import (
+    PlanAttempt,
     PlanAttemptEnd,
     PlanExecution,
+    Trial,
+    TrialSettings,
     TrialVerdict,
     _at_most,
     attempt_plan,

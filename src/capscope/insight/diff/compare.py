@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capscope.errors import CapscopeError
+from capscope.insight.changes import Requested, new_changes
 from capscope.insight.diff.comparison import (
     HAZARDS,
     NEW_SIDE_EFFECTS,
@@ -52,7 +53,6 @@ from capscope.insight.diff.strata import (
     SubsetEvidence,
 )
 from capscope.insight.hazards import HazardUse
-from capscope.insight.unrequested_changes import Requested, new_changes
 from capscope.logic import Effect, ExactlyOne, Intent, Literal
 from capscope.logic.dnf import shortest_dnf
 from capscope.logic.expected import ExpectedEffects

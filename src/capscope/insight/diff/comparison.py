@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from capscope.insight.agent_failures import AgentFailure
+from capscope.insight.changes import UnrequestedChange
 from capscope.insight.diff.matching import MatchedRuns
 from capscope.insight.diff.strata import QuestionCounts, StratumTally
 from capscope.insight.hazards import HazardUse
-from capscope.insight.unrequested_changes import UnrequestedChange
 from capscope.logic import OMITTED, STATE, Intent, Literal, State, Vocabulary
 from capscope.logic.dnf import Term
 from capscope.stats.arrays import Integers, Mask

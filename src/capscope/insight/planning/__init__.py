@@ -1,16 +1,278 @@
-"""Plan with the learned model: the most reliable policy of capabilities for a goal, and trials."""
+"""A plan: what to ask the agent for in each state, how likely that reaches the goal, how certain.
 
+If outcomes vary, the next request depends on the current state, so a plan is a policy. It covers
+every state from which the goal is known to be reachable, including those that it should never
+reach: the agent may do something new. Success is judged at the end of an execution; nothing is
+known about states that the agent passes on the way.
+
+A plan keeps to what was tried, with the frequencies of the fitted rules (`mdp`), unless inferred
+steps are allowed. Each step says which of the two it is.
+"""
+
+import heapq
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from capscope.errors import CapscopeError
 from capscope.insight.planning.goal import Goal
-from capscope.insight.planning.plan import Plan, PlanBranch, PlanStep, plan_for
-from capscope.insight.planning.trial import PlanAttempt, Trial, TrialSettings
+from capscope.insight.planning.markov_chain import MarkovChain
+from capscope.insight.planning.mdp import GoalPolicy, believed_mdp, fitted_mdp, most_reliable_policy
+from capscope.insight.planning.optimistic_path import OptimisticSearch
+from capscope.logic import Effect, Intent, State
+from capscope.model import ExtremeModels, LearnedModel, Provenance, StateGraph
 
-__all__ = [
-    "Goal",
-    "Plan",
-    "PlanAttempt",
-    "PlanBranch",
-    "PlanStep",
-    "Trial",
-    "TrialSettings",
-    "plan_for",
-]
+SAMPLES = 1_000
+"""Samples of the probabilities for the interval of a plan's success."""
+_AGREEMENT = 1e-3
+"""Tolerated relative difference between a policy's evaluation and its solved value."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBranch:
+    """One outcome of a step, according to the model."""
+
+    probability: float
+    """Of an inferred step, if the inference is right."""
+    effect: Effect
+    after: State
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """What to ask for in a state, and its possible outcomes."""
+
+    state: State
+    capability: Intent
+    branches: tuple[PlanBranch, ...]
+    """Most probable first."""
+    draws: int
+    """The executions behind the probabilities, in all states of the rule."""
+    draws_here: int
+    """The executions in this state; 0 if the step is inferred."""
+    success: float
+    """The probability of reaching the goal from here."""
+    executions: float
+    """The expected executions from here."""
+    doubt: float = 0.0
+    """The probability that an inferred step does something else."""
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the step rests on: tried in this state, or inferred."""
+        return Provenance.TRIED if self.draws_here else Provenance.INFERRED
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The most reliable policy for a goal, according to what was tried and perhaps inferred."""
+
+    goal: Goal
+    start: State
+    steps: Mapping[State, PlanStep]
+    """For every state from which the goal is known to be reachable; empty if there is no plan."""
+    success: float
+    interval: tuple[float, float]
+    """95 % credible interval of the success; unseen outcomes and wrong inferences are failures."""
+    executions: float
+    """Expected until the goal is reached or no longer known to be reachable."""
+    visits: Mapping[State, float]
+    """The expected number of requests in each state that the plan may reach."""
+    dead_ends: Mapping[State, float]
+    """Where the plan may end without the goal, with probabilities."""
+    starts: Mapping[State, float]
+    """The success from each possible start."""
+    optimistic_search: OptimisticSearch | None = None
+    """Whether the optimistic model has a path, if there is no plan."""
+    goal_seen: bool = True
+    """Whether the goal holds in any observed state."""
+    declined: tuple[PlanStep, ...] = ()
+    """If there is no plan, a way that the model infers, with more doubt than is planned with."""
+    inference_allowed: bool = False
+    """Whether steps that were never tried could be used."""
+    unseen: frozenset[State] = frozenset()
+    """The states that outcomes of the steps lead to and that were never seen."""
+    chain: MarkovChain | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def found(self) -> bool:
+        """Whether the goal is known to be reachable from the start."""
+        return self.start in self.steps
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether each step has only one outcome."""
+        return self.found and all(len(self.steps[s].branches) == 1 for s in self.visits)
+
+    @property
+    def inferred_steps(self) -> tuple[PlanStep, ...]:
+        """The steps that the plan may come to and that were never tried."""
+        steps = (self.steps[state] for state in self.visits)
+        return tuple(step for step in steps if step.provenance is Provenance.INFERRED)
+
+    @property
+    def doubt(self) -> float:
+        """The probability that the plan ends because an inferred step does something else."""
+        return sum(self.visits[step.state] * step.doubt for step in self.inferred_steps)
+
+    @property
+    def success_unseen(self) -> float:
+        """The part of the success in which the goal is reached in a state that was never seen."""
+        return sum(
+            visits * (1.0 - self.steps[state].doubt) * branch.probability
+            for state, visits in self.visits.items()
+            for branch in self.steps[state].branches
+            if branch.after in self.unseen and self.goal.holds(branch.after)
+        )
+
+    def forecasts(self, within: int | None = None, seed: int = 0) -> list[float]:
+        """Return the success, perhaps `within` some executions, followed by posterior samples."""
+        if self.chain is None:
+            return [0.0]
+        chain = self.chain
+        rows = np.vstack([chain.frequencies(), chain.sampled(SAMPLES, seed)])
+        return [float(value) for value in np.clip(chain.success(rows, within), 0.0, 1.0)]
+
+    def most_likely_way(self) -> tuple[PlanStep, ...]:
+        """Return the steps of the most probable path to the goal; of equal ones, the shortest."""
+        order = itertools.count()  # remaining ties go to the path found first
+        queue: list[tuple[float, int, int, State, tuple[PlanStep, ...]]]
+        queue = [(0.0, 0, next(order), self.start, ())]
+        done: set[State] = set()
+        while queue:
+            cost, length, _, state, way = heapq.heappop(queue)
+            if self.goal.holds(state):
+                return way
+            step = self.steps.get(state)
+            if state in done or step is None:
+                continue
+            done.add(state)
+            for branch in step.branches:
+                further = cost - math.log(branch.probability * (1.0 - step.doubt))
+                entry = further, length + 1, next(order), branch.after, (*way, step)
+                heapq.heappush(queue, entry)
+        return ()
+
+
+def plan_for(
+    models: ExtremeModels,
+    goal: Goal,
+    starts: Sequence[State],
+    seed: int = 0,
+    *,
+    inferred: LearnedModel | None = None,
+) -> Plan:
+    """Plan from the least favorable of the possible starts.
+
+    Starts without a known path to the goal are skipped unless no start has one; the plan lists the
+    success from each. `seed` is for the interval. With `inferred`, steps that were never tried are
+    allowed as that model infers them.
+    """
+    graph = models.graph
+    mdp = fitted_mdp(graph) if inferred is None else believed_mdp(graph, inferred)
+    index = {state: i for i, state in enumerate(mdp.states)}
+    if not graph.nodes.keys() >= set(starts):
+        raise CapscopeError("nothing was tried yet where the plan starts; assess longer")
+    open_starts = [state for state in starts if not goal.holds(state)]
+    if not open_starts:
+        raise CapscopeError(
+            f"{goal} already holds where the plan starts; choose another --goal or --from"
+        )
+    goals = [i for i, state in enumerate(mdp.states) if goal.holds(state)]
+    policy = most_reliable_policy(mdp, goals)
+    success = {state: policy.success[index[state]] for state in open_starts}
+    start = min(success, key=lambda state: (not success[state], success[state]))
+    if not success[start]:
+        search = OptimisticSearch.of(models, goal, start)
+        # Zero is what the model says; the observations do not exclude any other value.
+        unknown, seen = (0.0, 1.0), any(map(goal.holds, graph.nodes))
+        plan = Plan(goal, start, {}, 0.0, unknown, math.inf, {}, {}, success, search, seen)
+        if inferred is not None:
+            plan = replace(plan, declined=_doubtful_way(plan, graph, inferred))
+    else:
+        chain = MarkovChain.of(policy, index[start])
+        plan = _evaluated(_steps(graph, policy), goal, chain, mdp.states, success, seed)
+    ends = {branch.after for step in plan.steps.values() for branch in step.branches}
+    unseen = frozenset(ends - graph.nodes.keys())
+    return replace(plan, inference_allowed=inferred is not None, unseen=unseen)
+
+
+def _doubtful_way(plan: Plan, graph: StateGraph, model: LearnedModel) -> tuple[PlanStep, ...]:
+    """Return the most likely way to the goal if any doubt were allowed; empty if there is none."""
+    mdp = believed_mdp(graph, model, most_doubt=1.0)
+    goals = [i for i, state in enumerate(mdp.states) if plan.goal.holds(state)]
+    policy = most_reliable_policy(mdp, goals)
+    return replace(plan, steps=_steps(graph, policy)).most_likely_way()
+
+
+def _steps(graph: StateGraph, policy: GoalPolicy) -> dict[State, PlanStep]:
+    states = policy.mdp.states
+    steps = {}
+    for i, choice in policy.choices.items():
+        before = states[i]
+        shares = (count / choice.draws for count in choice.counts)
+        outcomes = zip(shares, (states[j] for j in choice.successors), strict=True)
+        branches = (PlanBranch(p, Effect.between(before, after), after) for p, after in outcomes)
+        steps[before] = PlanStep(
+            before,
+            graph.capabilities[choice.capability],
+            tuple(sorted(branches, key=lambda branch: (-branch.probability, branch.after))),
+            round(choice.draws),
+            choice.draws_here,
+            policy.success[i],
+            policy.executions[i],
+            choice.doubt,
+        )
+    return steps
+
+
+def _evaluated(
+    steps: dict[State, PlanStep],
+    goal: Goal,
+    chain: MarkovChain,
+    states: Sequence[State],
+    starts: dict[State, float],
+    seed: int,
+) -> Plan:
+    """Evaluate the policy from its start, and check that it attains the solved success."""
+    start = states[chain.nodes[0]]
+    frequencies = chain.frequencies()
+    try:
+        visits = chain.visits(frequencies)[0]
+    except np.linalg.LinAlgError:
+        raise _endless(goal) from None
+    arrivals = chain.arrivals(frequencies)[0]
+    success, solved = float(arrivals[chain.reached].sum()), starts[start]
+    if not math.isclose(success, solved, rel_tol=_AGREEMENT):
+        raise _endless(goal)
+    # Certainty follows from the graph alone; rounding must not change it.
+    success = 1.0 if solved == 1.0 else min(success, 1.0)
+    ends = zip(chain.ends, arrivals, chain.reached, strict=True)
+    plan = Plan(
+        goal=goal,
+        start=start,
+        steps=steps,
+        success=success,
+        interval=(success, success),
+        executions=float(visits.sum()),
+        visits={states[i]: float(n) for i, n in zip(chain.nodes, visits, strict=True)},
+        dead_ends={states[i]: float(p) for i, p, reached in ends if not reached},
+        starts=starts,
+        chain=chain,
+    )
+    low, high = np.quantile(plan.forecasts(seed=seed)[1:], [0.025, 0.975])
+    # Extended to include the success by the frequencies, which lies outside if it is 1.
+    most = success
+    if plan.inferred_steps:
+        most = max(success, min(float(chain.success(chain.frequencies_if_right())[0]), 1.0))
+    return replace(plan, interval=(min(float(low), success), max(float(high), most)))
+
+
+def _endless(goal: Goal) -> CapscopeError:
+    return CapscopeError(
+        f"reaching {goal} would take hundreds of thousands of executions, too many to solve "
+        "precisely; plan for a nearer goal or from a nearer start"
+    )

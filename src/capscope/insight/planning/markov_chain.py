@@ -23,8 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from capscope.insight.planning.mdp import MdpChoice
-from capscope.insight.planning.policy import GoalPolicy
+from capscope.insight.planning.mdp import GoalPolicy, MdpChoice
 
 Values = NDArray[np.float64]
 

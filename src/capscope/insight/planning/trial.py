@@ -23,7 +23,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from capscope.assessment.ask import Query, ask
-from capscope.insight.planning.plan import Plan
+from capscope.insight.planning import Plan
 from capscope.journal.draws import Draw, Start
 from capscope.journal.run_meta import Budget
 from capscope.logic import Intent, State

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from capscope.insight.agent_failures import agent_failure_warnings
-from capscope.insight.unrequested_changes import headline
+from capscope.insight.changes import headline
 from capscope.logic import Phrasing
 from capscope.report.digest.capabilities import Standing, Standings
 from capscope.report.digest.cards import HAZARD, CardDigest, Tone

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capscope.insight.agent_failures import agent_failure_text, agent_failure_warnings
+from capscope.insight.changes import headline
 from capscope.insight.findings import Finding
 from capscope.insight.hazards.wording import confidence_note, hazard_headline
-from capscope.insight.unrequested_changes import headline
 from capscope.journal.run_meta import RunIdentity, StopKind
 from capscope.logic import Intent, Phrasing, State
 from capscope.report.digest.capabilities import (

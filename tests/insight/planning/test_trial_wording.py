@@ -1,10 +1,11 @@
-from capscope.insight.planning import Goal, PlanAttempt, Trial, plan_for
-from capscope.insight.planning.trial import PlanAttemptEnd, PlanExecution
+from capscope.insight.planning import plan_for
+from capscope.insight.planning.goal import Goal
+from capscope.insight.planning.trial import PlanAttempt, PlanAttemptEnd, PlanExecution, Trial
+from capscope.insight.planning.wording import trial_document, trial_lines
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent
 from capscope.model import ExtremeModels
 from capscope.problem import Ending
-from capscope.report.plans import trial_document, trial_lines
 from support.tiny_models import WORDS, learned
 from support.written_models import WrittenModel
 
@@ -65,7 +66,7 @@ def test_failures_are_listed_with_their_states_and_counts():
 
 
 def test_a_long_list_of_failures_is_shortened(monkeypatch):
-    monkeypatch.setattr("capscope.report.plans._MOST_FAILURES", 1)
+    monkeypatch.setattr("capscope.insight.planning.wording._MOST_FAILURES", 1)
     shown = lines(tried(5, 5, 6, 7))
     assert "  and 2 other states" in shown
     assert "  and 2 other outcomes" in shown

@@ -2,7 +2,7 @@ import pytest
 
 import capscope
 from capscope import Budget
-from capscope.insight.unrequested_changes import headline
+from capscope.insight.changes import headline
 from capscope.report.digest.build import digest_run
 from support.harmful_agents import MAIL_BUGS, desk_problem, mail_problem, warehouse_problem
 from support.honest_worlds import FAMILIES

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from capscope.insight.planning import Plan, PlanBranch, PlanStep, Trial
-from capscope.insight.planning.inferred import MOST_DOUBT
-from capscope.insight.planning.trial import PlanAttemptEnd, PlanExecution, TrialVerdict
+from capscope.insight.planning import Plan, PlanBranch, PlanStep
+from capscope.insight.planning.mdp import MOST_DOUBT
+from capscope.insight.planning.trial import PlanAttemptEnd, PlanExecution, Trial, TrialVerdict
 from capscope.logic import Intent, State, Vocabulary, changes_text
 from capscope.logic.dnf import shortest_dnf
 from capscope.model import Provenance

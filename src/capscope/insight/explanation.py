@@ -25,7 +25,7 @@ from capscope.strategy.registry import STRATEGIES
 from capscope.wording import counted
 
 if TYPE_CHECKING:
-    from capscope.run import Run
+    from capscope.insight.run_facts import RunFacts
 
 _MOST_ANSWERS = 8
 _MOST_LESSONS = 12
@@ -68,7 +68,7 @@ class Explanation:
         return "\n".join(self.lines)
 
 
-def explain(run: Run, number: int | None = None) -> Explanation:
+def explain(run: RunFacts, number: int | None = None) -> Explanation:
     """Explain a query of a run; without a number, the last one."""
     table = run.executions
     last = len(table.queries) - 1
@@ -95,7 +95,7 @@ def explain(run: Run, number: int | None = None) -> Explanation:
 
 
 def _models_before(
-    run: Run, number: int, record: QueryRecord, graph: StateGraph
+    run: RunFacts, number: int, record: QueryRecord, graph: StateGraph
 ) -> ExtremeModels | LearnedModel:
     """Return what was believed before a query; `graph` is what had been seen."""
     known = STRATEGIES.get(run.identity.strategy)

@@ -1,10 +1,11 @@
 import pytest
 
-from capscope.insight.planning import Goal, plan_for
+from capscope.insight.planning import plan_for
+from capscope.insight.planning.goal import Goal
+from capscope.insight.planning.wording import plan_document, plan_lines
 from capscope.journal.execution_table import Transition
 from capscope.logic import Intent, Vocabulary
 from capscope.model import ExtremeModels, StateGraph
-from capscope.report.plans import plan_document, plan_lines
 from support.tiny_models import INTENTS, WORDS, learned
 from support.written_models import WrittenModel
 

@@ -4,8 +4,9 @@ import pytest
 
 from capscope import Budget, assess
 from capscope.insight.evaluation.reference import enumerate_truth
-from capscope.insight.planning import Goal, plan_for
-from capscope.insight.planning.inferred import MOST_DOUBT, believed_mdp
+from capscope.insight.planning import plan_for
+from capscope.insight.planning.goal import Goal
+from capscope.insight.planning.mdp import MOST_DOUBT, believed_mdp
 from capscope.journal.execution_table import Transition
 from capscope.logic import Effect, Intent, Predicate, Vocabulary
 from capscope.model import ExtremeModels, LearnedPrediction, Provenance, StateGraph, Support
@@ -94,7 +95,7 @@ def test_what_is_inferred_goes_on_from_states_that_were_never_seen():
 
 
 def test_beyond_a_number_of_unseen_states_nothing_is_inferred(monkeypatch):
-    monkeypatch.setattr("capscope.insight.planning.inferred._MOST_UNSEEN", 0)
+    monkeypatch.setattr("capscope.insight.planning.mdp._MOST_UNSEEN", 0)
     model = WrittenModel({(1, Q): ({3: 1.0}, 0.02), (3, NOT_R): ({2: 1.0}, 0.05)})
     mdp = believed_mdp(learned(TRIED), model)
     assert set(mdp.states) == {0, 1, 3}

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from capscope.errors import CapscopeError, install_hint
-from capscope.insight.planning import policy as policy_module
+from capscope.insight.planning import mdp as policy_module
 from capscope.insight.planning.markov_chain import MarkovChain
-from capscope.insight.planning.policy import most_reliable_policy
+from capscope.insight.planning.mdp import most_reliable_policy
 from support.naive_planning import best, choice, executions, mdp, success
 
 SIZE = 5
