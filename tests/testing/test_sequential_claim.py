@@ -10,7 +10,7 @@ from capscope import Problem
 from capscope.errors import CapscopeError
 from capscope.problem import FunctionAgent
 from capscope.testing import assert_capability
-from capscope.testing.execution_budget import ExecutionBudget, current_budget, use_budget
+from capscope.testing.sequential_claim import ExecutionBudget
 
 BERNOULLI = '''
 from capscope import Limits, Problem, Vocabulary
@@ -35,9 +35,9 @@ bernoulli = namespace["bernoulli"]
 @pytest.fixture
 def budget():
     used = ExecutionBudget()
-    use_budget(used)
+    ExecutionBudget.current = used
     yield used
-    use_budget(ExecutionBudget())
+    ExecutionBudget.current = ExecutionBudget()
 
 
 @pytest.mark.parametrize(("rate", "passes"), [(0.9, True), (0.7, False)])
@@ -82,13 +82,13 @@ def test_a_claim_about_states_that_no_reset_reaches_is_an_error(budget):
 
 
 def test_a_spent_budget_leaves_the_claim_undecided():
-    use_budget(ExecutionBudget(3))
+    ExecutionBudget.current = ExecutionBudget(3)
     try:
         with pytest.raises(AssertionError, match=r"undecided[\s\S]*this test takes about \d+ exec"):
             assert_capability(bernoulli(0.9), "done")
-        assert current_budget().made == 3
+        assert ExecutionBudget.current.made == 3
     finally:
-        use_budget(ExecutionBudget())
+        ExecutionBudget.current = ExecutionBudget()
 
 
 TESTS = (

@@ -10,7 +10,236 @@ there is too little: a test that passes because nothing was tried is worth nothi
 which of the two it is, and what to do.
 """
 
-from capscope.testing.assertions import assert_capability, assert_no_loss, assert_no_side_effect
-from capscope.testing.hazard_assertion import assert_never
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from capscope.errors import CapscopeError, VocabularyError
+from capscope.insight.diff import Comparison
+from capscope.insight.diff.wording import NOT_COMPARABLE, difference_lines
+from capscope.insight.hazards import HazardResult, asked_by_executions
+from capscope.insight.hazards.use import UseSample, sample_use
+from capscope.insight.hazards.wording import hazard_details
+from capscope.logic import Intent, Literal
+from capscope.model import StateGraph
+from capscope.problem import Hazard, Problem
+from capscope.run import Run, load
+from capscope.sanitize import sanitize
+from capscope.stats.sequential_test import SequentialTest
+from capscope.testing.claim import BoundedMean, ClaimEvidence, matching_states
+from capscope.testing.sequential_claim import SequentialClaim
+from capscope.wording import counted
 
 __all__ = ["assert_capability", "assert_never", "assert_no_loss", "assert_no_side_effect"]
+
+Source = Run | StateGraph | str | Path
+"""A run, its state graph, or a run directory."""
+When = str | Iterable[str] | None
+"""A conjunction: `"holding(a) and not on(b,c)"`, or its literals."""
+
+
+def assert_capability(
+    model: Source | Problem,
+    capability: str | Intent,
+    *,
+    when: When = None,
+    at_least: float = 0.8,
+    confidence: float = 0.95,
+    in_every_state: bool = False,
+    margin: float = 0.1,
+    seed: int = 0,
+) -> None:
+    """Assert that the agent achieves an intent with at least the given probability.
+
+    A `Problem` is run: from resets in which `when` holds and the intent does not, until a
+    sequential test decides between `at_least` + `margin` and `at_least` - `margin`; an agent
+    beyond either is judged wrongly with probability 1 - `confidence` at most.
+
+    A run in which the agent changed, or never changed anything, supports no claim. The claim is
+    about the states seen in which `when` holds and the intent does not: about the mean over those
+    in which it was tried, with equal weights however often each was drawn; or, with
+    `in_every_state`, about each of them.
+    """
+    __tracebackhide__ = True
+    _check("at_least", at_least, confidence)
+    if isinstance(model, Problem):
+        asked = capability if isinstance(capability, Intent) else Intent.parse(capability)
+        test = SequentialTest(at_least - margin, at_least + margin, 1 - confidence)
+        _fail(SequentialClaim(model, asked, _literals(when), test, seed).failure())
+        return
+    graph = _graph_of(model)
+    intent, conditions = graph.resolve_capability(capability), _literals(when)
+    evidence = ClaimEvidence(graph.vocabulary, matching_states(graph, intent, conditions, intent))
+    claim = BoundedMean(
+        f"{intent}{_when(conditions)}", "achieved it", at_least, confidence, above=True
+    )
+    _fail(claim.failure(evidence, in_every_state=in_every_state))
+
+
+def assert_no_side_effect(
+    model: Source,
+    capability: str | Intent,
+    literal: str | Literal,
+    *,
+    when: When = None,
+    at_most: float = 0.01,
+    confidence: float = 0.95,
+) -> None:
+    """Assert that asking for an intent causes a literal with at most the given probability.
+
+    The claim is about the states seen in which `when` holds and neither the literal nor the intent
+    does: about the mean over those in which it was tried, with equal weights however often each was
+    drawn. Dead ends, in which nothing ever changed whatever was asked, are excluded.
+    """
+    __tracebackhide__ = True
+    graph = _graph_of(model)
+    intent, conditions = graph.resolve_capability(capability), _literals(when)
+    unwanted = Literal.parse(literal) if isinstance(literal, str) else literal
+    _check("at_most", at_most, confidence)
+    # If the intent holds already or nothing can be done, any side effect would look rare.
+    matching = matching_states(graph, intent, conditions, Intent.of([unwanted]))
+    holds = intent.test(graph.vocabulary)
+    open_states = [one for one in matching if not holds(one.state)]
+    evidence = ClaimEvidence(
+        graph.vocabulary,
+        states=tuple(one for one in open_states if not one.dead_end),
+        held=tuple(one for one in matching if holds(one.state)),
+        dead_ends=tuple(one for one in open_states if one.dead_end),
+    )
+    subject = f"{unwanted} as a side effect of {intent}{_when(conditions)}"
+    claim = BoundedMean(subject, "caused it", at_most, confidence, above=False)
+    _fail(claim.failure(evidence))
+
+
+def assert_no_loss(
+    before: Run | str | Path, after: Run | str | Path, *, error_rate: float = 0.05
+) -> None:
+    """Assert that nothing was lost or became less reliable from one run to the next.
+
+    It fails if the evidence shows a loss, and if no comparison was possible. What is unknown in one
+    of the runs is not a loss.
+    """
+    __tracebackhide__ = True
+    earlier = before if isinstance(before, Run) else load(before)
+    later = after if isinstance(after, Run) else load(after)
+    for run in (earlier, later):
+        # A run without any change is compared: the agent may have lost everything.
+        if run.drift is not None:
+            _refuse_withheld(run)
+    comparison = later.diff(baseline=earlier, error_rate=error_rate)
+    if comparison.losses:
+        _fail([*_loss_lines(comparison)])
+    if not (comparison.unchanged or comparison.differences):
+        _fail([NOT_COMPARABLE])
+
+
+def _loss_lines(comparison: Comparison) -> Iterator[str]:
+    number, rate = len(comparison.losses), comparison.error_rate
+    yield f"{number} lost or less reliable, at an error rate of {rate:g}"
+    for loss in comparison.losses:
+        first, *others = difference_lines(loss)
+        yield f"  {loss.change}: {first}"
+        yield from (f"  {line}" for line in others)
+
+
+def _graph_of(source: Source) -> StateGraph:
+    __tracebackhide__ = True
+    if isinstance(source, str | Path):
+        source = load(source)
+    if isinstance(source, Run):
+        _refuse_withheld(source)
+    found = source if isinstance(source, StateGraph) else getattr(source, "graph", None)
+    if not isinstance(found, StateGraph):
+        raise CapscopeError(
+            f"a {type(source).__name__} is not a run; give what assess() or load() returned, or a "
+            "run directory"
+        )
+    return found
+
+
+def _refuse_withheld(run: Run) -> None:
+    __tracebackhide__ = True
+    if run.claim_withheld is not None:
+        _fail([f"nothing can be shown by {run.path}: {run.claim_withheld}", *run.notes()])
+
+
+def _literals(when: When) -> tuple[Literal, ...]:
+    parts = [when] if isinstance(when, str) else when or ()
+    intents = [Intent.parse(part) for part in parts]
+    for intent in intents:
+        if len(intent.alternatives) > 1:
+            raise VocabularyError(
+                f"the condition {intent} has an `or`; make one assertion for each alternative"
+            )
+    return tuple(literal for intent in intents for literal in intent.literals)
+
+
+def _when(conditions: Sequence[Literal]) -> str:
+    return f" when {' and '.join(map(str, conditions))}" if conditions else ""
+
+
+def _check(name: str, bound: float, confidence: float) -> None:
+    for what, value in ((name, bound), ("confidence", confidence)):
+        if not 0 < value < 1:
+            raise CapscopeError(
+                f"{what} must be between 0 and 1, not {value}; no number of draws shows certainty"
+            )
+
+
+def _fail(lines: Sequence[str]) -> None:
+    __tracebackhide__ = True
+    if lines:
+        raise AssertionError("\n".join(sanitize(line) for line in lines))
+
+
+def assert_never(
+    run: Run | str | Path,
+    hazard: str,
+    *,
+    at_most: float = 0.01,
+    confidence: float = 0.95,
+    even_if_asked: bool = False,
+) -> None:
+    """Assert that a hazard never happened, and that it happens at most so often in use.
+
+    It fails if the hazard happened in any execution of the run that did not ask for it (with
+    `even_if_asked`, in any at all), and if the draws of the audit do not bound its probability per
+    execution. `hazard` is written as for `capscope assess --hazard`; a run that was told of it has
+    searched for it.
+    """
+    __tracebackhide__ = True
+    _check("at_most", at_most, confidence)
+    found = run if isinstance(run, Run) else load(run)
+    (result,) = found.find_hazards([hazard])
+    sample = sample_use(found)
+    if not even_if_asked:
+        asking = asked_by_executions(found, Hazard.parse(hazard, found.graph.vocabulary))
+        sample = sample.only(~asking)
+    lines = list(_hazard_failure(found, result, sample, at_most, confidence, even_if_asked))
+    claim = f"never {result.hazard}: at most {at_most:g} in use with confidence {confidence:g}"
+    _fail([claim, *lines] if lines else [])
+
+
+def _hazard_failure(
+    run: Run,
+    result: HazardResult,
+    sample: UseSample,
+    at_most: float,
+    confidence: float,
+    even_if_asked: bool,
+) -> Iterator[str]:
+    """Yield why the assertion fails; nothing if it holds."""
+    times = result.happened + result.cut_short + result.granted * even_if_asked
+    if times:
+        yield f"  it happened in {counted(times, 'execution')}:"
+        yield from (f"    {line}" for line in hazard_details(run, result))
+        return
+    if sample.missing:
+        yield f"  no bound for use: {sample.missing}"
+        return
+    bound = sample.upper_if_never(1.0 - confidence)
+    if bound > at_most:
+        drawn = f"{counted(len(sample.rows), 'draw')} as in use"
+        yield (
+            f"  not enough evidence: it never happened, and {drawn} bound it to {bound:.3g}; "
+            f"assess with --audit {at_most:g} and a budget that lets the audit pass"
+        )

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from capscope.testing.execution_budget import ExecutionBudget, use_budget
+from capscope.testing.sequential_claim import ExecutionBudget
 
 BUDGET_OPTION = "--capscope-budget"
 _SESSION = pytest.StashKey[ExecutionBudget]()
@@ -46,11 +46,11 @@ def pytest_runtest_call(item: Any) -> Any:
     if cost < inf and session.left < cost:
         pytest.skip(f"needs {cost} executions, and {session.left:g} are left of {BUDGET_OPTION}")
     own = ExecutionBudget(cost, session)
-    use_budget(own)
+    ExecutionBudget.current = own
     try:
         return (yield)
     finally:
-        use_budget(ExecutionBudget())
+        ExecutionBudget.current = ExecutionBudget()
         if own.made:
             item.user_properties.append(("capscope_executions", own.made))
 

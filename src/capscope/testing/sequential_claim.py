@@ -1,7 +1,8 @@
 """Test a claim about an agent by running it: as few executions as the claim needs.
 
 Each execution starts from a reset of its own, so executions are independent. After each one the
-sequential test (`statistics/sequential_test.py`) says whether the claim is decided.
+sequential test (`stats/sequential_test.py`) says whether the claim is decided. The pytest plugin
+limits how many executions all tests together, and one test, may make; without it there is no limit.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
 
 from capscope.errors import CapscopeError
 from capscope.logic import Effect, Intent, Literal
@@ -17,12 +20,46 @@ from capscope.problem.attempt import Position, pursue
 from capscope.problem.program_end import only_by_itself
 from capscope.seeds import child_seed
 from capscope.stats.sequential_test import SequentialTest
-from capscope.testing.execution_budget import current_budget
 from capscope.wording import counted
 
 _MOST_RESETS = 200
 """Resets in a row that do not lead to where the claim is about."""
 _MOST_SHOWN = 4
+
+
+class ExecutionBudget:
+    """Executions that are allowed and made, perhaps within a larger budget.
+
+    >>> budget = ExecutionBudget(most=2)
+    >>> budget.spend(), budget.spend(), budget.spend()
+    (True, True, False)
+    """
+
+    current: ClassVar[ExecutionBudget]
+    """That of the test that is running."""
+
+    def __init__(self, most: float = inf, within: ExecutionBudget | None = None) -> None:
+        self.most = most
+        self.made = 0
+        self.within = within
+
+    @property
+    def left(self) -> float:
+        """The executions that may still be made."""
+        own = self.most - self.made
+        return own if self.within is None else min(own, self.within.left)
+
+    def spend(self) -> bool:
+        """Count one execution; return False if none is left."""
+        if self.left < 1:
+            return False
+        self.made += 1
+        if self.within is not None:
+            self.within.made += 1
+        return True
+
+
+ExecutionBudget.current = ExecutionBudget()
 
 
 @dataclass(frozen=True)
@@ -50,7 +87,7 @@ class SequentialClaim:
         failures: Counter[str] = Counter()
         vocabulary = self.problem.vocabulary
         for start, seed in self._starts():
-            if not current_budget().spend():
+            if not ExecutionBudget.current.spend():
                 return [
                     self._headline("undecided"),
                     f"  the budget of executions is spent: {achieved} of {made} achieved it; this "

@@ -1,136 +1,19 @@
-"""The assertions: each weighs the evidence and shows it in the message if it fails."""
+"""A claim about a mean over states: the evidence for it, and why it fails."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from capscope.errors import CapscopeError, VocabularyError
-from capscope.insight.diff import Comparison
-from capscope.insight.diff.wording import NOT_COMPARABLE, difference_lines
 from capscope.logic import Effect, Intent, Literal, State, Vocabulary
 from capscope.model import StateGraph
 from capscope.model.state_graph import StateNode, constant_atoms
-from capscope.problem import Problem
-from capscope.run import Run, load
-from capscope.sanitize import sanitize
 from capscope.stats import mean_bounds
 from capscope.stats.mean_bounds import Counts, log_score, misses
 from capscope.stats.partial_pooling import mean_probability
-from capscope.stats.sequential_test import SequentialTest
-from capscope.testing.sequential_claim import SequentialClaim
 from capscope.wording import counted
 
-Source = Run | StateGraph | str | Path
-"""A run, its state graph, or a run directory."""
-When = str | Iterable[str] | None
-"""A conjunction: `"holding(a) and not on(b,c)"`, or its literals."""
 _MOST_STATES = 5
 _MOST_OUTCOMES = 3
-
-
-def assert_capability(
-    model: Source | Problem,
-    capability: str | Intent,
-    *,
-    when: When = None,
-    at_least: float = 0.8,
-    confidence: float = 0.95,
-    in_every_state: bool = False,
-    margin: float = 0.1,
-    seed: int = 0,
-) -> None:
-    """Assert that the agent achieves an intent with at least the given probability.
-
-    A `Problem` is run: from resets in which `when` holds and the intent does not, until a
-    sequential test decides between `at_least` + `margin` and `at_least` - `margin`; an agent
-    beyond either is judged wrongly with probability 1 - `confidence` at most.
-
-    A run in which the agent changed, or never changed anything, supports no claim. The claim is
-    about the states seen in which `when` holds and the intent does not: about the mean over those
-    in which it was tried, with equal weights however often each was drawn; or, with
-    `in_every_state`, about each of them.
-    """
-    __tracebackhide__ = True
-    _check("at_least", at_least, confidence)
-    if isinstance(model, Problem):
-        asked = capability if isinstance(capability, Intent) else Intent.parse(capability)
-        test = SequentialTest(at_least - margin, at_least + margin, 1 - confidence)
-        _fail(SequentialClaim(model, asked, _literals(when), test, seed).failure())
-        return
-    graph = _graph_of(model)
-    intent, conditions = graph.resolve_capability(capability), _literals(when)
-    evidence = ClaimEvidence(graph.vocabulary, _matching(graph, intent, conditions, intent))
-    claim = BoundedMean(
-        f"{intent}{_when(conditions)}", "achieved it", at_least, confidence, above=True
-    )
-    _fail(claim.failure(evidence, in_every_state=in_every_state))
-
-
-def assert_no_side_effect(
-    model: Source,
-    capability: str | Intent,
-    literal: str | Literal,
-    *,
-    when: When = None,
-    at_most: float = 0.01,
-    confidence: float = 0.95,
-) -> None:
-    """Assert that asking for an intent causes a literal with at most the given probability.
-
-    The claim is about the states seen in which `when` holds and neither the literal nor the intent
-    does: about the mean over those in which it was tried, with equal weights however often each was
-    drawn. Dead ends, in which nothing ever changed whatever was asked, are excluded.
-    """
-    __tracebackhide__ = True
-    graph = _graph_of(model)
-    intent, conditions = graph.resolve_capability(capability), _literals(when)
-    unwanted = Literal.parse(literal) if isinstance(literal, str) else literal
-    _check("at_most", at_most, confidence)
-    # If the intent holds already or nothing can be done, any side effect would look rare.
-    matching = _matching(graph, intent, conditions, Intent.of([unwanted]))
-    holds = intent.test(graph.vocabulary)
-    open_states = [one for one in matching if not holds(one.state)]
-    evidence = ClaimEvidence(
-        graph.vocabulary,
-        states=tuple(one for one in open_states if not one.dead_end),
-        held=tuple(one for one in matching if holds(one.state)),
-        dead_ends=tuple(one for one in open_states if one.dead_end),
-    )
-    subject = f"{unwanted} as a side effect of {intent}{_when(conditions)}"
-    claim = BoundedMean(subject, "caused it", at_most, confidence, above=False)
-    _fail(claim.failure(evidence))
-
-
-def assert_no_loss(
-    before: Run | str | Path, after: Run | str | Path, *, error_rate: float = 0.05
-) -> None:
-    """Assert that nothing was lost or became less reliable from one run to the next.
-
-    It fails if the evidence shows a loss, and if no comparison was possible. What is unknown in one
-    of the runs is not a loss.
-    """
-    __tracebackhide__ = True
-    earlier = before if isinstance(before, Run) else load(before)
-    later = after if isinstance(after, Run) else load(after)
-    for run in (earlier, later):
-        # A run without any change is compared: the agent may have lost everything.
-        if run.drift is not None:
-            _refuse_withheld(run)
-    comparison = later.diff(baseline=earlier, error_rate=error_rate)
-    if comparison.losses:
-        _fail([*_loss_lines(comparison)])
-    if not (comparison.unchanged or comparison.differences):
-        _fail([NOT_COMPARABLE])
-
-
-def _loss_lines(comparison: Comparison) -> Iterator[str]:
-    number, rate = len(comparison.losses), comparison.error_rate
-    yield f"{number} lost or less reliable, at an error rate of {rate:g}"
-    for loss in comparison.losses:
-        first, *others = difference_lines(loss)
-        yield f"  {loss.change}: {first}"
-        yield from (f"  {line}" for line in others)
 
 
 @dataclass(frozen=True)
@@ -167,7 +50,7 @@ class ClaimEvidence:
         return tuple(state for state in self.states if state.draws)
 
 
-def _matching(
+def matching_states(
     graph: StateGraph, intent: Intent, when: Sequence[Literal], event: Intent
 ) -> tuple[StateDraws, ...]:
     """Return the states in which the condition holds and an event does not hold already."""
@@ -194,38 +77,6 @@ def _counts(states: Iterable[StateDraws]) -> list[tuple[int, int]]:
 
 def _mean(counts: Counts) -> float:
     return mean_probability([(hits, draws, 1) for hits, draws in counts])
-
-
-def _graph_of(source: Source) -> StateGraph:
-    __tracebackhide__ = True
-    if isinstance(source, str | Path):
-        source = load(source)
-    if isinstance(source, Run):
-        _refuse_withheld(source)
-    found = source if isinstance(source, StateGraph) else getattr(source, "graph", None)
-    if not isinstance(found, StateGraph):
-        raise CapscopeError(
-            f"a {type(source).__name__} is not a run; give what assess() or load() returned, or a "
-            "run directory"
-        )
-    return found
-
-
-def _refuse_withheld(run: Run) -> None:
-    __tracebackhide__ = True
-    if run.claim_withheld is not None:
-        _fail([f"nothing can be shown by {run.path}: {run.claim_withheld}", *run.notes()])
-
-
-def _literals(when: When) -> tuple[Literal, ...]:
-    parts = [when] if isinstance(when, str) else when or ()
-    intents = [Intent.parse(part) for part in parts]
-    for intent in intents:
-        if len(intent.alternatives) > 1:
-            raise VocabularyError(
-                f"the condition {intent} has an `or`; make one assertion for each alternative"
-            )
-    return tuple(literal for intent in intents for literal in intent.literals)
 
 
 @dataclass(frozen=True)
@@ -360,21 +211,3 @@ def _state(draws: StateDraws, evidence: ClaimEvidence) -> str:
 def _shortened(lines: Sequence[str]) -> list[str]:
     hidden = len(lines) - _MOST_STATES
     return [*lines[:_MOST_STATES], f"    and {hidden:,} more"] if hidden > 1 else [*lines]
-
-
-def _when(conditions: Sequence[Literal]) -> str:
-    return f" when {' and '.join(map(str, conditions))}" if conditions else ""
-
-
-def _check(name: str, bound: float, confidence: float) -> None:
-    for what, value in ((name, bound), ("confidence", confidence)):
-        if not 0 < value < 1:
-            raise CapscopeError(
-                f"{what} must be between 0 and 1, not {value}; no number of draws shows certainty"
-            )
-
-
-def _fail(lines: Sequence[str]) -> None:
-    __tracebackhide__ = True
-    if lines:
-        raise AssertionError("\n".join(sanitize(line) for line in lines))
