@@ -6,6 +6,8 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -135,6 +137,23 @@ def test_the_nearer_deadline_of_nested_work_counts():
     assert interrupted_at(begun + 100, outer) == "went on"
     with pytest.raises(OutOfTime):
         interrupted_at(begun + 0.2, lambda: interrupted_at(begun + 100, spin))
+
+
+@pytest.mark.parametrize(("at_least", "given"), [(0.0, 3.0), (10.0, 10.0)])
+def test_a_program_is_ended_soon_after_its_time_however_short_that_is(at_least, given, monkeypatch):
+    waits = []
+
+    @contextmanager
+    def popen(command, **_):
+        waits.append(float(command[-2]))
+        yield
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    limit = replace(TimeLimit.of(time.monotonic(), 3.0), last_words="It is over.")
+    with limit.by_force(at_least):
+        pass
+    (wait,) = waits
+    assert given <= wait < given + 1
 
 
 def test_pictures_end_when_half_of_the_time_is_over(monkeypatch):

@@ -63,7 +63,7 @@ def run_assessment(journal: Journal, spec: RunSpec, listener: Listener = ignore)
     state = recall(journal, spec)
     _forget_cut_draws(journal, state)
     begin_phase("asking")
-    with spec.limit.by_force():
+    with spec.limit.by_force(SHORTEST_WORK if journal.asked else 0.0):
         reason = _ask(journal, spec, state, listener)
     journal.set_stopped(reason, spec.budget, state.strategy.audit)
     return state

@@ -156,14 +156,18 @@ class TimeLimit:
         return interrupted_at(self.ends, work)
 
     @contextmanager
-    def by_force(self) -> Iterator[None]:
-        """End the program, if that is allowed, when the block does not end in time."""
+    def by_force(self, at_least: float = 0.0) -> Iterator[None]:
+        """End the program, if that is allowed, when the block does not end in time.
+
+        But the block may take `at_least` so many seconds.
+        """
         left = self.ends - time.monotonic()
         if self.last_words is None or left == inf:
             yield
             return
-        wait = str(max(left, SHORTEST_WORK))
-        command = [sys.executable, "-I", "-S", "-c", _END_PROGRAM, wait, self.last_words]
+        # Code that hears the interruption at the end of the time is not ended.
+        wait = max(left + _SECONDS_BETWEEN_SIGNALS, at_least)
+        command = [sys.executable, "-I", "-S", "-c", _END_PROGRAM, str(wait), self.last_words]
         # In a session of its own: Ctrl-C is for the program.
         with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True):
             yield
