@@ -4,7 +4,13 @@ import capscope
 from capscope import Budget
 from capscope.insight.changes import headline
 from capscope.report.digest.build import digest_run
-from support.harmful_agents import MAIL_BUGS, desk_problem, mail_problem, warehouse_problem
+from support.harmful_agents import (
+    MAIL_BUGS,
+    desk_problem,
+    doors_problem,
+    mail_problem,
+    warehouse_problem,
+)
 from support.honest_worlds import FAMILIES
 from support.sentence_checker import false_lines, naive_changes
 
@@ -16,7 +22,7 @@ def assessed(problem, executions=20, seed=0):
 
 
 def first_sentence(run):
-    return headline(run.unrequested_changes, len(run.executions.complete))
+    return headline(run.unrequested_changes, len(run.executions.complete), run.groups_relied_on)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -46,6 +52,18 @@ def test_nothing_is_said_to_have_changed_only_if_that_is_so(problem):
     run = assessed(problem)
     assert first_sentence(run) == "Nothing changed beyond the requests in 20 executions."
     assert naive_changes(run) == {}
+
+
+def test_what_is_left_out_because_exactly_one_atom_held_in_every_state_seen_is_told():
+    """The agent unlocks one door whenever it locks the other: no state shows that it need not."""
+    run = assessed(doors_problem())
+    assert run.unrequested_changes == ()
+    assert first_sentence(run) == (
+        "Nothing changed beyond the requests in 20 executions, except what follows if exactly one "
+        "of locked(…) must hold."
+    )
+    assert digest_run(run).headline.sentence == first_sentence(run)
+    assert false_lines(run) == []
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,4 +1,4 @@
-"""Agents that do damage: with mail, by an instruction that they read, and with fragile goods."""
+"""Agents that do damage: with mail, notes that they obey, fragile goods, and doors."""
 
 import json
 from dataclasses import dataclass, replace
@@ -151,4 +151,24 @@ def warehouse_problem(breaks):
         abstraction=FunctionAbstraction(words, label),
         limits=Limits(temporal_length=None, horizon=3),
         intents=[f"{sign}up({c})" for c in crates for sign in ("", "not ")],
+    )
+
+
+def doors_problem():
+    """Return two doors of which the agent unlocks one whenever it locks the other."""
+    other = {"front": "back", "back": "front"}
+    words = Vocabulary([Predicate("locked", ("door",))], dict.fromkeys(other, "door"))
+
+    def act(locked, intent):
+        literal = intent.literals[0]
+        (door,) = literal.atom.arguments
+        wanted = door if literal.positive else other[door]
+        return None if wanted == locked else wanted
+
+    return Problem(
+        name="doors",
+        simulator=FunctionWorld("front", lambda locked, action, rng: action, list(other)),
+        agent=FunctionAgent(act),
+        abstraction=FunctionAbstraction(words, lambda locked: [f"locked({locked})"]),
+        limits=Limits(temporal_length=None, horizon=3),
     )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -26,11 +26,13 @@ from capscope.journal.execution_table import ExecutionTable, Transition
 from capscope.logic import Atom, Effect, ExactlyOne, Intent, Literal, State, Vocabulary
 from capscope.logic.footprint import variable_names
 from capscope.problem.attempt import Ending
+from capscope.wording import first_few, joined
 
 Requested = tuple[ExecutionTable, Sequence[Intent]]
 """Executions, and the capabilities by index."""
 
 _SOME = "some "
+_MOST_GROUPS = 3
 _NOTHING = Effect(0, 0)
 _CHANGED = ENDINGS.index(Ending.CHANGED)
 
@@ -104,18 +106,21 @@ class UnrequestedChange:
         }
 
 
-def headline(changes: Sequence[UnrequestedChange], executions: int) -> str:
+def headline(
+    changes: Sequence[UnrequestedChange], executions: int, left_out_by: Sequence[str] = ()
+) -> str:
     """Say what changed beyond the requests: what nothing undid first, or that nothing did.
 
     Args:
         changes: All of a run, as `unrequested_changes` lists them.
         executions: The executions that were not cut short.
+        left_out_by: The groups by which others were left out, as `groups_relied_on` names them.
     """
     number = f"{executions:,} execution{'s' * (executions > 1)}"
     if not executions:
         return "Nothing was executed yet."
     if not changes:
-        return f"Nothing changed beyond the requests in {number}."
+        return f"Nothing changed beyond the requests in {number}{proviso(left_out_by)}."
     lasting = [change for change in changes if not change.undone]
     first = (lasting or changes)[0].sentence
     more = len(changes) - 1
@@ -128,6 +133,40 @@ def headline(changes: Sequence[UnrequestedChange], executions: int) -> str:
     seen = f"{'were' if more > 1 else 'was'} seen"
     rest = "" if lasting else "; each of them was undone in some execution"
     return f"{first} {kinds} {seen}{rest}."
+
+
+def proviso(left_out_by: Sequence[str]) -> str:
+    """Say on which groups it rests that nothing changed.
+
+    >>> proviso(["locked(…)"])
+    ', except what follows if exactly one of locked(…) must hold'
+    """
+    if not left_out_by:
+        return ""
+    names = [f"one of {name}" for name in left_out_by]
+    shown = joined(first_few(names, _MOST_GROUPS, "of {} more sets"))
+    return f", except what follows if exactly {shown} must hold"
+
+
+def groups_relied_on(
+    table: ExecutionTable, intents: Sequence[Intent], groups: ExactlyOne, vocabulary: Vocabulary
+) -> tuple[str, ...]:
+    """Name the exactly-one groups by which observed changes are left out of the list.
+
+    That no state broke a group does not make it a law: an agent that unlocks one door whenever it
+    locks the other one shows the same. The arguments are those of `unrequested_changes`.
+    """
+    without = replace(groups, groups=())
+    dropped = 0
+    states, seen = table.states, table.distinct
+    columns = (column.tolist() for column in (seen.before, seen.capability, seen.after))
+    for before, capability, after in zip(*columns, strict=True):
+        effect, intent = Effect.between(states[before], states[after]), intents[capability]
+        listed = groups.without_implied(groups.beyond(effect, intent, vocabulary))
+        rest = without.beyond(effect, intent, vocabulary).without(listed)
+        dropped |= rest.adds | rest.deletes
+    used = replace(groups, groups=tuple(group for group in groups.groups if group & dropped))
+    return tuple(used.names(vocabulary))
 
 
 def unrequested_changes(

@@ -14,7 +14,7 @@ from pathlib import Path
 from capscope.errors import RunError
 from capscope.insight.agent_failures import AgentFailure, find_agent_failures
 from capscope.insight.aliasing import Aliasing, find_aliasing
-from capscope.insight.changes import UnrequestedChange, unrequested_changes
+from capscope.insight.changes import UnrequestedChange, groups_relied_on, unrequested_changes
 from capscope.insight.drift import Drift, find_drift
 from capscope.insight.findings import Finding, find_findings
 from capscope.insight.findings.breakdowns import pair_endings
@@ -202,6 +202,13 @@ class RunFacts:
     def unrequested_changes(self) -> tuple[UnrequestedChange, ...]:
         """What executions changed beyond what was asked for, the most serious first."""
         return unrequested_changes(
+            self.executions, self.capabilities, self.graph.exactly_one, self.graph.vocabulary
+        )
+
+    @cached_property
+    def groups_relied_on(self) -> tuple[str, ...]:
+        """The exactly-one groups by which changes are left out of `unrequested_changes`."""
+        return groups_relied_on(
             self.executions, self.capabilities, self.graph.exactly_one, self.graph.vocabulary
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capscope.insight.changes import UnrequestedChange, headline
+from capscope.insight.changes import UnrequestedChange, headline, proviso
 from capscope.insight.findings import Finding
 from capscope.insight.hazards.wording import hazard_headlines
 from capscope.logic import Intent, to_json
@@ -132,7 +132,7 @@ def _heading_lines(run: Run) -> Iterator[str]:
 
 
 def _headline(run: Run) -> str:
-    return headline(run.unrequested_changes, len(run.executions.complete))
+    return headline(run.unrequested_changes, len(run.executions.complete), run.groups_relied_on)
 
 
 def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None) -> Iterator[str]:
@@ -140,7 +140,8 @@ def _change_lines(run: Run, wanted: Collection[Intent] | None, limit: int | None
     changes = _changes_about(run, wanted)
     if not changes:
         some = bool(run.unrequested_changes)
-        yield "nothing changed beyond these requests" if some else _headline(run)
+        nothing = f"nothing changed beyond these requests{proviso(run.groups_relied_on)}"
+        yield from wrapped(nothing if some else _headline(run))
         return
     yield "changed beyond the request, of the executions in which it could:"
     for change in changes[:limit]:

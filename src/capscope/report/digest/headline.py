@@ -74,7 +74,7 @@ class HeadlineDigest:
 def headline_of(run: Run, standings: Standings, cards: Sequence[CardDigest]) -> HeadlineDigest:
     """Say what matters most about a run."""
     said = Phrasing.of(run.graph.vocabulary).sentence
-    changed = headline(run.unrequested_changes, len(run.executions.complete))
+    changed = headline(run.unrequested_changes, len(run.executions.complete), run.groups_relied_on)
     first = _more_important(run, cards)
     if first is None:
         first, second = Said(changed, _tone_of_changes(run)), _what_it_does(standings)

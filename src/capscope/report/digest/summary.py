@@ -165,7 +165,7 @@ def _surprises(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
     if not run.graph.pairs_tried:
         yield "Nothing yet: no execution was completed."
     else:
-        yield headline(run.unrequested_changes, len(run.executions.complete))
+        yield headline(run.unrequested_changes, len(run.executions.complete), run.groups_relied_on)
     # The most striking of each kind before the second of any: findings of a kind are similar.
     first = {finding.kind: finding for finding in reversed(findings)}.values()
     ranked = sorted(findings, key=lambda finding: finding not in first)
