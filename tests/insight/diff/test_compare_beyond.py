@@ -36,8 +36,17 @@ def test_what_is_shown_as_a_difference_is_not_only_suspected():
     assert new(a, b) == []
 
 
-def test_a_rare_change_is_listed_and_not_suspected():
-    a, b = run_data(tried(0, R, [R | P] * 35)), run_data(tried(0, 0, [P | Q] + [P] * 39))
+RARE = tried(0, 0, [P | Q] + [P] * 39)
+UNDONE = tried(2, P | Q | R, [P])
+
+
+def test_a_rare_change_that_nothing_undid_is_suspected():
+    a, b = run_data(tried(0, R, [R | P] * 35)), run_data(RARE)
+    assert new(a, b) == [("p()", "q()", 1, 40, 35, True)]
+
+
+def test_a_rare_change_that_was_undone_is_listed_and_not_suspected():
+    a, b = run_data(tried(0, R, [R | P] * 35)), run_data([*RARE, *UNDONE])
     assert new(a, b) == [("p()", "q()", 1, 40, 35, False)]
     assert compare_data(a, b).suspected_changes == ()
 
@@ -99,7 +108,7 @@ def test_a_change_that_either_run_expects_is_neither_new_nor_a_side_effect():
 
 
 def test_identical_agents_are_rarely_suspected():
-    """Each of six changes has some probability; the two runs ask in states of their own."""
+    """Each of six changes has some probability, and is undone once; states are each run's own."""
     words = Vocabulary.of_atoms(["p", *(f"e{i}" for i in range(6)), "s"])
     rng, start = random.Random(0), (0, 128)
 
@@ -108,7 +117,8 @@ def test_identical_agents_are_rarely_suspected():
             start[side] | 1 | sum(2 << i for i, rate in enumerate(rates) if rng.random() < rate)
             for _ in range(40)
         ]
-        return run_data(tried(0, start[side], ends), words, INTENTS[:1])
+        undone = tried(0, start[side] | 126, [start[side] | 1])
+        return run_data([*tried(0, start[side], ends), *undone], words, INTENTS[:1])
 
     wrong = 0
     for _ in range(100):

@@ -282,8 +282,8 @@ class NewChange:
 
     @property
     def suspected(self) -> bool:
-        """Whether chance alone hardly explains that only B shows it."""
-        return self.p <= SUSPICION
+        """Whether nothing undid it, or chance alone hardly explains that only B shows it."""
+        return not self.change.undone or self.p <= SUSPICION
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,10 @@ NEW_SUSPECTED = "new beyond the request (suspected)"
 NEW_SUSPECTED_NOTE = (
     "B did this and A never did, although it could; if the agents were identical, all of these "
     "executions would be in B with probability p. It is suspected, not shown: all states count "
-    "together, and p allows neither for adaptive sampling nor for the number of changes compared"
+    "together, and p allows neither for adaptive sampling nor for the number of changes compared. "
+    "What nothing undid is suspected whatever p is"
 )
-NEW_BY_CHANCE = "beyond the request in B only, which may be chance"
+NEW_BY_CHANCE = "beyond the request in B only, undone there, which may be chance"
 RATES = (
     "rates are means over these states, except where the request held already, each with the "
     "weight of the draws that can be compared; capscope show weighs all states of one run equally"
