@@ -220,10 +220,17 @@ class Reaches:
 
     def __call__(self, measured: Measured) -> Judged:
         """Compare the share with the paper's."""
-        literal, default, other = (
-            measured.consistent(self.problem, label)
-            for label in (f"mcqs-s{_PAPER}", "mcqs-s", "adaptive")
+        default, other = (
+            measured.consistent(self.problem, label) for label in ("mcqs-s", "adaptive")
         )
+        printed = (
+            measured.consistent(self.problem, label, routes)
+            for label, routes in (
+                *((f"mcqs-s{_PAPER}", "as printed"), ("mcqs-s", "as printed")),
+                (f"mcqs-s{_PAPER}", ""),
+            )
+        )
+        literal = next((share for share in printed if share is not None), None)
         share = default if literal is None else literal
         holds = None if share is None else share.mean >= self.share - POINTS
         shown_default = shown(default)

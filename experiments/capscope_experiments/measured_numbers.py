@@ -162,12 +162,18 @@ class Measured:
         best = max(run.last.executions for run in base) if found is None else found[1]
         return Ratio(0.0) if own is None else Ratio(best / max(own, 1), found is None)
 
-    def consistent(self, problem: str, label: str) -> Share | None:
-        """Return the share of executed sequences that were consistent with the models."""
+    def consistent(self, problem: str, label: str, routes: str = "") -> Share | None:
+        """Return the share of executed sequences that were consistent with the models.
+
+        Of routes that were grown in one of the ways; by default, with limited doubt, or as an
+        earlier version did.
+        """
+        kinds = (routes,) if routes else ("limited doubt", "")
         tested = [
             (int(row["sequences"]), float(row["consistent"]), float(row["deviation"]))
             for row in self.about("reachability", problem, label)
             if row.get("sequences", "0") != "0" and row.get("consistent") and row.get("deviation")
+            if (row.get("routes") or "") in kinds
         ]
         total = sum(count for count, _, _ in tested)
         if not total:

@@ -126,6 +126,15 @@ def test_reachability_may_be_five_points_below_the_papers(tmp_path, share, verdi
     assert judged(tmp_path, "Crafter, Θ = 4")[3] == f"**{verdict}**"
 
 
+def test_reachability_as_printed_is_ours_as_printed_and_with_limited_doubt_by_default(tmp_path):
+    heads = ("problem", "strategy", "seed", "sequences", "consistent", "deviation", "routes")
+    found = ("minigrid-q", "mcqs-s", 0, 100)
+    rows = [(*found, 0.9, 0.1, "as printed"), (*found, 0.7, 0.2, "limited doubt")]
+    write(tmp_path, "reachability", heads, rows)
+    row = judged(tmp_path, "MiniGrid: sequences of five")
+    assert row[1:4] == ["90.0% ± 10.0%", "70.0% ± 20.0%", f"**{Verdict.SUBSTITUTE}**"]
+
+
 def test_reachability_of_another_strategy_is_shown_and_decides_nothing(tmp_path):
     heads = ("problem", "strategy", "seed", "sequences", "consistent", "deviation")
     problem = "crafter-steve:stochastic=yes"

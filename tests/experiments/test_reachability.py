@@ -121,6 +121,25 @@ def test_an_intent_that_holds_already_is_never_on_a_route():
         assert not any(intent.holds(state, WORDS) for state, intent in states_along(route))
 
 
+def test_as_printed_every_capability_that_the_model_can_achieve_may_be_on_a_route():
+    # Also one whose intent holds, and one after which the model knows nothing of the states it
+    # may be in: here b is unknown where asking for a lit c too.
+    lit_a, lit_b = Intent.parse("lit(a)"), Intent.parse("lit(b)")
+    model = board_model()
+    model.table[0b000, lit_a] = {0b001: 0.5, 0b101: 0.5}
+    del model.table[0b101, lit_b]
+    printed = RouteGrower(model, WORDS, as_printed=True)
+    assert printed.achievable(0b000) == list(INTENTS)
+    assert {str(i) for i in RouteGrower(model, WORDS).achievable(0b000)} == {
+        "lit(a)", "lit(b)", "lit(c)",
+    }  # fmt: skip
+    belief = printed.follow({0b000: 1.0}, lit_a)
+    assert printed.follow(belief, lit_b) == pytest.approx({0b011: 0.5})
+    routes = printed.routes(list(STATES), 40, 3)
+    held = [i.holds(state, WORDS) for route in routes for state, i in states_along(route)]
+    assert 0.3 < sum(held) / len(held) < 0.7
+
+
 def test_what_the_model_says_cannot_be_achieved_is_never_on_a_route():
     model = board_model()
     never = {Intent.parse("lit(a)"), Intent.parse("not lit(b)")}
