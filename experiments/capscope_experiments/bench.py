@@ -10,6 +10,7 @@ from typing import Any
 from capscope.assessment.remote_workers import Link
 from capscope.assessment.workers import WorkerSettings
 from capscope.journal.settings import Settings
+from capscope.problems import is_named, source_slug
 from capscope.strategy.registry import STRATEGIES
 from capscope_experiments.bench_runs import BenchRun, RunJob, finish_run, saved_curve
 from capscope_experiments.curve import Curve
@@ -53,7 +54,7 @@ class Bench:
         if not row.get("problem"):
             return bool(self.cases)
         label = row_label(row)
-        measured = [case.strategies for case in self.cases if case.problem == row["problem"]]
+        measured = [c.strategies for c in self.cases if row_problem(c.problem) == row["problem"]]
         # What is not one of the strategies, such as a method of AALpy, is measured with any.
         return any(label in labels or not is_strategy(label) for labels in measured)
 
@@ -141,6 +142,15 @@ class AnalysisJob:
         """Analyze it."""
         finish_run(self.path.parent, self.run, report)
         return self.run, self.analysis(self.path, self.run)
+
+
+def row_problem(source: str) -> str:
+    """Return what rows call a problem: its name, or that of its file, which may be anywhere.
+
+    >>> row_problem("/home/me/lamps-domain.pddl:/home/me/two-lamps.pddl")
+    'two-lamps'
+    """
+    return source if is_named(source) else source_slug(source)
 
 
 def row_label(row: Mapping[str, str]) -> str:

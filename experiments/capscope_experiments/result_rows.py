@@ -16,7 +16,7 @@ from pathlib import Path
 from capscope.errors import CapscopeError
 from capscope.strategy.registry import STRATEGIES
 from capscope_experiments.baselines.uniform_pair import UNIFORM
-from capscope_experiments.bench import Bench, row_label
+from capscope_experiments.bench import Bench, row_label, row_problem
 from capscope_experiments.curve import CONSTANT
 from capscope_experiments.plan import CASES
 from capscope_experiments.table import write_csv
@@ -62,7 +62,7 @@ def write_rows(
     """
     path = bench.output / name
     kept = [row for row in read_rows(path) if not bench.measures(row)] if bench.keep else []
-    new = [dict(zip(heads, map(_text, values), strict=True)) for values in measured]
+    new = [_named(dict(zip(heads, map(_text, values), strict=True))) for values in measured]
     # A column that is new since a kept row was measured is empty there.
     rows = order({head: row.get(head, "") for head in heads} for row in [*kept, *new])
     if rows:
@@ -72,6 +72,10 @@ def write_rows(
     else:
         raise CapscopeError(f"there are no rows for {name}; choose strategies that it is about")
     return rows
+
+
+def _named(row: Row) -> Row:
+    return {**row, "problem": row_problem(row["problem"])} if "problem" in row else row
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -182,3 +182,11 @@ def test_rows_come_in_the_order_of_the_plan_and_the_registry():
     rows = [dict(zip(("problem", "strategy", "seed"), row, strict=True)) for row in ordered]
     assert in_plan_order(reversed(rows)) == rows
     assert in_plan_order(rows) == rows
+
+
+def test_a_problem_of_files_is_named_by_its_file_and_measured_again_under_that_name(tmp_path):
+    bench = tiny_bench(tmp_path, cases=(BenchCase("/a/lamps-domain.pddl:/a/two-lamps.pddl"),))
+    heads, source = ("problem", "strategy"), bench.cases[0].problem
+    write_rows(bench, "lamps.csv", heads, [(source, "mcqs-s")])
+    again = write_rows(replace(bench, keep=True), "lamps.csv", heads, [(source, "mcqs-s")])
+    assert again == [{"problem": "two-lamps", "strategy": "mcqs-s"}]
