@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from capscope_experiments.curve import Curve, Point
+from capscope_experiments.curve import CONSTANT, Curve, Point
 from capscope_experiments.curve_report import Cost, ratio_to_baseline
 from capscope_experiments.result_rows import Row, number, read_rows
 
@@ -161,6 +161,30 @@ class Measured:
             return None
         best = max(run.last.executions for run in base) if found is None else found[1]
         return Ratio(0.0) if own is None else Ratio(best / max(own, 1), found is None)
+
+    def least_ratio(
+        self, problem: str, label: str, baseline: str, levels: Sequence[float]
+    ) -> Ratio | None:
+        """Return the least of the ratios of executions that a baseline needed, over some levels.
+
+        A level that no run of the strategy, or of the baseline, reached says nothing, unless the
+        other one got there with fewer executions than were spent in vain: then the ratio is 0, or
+        one that the baseline would exceed. Nor does one that the constant predictor has.
+        """
+        own, base = self.curves(problem, label), self.curves(problem, baseline)
+        trivial = self.at_end(problem, CONSTANT) or 0.0
+        found = []
+        for level in levels if own and base else ():
+            if level <= trivial:
+                continue
+            spent, others = (self.needed(problem, name, level) for name in (label, baseline))
+            if spent is not None:
+                cut = others is None
+                most = statistics.fmean(run.last.executions for run in base)
+                found.append(Ratio((most if others is None else others) / max(spent, 1), cut))
+            elif others is not None and others < min(run.last.executions for run in own):
+                found.append(Ratio(0.0))
+        return min(found, key=lambda ratio: ratio.value, default=None)
 
     def consistent(self, problem: str, label: str, routes: str = "") -> Share | None:
         """Return the share of executed sequences that were consistent with the models.

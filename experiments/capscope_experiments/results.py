@@ -75,9 +75,9 @@ _READING = """## How to read the numbers
 - **Starts.** The adaptive strategy, the exhaustive one and the uniform baseline start at any state
   that was visited. On first responders, MCQS and Random Query continue where the last query ended
   and are reset after 100 executions, as in the paper.
-- **Versions.** QACE, AALpy and the rows of E3 without *expected* were measured with release 0.1.0,
-  in which the exhaustive strategy was called adaptive. Only rows that name 0.2.0.dev0 have the
-  present `mcqs-s` and `mcqs-e`.
+- **Versions.** QACE, AALpy and the rows of E3 without *routes* and *expected* were measured with
+  release 0.1.0, in which the exhaustive strategy was called adaptive. Only rows that name a later
+  version have the present `mcqs-s` and `mcqs-e`.
 - **Wall times** are the least reliable numbers, because machines were shared.
 - **The number of seeds** differs between rows, because some runs take long.
 """

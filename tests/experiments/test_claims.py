@@ -81,6 +81,36 @@ def test_a_stronger_baseline_can_refute_the_abstract(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("own", "one_draw", "said"),
+    [
+        (((50, 0.95), (200, 1.0)), ((60, 0.95), (300, 1.0)), "below 1× on 0 of 1 problems."),
+        (((50, 0.95), (200, 1.0)), ((60, 0.95), (100, 1.0)), "(tireworld 0.5×)"),
+        (((50, 0.95), (200, 0.95)), ((60, 0.95), (100, 1.0)), "(tireworld 0.0×)"),
+        (((50, 0.95), (80, 0.95)), ((60, 0.95), (100, 1.0)), "below 1× on 0 of 1 problems."),
+        (((50, 0.95), (200, 1.0)), ((60, 0.95), (100, 0.95)), "below 1× on 0 of 1 problems."),
+        (((50, 0.6), (60, 1.0)), ((40, 0.6), (80, 1.0)), "below 1× on 0 of 1 problems."),
+    ],
+    ids=[
+        *("more", "fewer", "only it got there", "MCQS ended before", "it ended before"),
+        "only to what the constant predictor has",
+    ],
+)
+def test_mcqs_is_compared_with_one_draw_at_the_worst_level(tmp_path, own, one_draw, said):
+    rows = [
+        ("tireworld", label, 0, spent, spent, agreement, agreement)
+        for label, points in (
+            *(("mcqs-s", own), ("random, --draws 1", one_draw)),
+            ("nothing changes", ((0, 0.55),)),
+        )
+        for spent, agreement in points
+    ]
+    write(tmp_path, "efficiency", POINT, rows)
+    assert f"`mcqs-s` {said}" in results_in_words(tmp_path).replace(
+        "below 1× on 1 of 1 problems ", ""
+    )
+
+
+@pytest.mark.parametrize(
     ("outcome", "reason", "verdict"),
     [
         ("no model", "outside the class", Verdict.REPRODUCED),
