@@ -328,6 +328,9 @@ class RunTime:
         holds = None if hours is None else hours <= self.hours
         texts = [NOT_MEASURED if cell is None else f"{60 * cell:,.1f} min" for cell in cells]
         why = "The slower of MCQS-S and MCQS-E, of runs that no budget ended."
+        if holds is None and any(measured.ended_by(problem, "mcqs-s") for problem in self.problems):
+            why = "A budget ended our runs, so their time says nothing."
+            return Judged(texts[0], texts[1], Verdict.NOT_TESTABLE, why)
         return Judged(texts[0], texts[1], verdict_of(holds), why)
 
     def _longest(self, measured: Measured, mark: str) -> float | None:

@@ -199,6 +199,18 @@ def test_a_run_that_a_budget_ended_says_nothing_about_the_stop(tmp_path):
     assert judged(tmp_path, "MCQS-E stops after")[3] == f"**{Verdict.NOT_MEASURED}**"
 
 
+def test_the_time_of_a_run_that_a_budget_ended_is_not_testable(tmp_path):
+    problem = ("probabilistic-elevators", "mcqs-s", 0)
+    write(tmp_path, "efficiency", POINT, [(*problem, 9, 9, 0.5, 0.5)])
+    for reason, verdict in (
+        ("budget spent", Verdict.NOT_TESTABLE),
+        ("no news", Verdict.REPRODUCED),
+    ):
+        heads = ("problem", "strategy", "seed", "stopped_because")
+        write(tmp_path, "efficiency-runs", heads, [(*problem, reason)])
+        assert judged(tmp_path, "Elevators takes about 24 hours")[3] == f"**{verdict}**"
+
+
 def test_the_sentences_have_the_numbers_of_the_rows(tmp_path):
     learned(
         tmp_path,
