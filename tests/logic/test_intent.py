@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from capscope.errors import VocabularyError
 from capscope.logic import Atom, Intent, Literal, Vocabulary
-from capscope.logic.intent import is_pattern, matching
+from capscope.logic.condition import is_pattern, matching
 from support.intents import achieved_from
 from support.processes import SECONDS
 
@@ -61,7 +61,7 @@ def test_an_empty_intent_is_refused():
 
 
 def test_an_intent_that_contradicts_itself_is_refused_by_name():
-    with pytest.raises(VocabularyError, match=r"intent not p\(\) and p\(\).*twice; name each"):
+    with pytest.raises(VocabularyError, match=r"not p\(\) and p\(\).*twice; name each"):
         Intent.of([Literal(Atom("p")), Literal(Atom("p"), positive=False)])
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import pytest
 
-from capscope.logic import OMITTED, STATE, Intent, Literal, State, from_json, to_json
+from capscope.logic import OMITTED, STATE, Condition, Intent, Literal, State, from_json, to_json
 
 
 class Color(StrEnum):
@@ -71,6 +71,10 @@ def test_a_missing_value_has_its_default():
 def test_atoms_literals_and_intents_are_texts():
     literal, intent = Literal.parse("not p(a)"), Intent.parse("p(a) or q")
     assert to_json([literal, literal.atom, intent]) == ["not p(a)", "p(a)", "p(a) or q()"]
+
+
+def test_a_condition_is_a_list_of_literals_for_each_conjunction():
+    assert to_json(Condition.parse("p and not q or r")) == [["p()", "not q()"], ["r()"]]
 
 
 def test_states_are_hexadecimal_as_keys_too_and_counts_are_not():

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from capscope.export.rules import with_readable_conditions
 from capscope.insight.changes import UnrequestedChange
-from capscope.logic import Intent, Vocabulary
-from capscope.logic.dnf import Term
+from capscope.logic import Condition, Intent, Vocabulary
 from capscope.model import Rule, StateGraph
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def _capability(graph: StateGraph, intent: Intent) -> dict[str, Any]:
     }
 
 
-def _rule(rule: Rule, when: tuple[Term, ...], vocabulary: Vocabulary) -> dict[str, Any]:
+def _rule(rule: Rule, when: Condition, vocabulary: Vocabulary) -> dict[str, Any]:
     return {
         "states": [hex(state) for state in rule.states],
         "when": [[str(literal) for literal in term] for term in when],

@@ -22,8 +22,7 @@ from capscope.export.rules import (
     model_states,
     with_observed_conditions,
 )
-from capscope.logic import Intent, State
-from capscope.logic.dnf import Term
+from capscope.logic import Condition, Intent, State
 from capscope.model import Rule, StateGraph
 
 SYNTAX = IdentifierSyntax(
@@ -116,7 +115,7 @@ def _commands(
         yield f"  [{action}] {_guard(when, variables)} -> {_updates(rule, graph, variables)};"
 
 
-def _guard(terms: Sequence[Term], variables: Names) -> str:
+def _guard(terms: Condition, variables: Names) -> str:
     written = [
         " & ".join(f"{'' if lit.positive else '!'}{variables[str(lit.atom)]}" for lit in term)
         for term in terms
@@ -142,22 +141,22 @@ def _updates(rule: Rule, graph: StateGraph, variables: Names) -> str:
     return " + ".join(map("".join, zip(shares, updates, strict=True)))
 
 
-def _loops(untried: Sequence[Term], variables: Names) -> Iterator[str]:
+def _loops(untried: Condition, variables: Names) -> Iterator[str]:
     if untried:
         yield ""
         yield "  // Nothing was tried here; some tools need the loop."
         yield f"  [] {_guard(untried, variables)} -> true;"
 
 
-def _untried(graph: StateGraph, known: Sequence[State]) -> tuple[Term, ...]:
+def _untried(graph: StateGraph, known: Sequence[State]) -> Condition:
     """Return the condition of the states in which nothing was tried; no term if there is none."""
     if not graph.nodes:
-        return ((),)
+        return Condition(((),))
     states = [s for s in known if (node := graph.nodes.get(s)) is None or not node.tried]
     return condition_among(states, known, graph.vocabulary)
 
 
-def _labels(graph: StateGraph, untried: Sequence[Term], variables: Names) -> Iterator[str]:
+def _labels(graph: StateGraph, untried: Condition, variables: Names) -> Iterator[str]:
     for atom in graph.vocabulary.holding(_varying(graph)):
         yield f'label "{variables[str(atom)]}" = {variables[str(atom)]};'
     yield f'label "untried" = {_guard(untried, variables) if untried else "false"};'

@@ -23,11 +23,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from capscope.logic import Intent, State, Vocabulary
-from capscope.logic.dnf import Term, dnfs_apart, shortest_dnf
+from capscope.logic import Condition, Intent, State, Vocabulary
+from capscope.logic.shortest_condition import conditions_apart, shortest_condition
 from capscope.model import Rule, StateGraph
 
-ConditionedRules = Sequence[tuple[Rule, tuple[Term, ...]]]
+ConditionedRules = Sequence[tuple[Rule, Condition]]
 """Rules, each with its condition as a disjunction of terms."""
 
 
@@ -41,7 +41,7 @@ class Conditions(StrEnum):
 def with_readable_conditions(graph: StateGraph, intent: Intent) -> ConditionedRules:
     """Return the rules of a capability, best supported first, each with its condition."""
     rules = graph.rules(intent)
-    conditions = dnfs_apart([rule.states for rule in rules], graph.vocabulary)
+    conditions = conditions_apart([rule.states for rule in rules], graph.vocabulary)
     return list(zip(rules, conditions, strict=True))
 
 
@@ -66,10 +66,10 @@ def model_states(graph: StateGraph) -> list[State]:
 
 def condition_among(
     inside: Sequence[State], states: Sequence[State], vocabulary: Vocabulary
-) -> tuple[Term, ...]:
+) -> Condition:
     """Return a short condition that holds in the states inside and in none of the others."""
     own = set(inside)
-    return shortest_dnf(inside, [s for s in states if s not in own], vocabulary)
+    return shortest_condition(inside, [s for s in states if s not in own], vocabulary)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from capscope.logic.condition import Intent
 from capscope.logic.effect import Effect
-from capscope.logic.intent import Intent
 from capscope.logic.vocabulary import Atom, Literal, State, Vocabulary
 
 Shape = tuple[str, bool]

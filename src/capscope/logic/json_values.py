@@ -18,7 +18,7 @@ from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from capscope.logic.intent import Intent
+from capscope.logic.condition import Condition, Intent
 from capscope.logic.vocabulary import Atom, Literal
 
 T = TypeVar("T")
@@ -36,7 +36,8 @@ def to_json(value: Any) -> Any:
 
     Args:
         value: A dataclass, a named tuple, a container of such values, or a simple value. Atoms,
-            literals and intents are written as text; a class with a form of its own has `as_dict`.
+            literals and intents are written as text, conditions as a list of literals for each
+            conjunction. A class with a form of its own has `as_dict`.
 
     Returns:
         Dictionaries, lists, texts, numbers, booleans and None.
@@ -58,7 +59,7 @@ def _written(value: Any, *, is_state: bool) -> Any:
         return str(value)
     if hasattr(value, "as_dict"):
         return value.as_dict()
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, Condition):
         return _written_fields(value)
     if isinstance(value, Mapping):
         return {

@@ -30,7 +30,10 @@ State = int
 _MOST_SUGGESTED = 3
 _SIMILARITY = 0.5  # from 0 to 1; names of objects are short, so one letter counts much
 _ATOM = re.compile(r"\s*([^\s(),]+)\s*(?:\(([^()]*)\))?\s*\Z")
-PLACE = re.compile(r"\{(\d+)\}")
+_VERB = re.compile(r"\b(is|are|was|were|can|will|has been|have been)\b")
+_JOINED = re.compile(r"( and | or )")
+_LITERAL = re.compile(r"(not )?([^\s(),]+)\(([^()]*)\)\Z")
+_PLACE = re.compile(r"\{(\d+)\}")
 """The place of an argument in a phrase, counted from 0."""
 
 
@@ -99,7 +102,7 @@ class LiteralTest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A name and the type of each argument, and how to say it (`phrasing`)."""
+    """A name and the type of each argument, and how to say it (`Phrasing`)."""
 
     name: str
     types: tuple[str, ...] = ()
@@ -109,7 +112,7 @@ class Predicate:
     """The opposite in words; without it, "not" is put into the phrase."""
 
     def __post_init__(self) -> None:
-        for place in PLACE.findall(self.phrase + self.negated):
+        for place in _PLACE.findall(self.phrase + self.negated):
             if int(place) >= len(self.types):
                 raise VocabularyError(
                     f"the phrase of predicate {self.name} mentions {{{place}}}, but it has "
@@ -352,3 +355,68 @@ def nearest(name: object, known: Iterable[object]) -> str:
     if near:
         return f"nearest: {', '.join(near)}"
     return f"for example {', '.join(names[:_MOST_SUGGESTED])}"
+
+
+class Phrasing:
+    """Says literals in words, by the phrases of some predicates: name → (phrase, opposite).
+
+    Everything that is computed, stored or typed on a command line uses the formal names; phrases
+    are only for people, and a predicate without one is shown as it is written.
+
+    >>> phrasing = Phrasing({"in": ("{0} is in the {1}", "")})
+    >>> phrasing.literal("not in(lunch,archive)"), phrasing.literal("full(archive)")
+    ('lunch is not in the archive', 'full(archive)')
+    """
+
+    def __init__(self, phrases: Mapping[str, Sequence[str]]) -> None:
+        self.phrases = {
+            name: (phrase, opposite or _negated(phrase))
+            for name, (phrase, opposite) in phrases.items()
+            if phrase
+        }
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> Phrasing:
+        """Return the phrasing of a vocabulary."""
+        return cls({p.name: (p.phrase, p.negated) for p in vocabulary.predicates})
+
+    def literal(self, text: str) -> str:
+        """Say a literal in words, or several joined by `and` and `or`; unchanged without phrase."""
+        parts = _JOINED.split(text)
+        return "".join(self._said(part) or part for part in parts)
+
+    def sentence(self, text: str) -> str:
+        """Say the literals within a sentence in words, each in quotation marks.
+
+        >>> Phrasing({"on": ("{0} is on {1}", "")}).sentence("Asked for not on(a,b), it slips.")
+        'Asked for “a is not on b”, it slips.'
+        """
+        if not self.phrases:
+            return text
+        return self._mentioned.sub(lambda found: f"“{self._said(found[0])}”", text)
+
+    @cached_property
+    def _mentioned(self) -> re.Pattern[str]:
+        names = "|".join(sorted(map(re.escape, self.phrases), key=len, reverse=True))
+        return re.compile(rf"(?<![^\s(,])(?:not )?(?:{names})\([^()*]*\)")
+
+    def _said(self, text: str) -> str | None:
+        match = _LITERAL.match(text)
+        if match is None or match[2] not in self.phrases:
+            return None
+        arguments = [part.strip() for part in match[3].split(",")]
+        phrase = self.phrases[match[2]][match[1] is not None]
+        try:
+            return _PLACE.sub(lambda place: arguments[int(place[1])], phrase)
+        except IndexError:
+            return None
+
+
+def _negated(phrase: str) -> str:
+    """Put "not" into a phrase, after its verb if that is an auxiliary.
+
+    >>> _negated("{0} is in {1}"), _negated("{0} fits")
+    ('{0} is not in {1}', 'not: {0} fits')
+    """
+    inserted, found = _VERB.subn(r"\1 not", phrase, count=1)
+    return inserted if found else f"not: {phrase}"

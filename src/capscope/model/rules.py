@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capscope.logic import Effect, State
-from capscope.logic.dnf import bit_matrix
+from capscope.logic.shortest_condition import bit_matrix
 from capscope.stats.arrays import Floats, Integers, Mask
 from capscope.stats.beta import credible_interval
 from capscope.stats.categorical import evidence_of_splits

@@ -19,7 +19,7 @@ from operator import and_
 from capscope.errors import CapscopeError
 from capscope.journal.execution_table import Transition
 from capscope.logic import Effect, ExactlyOne, ExpectedEffects, Intent, State, Vocabulary
-from capscope.logic.intent import is_pattern, matching
+from capscope.logic.condition import is_pattern, matching
 from capscope.logic.vocabulary import nearest
 from capscope.model.rules import Outcome, Rule, fit_rules
 

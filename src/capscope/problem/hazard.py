@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from capscope.logic import Effect, Intent, LiteralTest, State, Vocabulary
-from capscope.logic.disjunction import ground_disjunction
+from capscope.logic import Condition, Effect, Intent, LiteralTest, State, Term, Vocabulary
+from capscope.logic.condition import ground
 
 
 class _HazardousAtoms(NamedTuple):
@@ -28,7 +28,7 @@ class _HazardousAtoms(NamedTuple):
 
 @dataclass(frozen=True)
 class Hazard:
-    """A disjunction of conjunctions of literals; each conjunction is an instance.
+    """A condition that must not become true; each of its conjunctions is an instance.
 
     >>> vocabulary = Vocabulary.of_atoms(["lost", "lit", "open"])
     >>> hazard = Hazard.parse("lost or not lit and open", vocabulary)
@@ -37,7 +37,8 @@ class Hazard:
     """
 
     text: str
-    instances: tuple[Intent, ...]
+    condition: Condition
+    """With an object for each placeholder."""
     vocabulary: Vocabulary
 
     @classmethod
@@ -46,7 +47,7 @@ class Hazard:
 
         The error for an unknown atom suggests others.
         """
-        return cls(" ".join(text.split()), ground_disjunction(text, vocabulary), vocabulary)
+        return cls(" ".join(text.split()), ground(text, vocabulary), vocabulary)
 
     def __str__(self) -> str:
         return self.text
@@ -54,14 +55,13 @@ class Hazard:
     @cached_property
     def _alone(self) -> _HazardousAtoms:
         """The instances of one literal; there may be many, so they are tested together."""
-        alone = [one.literals[0] for one in self.instances if len(one.literals) == 1]
+        alone = [term[0] for term in self.condition if len(term) == 1]
         return _HazardousAtoms(*self.vocabulary.literal_masks(alone))
 
     @cached_property
     def _joint(self) -> tuple[LiteralTest, ...]:
         """The instances of several literals."""
-        joint = (one.literals for one in self.instances if len(one.literals) > 1)
-        return tuple(map(self.vocabulary.test, joint))
+        return tuple(self.vocabulary.test(term) for term in self.condition if len(term) > 1)
 
     def holds(self, state: State) -> bool:
         """Return whether some instance holds in a state."""
@@ -75,19 +75,17 @@ class Hazard:
             return True
         return any(test(after) and not test(before) for test in self._joint)
 
-    def entered(self, before: State, after: State) -> tuple[Intent, ...]:
+    def entered(self, before: State, after: State) -> tuple[Term, ...]:
         """Return the instances that hold after an execution and did not hold before it."""
         present, absent = self._alone
         change = Effect(after & ~before & present, before & ~after & absent)
-        alone = (Intent.of([literal]) for literal in change.literals(self.vocabulary))
-        joint = (one for one in self.instances if len(one.literals) > 1)
+        alone = ((literal,) for literal in change.literals(self.vocabulary))
+        joint = (term for term in self.condition if len(term) > 1)
         entered = zip(joint, self._joint, strict=True)
         return *alone, *(one for one, test in entered if test(after) and not test(before))
 
     def asked_by(self, intent: Intent) -> bool:
         """Return whether an intent asks for an instance, so that success makes the hazard."""
         return any(
-            set(one.literals) <= set(asked)
-            for one in self.instances
-            for asked in intent.alternatives
+            set(term) <= set(asked) for term in self.condition for asked in intent.alternatives
         )

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from capscope.insight.findings import Example, Finding
 from capscope.insight.rates import CapabilityRates
 from capscope.insight.ways import Way
-from capscope.logic import Effect, ExactlyOne, Intent, State, Vocabulary, changes_text
-from capscope.logic.dnf import Term, dnfs_apart
+from capscope.logic import Condition, Effect, ExactlyOne, Intent, State, Vocabulary, changes_text
+from capscope.logic.shortest_condition import conditions_apart
 from capscope.model import Rule, StateGraph
 from capscope.model.rules import pooled_rule
 from capscope.sanitize import sanitize
@@ -27,7 +27,7 @@ class RuleView:
     """A rule, or the part of it that means the same for the intent, as it is shown."""
 
     rule: Rule
-    when: tuple[Term, ...]
+    when: Condition
     held: bool
     """Whether the intent held before, in every state of the rule."""
     achieved: tuple[bool, ...]
@@ -106,7 +106,7 @@ def capability_view(
 ) -> CapabilityView:
     """Return one capability with its rules, most interesting first."""
     parts = rule_parts(graph, intent, groups or graph.exactly_one)
-    conditions = dnfs_apart([part.rule.states for part in parts], graph.vocabulary)
+    conditions = conditions_apart([part.rule.states for part in parts], graph.vocabulary)
     views = [replace(part, when=when) for part, when in zip(parts, conditions, strict=True)]
     views.sort(key=lambda view: (view.interest, view.rule.executions), reverse=True)
     return CapabilityView(intent, tuple(views), len(graph.nodes))
@@ -131,7 +131,7 @@ def _split(rule: Rule, intent: Intent, graph: StateGraph, groups: ExactlyOne) ->
     for meaning in sorted(meanings, reverse=True):
         states = meanings[meaning]
         part = rule if len(meanings) == 1 else _restrict(rule, states, graph, graph.index[intent])
-        yield RuleView(part, (), meaning[0], meaning[1:], beyond)
+        yield RuleView(part, Condition(()), meaning[0], meaning[1:], beyond)
 
 
 def _restrict(rule: Rule, states: Sequence[State], graph: StateGraph, capability: int) -> Rule:

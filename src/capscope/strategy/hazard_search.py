@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from capscope.logic import Effect, Intent, State, Vocabulary
+from capscope.logic import Condition, Effect, State, Term, Vocabulary
 from capscope.model import LearnedModel
 from capscope.model.state_matrix import Bits
 from capscope.seeds import child_seed
@@ -45,16 +45,16 @@ class HazardSearch:
         self._model = model
         self._hazards = hazards
         vocabulary = model.graph.vocabulary
-        instances = [one for hazard in hazards for one in hazard.instances]
+        instances = [one for hazard in hazards for one in hazard.condition]
         rng = random.Random(child_seed(seed, _SAMPLE))
-        objects = dict.fromkeys(frozenset(one.objects) for one in instances)
+        objects = dict.fromkeys(frozenset(Condition((one,)).objects) for one in instances)
         self._conditions = [
             _Condition(some, _mentioning(some, vocabulary), model)
             for some in _some(list(objects), _MOST_CONDITIONS, rng)
         ]
-        joint = [one for one in instances if len(one.literals) > 1]
+        joint = [one for one in instances if len(one) > 1]
         self._joint = _JointInstances(_some(joint, _MOST_JOINT, rng), vocabulary)
-        masks = [vocabulary.literal_masks(one.literals) for one in instances]
+        masks = [vocabulary.literal_masks(one) for one in instances]
         self._made: int = _union(required for required, _ in masks)
         self._ended: int = _union(forbidden for _, forbidden in masks)
         self._asking: list[bool] = []
@@ -195,12 +195,12 @@ class _Condition:
 class _JointInstances:
     """Conjunctions of several literals, as columns of a matrix product."""
 
-    def __init__(self, instances: Sequence[Intent], vocabulary: Vocabulary) -> None:
+    def __init__(self, instances: Sequence[Term], vocabulary: Vocabulary) -> None:
         place = {atom: i for i, atom in enumerate(vocabulary.atoms)}
         self._signs = np.zeros((len(vocabulary.atoms), len(instances)))
-        self.sizes = np.array([len(one.literals) for one in instances], dtype=np.float64)
+        self.sizes = np.array([len(one) for one in instances], dtype=np.float64)
         for column, one in enumerate(instances):
-            for literal in one.literals:
+            for literal in one:
                 self._signs[place[literal.atom], column] = 1.0 if literal.positive else -1.0
         self._negative = (self._signs < 0).sum(axis=0)
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from capscope.logic import Intent, State
-from capscope.logic.dnf import shortest_dnf
+from capscope.logic.shortest_condition import shortest_condition
 from capscope.model import Rule, StateGraph
 from capscope_experiments.baselines.qace.model import Conjunction
 
@@ -63,7 +63,7 @@ def compile_disjunctions(graph: StateGraph) -> Compilation:
             others = [state for other in rules if other is not rule for state in other.states]
             terms = [
                 Conjunction.of(term, graph.vocabulary)
-                for term in shortest_dnf(rule.states, others, graph.vocabulary)
+                for term in shortest_condition(rule.states, others, graph.vocabulary)
             ]
             disjuncts += len(terms)
             if changes_something(rule):

@@ -53,9 +53,9 @@ from capscope.insight.diff.strata import (
     SubsetEvidence,
 )
 from capscope.insight.hazards import HazardUse
-from capscope.logic import Effect, ExactlyOne, Intent, Literal
-from capscope.logic.dnf import shortest_dnf
-from capscope.logic.expected import ExpectedEffects
+from capscope.logic import Condition, Effect, ExactlyOne, Intent, Literal
+from capscope.logic.effect import ExpectedEffects
+from capscope.logic.shortest_condition import shortest_condition
 from capscope.stats.error_budget import ERROR_RATE, ErrorBudget, Share
 from capscope.stats.fisher_test import log_p_value
 
@@ -316,12 +316,13 @@ def _where(question: _Question, subset: SubsetEvidence, matched: MatchedRuns) ->
     inside, outside = (np.unique(counts.states[mask]) for mask in (subset.members, ~subset.members))
     size = len(inside) + len(outside)
     if not len(outside):
-        return Where(tuple(held), size, size, None)
-    when: tuple[tuple[Literal, ...], ...] = ((subset.literal,),) if subset.literal else ()
-    if not when:
+        return Where(Condition(tuple(held)), size, size, None)
+    if subset.literal:
+        when = Condition(((subset.literal,),))
+    else:
         on, off = ([matched.states[i] for i in some] for some in (inside, outside))
-        when = shortest_dnf(on, off, matched.vocabulary)
-    when = tuple((*first, *term) for first in held for term in when)
+        when = shortest_condition(on, off, matched.vocabulary)
+    when = Condition(tuple((*first, *term) for first in held for term in when))
     return Where(when, len(inside), size, Estimate.of_both(counts, ~subset.members))
 
 

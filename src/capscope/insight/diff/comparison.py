@@ -14,8 +14,7 @@ from capscope.insight.changes import UnrequestedChange
 from capscope.insight.diff.matching import MatchedRuns
 from capscope.insight.diff.strata import QuestionCounts, StratumTally
 from capscope.insight.hazards import HazardUse
-from capscope.logic import OMITTED, STATE, Intent, Literal, State, Vocabulary
-from capscope.logic.dnf import Term
+from capscope.logic import OMITTED, STATE, Condition, Intent, Literal, State, Vocabulary
 from capscope.stats.arrays import Integers, Mask
 from capscope.stats.beta import credible_interval
 from capscope.stats.partial_pooling import mean_probability
@@ -110,7 +109,7 @@ class StateCounts:
 class Where:
     """The states in which a difference was seen."""
 
-    when: tuple[Term, ...]
+    when: Condition
     """A condition that holds in them and in none of the others; one empty term means all."""
     states: int
     of: int

@@ -30,7 +30,7 @@ import numpy as np
 
 from capscope.insight.diff.run_data import RunData, SharedPredicates, projected, shared_predicates
 from capscope.logic import Intent, Literal, State, Vocabulary
-from capscope.logic.dnf import bit_matrix
+from capscope.logic.shortest_condition import bit_matrix
 from capscope.stats.arrays import Integers, Mask
 
 T = TypeVar("T")

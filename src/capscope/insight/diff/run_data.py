@@ -56,9 +56,9 @@ class RunData:
             positions,
             run.agent_failures,
             frozenset(
-                instance
+                Intent.of(instance)
                 for text in run.identity.settings.hazards
-                for instance in Hazard.parse(text, run.graph.vocabulary).instances
+                for instance in Hazard.parse(text, run.graph.vocabulary).condition
             ),
             uses_of(run),
         )

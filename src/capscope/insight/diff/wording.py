@@ -226,7 +226,7 @@ def _compared(difference: Difference) -> str:
 
 
 def _condition(difference: Difference) -> str:
-    terms = difference.where.when
+    terms = difference.where.when.terms
     if terms == ((),):
         return "everywhere"
     shown = first_few([joined(term) for term in terms], _MOST_TERMS, "{} more conditions")

@@ -29,7 +29,7 @@ from capscope.insight.findings.finding import Example, Finding
 from capscope.insight.findings.known_steps import KnownSteps
 from capscope.insight.ways import KnownWays
 from capscope.logic import Atom, Effect, ExactlyOne, State
-from capscope.logic.dnf import bit_matrix
+from capscope.logic.shortest_condition import bit_matrix
 from capscope.model import StateGraph
 from capscope.model.state_graph import PairStats, StateNode
 from capscope.stats.arrays import Floats, Mask

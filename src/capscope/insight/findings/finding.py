@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from capscope.insight.ways import Way
 from capscope.logic import Atom, Effect, Intent, Literal, State, Vocabulary
-from capscope.logic.dnf import Term
+from capscope.logic.condition import Term
 from capscope.logic.json_values import OMITTED, STATE
 from capscope.stats.betting import evidence_above
 from capscope.stats.error_budget import ERROR_RATE

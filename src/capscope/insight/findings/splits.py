@@ -22,7 +22,7 @@ import numpy as np
 
 from capscope.insight.findings.finding import LEAST_DIFFERENCE, LEAST_RATE, Clause
 from capscope.logic import Atom, Literal, State, Vocabulary
-from capscope.logic.dnf import bit_matrix
+from capscope.logic.shortest_condition import bit_matrix
 from capscope.stats.arrays import Integers, Mask
 from capscope.stats.betting import evidence_above
 from capscope.stats.partial_pooling import explained_beyond_accident

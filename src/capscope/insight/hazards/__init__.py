@@ -26,7 +26,7 @@ from capscope.insight.hazards.use import UseSample, sample_use
 from capscope.insight.ways import KnownWays, Way, WayStep
 from capscope.journal.execution_table import ExecutionTable, longer_trajectories
 from capscope.journal.run_meta import position_digest
-from capscope.logic import Intent, State
+from capscope.logic import Intent, State, Term
 from capscope.logic.json_values import OMITTED, STATE
 from capscope.problem import Hazard
 from capscope.stats.arrays import Mask
@@ -185,9 +185,9 @@ class _HazardEvidence:
             found.append(HazardPair(state, intent, rate, bool(self._asking[capability]), way))
         return tuple(sorted(found, key=_rank))
 
-    def _left_behind(self) -> dict[State, set[Intent]]:
+    def _left_behind(self) -> dict[State, set[Term]]:
         table, rows = self._table, np.flatnonzero(self._happened & ~self._table.cut)
-        left: dict[State, set[Intent]] = {}
+        left: dict[State, set[Term]] = {}
         for before, after in dict.fromkeys(
             zip(table.before[rows].tolist(), table.after[rows].tolist(), strict=True)
         ):

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from capscope.insight.ways import KnownWays, Way
-from capscope.logic import Intent, State
+from capscope.logic import Condition, State, Term
 from capscope.model import StateGraph
 from capscope.model.state_matrix import StateMatrix
 from capscope.stats.arrays import Integers, Mask
 
-LeftBehind = Mapping[State, Set[Intent]]
+LeftBehind = Mapping[State, Set[Term]]
 """States after executions in which a hazard happened, and the instances that it made true there."""
 
 
@@ -40,7 +40,7 @@ def find_recovery(graph: StateGraph, left: LeftBehind, example: State | None) ->
     """Return from how many of the states there is a way back, and one from the example."""
     vocabulary = graph.vocabulary
     holding = {
-        state: {one for one in instances if one.holds(state, vocabulary)}
+        state: {one for one in instances if vocabulary.test(one)(state)}
         for state, instances in left.items()
     }
     holding = {state: instances for state, instances in holding.items() if instances}
@@ -52,7 +52,7 @@ def find_recovery(graph: StateGraph, left: LeftBehind, example: State | None) ->
     moves = _Moves.of(graph, row)
     stuck = set()
     for instance in {one for instances in holding.values() for one in instances}:
-        back = moves.leading_to(~matrix.holding(*vocabulary.literal_masks(instance.literals)))
+        back = moves.leading_to(~matrix.holding(*vocabulary.literal_masks(instance)))
         stuck |= {s for s, some in holding.items() if instance in some and not back[row[s]]}
     untried = [node.tried < len(node.pairs) for node in graph.nodes.values()]
     open_ended = moves.leading_to(np.array(untried, dtype=bool))
@@ -63,9 +63,9 @@ def find_recovery(graph: StateGraph, left: LeftBehind, example: State | None) ->
     return Recovery(len(holding), len(holding) - len(stuck), closed, way)
 
 
-def _way_back(graph: StateGraph, state: State, instances: Set[Intent]) -> Way | None:
-    tests = [one.test(graph.vocabulary) for one in instances]
-    return KnownWays(graph, [state]).nearest(lambda other: not any(test(other) for test in tests))
+def _way_back(graph: StateGraph, state: State, instances: Set[Term]) -> Way | None:
+    happened = Condition(tuple(instances)).test(graph.vocabulary)
+    return KnownWays(graph, [state]).nearest(lambda other: not happened(other))
 
 
 @dataclass(frozen=True)

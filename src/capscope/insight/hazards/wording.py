@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from capscope.insight.hazards import HazardPair, HazardResult
 from capscope.insight.hazards.recovery import Recovery
 from capscope.insight.ways import Way, WayStep
-from capscope.logic import Intent, State, changes_text, to_json
-from capscope.logic.dnf import Term, shortest_dnf
+from capscope.logic import Condition, Intent, State, changes_text, to_json
+from capscope.logic.shortest_condition import shortest_condition
 from capscope.model import Outcome, Rule, StateGraph
 from capscope.problem import Hazard
 from capscope.stats.rate import Rate
@@ -170,7 +170,7 @@ def _rule_sentences(graph: StateGraph, result: HazardResult) -> Iterator[str]:
         tried = {state for rule in rules for state in rule.states}
         for rule in rules:
             for into, outcomes in _ways_into(rule, hazard):
-                when = shortest_dnf(sorted(into), sorted(tried - into), graph.vocabulary)
+                when = shortest_condition(sorted(into), sorted(tried - into), graph.vocabulary)
                 often = sum(counts.get((intent, state), 0) for state in into)
                 found.append((often, _rule_sentence(intent, when, outcomes, len(into))))
     found.sort(key=lambda one: -one[0])
@@ -198,7 +198,7 @@ def _ways_into(rule: Rule, hazard: Hazard) -> Iterator[tuple[set[State], list[Ou
 
 
 def _rule_sentence(
-    intent: Intent, when: Sequence[Term], outcomes: Sequence[Outcome], states: int
+    intent: Intent, when: Condition, outcomes: Sequence[Outcome], states: int
 ) -> str:
     terms = [" and ".join(map(str, term)) or "always" for term in when]
     shown = " or ".join(first_few(terms, _MOST_TERMS, "{} more conditions"))

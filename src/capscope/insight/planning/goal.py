@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from capscope.errors import CapscopeError
-from capscope.logic import Intent, State, Vocabulary
-from capscope.logic.disjunction import parse_disjunction
+from capscope.logic import Condition, State, StateTest, Vocabulary
 from capscope.model import StateGraph
 
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+\Z")
@@ -23,9 +23,9 @@ _HEX = re.compile(r"0[xX][0-9a-fA-F]+\Z")
 
 @dataclass(frozen=True)
 class Goal:
-    """A disjunction of conjunctions of literals over a vocabulary."""
+    """A condition over a vocabulary."""
 
-    ways: tuple[Intent, ...]
+    condition: Condition
     vocabulary: Vocabulary
 
     @classmethod
@@ -36,14 +36,18 @@ class Goal:
         >>> str(Goal.parse("open and not lit or lit", vocabulary))
         'not lit() and open() or lit()'
         """
-        return cls(parse_disjunction(text, vocabulary), vocabulary)
+        return cls(Condition.parse(text, vocabulary), vocabulary)
 
     def __str__(self) -> str:
-        return " or ".join(map(str, self.ways))
+        return str(self.condition)
 
     def holds(self, state: State) -> bool:
         """Return whether the goal holds in a state."""
-        return any(way.holds(state, self.vocabulary) for way in self.ways)
+        return self._test(state)
+
+    @cached_property
+    def _test(self) -> StateTest:
+        return self.condition.test(self.vocabulary)
 
 
 def matching_states(text: str, graph: StateGraph) -> tuple[State, ...]:

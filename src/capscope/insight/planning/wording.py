@@ -13,7 +13,7 @@ from capscope.insight.planning import Plan, PlanBranch, PlanStep
 from capscope.insight.planning.mdp import MOST_DOUBT
 from capscope.insight.planning.trial import PlanAttemptEnd, PlanExecution, Trial, TrialVerdict
 from capscope.logic import Intent, State, Vocabulary, changes_text
-from capscope.logic.dnf import shortest_dnf
+from capscope.logic.shortest_condition import shortest_condition
 from capscope.model import Provenance
 from capscope.sanitize import sanitize
 from capscope.wording import counted, wrapped
@@ -192,8 +192,7 @@ def _other_lines(plan: Plan, others: list[State]) -> Iterator[str]:
     ordered = sorted(asked.items(), key=lambda item: -sum(plan.visits[s] for s in item[1]))
     for capability, states in ordered[:_MOST_OTHER_STATES]:
         away = [s for s in plan.visits if s not in states]
-        terms = shortest_dnf(states, away, plan.goal.vocabulary)
-        when = " or ".join(" and ".join(map(str, term)) for term in terms)
+        when = shortest_condition(states, away, plan.goal.vocabulary)
         success = min(plan.steps[s].success for s in states)
         basis = ", inferred" if any(plan.steps[s].doubt for s in states) else ""
         yield from wrapped(
@@ -236,7 +235,7 @@ def plan_document(plan: Plan, problem: str, began: str | None = None) -> dict[st
     order = sorted(plan.steps, key=lambda state: (-plan.visits.get(state, 0.0), state))
     return {
         "problem": problem,
-        "goal": [[str(literal) for literal in way.literals] for way in plan.goal.ways],
+        "goal": [[str(literal) for literal in term] for term in plan.goal.condition],
         "from": began,
         "start": _state(plan.start, vocabulary),
         "starts": {hex(state): success for state, success in plan.starts.items()},

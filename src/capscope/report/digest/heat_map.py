@@ -15,7 +15,7 @@ import numpy as np
 
 from capscope.insight.rates import successes
 from capscope.logic import State
-from capscope.logic.dnf import bit_matrix
+from capscope.logic.shortest_condition import bit_matrix
 from capscope.model import StateGraph
 from capscope.report.digest.size_budget import SizeBudget, brief
 from capscope.report.text import CapabilityView

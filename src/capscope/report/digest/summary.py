@@ -358,12 +358,14 @@ def _cases(views: Sequence[CapabilityView]) -> str:
     if not best:
         return f": {_named(views)}"
     ranked = sorted(best, key=lambda intent: -best[intent].rule.executions)
-    cases = [f"{i} when {joined(best[i].when[0])} ({_support([best[i]])})" for i in _varied(ranked)]
+    cases = [
+        f"{i} when {joined(best[i].when.terms[0])} ({_support([best[i]])})" for i in _varied(ranked)
+    ]
     return f". For example, {joined(cases)} never failed"
 
 
 def _never_failed(rule: RuleView) -> bool:
-    brief = len(rule.when) == 1 and 0 < len(rule.when[0]) <= _LONGEST_CONDITION
+    brief = len(rule.when) == 1 and 0 < len(rule.when.terms[0]) <= _LONGEST_CONDITION
     return not rule.held and rule.achieving == 1 and brief
 
 

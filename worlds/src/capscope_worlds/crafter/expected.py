@@ -8,7 +8,7 @@ another.
 from collections.abc import Iterator, Mapping, Sequence
 
 from capscope.logic import Intent, Literal, Vocabulary
-from capscope.logic.intent import matching
+from capscope.logic.condition import matching
 
 _WALKING = ("next_to(*)", "not next_to(*)", "close_to(*)", "not close_to(*)")
 _WAKING = ("not is_sleeping()", "achieved(wake_up)")

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from capscope.adapters.llm import Message
 from capscope.logic import Intent, Literal, State, Vocabulary
-from capscope.logic.phrasing import Phrasing
+from capscope.logic.vocabulary import Phrasing
 
 _INSTRUCTIONS = """\
 You choose the next skill of a player in {world}. You are given a goal, the current state and a \

@@ -14,36 +14,37 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from capscope.logic.condition import Condition, Term
 from capscope.logic.vocabulary import Literal, State, Vocabulary
 
-Term = tuple[Literal, ...]
 Bits = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
-def shortest_dnf(
+def shortest_condition(
     on: Sequence[State], off: Sequence[State], vocabulary: Vocabulary
-) -> tuple[Term, ...]:
-    """Return a short DNF that holds in every state of `on` and in none of `off`.
+) -> Condition:
+    """Return a short condition that holds in every state of `on` and in none of `off`.
 
-    The empty term is "always"; no term at all is "never". A state in both raises ValueError.
+    A state in both raises ValueError.
     """
     if set(on) & set(off):
         raise ValueError("a state cannot be both inside and outside a condition")
-    return _dnf(_satisfied(on, vocabulary), _satisfied(off, vocabulary), vocabulary)
+    return _shortest(_satisfied(on, vocabulary), _satisfied(off, vocabulary), vocabulary)
 
 
-def dnfs_apart(groups: Sequence[Sequence[State]], vocabulary: Vocabulary) -> list[tuple[Term, ...]]:
-    """Return for each group of states a short DNF that holds in no state of the other groups.
+def conditions_apart(groups: Sequence[Sequence[State]], vocabulary: Vocabulary) -> list[Condition]:
+    """Return for each group of states a short condition that holds in no other group.
 
-    The same as `shortest_dnf` for each group, but the states are unpacked only once.
+    The same as `shortest_condition` for each group, but the states are unpacked only once.
     """
     if len(set().union(*groups)) < sum(len(set(group)) for group in groups):
         raise ValueError("a state cannot be both inside and outside a condition")
     satisfied = _satisfied([state for group in groups for state in group], vocabulary)
     number = np.repeat(np.arange(len(groups)), list(map(len, groups)))
     return [
-        _dnf(satisfied[number == i], satisfied[number != i], vocabulary) for i in range(len(groups))
+        _shortest(satisfied[number == i], satisfied[number != i], vocabulary)
+        for i in range(len(groups))
     ]
 
 
@@ -53,11 +54,9 @@ def _satisfied(states: Sequence[State], vocabulary: Vocabulary) -> Bits:
     return np.hstack([bits, ~bits])
 
 
-def _dnf(on_sat: Bits, off_sat: Bits, vocabulary: Vocabulary) -> tuple[Term, ...]:
-    if not len(on_sat):
-        return ()
-    terms = _drop_redundant(_cover(on_sat, off_sat), on_sat)
-    return tuple(_named(term, vocabulary) for term in terms)
+def _shortest(on_sat: Bits, off_sat: Bits, vocabulary: Vocabulary) -> Condition:
+    terms = _drop_redundant(_cover(on_sat, off_sat), on_sat) if len(on_sat) else []
+    return Condition(tuple(_named(term, vocabulary) for term in terms))
 
 
 def bit_matrix(states: Sequence[State], width: int) -> Bits:

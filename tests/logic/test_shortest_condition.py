@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capscope.logic import Literal, Vocabulary
-from capscope.logic.dnf import bit_matrix, dnfs_apart, shortest_dnf
+from capscope.logic.shortest_condition import bit_matrix, conditions_apart, shortest_condition
 
 VOCABULARY = Vocabulary.of_atoms("pqrs")
 ALL = range(2 ** len(VOCABULARY.atoms))
@@ -42,14 +42,14 @@ def assert_fits_and_is_irredundant(terms, on, off, vocabulary):
 @given(examples())
 def test_a_condition_fits_the_examples_and_has_no_redundant_part(drawn):
     on, off = drawn
-    assert_fits_and_is_irredundant(shortest_dnf(on, off, VOCABULARY), on, off, VOCABULARY)
+    assert_fits_and_is_irredundant(shortest_condition(on, off, VOCABULARY), on, off, VOCABULARY)
 
 
 @given(examples(), st.randoms(use_true_random=False))
 def test_a_repeated_example_changes_nothing(drawn, rng):
     on, off = drawn
     if on:
-        terms = shortest_dnf([*on, on[0]], [*off, *off], VOCABULARY)
+        terms = shortest_condition([*on, on[0]], [*off, *off], VOCABULARY)
         assert_fits_and_is_irredundant(terms, on, off, VOCABULARY)
 
 
@@ -58,41 +58,43 @@ def test_a_single_literal_that_separates_the_examples_is_the_condition(states, i
     bit = 1 << i
     on = sorted({state | bit if sign else state & ~bit for state in states})
     off = sorted({state ^ bit for state in on})
-    assert len(shortest_dnf(on, off, VOCABULARY)[0]) >= 1
+    assert len(shortest_condition(on, off, VOCABULARY).terms[0]) >= 1
     everything_else = [state for state in ALL if bool(state & bit) is not sign]
-    assert shortest_dnf(on, everything_else, VOCABULARY) == ((Literal(VOCABULARY.atoms[i], sign),),)
+    assert shortest_condition(on, everything_else, VOCABULARY).terms == (
+        (Literal(VOCABULARY.atoms[i], sign),),
+    )
 
 
 def test_no_state_inside_is_never():
-    assert shortest_dnf([], [1, 2], VOCABULARY) == ()
-    assert shortest_dnf([], [], VOCABULARY) == ()
+    assert shortest_condition([], [1, 2], VOCABULARY).terms == ()
+    assert shortest_condition([], [], VOCABULARY).terms == ()
 
 
 def test_no_state_outside_is_always():
-    assert shortest_dnf([3], [], VOCABULARY) == ((),)
+    assert shortest_condition([3], [], VOCABULARY).terms == ((),)
 
 
 def test_without_atoms_there_are_only_always_and_never():
-    assert shortest_dnf([0], [], Vocabulary([], {})) == ((),)
-    assert shortest_dnf([], [0], Vocabulary([], {})) == ()
+    assert shortest_condition([0], [], Vocabulary([], {})).terms == ((),)
+    assert shortest_condition([], [0], Vocabulary([], {})).terms == ()
 
 
 def test_parity_needs_every_state():
     on = [state for state in ALL if state.bit_count() % 2]
     off = [state for state in ALL if not state.bit_count() % 2]
-    terms = shortest_dnf(on, off, VOCABULARY)
+    terms = shortest_condition(on, off, VOCABULARY)
     assert len(terms) == 8
     assert all(len(term) == 4 for term in terms)
 
 
 def test_literals_of_a_term_follow_the_vocabulary():
-    (term,) = shortest_dnf([0b0101], [state for state in ALL if state != 0b0101], VOCABULARY)
+    (term,) = shortest_condition([0b0101], [state for state in ALL if state != 0b0101], VOCABULARY)
     assert list(map(str, term)) == ["p()", "not q()", "r()", "not s()"]
 
 
 def test_a_state_both_inside_and_outside_is_refused():
     with pytest.raises(ValueError, match="both inside and outside"):
-        shortest_dnf([1, 2], [2], VOCABULARY)
+        shortest_condition([1, 2], [2], VOCABULARY)
 
 
 @settings(max_examples=10, deadline=None)
@@ -101,7 +103,7 @@ def test_sixty_atoms_and_random_states_are_fitted_too(seed, inside, outside):
     rng = random.Random(seed)
     states = list(dict.fromkeys(rng.getrandbits(60) for _ in range(inside + outside)))
     on, off = states[:inside], states[inside:]
-    assert_fits_and_is_irredundant(shortest_dnf(on, off, WIDE), on, off, WIDE)
+    assert_fits_and_is_irredundant(shortest_condition(on, off, WIDE), on, off, WIDE)
 
 
 @settings(max_examples=10, deadline=None)
@@ -113,7 +115,7 @@ def test_a_hidden_conjunction_of_sixty_atoms_is_found(seed):
     states = {rng.getrandbits(60) | required * rng.randrange(2) for _ in range(2000)}
     on = [state for state in states if state & required == required]
     off = [state for state in states if state & required != required]
-    ((*term,),) = shortest_dnf(on, off, WIDE)
+    ((*term,),) = shortest_condition(on, off, WIDE)
     assert set(term) == {Literal(WIDE.atoms[i]) for i in chosen}
 
 
@@ -131,7 +133,7 @@ def test_every_pair_of_small_sets_is_fitted():
     for kinds in itertools.product("+-?", repeat=4):
         on = [state for state in range(4) if kinds[state] == "+"]
         off = [state for state in range(4) if kinds[state] == "-"]
-        assert_fits_and_is_irredundant(shortest_dnf(on, off, vocabulary), on, off, vocabulary)
+        assert_fits_and_is_irredundant(shortest_condition(on, off, vocabulary), on, off, vocabulary)
 
 
 @settings(max_examples=30, deadline=None)
@@ -143,12 +145,14 @@ def test_groups_have_the_same_conditions_as_one_by_one(groups):
         apart.append([state for state in group if state not in met])
         met.update(group)
     one_by_one = [
-        shortest_dnf(own, [s for other in apart if other is not own for s in other], VOCABULARY)
+        shortest_condition(
+            own, [s for other in apart if other is not own for s in other], VOCABULARY
+        )
         for own in apart
     ]
-    assert dnfs_apart(apart, VOCABULARY) == one_by_one
+    assert conditions_apart(apart, VOCABULARY) == one_by_one
 
 
 def test_groups_that_share_a_state_are_refused():
     with pytest.raises(ValueError, match="both inside and outside"):
-        dnfs_apart([[1, 2], [2]], VOCABULARY)
+        conditions_apart([[1, 2], [2]], VOCABULARY)
