@@ -362,7 +362,7 @@ def test_the_interval_of_a_change_contains_the_change():
 THOROUGH = Settings(precision=0.001)
 
 
-def kept(folder, name, quirk=None, seed=0, executions=1500, strategy="exhaustive"):
+def kept(folder, name, quirk=None, seed=0, executions=3000, strategy="exhaustive"):
     return assess(
         problem(HOUSE, quirk, success=0.9),
         strategy=strategy,
@@ -386,7 +386,7 @@ def weak_at_opening(intent, state, rng, step):
 
 @pytest.mark.parametrize("strategy", ["exhaustive", "random"])
 def test_an_agent_does_not_differ_from_itself(house, tmp_path, strategy):
-    for seed in (1, 2):
+    for seed in (3, 4):
         other = kept(tmp_path, f"{strategy}{seed}", None, seed, 800, strategy)
         comparison = compare_runs(house, other)
         assert not comparison.differences
@@ -419,7 +419,7 @@ def test_a_planted_loss_is_reported(house, tmp_path):
 
 
 def test_a_planted_loss_in_one_state_is_reported_with_its_state(house, tmp_path):
-    other = kept(tmp_path, "stays", stays_with_the_key, 1, 2500)
+    other = kept(tmp_path, "stays", stays_with_the_key, 1)
     (loss,) = compare_runs(house, other).differences
     assert (loss.change, str(loss.capability)) == (DiffKind.LOST, "at(sw)")
     assert [sorted(map(str, term)) for term in loss.where.when] == [["holding(key)", "open()"]]
