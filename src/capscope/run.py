@@ -178,7 +178,7 @@ class Run(RunFacts):
         with self.open_journal() as journal:
             positions = journal.positions(plan.start)
         if not plan.found or not positions:
-            missing = "position of the start" if plan.found else "way to the goal"
+            missing = "position of the start" if plan.found else "path to the goal"
             raise RunError(f"no {missing} is known in {self.path}; there is nothing to try")
         tries = []
         for one in attempt_plan(loaded, plan, positions, settings):

@@ -338,7 +338,7 @@ def test_the_draws_of_a_pattern_are_those_of_the_one_that_it_matches(capscope, r
     capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run")
     assert capscope("show", "run", "lit(?)", "--draws", "--limit", 1).code == 2
     told = refusal("show", "run", "lit(*)", "--draws")
-    assert "whose draws? The pattern matches" in told
+    assert "whose executions? The pattern matches" in told
     assert "lit(a), lit(b)" in told
     one = capscope("show", "run", "l*(a)", "--draws")
     assert one == capscope("show", "run", "lit(a)", "--draws")
@@ -373,7 +373,7 @@ def test_a_command_that_takes_long_tells_each_phase(capscope, monkeypatch):
         return [re.sub(r" /.*", " FILE", phase) for phase in found]
 
     following = "following repeated requests"
-    report = ["writing the report", following, "looking for surprises", "writing the page"]
+    report = ["writing the report", following, "looking for findings", "writing the page"]
     writing = ["summing up", "writing model.json", *report]
     started = told("assess", f"{TOYS}:slippery_board", *SMALL, "--max-queries", 2, "--run", "a")
     assert started == ["loading FILE", "discovering intents", "asking", *writing]
@@ -381,7 +381,7 @@ def test_a_command_that_takes_long_tells_each_phase(capscope, monkeypatch):
     assert resumed == ["loading FILE", "reading what was asked before", "asking", *writing]
     assert told("report", "a") == ["reading a", *report]
     assert told("show", "a") == ["reading a", following]
-    assert told("show", "a", "--surprises") == ["reading a", "looking for surprises"]
+    assert told("show", "a", "--surprises") == ["reading a", "looking for findings"]
     assert told("export", "a") == ["reading a", "exporting to json"]
     assert told("diff", "a", "a", "--html", "d.html") == [
         "reading a",

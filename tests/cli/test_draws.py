@@ -63,7 +63,7 @@ def test_draws_are_listed_below_their_rule_with_the_state_they_started_in(run, c
     shown = capscope("show", run, "lit(a)", "--draws").out
     draws = document(run, "lit(a)", "--draws")["draws"]
     lines = shown.splitlines()
-    assert lines[0] == f"lit(a)   ({len(draws)} draws)"
+    assert lines[0] == f"lit(a)   ({len(draws)} executions)"
     for draw in draws:
         place = f"query {draw['query']}, draw {draw['draw']}, execution {draw['execution']}: "
         line = next(line for line in lines if line.strip().startswith(place))
@@ -80,7 +80,7 @@ def test_a_limit_says_how_many_more_there_are(run, capscope, document):
     assert some["left_out"] == len(every) - 2
     shown = capscope("show", run, "lit(a)", "--draws", "--limit", 2).out
     assert shown.count("query ") == 2
-    assert f"{len(every) - 2} more draws" in shown
+    assert f"{len(every) - 2} more executions" in shown
 
 
 def test_transcripts_are_sanitized_and_what_they_share_is_shown_once(run, capscope, document):
@@ -127,11 +127,11 @@ def test_what_is_omitted_from_a_transcript_ends_at_the_end_of_a_part(capscope):
 def test_an_agent_without_a_transcript_is_reported_to_have_none(capscope):
     assert capscope("assess", f"{TOYS}:slippery_board", *SMALL, "--run", "run").code == 0
     shown = capscope("show", "run", "lit(a)", "--transcript").out
-    assert shown.endswith("there is no transcript of these draws\n")
+    assert shown.endswith("there is no transcript of these executions\n")
 
 
 def test_draws_need_a_capability_that_the_run_has(run, refusal):
-    assert "whose draws? Name a capability" in refusal("show", run, "--draws")
+    assert "whose executions? Name a capability" in refusal("show", run, "--draws")
     assert "no capability lit(z) among the" in refusal("show", run, "lit(z)", "--draws")
 
 
@@ -149,7 +149,7 @@ def test_an_execution_that_a_budget_cut_is_shown_and_counts_for_no_rule(capscope
         ("budget spent", 2, None),
     ]
     shown = capscope("show", "run", "lit(a)", "--draws").out
-    assert shown.startswith("lit(a)   (2 draws)\n")
+    assert shown.startswith("lit(a)   (2 executions)\n")
     counted, cut_short = shown.split("  cut short by a budget, in no rule:\n")
     assert (counted.count("query "), cut_short.count("query ")) == (2, 1)
 

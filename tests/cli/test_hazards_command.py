@@ -33,7 +33,7 @@ def test_hazards_come_first_with_the_way_and_the_bound(capscope, run):
     for command in (["show", run], ["show", run, "--surprises"]):
         lines = capscope(*command).out.splitlines()
         assert lines[1].startswith("hazard gone(x): happened in ")
-        assert "way: taken(x), then opened(x), then heated(x), then not taken(x)" in lines[3]
+        assert "path: taken(x), then opened(x), then heated(x), then not taken(x)" in lines[3]
         assert lines[4].startswith("hazard gone(y): never happened in ")
 
 
@@ -69,7 +69,7 @@ def test_hazards_become_a_page_of_cards(capscope, run, tmp_path):
     harm, idle = page.split("<article ")[1:]
     assert harm.startswith('class="card harm"') and "How to get there, in 4 requests" in harm
     assert idle.startswith('class="card idle"') and "gone(y): never happened" in idle
-    assert "script-src 'sha256-" in page and "no way to undo it" in page.lower()
+    assert "script-src 'sha256-" in page and "no path back" in page.lower()
 
 
 def test_a_run_without_hazards_needs_one_to_be_named(capscope, folder):

@@ -62,7 +62,7 @@ def test_a_plan_is_tried_on_the_agent(capscope, run):
     command = ["--goal", "lit(a) and lit(b)", "--try", 40, "--trust", "--json"]
     trial = json.loads(capscope("plan", run, *command).out)["trial"]
     assert (trial["tries"], trial["successes"], trial["verdict"]) == (40, 40, "as predicted")
-    assert trial["ends"] == {"goal reached": 40, "no way known": 0, "too long": 0}
+    assert trial["ends"] == {"goal reached": 40, "no path known": 0, "too long": 0}
     assert not trial["interrupted"]
     assert json.loads(capscope("plan", run, *command).out)["trial"] == trial
     assert json.loads(capscope("plan", run, *command, "--seed", 1).out)["trial"] != trial

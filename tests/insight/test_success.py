@@ -147,12 +147,12 @@ def test_success_is_shown_wherever_the_rules_are(tmp_path):
     intent = Intent.parse("lit(a)")
     found = run.success[intent]
     text = f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]"
-    line = f"  asked after a reset: {text}  [{found.executions} draws, "
+    line = f"  asked after a reset: {text}  [{found.executions} executions, "
     assert any(shown.startswith(line) for shown in model_lines(run, [intent], None))
     assert line in run.show("lit(a)")
     assert {"intent": "lit(a)", **to_json(found)} in run_document(run)["success"]
     report = run.report_path.read_text(encoding="utf-8")
-    assert f'title="{text}  [{found.executions} draws, ' in report
+    assert f'title="{text}  [{found.executions} executions, ' in report
     *_, table = run_tables(run)
     assert [row.capability for row in table.rows] == ["lit(a)", "lit(b)"]
 

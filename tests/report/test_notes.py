@@ -31,10 +31,10 @@ def test_a_warning_has_the_numbers_the_first_message_and_a_command():
     refused = AgentFailure(Ending.INVALID_ACTION, 1, 1, Intent.parse("lit(a)"), "")
     assert list(agent_failure_warnings([RAISED, refused], "my runs/a")) == [
         "warning: 1,234 of 5,678 executions in which the agent had to act ended because it raised "
-        "an exception (first: KeyError: 'b'; list the draws with capscope show 'my runs/a' "
+        "an exception (first: KeyError: 'b'; list the executions with capscope show 'my runs/a' "
         "'not lit(a)' --draws)",
         "warning: 1 of 1 execution in which the agent had to act ended because it chose an "
-        "action that is not available (list the draws with capscope show 'my runs/a' 'lit(a)' "
+        "action that is not available (list the executions with capscope show 'my runs/a' 'lit(a)' "
         "--draws)",
     ]
 
@@ -64,7 +64,7 @@ def test_the_report_warns_and_lists_the_number_among_its_facts(tmp_path):
     first, second = said["What else it changed"]
     assert first == (
         "Warning: 1 of 2 executions in which the agent had to act ended because it raised "
-        "an exception (first: KeyError: <b>; list the draws with capscope show DIR 'lit(b)' "
+        "an exception (first: KeyError: <b>; list the executions with capscope show DIR 'lit(b)' "
         "--draws)."
     )
     assert second == "Nothing changed beyond the requests in 3 executions."
@@ -103,16 +103,16 @@ def note_of(one, other, state=0, always=0):
 def test_an_aliasing_note_has_the_numbers_and_the_clearest_example():
     assert note_of({4: 40}, {5: 35}, state=4) == (
         "in 3 of 20 pairs drawn from several simulator positions, the outcome depends on simulator "
-        "state that the predicates do not capture: asked for p() when r(), all 40 draws from one "
-        "position ended with no change, and all 35 from another with p(); probabilities there are "
-        "mixtures over positions, and a further predicate would separate them"
+        "state that the predicates do not capture: asked for p() when r(), all 40 executions from "
+        "one position ended with no change, and all 35 from another with p(); probabilities there "
+        "are mixtures over positions, and a further predicate would separate them"
     )
 
 
 def test_an_outcome_that_both_positions_share_is_named_once():
     assert (
-        "asked for p() when no atom holds, 38 of 40 draws from one position ended with p() and "
-        "q(), compared with 20 of 35 from another;" in note_of({3: 38, 0: 2}, {3: 20, 0: 15})
+        "asked for p() when no atom holds, 38 of 40 executions from one position ended with p() "
+        "and q(), compared with 20 of 35 from another;" in note_of({3: 38, 0: 2}, {3: 20, 0: 15})
     )
 
 

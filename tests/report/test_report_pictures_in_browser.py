@@ -150,7 +150,7 @@ def test_a_state_is_chosen_from_the_list_or_by_a_link_and_described(visit):
     page.select_option("#map-state", "2")
     state = page.locator("#state")
     assert "broken(lamp)" in state.inner_text()
-    assert state.locator("tr").all_inner_texts() == ["at(switch)\ts0\t100 %\t9 draws"]
+    assert state.locator("tr").all_inner_texts() == ["at(switch)\ts0\t100 %\t9 executions"]
     state.locator("a", has_text="s0").click()
     assert page.locator("#map-state").input_value() == "0"
     assert state.locator("img").count() == 1

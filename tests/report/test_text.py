@@ -38,19 +38,19 @@ def text_of(graph, width=96):
 
 
 GOLDEN = """\
-lit(b)   (8 draws in 1 state)
-  when always  [1 state, 8 draws]
+lit(b)   (8 executions in 1 state)
+  when always  [1 state, 8 executions]
     ! 1.00 [0.74, 1.00]  lit(a)
   never tried in 2 other states seen
-lit(a)   (24 draws in 2 states)
-  when not lit(a)  [1 state, 20 draws]
+lit(a)   (24 executions in 2 states)
+  when not lit(a)  [1 state, 20 executions]
     + 0.75 [0.54, 0.90]  lit(a)
     + 0.25 [0.10, 0.46]  lit(a), broken()
-  when lit(a)  [1 state, 4 draws]
+  when lit(a)  [1 state, 4 executions]
     + 1.00 [0.56, 1.00]  nothing changes
   never tried in 1 other state seen
-not lit(a)   (1,200 draws in 1 state)
-  when always  [1 state, 1,200 draws]
+not lit(a)   (1,200 executions in 1 state)
+  when always  [1 state, 1,200 executions]
     + 1.00 [1.00, 1.00]  not lit(a)
   never tried in 2 other states seen
 broken()
@@ -85,7 +85,7 @@ def test_what_was_never_tried_is_named_and_never_cannot(transitions):
 def test_every_rule_has_draws_behind_it_and_they_add_up(transitions):
     for view in capability_views(models_of(transitions)):
         lines = list(capability_lines(view, WORDS, width=1000))
-        behind = [re.search(r"\[(\d+) states?, (\d+) draws?\]$", line) for line in lines]
+        behind = [re.search(r"\[(\d+) states?, (\d+) executions?\]$", line) for line in lines]
         rules = [line for line in lines if line.startswith("  when ")]
         found = [match for match in behind if match]
         assert len(found) == len(rules) == len(view.rules)
@@ -126,10 +126,10 @@ def test_side_effects_come_before_none():
 def test_an_intent_that_held_already_is_distinguished_from_doing_nothing():
     graph = models_of({Transition(0b001, 0, 0b001): 3, Transition(0b010, 0, 0b010): 2})
     assert "\n".join(capability_lines(capability_views(graph)[0], WORDS)) == (
-        "lit(a)   (5 draws in 2 states)\n"
-        "  when lit(b)  [1 state, 2 draws]\n"
+        "lit(a)   (5 executions in 2 states)\n"
+        "  when lit(b)  [1 state, 2 executions]\n"
         "    - 1.00 [0.33, 1.00]  nothing changes\n"
-        "  when lit(a)  [1 state, 3 draws]\n"
+        "  when lit(a)  [1 state, 3 executions]\n"
         "    + 1.00 [0.46, 1.00]  nothing changes"
     )
 

@@ -6,7 +6,7 @@ from capscope.stats.rate import Rate
 
 
 def test_one_draw_is_written_in_the_singular():
-    assert Rate.of_pairs([(1, 1)]).text.endswith("1 draw in 1 state)")
+    assert Rate.of_pairs([(1, 1)]).text.endswith("1 execution in 1 state)")
 
 
 def test_each_pair_counts_the_same_however_often_it_was_drawn():

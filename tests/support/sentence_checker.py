@@ -18,7 +18,8 @@ from capscope.logic import Atom, Literal
 from capscope.problem.attempt import Ending
 
 _RATE = re.compile(
-    r"(\d\.\d\d) \(95 % interval (\d\.\d\d) to (\d\.\d\d); ([\d,]+) draws? in ([\d,]+) states?\)"
+    r"(\d\.\d\d) \(95 % interval (\d\.\d\d) to (\d\.\d\d); "
+    r"([\d,]+) executions? in ([\d,]+) states?\)"
 )
 _ROUNDING = 0.00501
 _SAME = 0.01
@@ -331,7 +332,7 @@ class _FindingCheck:
             draws = sum(r[0][2] for r in pairs.values())
             states = len({state for state, _ in pairs})
             if (draws, states) != printed[3:]:
-                yield f"counted {draws} draws in {states} states"
+                yield f"counted {draws} executions in {states} states"
             if not pairs:
                 continue
             truth = math.fsum(sum(t for t, *_ in r) / len(r) for r in pairs.values()) / len(pairs)

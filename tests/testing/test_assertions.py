@@ -50,18 +50,18 @@ def test_a_run_its_graph_or_its_directory_may_be_given(kept):
 def test_evidence_against_a_claim_is_distinguished_from_too_little():
     message = failure(assert_capability, LOCAL, "p", when="q")
     assert message.startswith("p() when q(): at least 0.8 with confidence 0.95: not shown")
-    assert "evidence against it: 0 of 20 draws achieved it: 0, between 0 and 0.1" in message
+    assert "evidence against it: 0 of 20 executions achieved it: 0, between 0 and 0.1" in message
     assert "0 of 20: q() → nothing changes ×20" in message
     message = failure(assert_capability, LOCAL, "p", when="r")
-    assert "not enough evidence: 4 of 4 draws achieved it: 1, between" in message
-    assert "about 13 more draws like these would show it" in message
+    assert "not enough evidence: 4 of 4 executions achieved it: 1, between" in message
+    assert "about 13 more executions like these would show it" in message
 
 
 def test_the_advised_number_of_draws_shows_it():
     more = graph((0, 0b100, 0b101, 4 + 13))
     assert_capability(more, "p", when="r")
     less = graph((0, 0b100, 0b101, 4 + 12))
-    assert "about 1 more draw like these" in failure(assert_capability, less, "p", when="r")
+    assert "about 1 more execution like these" in failure(assert_capability, less, "p", when="r")
 
 
 def test_a_mean_may_hide_a_state_that_every_state_does_not():
@@ -88,7 +88,7 @@ def test_a_condition_that_no_state_meets_fails():
 
 def test_states_in_which_the_intent_holds_already_do_not_count():
     held = graph((0, 0b001, 0b001, 500), (0, 0b000, 0b000, 9))
-    assert "0 of 9 draws" in failure(assert_capability, held, "p")
+    assert "0 of 9 executions" in failure(assert_capability, held, "p")
 
 
 def test_a_misspelled_capability_or_condition_is_not_a_failed_assertion():
@@ -112,14 +112,14 @@ def test_a_side_effect_that_never_showed_needs_draws_to_be_ruled_out():
     few = graph((0, 0b000, 0b001, 40))
     message = failure(assert_no_side_effect, few, "p", "q", at_most=0.01)
     assert message.startswith("q() as a side effect of p(): at most 0.01 with confidence 0.95")
-    assert "not enough evidence: 0 of 40 draws caused it" in message
+    assert "not enough evidence: 0 of 40 executions caused it" in message
 
 
 def test_a_side_effect_is_reported_with_the_state_in_which_it_was_most_frequent():
     careless = graph((0, 0b000, 0b001, 60), (0, 0b100, 0b111, 20), (0, 0b100, 0b101, 20))
     message = failure(assert_no_side_effect, careless, "p", "q")
     assert mean_against(message) == pytest.approx(0.25, abs=0.005)
-    assert "over 2 states with equal weights; 20 of 100 draws caused it" in message
+    assert "over 2 states with equal weights; 20 of 100 executions caused it" in message
     assert "20 of 40: r() → p() ×20; p(), q() ×20" in message
     assert_no_side_effect(careless, "p", "q", when="not r()", at_most=0.1)
 
@@ -138,10 +138,10 @@ def test_draws_with_the_intent_true_already_do_not_count_for_side_effects():
     message = failure(
         assert_no_side_effect, graph(held, (0, 0b000, 0b001, 9)), "p", "q", at_most=0.2
     )
-    assert "not enough evidence: 0 of 9 draws caused it" in message
-    assert "excluded: 400 draws in 1 state (the intent held there already)" in message
+    assert "not enough evidence: 0 of 9 executions caused it" in message
+    assert "excluded: 400 executions in 1 state (the intent held there already)" in message
     message = failure(assert_no_side_effect, graph(held), "p", "q")
-    assert "no state that was seen matches\n  excluded: 400 draws in 1 state" in message
+    assert "no state that was seen matches\n  excluded: 400 executions in 1 state" in message
     enough = graph(held, (0, 0b000, 0b001, 17))
     assert_no_side_effect(enough, "p", "q", at_most=0.2)
 
@@ -163,8 +163,8 @@ def test_dead_ends_never_help_a_claim():
     )
     assert_capability(learned, "p", when="not r()")
     message = failure(assert_no_side_effect, learned, "p", "q", at_most=0.01)
-    assert "0 of 90 draws caused it" in message
-    assert "excluded: 30 draws in 1 state (dead ends, where nothing ever changed" in message
+    assert "0 of 90 executions caused it" in message
+    assert "excluded: 30 executions in 1 state (dead ends, where nothing ever changed" in message
 
 
 def gives_up(intent, state, rng, step):

@@ -53,7 +53,7 @@ def diff_runs(
         bool,
         typer.Option(
             "--any-position",
-            help="Assume that the symbolic state captures everything that matters: draws from "
+            help="Assume that the symbolic state captures everything that matters: executions from "
             "different positions of the simulator count as equal.",
         ),
     ] = False,

@@ -37,10 +37,12 @@ def show_run(
         typer.Option("--surprises", help="Report what is surprising, the most striking first."),
     ] = False,
     draws: Annotated[
-        bool, typer.Option("--draws", help="List the draws behind the rules of the capability.")
+        bool,
+        typer.Option("--draws", help="List the executions behind the rules of the capability."),
     ] = False,
     transcript: Annotated[
-        bool, typer.Option("--transcript", help="List the draws, with what the agent said in them.")
+        bool,
+        typer.Option("--transcript", help="List the executions, with what the agent said in them."),
     ] = False,
     json: Json = False,
 ) -> None:
@@ -70,12 +72,12 @@ def show_run(
 def _the_one(wanted: Sequence[Intent] | None, run: str) -> Intent:
     if wanted is None:
         raise CapscopeError(
-            f"whose draws? Name a capability: capscope show {run} CAPABILITY --draws"
+            f"whose executions? Name a capability: capscope show {run} CAPABILITY --draws"
         )
     if len(wanted) > 1:
         names = ", ".join(first_few([str(intent) for intent in wanted], _MOST_NAMED))
         raise CapscopeError(
-            f"whose draws? The pattern matches {len(wanted)} capabilities: {names}; name one"
+            f"whose executions? The pattern matches {len(wanted)} capabilities: {names}; name one"
         )
     return wanted[0]
 

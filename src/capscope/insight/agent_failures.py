@@ -89,8 +89,8 @@ def agent_failure_warnings(
         first = f"first: {detail}{'…' if rest else ''}; " if detail else ""
         yield sanitize(
             f"warning: {share} {'execution' if of == 1 else 'executions'} in which the agent had "
-            f"to act ended because it {agent_failure_text(failure)} ({first}list the draws with "
-            f"{command} --draws)"
+            f"to act ended because it {agent_failure_text(failure)} ({first}list the executions "
+            f"with {command} --draws)"
         )
 
 

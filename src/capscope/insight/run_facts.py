@@ -269,7 +269,7 @@ class RunFacts:
 
     @cached_property
     def _findings(self) -> list[Finding]:
-        begin_phase("looking for surprises")
+        begin_phase("looking for findings")
         return find_findings(
             self.graph,
             beginnings=self.initial_positions.states,

@@ -161,7 +161,7 @@ def refuse_impossible(
     if not _between(ends, states):
         raise ValueError(f"an attempt between states that are not among the {states} recorded")
     if not _between(endings, len(ENDINGS)):
-        raise ValueError("an attempt that ended in a way that does not exist")
+        raise ValueError("an attempt with an ending that does not exist")
     if not _between(counts, _LARGEST_COUNT + 1):
         raise ValueError("an attempt with an impossible number of changes, steps or tokens")
     if any(not 0 <= cost <= _LARGEST_COUNT for row in costs for cost in row):

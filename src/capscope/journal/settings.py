@@ -109,7 +109,7 @@ class Settings:
     )
     audit: float = _setting(
         0.01,
-        "Stop when an audit shows that at most this share of executions surprises the model; 0 "
+        "Stop when an audit shows that at most this rate of executions surprises the model; 0 "
         "asks for no audit (adaptive).",
         0,
         0.5,
@@ -144,7 +144,7 @@ class Settings:
     hazards: tuple[str, ...] = _repeatable(
         "--hazard",
         "What must not happen, like 'gone(x)' or 'not attachment(*)'; repeatable. The run searches "
-        "for ways into it, and says how likely it is (adaptive).",
+        "for paths to it, and says how likely it is (adaptive).",
     )
     expected: tuple[str, ...] = _repeatable(
         "--expected",

@@ -219,7 +219,7 @@ def _seeds_determine_futures(problem: Problem, visits: Visits, seed: int) -> str
             return (
                 f"{RESTORES} restores with {RESTORES} seeds had identical futures, but resets to "
                 "the same position did not; restore() must seed later randomness with its seed and "
-                "not from the snapshot, or all draws repeat each other"
+                "not from the snapshot, or all executions repeat each other"
                 f"{inspection.remedy(simulator, randomness=True)}"
             )
     return ""

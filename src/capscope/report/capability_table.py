@@ -20,7 +20,7 @@ MOST_RULES = 100
 _LEAST_SHARE = 0.1  # of a change that is named
 _MOST_NAMED = 2
 _EVENTUAL = (
-    "gets there: in the end, if asked until it holds or three executions change nothing; ways to",
+    "gets there: in the end, if asked until it holds or three executions change nothing; paths to",
     "  where nothing is known {inferred}are left out (?: most are), and widen the interval",
 )
 _NO_RATE = "held wherever asked"

@@ -104,7 +104,7 @@ def draw_lines(draws: CapabilityDraws) -> Iterator[str]:
     """Describe the draws rule by rule, then their transcripts."""
     graph = draws.run.graph
     view = next(v for v in capability_views(graph) if v.intent == draws.intent)
-    yield f"{sanitize(str(draws.intent))}   ({counted(view.executions, 'draw')})"
+    yield f"{sanitize(str(draws.intent))}   ({counted(view.executions, 'execution')})"
     for rule in view.rules:
         yield from rule_lines(rule, graph.vocabulary)
         states = set(rule.rule.states)
@@ -115,10 +115,10 @@ def draw_lines(draws: CapabilityDraws) -> Iterator[str]:
         yield "  cut short by a budget, in no rule:"
         yield from _state_lines(cut, graph.vocabulary)
     if draws.omitted:
-        yield f"  {counted(draws.omitted, 'more draw')}"
+        yield f"  {counted(draws.omitted, 'more execution')}"
     yield from _transcript_lines(draws.executions)
     if draws.transcripts and not any(e.attempt.transcript for e in draws.executions):
-        yield "there is no transcript of these draws"
+        yield "there is no transcript of these executions"
 
 
 def _transcript_lines(executions: Sequence[ExecutionRecord]) -> Iterator[str]:

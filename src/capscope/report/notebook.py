@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from capscope.run import Run
 
 MOST_ROWS = 50
-_HEADINGS = ("capability", "success", "states tried", "draws", "rules")
+_HEADINGS = ("capability", "success", "states tried", "executions", "rules")
 
 
 class PreformattedText(str):

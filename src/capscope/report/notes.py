@@ -139,7 +139,7 @@ def _contrast_text(
     usual, usual_of_other = (next(iter(outcomes)) for outcomes in (one, other))
     example = (
         f"asked for {pair.intent} when {joined(names) or 'no atom holds'}, "
-        f"{_share(one, usual, ' draws')} {where[0]} ended with "
+        f"{_share(one, usual, ' executions')} {where[0]} ended with "
         f"{_changed(state, usual, vocabulary)}, "
     )
     if usual == usual_of_other:

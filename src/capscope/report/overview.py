@@ -65,7 +65,7 @@ def run_lines(run: Run) -> Iterator[str]:
     if usage.llm_tokens:
         yield f"{counted(usage.llm_tokens, 'LLM token')} used; {usage.llm_cost:,.4f} paid"
     if run.workers_lost:
-        yield f"{counted(run.workers_lost, 'worker')} lost on the way; the draws were made again"
+        yield f"{counted(run.workers_lost, 'worker')} lost; their draws were repeated"
     yield (
         f"{counted(len(run.capabilities), 'capability')}, "
         f"{counted(len(run.graph.nodes), 'state')}, "

@@ -160,7 +160,7 @@ def capability_lines(
         yield f"  unknown: never tried in any of the {counted(view.states_seen, 'state')} seen"
         return
     tried = counted(view.states_tried, "state")
-    yield f"{sanitize(str(view.intent))}   ({counted(view.executions, 'draw')} in {tried})"
+    yield f"{sanitize(str(view.intent))}   ({counted(view.executions, 'execution')} in {tried})"
     if headline is not None:
         yield from wrapped(headline, "  ", "       ", width)
     if success is not None:
@@ -195,17 +195,20 @@ def success_text(success: Rate) -> str:
     """Return the success after a reset, its interval and the evidence for it.
 
     >>> success_text(Rate(0.425, 0.3, 0.62, 34, executions=80, states=50, tried=40))
-    '0.42 [0.30, 0.62]  [80 draws, 40 of 50 resets tried]'
+    '0.42 [0.30, 0.62]  [80 executions, 40 of 50 resets tried]'
     """
     if success.estimate is None:
         return f"unknown, never tried after any of {counted(success.states, 'reset')}"
     of = f"{success.tried:,} of {counted(success.states, 'reset')} tried"
-    return f"{success.brief}  [{counted(success.executions, 'draw')}, {of}]"
+    return f"{success.brief}  [{counted(success.executions, 'execution')}, {of}]"
 
 
 def rule_lines(view: RuleView, vocabulary: Vocabulary, width: int = WIDTH) -> Iterator[str]:
     """Describe one rule: its condition, and each outcome with its probability."""
-    states, draws = counted(len(view.rule.states), "state"), counted(view.rule.executions, "draw")
+    states, draws = (
+        counted(len(view.rule.states), "state"),
+        counted(view.rule.executions, "execution"),
+    )
     terms = [" and ".join(map(str, term)) or "always" for term in view.when]
     shown = " or ".join(first_few(terms, _MOST_TERMS, "one of {} more conditions"))
     condition = f"when {shown}  {unbroken(f'[{states}, {draws}]')}"

@@ -26,7 +26,7 @@ class Rate:
     """How often something happens.
 
     >>> Rate.of_pairs([(10, 10), (10, 10), (10, 20)]).text
-    '0.83 (95 % interval 0.56 to 0.95; 40 draws in 3 states)'
+    '0.83 (95 % interval 0.56 to 0.95; 40 executions in 3 states)'
     """
 
     estimate: float | None
@@ -112,7 +112,7 @@ class Rate:
     @property
     def text(self) -> str:
         """The estimate with its interval and sample size."""
-        size = f"{counted(self.executions, 'draw')} in {counted(self.states, 'state')}"
+        size = f"{counted(self.executions, 'execution')} in {counted(self.states, 'state')}"
         bounds = f"95 % interval {self.low:.2f} to {self.high:.2f}"
         return f"{self.estimate or 0.0:.2f} ({bounds}; {size})"
 

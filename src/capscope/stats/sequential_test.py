@@ -97,6 +97,6 @@ def _most_draws(test: SequentialTest) -> int:
         if max(wrong) <= _CUT * test.error_rate:
             return most
     raise CapscopeError(
-        f"{test.low:g} and {test.high:g} are too close to be told apart in {_MOST_DRAWS:,} draws; "
-        "allow a larger margin"
+        f"{test.low:g} and {test.high:g} are too close to be told apart in {_MOST_DRAWS:,} "
+        "executions; allow a larger margin"
     )

@@ -127,7 +127,7 @@ class BoundedMean:
         low = mean_bounds.lower_bound(counts, self.confidence)
         high = mean_bounds.upper_bound(counts, self.confidence)
         hits, draws = map(sum, zip(*counts, strict=True))
-        drawn = f"{hits:,} of {counted(draws, 'draw')} {self.hit}"
+        drawn = f"{hits:,} of {counted(draws, 'execution')} {self.hit}"
         share = f"{_mean(counts):.3g}, between {low:.3g} and {high:.3g}"
         numbers = f"{drawn}: {share} (either bound with that confidence)"
         if len(counts) > 1:
@@ -146,9 +146,9 @@ class BoundedMean:
     def _advice(self, counts: Counts) -> str:
         needed = mean_bounds.draws_needed(*self._oriented(counts, self.above), self.confidence)
         if needed is None:
-            return "; more draws like these would not show it"
+            return "; more executions like these would not show it"
         more = max(needed - int(sum(draws for _, draws in counts)), 1)
-        drawn = f"about {counted(more, 'more draw')} like these would show it"
+        drawn = f"about {counted(more, 'more execution')} like these would show it"
         return f"; {drawn} (`capscope assess --until settled --min-draws N` makes more)"
 
     def _doubt(self, draws: StateDraws) -> tuple[float, int]:
@@ -177,7 +177,7 @@ def _excluded(evidence: ClaimEvidence) -> Iterator[str]:
     ):
         drawn = [state.draws for state in states if state.draws]
         if drawn:
-            where = f"{counted(sum(drawn), 'draw')} in {counted(len(drawn), 'state')}"
+            where = f"{counted(sum(drawn), 'execution')} in {counted(len(drawn), 'state')}"
             yield f"  excluded: {where} ({why})"
 
 

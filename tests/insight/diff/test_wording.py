@@ -26,7 +26,7 @@ def test_a_difference_is_shown_with_its_condition_and_both_estimates(pair):
     text = "\n".join(lines(*pair))
     assert "1 difference in 1 capability" in text
     assert "less reliable\n  p(), when q() [2 of 4 states compared]\n    A 0.9" in text
-    assert "of 60 draws)" in text
+    assert "of 60 executions)" in text
     assert "change -0." in text
     assert "times only in A" in text
     assert "elsewhere: A 0.9" in text
@@ -60,7 +60,7 @@ def test_a_change_that_only_the_interval_shows_is_called_suspected():
     text = " ".join(" ".join(lines(*slightly_worse())).split())
     assert "1 change suspected; no other difference that the evidence supports" in text
     assert "the 95 % interval excludes no change, the test does not exclude it" in text
-    assert "p() [1 state compared] A 0.90 [0.82, 0.95] (72 of 80 draws); B 0.75" in text
+    assert "p() [1 state compared] A 0.90 [0.82, 0.95] (72 of 80 executions); B 0.75" in text
     assert "change -0.15 [-0.26, -0.03]; p = " in text
     page = " ".join(difference_page(compare_data(*slightly_worse())).split())
     assert (
@@ -80,18 +80,21 @@ def test_atoms_of_one_run_and_several_positions_are_mentioned():
     text = " ".join(lines(a, b))
     assert "only B has s(); states are compared without these atoms" in text
     assert (
-        "1 state of these was seen in several simulator positions; 0 of 18 draws there started "
-        "from positions that occur in both runs" in text
+        "1 state of these was seen in several simulator positions; 0 of 18 executions there "
+        "started from positions that occur in both runs" in text
     )
     assert (
-        "the other draws count once per position; use --any-position to count all of them" in text
+        "the other executions count once per position; use --any-position to count all of them"
+        in text
     )
 
 
 def test_shared_positions_need_no_option():
     one = run_data(tried(0, 0, [1] * 9, b"x"), known={0: {b"x", b"y"}})
     text = " ".join(lines(one, one))
-    assert "18 of 18 draws there started from positions that occur in both runs and are" in text
+    assert (
+        "18 of 18 executions there started from positions that occur in both runs and are" in text
+    )
     assert "--any-position" not in text
 
 
@@ -118,7 +121,7 @@ def test_hostile_names_are_sanitized_in_the_page():
 
 def test_the_page_says_what_the_text_says(pair):
     page = difference_page(compare_data(*pair))
-    said = ["less reliable", "p(), when q()", "of 60 draws)", "The states compared"]
+    said = ["less reliable", "p(), when q()", "of 60 executions)", "The states compared"]
     said += ["never tried on both sides", "Error rate 0.05", "1 difference in 1 capability"]
     assert [words for words in said if words not in page] == []
 

@@ -103,7 +103,7 @@ def test_a_finding_says_its_numbers_and_can_be_written_as_json():
     rate = written["rate"]
     interval = f"(95 % interval {rate['low']:.2f} to {rate['high']:.2f}"
     assert f"{rate['estimate']:.2f} {interval}" in finding.sentence
-    assert f"{rate['executions']} draws in {rate['states']} state" in finding.sentence
+    assert f"{rate['executions']} executions in {rate['states']} state" in finding.sentence
     assert written["kind"] == "drop"
     assert written["against"]["estimate"] == 1
     example = written["examples"][0]

@@ -36,7 +36,7 @@ def printed(finding, old, new):
 def test_the_checker_knows_a_false_rate(lamps):
     world, run, finding = lamps
     false = printed(
-        finding, finding.rate.text, "0.60 (95 % interval 0.50 to 0.70; 9 draws in 2 states)"
+        finding, finding.rate.text, "0.60 (95 % interval 0.50 to 0.70; 9 executions in 2 states)"
     )
     reasons = [reason.partition(":")[0] for reason in false_findings(world, run, [false])]
     assert any(reason.startswith("the true rate is 0.") for reason in reasons)

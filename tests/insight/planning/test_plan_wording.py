@@ -28,8 +28,8 @@ def test_a_sequence_is_called_one():
     assert shown.startswith("toy: p() and q(), from the start of the run\nsuccess 1.00 [0.")
     assert "2.0 executions on average" in shown
     assert "a plain sequence" in shown
-    assert "  1. ask for p()   [20 draws]\n      p()\n" in shown
-    assert "  2. ask for q()   [1 draw]\n      q()" in shown
+    assert "  1. ask for p()   [20 executions]\n      p()\n" in shown
+    assert "  2. ask for q()   [1 execution]\n      q()" in shown
     assert "else" not in shown
 
 
@@ -38,7 +38,7 @@ def test_each_step_shows_what_else_may_happen_and_what_to_do_then():
     assert "success 0.90 [" in shown
     assert "most likely, with probability 0.72:" in shown
     assert "      0.80  p()\n      else 0.20  nothing changes: ask again" in shown
-    assert "      0.90  q()\n      else 0.10  r(): no way to the goal is known" in shown
+    assert "      0.90  q()\n      else 0.10  r(): no path to the goal is known" in shown
     assert (
         "it may end without the goal (0.10), differing from the start by\n  0.10  p(), r()" in shown
     )
@@ -63,7 +63,7 @@ def test_an_outcome_may_lead_back_to_a_step_or_to_the_goal_at_once():
 def test_several_starts_are_mentioned():
     shown = text(planned({**DICE, (7, 1, 3): 5}, "q and not r", 0, 7, 5), "p or not q")
     assert (
-        "3 of the states seen match p or not q; success 0.90 to 1.00; no way is known from 1 of "
+        "3 of the states seen match p or not q; success 0.90 to 1.00; no path is known from 1 of "
         "them;\n  planned from the least favorable, 0x0"
     ) in shown
 
@@ -79,11 +79,11 @@ def test_without_a_known_way_the_goal_is_unknown_not_impossible():
     joined = " ".join(shown.split())
     assert "success 0.00: the goal holds in none of the states seen." in joined
     assert "Whether the agent can achieve it is unknown." in joined
-    assert "The optimistic model has a way: q(); but q() was never tried in 0x0 " in joined
+    assert "The optimistic model has a path: q(); but q() was never tried in 0x0 " in joined
     assert "but nothing that was tried leads there" in " ".join(text(planned(seen, "q", 0)).split())
     idle = {(0, capability, 0): 3 for capability in range(3)}
     shown = " ".join(text(planned(idle, "q", 0)).split())
-    assert "Not even the optimistic model has a way" in shown
+    assert "Not even the optimistic model has a path" in shown
 
 
 def test_the_document_holds_the_whole_policy():
@@ -153,8 +153,8 @@ def test_inferred_steps_are_marked_with_their_doubt():
         "has\n  probability 0.04, and counts as failure" in shown
     )
     assert "most likely, with probability 0.72:" in shown
-    assert "  1. ask for p()   [tried, 20 draws]" in shown
-    assert "  2. ask for q()   [inferred, doubt 0.04; 8 draws elsewhere]" in shown
+    assert "  1. ask for p()   [tried, 20 executions]" in shown
+    assert "  2. ask for q()   [inferred, doubt 0.04; 8 executions elsewhere]" in shown
     assert "it may end because an inference is wrong (0.04)" in shown
     assert "it may end without the goal (0.24)" in shown
 
@@ -192,7 +192,7 @@ def test_a_dead_end_that_was_never_seen_is_named_so():
     made = planned(LUCKY, "r", 2)
     shown = text(made)
     assert "success 0.10 [0." in shown
-    assert "else 0.90  p(): never seen, so no way to the goal is known" in shown
+    assert "else 0.90  p(): never seen, so no path to the goal is known" in shown
     assert "differing from the start by\n  0.90  p() (never seen)" in shown
     assert "\nevery step was tried\n" in shown
     document = plan_document(made, "toy")
@@ -217,7 +217,7 @@ def test_a_way_that_the_model_doubts_is_named_with_the_reason_why_it_is_not_offe
     model = WrittenModel({(1, Q): ({3: 1.0}, 0.65)})
     made = plan_for(models, Goal.parse("p and q", WORDS), [0], inferred=model)
     assert (
-        "The model infers a way: p(), q(). It is not offered, because the doubt about q() in 0x1 "
+        "The model infers a path: p(), q(). It is not offered, because the doubt about q() in 0x1 "
         "(p()) is 0.65, and at most 0.1 is planned with."
     ) in " ".join(text(made).split())
     assert plan_document(made, "toy")["declined"] == [

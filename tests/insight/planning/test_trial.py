@@ -157,7 +157,7 @@ def test_a_trial_needs_a_plan_and_a_position(hasty, brittle):
     nothing = plan_for(
         ExtremeModels(learned({Transition(0, 0, 1): 3})), Goal.parse("r", WORDS), [0]
     )
-    with pytest.raises(RunError, match="no way to the goal is known"):
+    with pytest.raises(RunError, match="no path to the goal is known"):
         hasty.try_plan(nothing, TrialSettings(1), problem=hasty_board())
     elsewhere = plan_for(
         ExtremeModels(learned({Transition(8, 0, 9): 3})), Goal.parse("p", WORDS), [8]

@@ -55,7 +55,7 @@ def test_failures_are_listed_with_their_states_and_counts():
     assert "lower than predicted (probability of so few: " in shown[1]
     assert shown[3:] == [
         "not finished after 1 execution: 1 time",
-        "reached a state without a known way to the goal, differing from the start by",
+        "reached a state without a known path to the goal, differing from the start by",
         "  2×  p(), r()",
         "  1×  q(), r()",
         "what the model had not seen:",
@@ -82,7 +82,7 @@ def test_without_tries_there_is_no_result():
 def test_the_document_counts_everything():
     document = trial_document(tried(1, 1, 5, 0))
     assert (document["tries"], document["successes"], document["share"]) == (4, 2, 0.5)
-    assert document["ends"] == {"goal reached": 2, "no way known": 1, "too long": 1}
+    assert document["ends"] == {"goal reached": 2, "no path known": 1, "too long": 1}
     assert document["lost_in"] == {"0x5": 1}
     assert document["unforeseen"][0] == {
         "state": "0x0",

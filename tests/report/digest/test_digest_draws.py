@@ -148,4 +148,4 @@ def test_draws_that_do_not_fit_are_counted(tmp_path):
         sum(len(r.draws) for c in d.capabilities for r in c.rules) for d in (digest, whole)
     )
     assert 0 < kept < all_of_them
-    assert f"{all_of_them - kept} draws omitted (size limit)." in digest.notes
+    assert f"{all_of_them - kept} executions omitted (size limit)." in digest.notes

@@ -205,7 +205,7 @@ class Reason(StrEnum):
     VOCABULARY = "it uses an atom that only one of the vocabularies has"
     APART = "never tried on both sides in the same state with the intent false"
     FEW = (
-        "too few draws in the same states to show any difference (--until settled "
+        "too few executions in the same states to show any difference (--until settled "
         "--min-draws N makes more)"
     )
 
@@ -246,9 +246,9 @@ class Scope:
 
 TEST = (
     "The error rate is the probability of reporting any difference at all between two identical "
-    "agents, however the runs chose what to draw and when to stop. The test: within each state, "
-    "draws are compared one to one in the order they were made (if the agents are identical, each "
-    "side wins half of the disagreements), and all together with one common probability. A "
+    "agents, however the runs chose what to ask and when to stop. The test: within each state, "
+    "executions are compared one to one in the order they were made (if the agents are identical, "
+    "each side wins half of the disagreements), and all together with one common probability. A "
     "difference is reported if the weighted mean of the two betting scores ever exceeds the number "
     "of questions divided by the error rate."
 )

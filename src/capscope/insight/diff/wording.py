@@ -26,12 +26,13 @@ from capscope.sanitize import sanitize
 from capscope.wording import counted, first_few, joined, wrapped
 
 NOT_COMPARABLE = (
-    "no comparison was possible: no capability was drawn often enough in the same states of both "
-    "runs"
+    "no comparison was possible: no capability was executed often enough in the same states of "
+    "both runs"
 )
 SUSPECTED = (
     "suspected, but not shown: the 95 % interval excludes no change, the test does not exclude it. "
-    "The test allows for adaptive sampling and for everything compared; more draws would decide"
+    "The test allows for adaptive sampling and for everything compared; more executions would "
+    "decide"
 )
 NEW_SUSPECTED = "new beyond the request (suspected)"
 NEW_SUSPECTED_NOTE = (
@@ -43,7 +44,8 @@ NEW_SUSPECTED_NOTE = (
 NEW_BY_CHANCE = "beyond the request in B only, undone there, which may be chance"
 RATES = (
     "rates are means over these states, except where the request held already, each with the "
-    "weight of the draws that can be compared; capscope show weighs all states of one run equally"
+    "weight of the executions that can be compared; capscope show weighs all states of one run "
+    "equally"
 )
 LOWER, HIGHER, PARTLY = "▼", "▲", "*"
 TABLE_RATES = (
@@ -122,7 +124,7 @@ def hazard_sentences(comparison: Comparison) -> Iterator[str]:
     for one in comparison.hazard_rates:
         change = "no change is shown" if one.change is None else str(one.change)
         sides = [
-            f"{name} {side.hits:,} of {counted(len(side.sample.rows), 'draw')}"
+            f"{name} {side.hits:,} of {counted(len(side.sample.rows), 'execution')}"
             for name, side in (("A", one.a), ("B", one.b))
         ]
         yield f"hazard {one.hazard} in use: {change} ({', '.join(sides)})"
@@ -165,13 +167,14 @@ def _position_sentences(comparison: Comparison) -> Iterator[str]:
     draws, shared = scope.draws_there, scope.draws_in_shared_positions
     yield (
         f"{states} seen in several simulator positions; {shared:,} of "
-        f"{counted(draws, 'draw')} there started from positions that occur in both runs and are "
-        "all counted"
+        f"{counted(draws, 'execution')} there started from positions that occur in both runs and "
+        "are all counted"
     )
     if shared < draws:
         yield (
-            "success may depend on the position, so the other draws count once per position; use "
-            "--any-position to count all of them, if the predicates capture everything that matters"
+            "success may depend on the position, so the other executions count once per position; "
+            "use --any-position to count all of them, if the predicates capture everything that "
+            "matters"
         )
         if comparison.a["strategy"] != comparison.b["strategy"]:
             yield (
@@ -237,9 +240,9 @@ def estimate(side: Estimate) -> str:
     """Format a probability (see `RATES`) with its interval and its draws.
 
     >>> estimate(Estimate(0.05, 0.04, 0.07, 30, 300))
-    '0.05 [0.04, 0.07] (30 of 300 draws)'
+    '0.05 [0.04, 0.07] (30 of 300 executions)'
     """
-    draws = f"{side.hits:,} of {counted(side.draws, 'draw')}"
+    draws = f"{side.hits:,} of {counted(side.draws, 'execution')}"
     return f"{side.probability:.2f} [{side.low:.2f}, {side.high:.2f}] ({draws})"
 
 
@@ -260,7 +263,7 @@ def evidence(difference: Difference) -> str:
     """Format the result of the test, which matches draws of both runs."""
     what = "occurred" if difference.literals else "was achieved"
     return (
-        f"in matched draws, it {what} {difference.wins_a:,} times only in A and "
+        f"in matched executions, it {what} {difference.wins_a:,} times only in A and "
         f"{difference.wins_b:,} times only in B; p = {difference.adjusted_p:.2g}, adjusted for all "
         "comparisons"
     )

@@ -35,7 +35,7 @@ def hazard_headlines(run: RunFacts) -> Iterator[str]:
     for result in run.hazards:
         yield from wrapped(f"hazard {hazard_headline(result)}")
         if result.unasked and result.unasked[0].way:
-            yield from wrapped(f"way: {short_way(result.unasked[0].way)}", "  ")
+            yield from wrapped(f"path: {short_way(result.unasked[0].way)}", "  ")
     if run.hazards:
         yield f"  more about hazards: capscope hazards {run.path}"
 
@@ -109,8 +109,8 @@ def confidence_note(run: RunFacts, number: int) -> str:
     all_of = f"the percentages of all {number:,} hazards" if number > 1 else "the percentages"
     return (
         f"with {run.identity.settings.confidence:g} confidence, {all_of} hold together, whatever "
-        "the strategy drew and whenever the run stopped; a condition has the interval of its rule; "
-        "what was never tried may still be a way into a hazard"
+        "the strategy asked and whenever the run stopped; a condition has the interval of its "
+        "rule; what was never tried may still be a path into a hazard"
     )
 
 
@@ -144,9 +144,9 @@ def _rate_sentence(rate: Rate, drawn_from: str) -> str:
 
 def _way_sentences(graph: StateGraph, pair: HazardPair) -> Iterator[str]:
     if pair.way is None:
-        yield f"no way is known from the beginning to the state {pair.state:#x} where it happened"
+        yield f"no path is known from the beginning to the state {pair.state:#x} where it happened"
         return
-    yield f"the shortest way there, {counted(len(pair.way), 'request')} from the beginning:"
+    yield f"the shortest path there, {counted(len(pair.way), 'request')} from the beginning:"
     for number, step in enumerate(pair.way, 1):
         yield f"{number}. {step_text(step, graph)}"
 
@@ -154,7 +154,9 @@ def _way_sentences(graph: StateGraph, pair: HazardPair) -> Iterator[str]:
 def step_text(step: WayStep, graph: StateGraph) -> str:
     """Describe one request of a way: what was asked, what changed and how often."""
     changes = changes_text(step.state, step.after, graph.vocabulary)
-    return f"ask for {step.intent}: {changes} ({step.count:,} of {counted(step.draws, 'draw')})"
+    return (
+        f"ask for {step.intent}: {changes} ({step.count:,} of {counted(step.draws, 'execution')})"
+    )
 
 
 def _rule_sentences(graph: StateGraph, result: HazardResult) -> Iterator[str]:
@@ -231,7 +233,7 @@ def recovery_sentences(recovery: Recovery) -> Iterator[str]:
     if lasting and recovery.closed == lasting:
         yield f"nothing undid it from {of}: everything was tried wherever one can get from there"
     elif lasting:
-        yield f"no way to undo it is known from {of}; not everything was tried there"
+        yield f"no path back is known from {of}; not everything was tried there"
     elif not recovery.way:
         yield f"it was undone from all of the {counted(recovery.states, 'state')} that it led to"
 

@@ -44,7 +44,7 @@ class PlanAttemptEnd(StrEnum):
     """Why an attempt ended."""
 
     REACHED = "goal reached"
-    LOST = "no way known"
+    LOST = "no path known"
     TOO_LONG = "too long"
 
 

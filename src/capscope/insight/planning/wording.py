@@ -43,7 +43,7 @@ def _plan_lines(plan: Plan, problem: str, began: str | None) -> Iterator[str]:
     failure = "an unseen outcome counts as failure"
     if plan.inferred_steps:
         failure = "an unseen outcome and a wrong inference count as failure"
-    yield f"[95 % interval; {failure}]   [draws of a step's rule]"
+    yield f"[95 % interval; {failure}]   [executions of a step's rule]"
     yield from wrapped(_basis(plan))
     if plan.success < 1:
         yield "estimated from the frequencies it was chosen by, so probably high; --try measures it"
@@ -88,7 +88,7 @@ def _start_lines(plan: Plan, began: str | None) -> Iterator[str]:
     if varies:
         parts.append(f"success {known[0]:.2f} to {known[-1]:.2f}")
     if len(known) < len(plan.starts):
-        parts.append(f"no way is known from {len(plan.starts) - len(known)} of them")
+        parts.append(f"no path is known from {len(plan.starts) - len(known)} of them")
     chosen = "least favorable" if varies else "most visited"
     yield from wrapped(f"{'; '.join(parts)}; planned from the {chosen}, {plan.start:#x}")
 
@@ -110,7 +110,7 @@ def _declined_text(plan: Plan) -> str:
         return ""
     worst = max(plan.declined, key=lambda step: step.doubt)
     return (
-        f"The model infers a way: {', '.join(str(step.capability) for step in plan.declined)}. It "
+        f"The model infers a path: {', '.join(str(step.capability) for step in plan.declined)}. It "
         f"is not offered, because the doubt about {worst.capability} in {worst.state:#x} "
         f"({_from_start(plan, worst.state)}) is {worst.doubt:.2f}, and at most {MOST_DOUBT:g} is "
         "planned with. "
@@ -122,13 +122,13 @@ def _optimistic_path_text(plan: Plan) -> str:
     path = None if search is None else search.path
     if path is None and search is not None and search.searched_all:
         return (
-            "Not even the optimistic model has a way: it would take an outcome that was never "
+            "Not even the optimistic model has a path: it would take an outcome that was never "
             "seen. Assess longer, or with other settings"
         )
     if path is None:
         return "The optimistic model is too large to search; assess longer"
     return (
-        f"The optimistic model has a way: {', '.join(map(str, path.capabilities))}; but "
+        f"The optimistic model has a path: {', '.join(map(str, path.capabilities))}; but "
         f"{path.untried} was never tried in {path.untried_in:#x} "
         f"({_from_start(plan, path.untried_in)}). Assess longer to find out"
     )
@@ -162,7 +162,7 @@ def _step_lines(plan: Plan, step: PlanStep, number: Mapping[State, int]) -> Iter
 
 def _support(plan: Plan, step: PlanStep) -> str:
     """Return what a step rests on; that it was tried is said only beside inferred ones."""
-    draws = counted(step.draws, "draw")
+    draws = counted(step.draws, "execution")
     if step.provenance is Provenance.INFERRED:
         return f"inferred, doubt {step.doubt:.2g}; {draws} elsewhere"
     return f"tried, {draws}" if plan.inferred_steps else draws
@@ -178,8 +178,8 @@ def _then(plan: Plan, branch: PlanBranch, step: PlanStep, number: Mapping[State,
     if branch.after in plan.steps:
         return f"ask for {plan.steps[branch.after].capability}"
     if branch.after in plan.unseen:
-        return "never seen, so no way to the goal is known"
-    return "no way to the goal is known"
+        return "never seen, so no path to the goal is known"
+    return "no path to the goal is known"
 
 
 def _other_lines(plan: Plan, others: list[State]) -> Iterator[str]:
@@ -339,7 +339,7 @@ def _trial_lines(trial: Trial) -> Iterator[str]:
         asked = counted(trial.inferred_executions, "time")
         yield f"asked for inferred steps {asked}, as inferred {trial.as_inferred}"
     if trial.lost_in:
-        yield "reached a state without a known way to the goal, differing from the start by"
+        yield "reached a state without a known path to the goal, differing from the start by"
         lost = trial.lost_in.most_common()
         lines = [f"{count}×  {_from_start(trial.plan, state)}" for state, count in lost]
         yield from _listed(lines, _MOST_FAILURES, "other state")

@@ -140,7 +140,7 @@
       tooltip: {
         ...tooltip(),
         formatter: ({ name, value }) =>
-          `${name} ${name === "1" ? "draw" : "draws"}: ` +
+          `${name} ${name === "1" ? "execution" : "executions"}: ` +
           `${grouped(value)} ${value === 1 ? "pair" : "pairs"}`,
       },
       xAxis: { type: "value", show: false },

@@ -25,8 +25,8 @@
       element(
         "p",
         { class: "soft command" },
-        left > 0 ? `${counted(left, "more draw")} of this rule. ` : "",
-        "All draws of the capability: ",
+        left > 0 ? `${counted(left, "more execution")} of this rule. ` : "",
+        "All executions of the capability: ",
         element("code", {}, capability.command),
       ),
     );

@@ -169,7 +169,7 @@
   }
 
   const label = ({ dataType, data }) =>
-    dataType === "edge" ? `${share(data.value)} of draws` : view().tooltip(Number(data.id));
+    dataType === "edge" ? `${share(data.value)} of executions` : view().tooltip(Number(data.id));
 
   function draw(centre) {
     if (!drawn) return;

@@ -30,7 +30,7 @@ capscope.mapViews = (() => {
         element("td", {}, element("a", { href: `#${anchor}` }, term(intent))),
         element("td", {}, to(target)),
         element("td", { class: "number" }, share(probability)),
-        element("td", { class: "number soft" }, counted(draws, "draw")),
+        element("td", { class: "number soft" }, counted(draws, "execution")),
       );
     });
     return element("table", {}, element("tbody", {}, ...rows));

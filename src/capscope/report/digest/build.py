@@ -257,7 +257,7 @@ def _omissions(capabilities: Sequence[CapabilityDigest], draws: int) -> Iterator
     if rules:
         yield f"{counted(rules, 'rule')} omitted (size limit); `capscope show` prints all."
     if draws:
-        yield f"{counted(draws, 'draw')} omitted (size limit)."
+        yield f"{counted(draws, 'execution')} omitted (size limit)."
     shown = (d for one in capabilities for rule in one.rules for d in rule.draws)
     transcripts = sum(draw.transcript == OMITTED for draw in shown)
     if transcripts:

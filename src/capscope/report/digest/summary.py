@@ -89,7 +89,7 @@ def _assessed(run: Run) -> Iterator[str]:
     yield (
         f"The agent of {problem} {asked} asked to achieve {things} "
         f"{either.join(map(str, intents[:2]))}. Everything that it can be asked for is a "
-        "capability; asking once, and observing what changes, is an execution (a draw)."
+        "capability; asking once, and observing what changes, is an execution."
     )
     if graph.nodes:
         atoms = counted(len(graph.vocabulary.atoms), "atom")
