@@ -46,5 +46,5 @@ def test_a_request_for_it_counts_only_if_asked_for(tmp_path):
 
 
 def test_certainty_is_refused(spilled):
-    with pytest.raises(CapscopeError, match="no number of draws shows certainty"):
+    with pytest.raises(CapscopeError, match="no number of executions shows certainty"):
         assert_never(spilled, "gone(y)", at_most=0)

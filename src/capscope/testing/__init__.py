@@ -181,7 +181,8 @@ def _check(name: str, bound: float, confidence: float) -> None:
     for what, value in ((name, bound), ("confidence", confidence)):
         if not 0 < value < 1:
             raise CapscopeError(
-                f"{what} must be between 0 and 1, not {value}; no number of draws shows certainty"
+                f"{what} must be between 0 and 1, not {value}; no number of executions shows "
+                "certainty"
             )
 
 
@@ -238,7 +239,7 @@ def _hazard_failure(
         return
     bound = sample.upper_if_never(1.0 - confidence)
     if bound > at_most:
-        drawn = f"{counted(len(sample.rows), 'draw')} as in use"
+        drawn = f"{counted(len(sample.rows), 'execution')} as in use"
         yield (
             f"  not enough evidence: it never happened, and {drawn} bound it to {bound:.3g}; "
             f"assess with --audit {at_most:g} and a budget that lets the audit pass"

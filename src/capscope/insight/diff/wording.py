@@ -41,7 +41,7 @@ NEW_SUSPECTED_NOTE = (
     "together, and p allows neither for adaptive sampling nor for the number of changes compared. "
     "What nothing undid is suspected whatever p is"
 )
-NEW_BY_CHANCE = "beyond the request in B only, undone there, which may be chance"
+NEW_BY_CHANCE = "beyond the request in B only, undone there, which may be random"
 RATES = (
     "rates are means over these states, except where the request held already, each with the "
     "weight of the executions that can be compared; capscope show weighs all states of one run "

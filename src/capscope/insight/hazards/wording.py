@@ -138,7 +138,7 @@ def hazard_details(run: RunFacts, result: HazardResult) -> Iterator[str]:
 
 
 def _rate_sentence(rate: Rate, drawn_from: str) -> str:
-    draws = f"{rate.hits:,} of {counted(rate.executions, 'draw')}"
+    draws = f"{rate.hits:,} of {counted(rate.executions, 'execution')}"
     return f"{rate_text(rate)} {drawn_from} ({draws})"
 
 

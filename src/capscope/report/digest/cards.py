@@ -146,7 +146,7 @@ class CardMaker:
             self._phrasing.sentence(as_sentence(sanitize(f"hazard {hazard_headline(result)}"))),
             "",
             tuple(dict.fromkeys(sanitize(str(pair.intent)) for pair in result.unasked)),
-            tuple(_rate("at the end of this way", pair.rate) for pair in first),
+            tuple(_rate("at the end of this path", pair.rate) for pair in first),
             ways[0] if ways else None,
             tuple(
                 self._phrasing.sentence(as_sentence(sanitize(line)))
